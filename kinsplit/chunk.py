@@ -1,0 +1,135 @@
+"""The frozen values that everything in kinsplit passes on."""
+
+from __future__ import annotations
+
+import bisect
+import hashlib
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+#: Namespace of every chunk id, so that ids are equal on every machine.
+KINSPLIT = uuid.uuid5(uuid.NAMESPACE_URL, "https://pypi.org/project/kinsplit")
+
+
+class Span(NamedTuple):
+    """A half-open range of code points of the source text as it was given."""
+
+    start: int
+    end: int
+
+
+def chunk_id(source_id: str, fingerprint: str, level: int, index: int) -> str:
+    """Return the id of a chunk, computable for any neighbour of a known chunk.
+
+    Args:
+        source_id: The document's id.
+        fingerprint: `Strategy.fingerprint` of the strategy that made the chunk.
+        level: 0 for leaves, 1 for their parents, and so on.
+        index: Position among the chunks of that level.
+
+    Returns:
+        A version-5 UUID as a string, which Qdrant takes as a point id.
+    """
+    name = f"{source_id}|{fingerprint}|{level}|{index}".encode("utf-8", "surrogatepass")
+    digest = hashlib.sha1(KINSPLIT.bytes + name, usedforsecurity=False).hexdigest()
+    # The same bits as uuid.uuid5, without building a UUID object: this runs once or more per chunk.
+    variant = "89ab"[int(digest[16], 16) & 3]
+    return f"{digest[:8]}-{digest[8:12]}-5{digest[13:16]}-{variant}{digest[17:20]}-{digest[20:32]}"
+
+
+def content_hash(text: str, context: str = "") -> str:
+    """Return the hash by which a change of a chunk's embedded content is seen.
+
+    Args:
+        text: The chunk's text.
+        context: The chunk's context, which is embedded with it.
+
+    Returns:
+        128 bits as 32 hexadecimal digits.
+    """
+    data = f"{context}\x1f{text}" if context else text
+    return hashlib.blake2b(data.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A piece of one document that knows its place and its kin.
+
+    Attributes:
+        id: Version-5 UUID of source, strategy, level and index (see `chunk_id`).
+        source_id: Id of the document.
+        index: Position among the chunks of its level, from 0.
+        total: Number of chunks of its level.
+        level: 0 for leaves, 1 for their parents, and so on.
+        spans: Where the text lies in the document, in document order; nearly always one span.
+        text: The spans' text, joined by a separator where there are several.
+        overlap: Length in characters that the text shares with the previous sibling.
+        parent_id: Id of the chunk one level up that holds this one.
+        prev_id: Id of the previous chunk of the same level.
+        next_id: Id of the next chunk of the same level.
+        context: Heading path or repeated table header; embedded with the text, never part of it.
+        token_count: Length in tokens where the strategy counts tokens.
+        content_hash: Changes when text or context change (see `content_hash`).
+        metadata: The document's metadata, shared by its chunks and read-only.
+    """
+
+    id: str
+    source_id: str
+    index: int
+    total: int
+    level: int
+    spans: tuple[Span, ...]
+    text: str
+    overlap: int
+    parent_id: str | None
+    prev_id: str | None
+    next_id: str | None
+    context: str
+    token_count: int | None
+    content_hash: str
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def start(self) -> int:
+        """First code point of the chunk in its document."""
+        return self.spans[0].start
+
+    @property
+    def end(self) -> int:
+        """One past the last code point of the chunk in its document."""
+        return self.spans[-1].end
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A text with an id, as a loader or a caller gives it.
+
+    Attributes:
+        id: Names the document in ids, payloads and reports; a relative path or what the caller chose.
+        text: The text, exactly as every offset will count it.
+        metadata: Carried to every chunk. Must be JSON-serialisable when it goes into a store.
+        pages: Offset at which each page starts, ascending from 0; empty where there are no pages.
+    """
+
+    id: str
+    text: str
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    pages: tuple[int, ...] = ()
+
+    def page_range(self, start: int, end: int) -> tuple[int, int] | None:
+        """Return the first and last page, counted from 1, that a range of the text touches.
+
+        Args:
+            start: First code point.
+            end: One past the last code point.
+
+        Returns:
+            Both page numbers, or None for a document without pages.
+        """
+        if not self.pages:
+            return None
+        first = max(1, bisect.bisect_right(self.pages, start))
+        last = max(first, bisect.bisect_right(self.pages, max(start, end - 1)))
+        return first, last

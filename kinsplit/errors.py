@@ -1,0 +1,92 @@
+"""The exceptions of kinsplit.
+
+```
+KinsplitError
+├── InvalidParameterError   an argument breaks a rule (also a ValueError)
+├── MissingExtraError       an optional dependency is not installed (also an ImportError)
+├── TokenizerError          a tokenizer can't be found, loaded or carried to another process
+├── LoadError               a file can't be read as text
+├── EmbeddingError          a model's files are missing or not the ones expected
+└── StoreError              a chunk store can't do what was asked
+    ├── StoreLockedError    another process holds the folder
+    └── SchemaMismatchError the collection was made with another model or strategy
+```
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class KinsplitError(Exception):
+    """Base of every error that kinsplit raises on purpose."""
+
+
+class InvalidParameterError(KinsplitError, ValueError):
+    """An argument breaks a rule.
+
+    Args:
+        field: Name of the argument.
+        rule: What is allowed, as a sentence without a full stop.
+        value: What was given.
+        remedy: What to do about it.
+    """
+
+    def __init__(self, field: str, rule: str, value: Any, remedy: str) -> None:
+        super().__init__(field, rule, value, remedy)
+        self.field, self.rule, self.value, self.remedy = field, rule, value, remedy
+
+    def __str__(self) -> str:
+        shown = repr(self.value)
+        if len(shown) > 80:
+            shown = f"{shown[:77]}..."
+        return f"{self.field}: {self.rule} (got {shown}). {self.remedy}"
+
+
+class MissingExtraError(KinsplitError, ImportError):
+    """An optional dependency is not installed.
+
+    Args:
+        package: The distribution that is missing.
+        extra: The extra of kinsplit that brings it.
+    """
+
+    def __init__(self, package: str, extra: str) -> None:
+        super().__init__(f'{package} is not installed. Run: pip install "kinsplit[{extra}]"')
+        self.package, self.extra = package, extra
+
+
+class TokenizerError(KinsplitError):
+    """A tokenizer can't be found, loaded, or carried to another process."""
+
+
+class LoadError(KinsplitError):
+    """A file can't be read as text.
+
+    Args:
+        path: The file.
+        reason: Why, and what to do about it.
+    """
+
+    def __init__(self, path: object, reason: str) -> None:
+        super().__init__(path, reason)
+        self.path, self.reason = str(path), reason
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason}"
+
+
+class EmbeddingError(KinsplitError):
+    """A model's files are missing or not the ones expected."""
+
+
+class StoreError(KinsplitError):
+    """A chunk store can't do what was asked."""
+
+
+class StoreLockedError(StoreError):
+    """Another process holds the store's folder."""
+
+
+class SchemaMismatchError(StoreError):
+    """The collection was made with another model or strategy."""
