@@ -1,0 +1,54 @@
+"""Files -> `Document`s: one module per format, one registry, offsets that stay valid.
+
+```python
+found = discover(["courses"], subjects=["cs"])  # files with their facts, and what was skipped
+for loaded in load_files(found.files):          # or load(["courses"], subjects=["cs"]) for both steps
+    if loaded.error:
+        print(loaded.error)                     # names the file; the rest go on
+    for document in loaded.documents:
+        ...
+```
+
+**Ids.** A file's id is the name of the folder that was given, `/`, and the path below it
+(`courses/cs/6_0001/lecture_10.pdf`); for a file given by itself, its folder's name and its own. Ids therefore don't
+depend on the machine or the working directory. JSON rows carry their own `docid`.
+
+**Facts.** Every document's metadata has `file_path` (the file's id), `file_type` (the format's name), `group_id` (files
+of one folder whose names begin alike: `lecture_10.pdf`, `lecture_10_code.py`) and `sibling_files` (ids of the others of
+the group), and where known `title` (on one line), `course` and `subject`. Below the given folder the first folder is
+the subject and the second the course; a single folder is the course; without any, the given folder is.
+
+**Encodings.** Offsets count the code points of `Document.text`, which is made by these rules, the first that fits:
+
+1. A byte order mark (UTF-8, UTF-16, UTF-32) decides, and that one mark is dropped. Any other U+FEFF stays.
+2. Bytes of which every other one is almost always zero are UTF-16 without a mark.
+3. Valid UTF-8 is UTF-8.
+4. An encoding that the file declares (`<meta charset>` in HTML, a `coding:` line in code) is tried.
+5. The best guess of `charset_normalizer`; where Windows-1252 is equally likely, it wins.
+6. UTF-8 with U+FFFD for every byte sequence that is not valid.
+
+Every decision but plain UTF-8 is a warning in `Loaded.warnings`. NUL and lone surrogates, which databases refuse,
+become U+FFFD one for one, so that offsets stay as they were, and are counted in a warning. Line ends of plain text,
+Markdown and code are left alone. PDF, HTML and notebooks have no text of their own: their modules say what text is made
+from them, and offsets refer to that text.
+"""
+
+from __future__ import annotations
+
+from kinsplit.loaders.content import Format
+from kinsplit.loaders.discovery import Discovery, SourceFile, discover
+from kinsplit.loaders.registry import FORMATS, suffixes
+from kinsplit.loaders.run import Loaded, load, load_file, load_files
+
+__all__ = [
+    "FORMATS",
+    "Discovery",
+    "Format",
+    "Loaded",
+    "SourceFile",
+    "discover",
+    "load",
+    "load_file",
+    "load_files",
+    "suffixes",
+]

@@ -1,0 +1,104 @@
+"""Bytes -> text, by the rules in the package docstring."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from typing import NamedTuple
+
+# UTF-32 first: its little-endian mark begins with the one of UTF-16.
+_MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+# Those with a mark or with zeros are settled before anything is guessed; on short texts they are only ever wrong.
+_NEVER_GUESSED = ["utf_7", "utf_16", "utf_16_be", "utf_16_le", "utf_32", "utf_32_be", "utf_32_le"]
+_REFUSED = re.compile("[\0\ud800-\udfff]")
+
+
+class Decoded(NamedTuple):
+    """A text and what had to be decided to get it."""
+
+    text: str
+    warnings: tuple[str, ...] = ()
+
+
+def decode(data: bytes, declared: str | None = None) -> Decoded:
+    """Decode a file's bytes.
+
+    Args:
+        data: The whole file.
+        declared: The encoding that the file claims for itself.
+
+    Returns:
+        The text without its byte order mark, and a warning for every decision but plain UTF-8. Never fails.
+    """
+    for mark, encoding in _MARKS:
+        if data.startswith(mark):
+            return _decode_marked(data[len(mark) :], encoding)
+    if utf16 := _unmarked_utf16(data):
+        return Decoded(data.decode(utf16), (f"has no byte order mark; read as {utf16} by its zero bytes",))
+    try:
+        return Decoded(data.decode("utf-8"))
+    except UnicodeDecodeError:
+        pass
+    if declared and (text := _try(data, declared)) is not None:
+        return Decoded(text, (f"is not UTF-8; read as {declared}, which the file declares",))
+    guess = _guess(data)
+    if guess is not None:
+        return Decoded(data.decode(guess, "replace"), (f"is not UTF-8; read as {guess}, the best guess",))
+    return Decoded(
+        data.decode("utf-8", "replace"),
+        ("is in no known encoding; read as UTF-8 with U+FFFD for every invalid sequence",),
+    )
+
+
+def clean(text: str) -> Decoded:
+    """Replace NUL and lone surrogates by U+FFFD, one for one, and count them in a warning."""
+    cleaned, count = _REFUSED.subn("\ufffd", text)
+    warnings = (f"{count:,} NUL or lone surrogate code points were replaced by U+FFFD",) if count else ()
+    return Decoded(cleaned, warnings)
+
+
+def _decode_marked(data: bytes, encoding: str) -> Decoded:
+    plain = encoding == "utf-8"
+    try:
+        return Decoded(data.decode(encoding), () if plain else (f"read as {encoding} by its byte order mark",))
+    except UnicodeDecodeError:
+        text = data.decode(encoding, "replace")
+        return Decoded(text, (f"read as {encoding} by its byte order mark, with U+FFFD for every invalid sequence",))
+
+
+def _unmarked_utf16(data: bytes) -> str | None:
+    # Latin text in UTF-16 is also valid UTF-8, full of NUL: only the pattern of the zeros tells.
+    if len(data) % 2 or b"\0" not in data:
+        return None
+    half = len(data) // 2
+    even, odd = data[::2].count(0), data[1::2].count(0)
+    for encoding, mostly, hardly in (("utf-16-le", odd, even), ("utf-16-be", even, odd)):
+        if mostly > 0.4 * half and hardly < 0.02 * half and _try(data, encoding) is not None:
+            return encoding
+    return None
+
+
+def _try(data: bytes, encoding: str) -> str | None:
+    try:
+        # As in browsers: a file that claims Latin-1 or ASCII and isn't UTF-8 is Windows-1252.
+        name = codecs.lookup(encoding).name
+        return data.decode("cp1252" if name in {"iso8859-1", "ascii"} else encoding)
+    except (LookupError, ValueError):  # no such text encoding, or not this one
+        return None
+
+
+def _guess(data: bytes) -> str | None:
+    from charset_normalizer import from_bytes
+
+    matches = from_bytes(data, cp_exclusion=_NEVER_GUESSED)
+    best = matches.best()
+    if best is None:
+        return None
+    equals = [m for m in matches if (m.chaos, m.coherence) == (best.chaos, best.coherence)]
+    return "cp1252" if any("cp1252" in m.could_be_from_charset for m in equals) else best.encoding

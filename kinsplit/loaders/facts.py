@@ -1,0 +1,75 @@
+"""What a file's place on disk says about it: its kin, its course, its subject."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import PurePath
+from typing import NamedTuple
+
+from kinsplit.loaders.decoding import clean
+
+
+class Kin(NamedTuple):
+    """A file's id, its group, and the ids of the other files of that group."""
+
+    source_id: str
+    group_id: str
+    siblings: list[str]
+
+
+def kin_facts(folder_id: str, names: Sequence[str]) -> dict[str, Kin]:
+    """Group the files of one folder by their names.
+
+    `lecture_10.pdf` and `lecture_10_code.py` form the group `lecture_10`; `lecture_1.pdf` is another group.
+
+    Args:
+        folder_id: Id of the folder, before the files' names.
+        names: The files' names, sorted.
+
+    Returns:
+        The facts by file name.
+    """
+    stems = {name: PurePath(name).stem for name in names}
+    known = set(stems.values())
+    groups = {name: _group(stem, known) for name, stem in stems.items()}
+    ids = {name: _readable(f"{folder_id}/{name}" if folder_id else name) for name in names}
+    members: dict[str, list[str]] = {}
+    for name, group in groups.items():
+        members.setdefault(group, []).append(ids[name])
+    return {
+        name: Kin(ids[name], _readable(group), [other for other in members[group] if other != ids[name]])
+        for name, group in groups.items()
+    }
+
+
+def course_facts(root: str, folders: Sequence[str], subject: str | None) -> dict[str, str]:
+    """Read course and subject from the folders between the given one and the file.
+
+    Args:
+        root: Name of the given folder.
+        folders: Names of the folders below it, from the top.
+        subject: The subject that was asked for, which is then the first folder.
+
+    Returns:
+        `course` and `subject`, as far as they are known.
+    """
+    if subject is not None:
+        facts = {"subject": subject, "course": folders[1] if len(folders) > 1 else ""}
+    elif len(folders) > 1:
+        facts = {"subject": folders[0], "course": folders[1]}
+    else:
+        facts = {"course": folders[0] if folders else root}
+    return {key: _readable(value) for key, value in facts.items() if value}
+
+
+def _group(stem: str, known: set[str]) -> str:
+    """Return the shortest known stem that begins this one and ends before a `_` or `-`."""
+    for at, character in enumerate(stem):
+        if character in "_-" and stem[:at] in known:
+            return stem[:at]
+    return stem
+
+
+def _readable(name: str) -> str:
+    # A file name that is not valid UTF-8 reaches Python with lone surrogates, which no store takes.
+    return clean(name).text

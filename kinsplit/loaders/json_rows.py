@@ -1,0 +1,85 @@
+"""Rows with `docid`, `title` and `text`: a Document each.
+
+`.jsonl` has one object a line; lines end at a line feed and nowhere else, since U+2028 or U+0085 may stand inside a
+row. `.json` has one object or a list of them. `docid` and `text` are required strings, `title` is optional, other
+fields are left out. One broken row refuses the file: half a corpus would be worse than none.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+from kinsplit.loaders.content import Content, Format, Reading, UnreadableError
+from kinsplit.loaders.decoding import clean, decode
+
+_SHAPE = 'Rows look like {"docid": "a1", "title": "optional", "text": "..."}.'
+
+
+def read_json(data: bytes) -> Reading:
+    """Return the rows of a `.json` file."""
+    text, warnings = decode(data)
+    value = _parse(text, "")
+    if not isinstance(value, dict | list):
+        raise UnreadableError(f"holds a JSON {_kind(value)}, not a row or a list of rows. {_SHAPE}")
+    rows = [value] if isinstance(value, dict) else value
+    return _reading(((f"row {n}", row) for n, row in enumerate(rows, 1)), warnings)
+
+
+def read_jsonl(data: bytes) -> Reading:
+    """Return the rows of a `.jsonl` file."""
+    text, warnings = decode(data)
+    lines = ((f"line {n}", line) for n, line in enumerate(text.split("\n"), 1) if line.strip())
+    return _reading(((where, _parse(line, f"{where}: ")) for where, line in lines), warnings)
+
+
+def _parse(text: str, where: str) -> object:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        at = f"column {error.colno}" if where else f"line {error.lineno}, column {error.colno}"
+        raise UnreadableError(f"{where}is not valid JSON: {error.msg} at {at}.") from error
+    except (RecursionError, ValueError) as error:  # nested too deeply, or a number of too many digits
+        raise UnreadableError(f"{where}is JSON that can't be read: {error}.") from error
+
+
+def _reading(rows: Iterable[tuple[str, object]], warnings: tuple[str, ...]) -> Reading:
+    contents: dict[str, Content] = {}
+    places: dict[str, str] = {}
+    for where, row in rows:
+        content, docid = _content(where, row)
+        if docid in contents:
+            raise UnreadableError(f"{where}: docid {docid!r} is also in {places[docid]}. Give every row its own.")
+        contents[docid], places[docid] = content, where
+    if not contents:
+        warnings = (*warnings, "holds no rows")
+    return Reading(tuple(contents.values()), warnings)
+
+
+def _content(where: str, row: object) -> tuple[Content, str]:
+    if not isinstance(row, dict):
+        raise UnreadableError(f"{where}: is a JSON {_kind(row)}, not a row. {_SHAPE}")
+    for name in ("docid", "text"):
+        if name not in row:
+            raise UnreadableError(f"{where}: {name} is missing. {_SHAPE}")
+    docid, text, title = row["docid"], row["text"], row.get("title")
+    if not isinstance(docid, str) or not docid.strip() or clean(docid).warnings:
+        raise UnreadableError(f"{where}: docid must be a string of visible text (got {_shown(docid)}).")
+    if not isinstance(text, str):
+        raise UnreadableError(f"{where}: text must be a string (got {_shown(text)}).")
+    if not isinstance(title, str | None):
+        raise UnreadableError(f"{where}: title must be a string (got {_shown(title)}).")
+    return Content(text, title, docid), docid
+
+
+def _kind(value: object) -> str:
+    return {dict: "object", list: "list", str: "string", bool: "boolean", type(None): "null"}.get(type(value), "number")
+
+
+def _shown(value: object) -> str:
+    shown = ascii(value)
+    return shown if len(shown) <= 60 else f"{shown[:57]}..."
+
+
+JSON = Format("json", (".json",), "a row, or a list of rows, with docid, title and text", read_json)
+JSONL = Format("json", (".jsonl",), "a row with docid, title and text on every line", read_jsonl)

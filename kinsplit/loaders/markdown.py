@@ -1,0 +1,75 @@
+"""Markdown, exactly as it is; only the title is looked up. And the Markdown that other loaders write."""
+
+from __future__ import annotations
+
+import bisect
+import re
+
+from kinsplit.loaders.content import Content, Format, Reading
+from kinsplit.loaders.decoding import decode
+
+_TITLE_WINDOW = 10_000  # characters; a title stands at the beginning or nowhere
+_FRONT_MATTER = re.compile(r"---[ \t]*\r?\n(.*?)^---", re.DOTALL | re.MULTILINE)
+_TITLE_FIELD = re.compile(r"^title:(.*)$", re.MULTILINE)
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_HEADING = re.compile(r" {0,3}#[ \t](.*)")
+
+
+def read(data: bytes) -> Reading:
+    """Return the text of a Markdown file, with its title."""
+    text, warnings = decode(data)
+    return Reading((Content(text, title_of(text)),), warnings)
+
+
+def title_of(text: str) -> str | None:
+    """Return the `title` of the front matter, else the first `# heading` outside a fence, else None."""
+    head = text[:_TITLE_WINDOW]
+    if (matter := _FRONT_MATTER.match(head)) and (field := _TITLE_FIELD.search(matter[1])):
+        return _unquoted(field[1].strip()) or None
+    fence = ""
+    for line in head.splitlines():
+        mark = _FENCE.match(line)
+        if fence:
+            if mark and mark[1].startswith(fence):
+                fence = ""
+        elif mark:
+            fence = mark[1]
+        elif heading := _HEADING.match(line):
+            return _without_closing(heading[1].strip()) or None
+    return None
+
+
+def fenced(text: str, language: str = "") -> str:
+    """Return text inside a Markdown fence that nothing in it can close."""
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{language}\n{text}\n{fence}"
+
+
+def _unquoted(value: str) -> str:
+    return value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'" else value
+
+
+def _without_closing(heading: str) -> str:
+    """Return a heading without the `#`s that may close it."""
+    bare = heading.rstrip("#")
+    return bare.rstrip() if bare[-1:] in {"", " ", "\t"} else heading
+
+
+def without_blanks(rows: list[list[str]]) -> list[list[str]]:
+    """Return a table's cells without rows and columns that are empty throughout; rows may end early."""
+    filled = [row for row in rows if any(row)]
+    columns = sorted({column for row in filled for column, cell in enumerate(row) if cell})
+    return [[row[column] for column in columns[: bisect.bisect_left(columns, len(row))]] for row in filled]
+
+
+def pipe_table(rows: list[list[str]]) -> str:
+    """Return rows as a pipe table with the first as its header, which must be as wide as the widest row."""
+    width = max(map(len, rows))
+    header = rows[0] + [""] * (width - len(rows[0]))
+    lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in (header, *rows[1:])]
+    lines.insert(1, "|" + " --- |" * width)
+    return "\n".join(lines)
+
+
+FORMAT = Format("markdown", (".md", ".markdown"), "Markdown, as it is", read)

@@ -1,0 +1,115 @@
+"""PDF files as ONE text with a page map.
+
+Pages are joined by a blank line: it is the one boundary that every splitter understands, a page of slides is a unit,
+and between two pages of prose stand a footer and a header anyway. `Document.pages` holds the offset at which each page
+starts, pages without text included. What PDFium returns is made readable before any offset exists:
+
+- Lines end with a line feed alone.
+- PDFium marks a hyphen at the end of a line by U+FFFE or U+0002 and takes the line break away, whether the word was
+  only broken there (`exam-ple`) or has a hyphen of its own (`lithium-ion`). The document decides: the hyphen stays
+  where the hyphenated word occurs elsewhere in it, or where the joined word doesn't but both halves do as words, or
+  beside a digit. Else the word is joined.
+- A soft hyphen (U+00AD) is drawn on the page, so it becomes a hyphen.
+- Bullets and arrows of Symbol and Wingdings, which Word writes as private-use code points, become those of Unicode.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+
+from kinsplit.loaders.content import Content, Format, Reading, UnreadableError
+
+PAGE_BREAK = "\n\n"
+_MARK = re.compile("[\ufffe\x02]")
+_WORD = re.compile(r"\w+(?:-\w+)*")
+_FIRST_WORD, _LAST_WORD = re.compile(r"\w+"), re.compile(r"\w+\Z")
+_LONGEST = 40  # characters of half a word that are looked at
+_READABLE = str.maketrans(
+    {"\xad": "-", "\uf0b7": "•", "\uf0a7": "▪", "\uf0d8": "➢", "\uf0fc": "✓", "\uf0e0": "→", "\uf0df": "←"}
+)
+_PDFIUM = threading.Lock()  # PDFium may only be entered by one thread at a time
+
+
+def read(data: bytes) -> Reading:
+    """Return the text of a PDF file with its page map and title."""
+    with _PDFIUM:
+        raw, title, broken = _extract(data)
+    if not any(page.strip() for page in raw):
+        raise UnreadableError(f"none of its {len(raw)} pages holds text; it may be scanned. Run OCR first (ocrmypdf).")
+    warnings = []
+    if broken:
+        warnings.append(f"pages that can't be read: {_listed(broken)}")
+    if empty := [n for n, page in enumerate(raw, 1) if not page.strip() and n not in broken]:
+        warnings.append(f"pages without text, perhaps scanned: {_listed(empty)}")
+    pages = _dehyphenate([page.replace("\r\n", "\n") for page in raw])
+    starts, offset = [], 0
+    for page in pages:
+        starts.append(offset)
+        offset += len(page) + len(PAGE_BREAK)
+    return Reading((Content(PAGE_BREAK.join(pages), title, pages=tuple(starts)),), tuple(warnings))
+
+
+def _extract(data: bytes) -> tuple[list[str], str | None, list[int]]:
+    """Return each page's raw text, the title, and the numbers of the pages that can't be read."""
+    import pypdfium2
+    from pypdfium2.raw import FPDF_ERR_PASSWORD, FPDF_ERR_SECURITY
+
+    try:
+        pdf = pypdfium2.PdfDocument(data)
+    except pypdfium2.PdfiumError as error:
+        if error.err_code in {FPDF_ERR_PASSWORD, FPDF_ERR_SECURITY}:
+            raise UnreadableError("is protected by a password. Save a copy without it (qpdf --decrypt).") from error
+        raise UnreadableError(f"is broken or no PDF: {error} Open it in a viewer and save it again.") from error
+    pages, broken = [], []
+    with closing(pdf):
+        title = str(pdf.get_metadata_dict().get("Title", "")).strip()
+        for index in range(len(pdf)):
+            try:
+                with closing(pdf[index]) as page, closing(page.get_textpage()) as text:
+                    pages.append(text.get_text_range(errors="surrogatepass"))
+            except pypdfium2.PdfiumError:
+                pages.append("")
+                broken.append(index + 1)
+    return pages, title if title.lower() not in {"", "untitled"} else None, broken
+
+
+def _dehyphenate(pages: list[str]) -> list[str]:
+    words = set(_words(pages))
+    return ["".join(_mended(_MARK.split(page), words)).translate(_READABLE) for page in pages]
+
+
+def _mended(pieces: list[str], words: set[str]) -> Iterator[str]:
+    """Yield the pieces between the marks, with a hyphen wherever one stays."""
+    yield pieces[0]
+    for before, after in itertools.pairwise(pieces):
+        left, right = _LAST_WORD.search(before[-_LONGEST:]), _FIRST_WORD.match(after[:_LONGEST])
+        if not left or not right or _keeps_hyphen(left[0].lower(), right[0].lower(), words):
+            yield "-"
+        yield after
+
+
+def _keeps_hyphen(left: str, right: str, words: set[str]) -> bool:
+    if left[-1].isdigit() or right[0].isdigit() or f"{left}-{right}" in words:
+        return True
+    return left + right not in words and left in words and right in words
+
+
+def _words(pages: list[str]) -> Iterator[str]:
+    """Yield the words that no mark divides, and the parts of the hyphenated ones."""
+    for page in pages:
+        for piece in _MARK.split(page.lower()):
+            for match in _WORD.finditer(piece):
+                yield match[0]
+                if "-" in match[0]:
+                    yield from match[0].split("-")
+
+
+def _listed(numbers: list[int]) -> str:
+    return ", ".join(map(str, numbers[:10])) + (f" and {len(numbers) - 10:,} more" if len(numbers) > 10 else "")
+
+
+FORMAT = Format("pdf", (".pdf",), "the text of all pages, with a page map", read)

@@ -1,0 +1,31 @@
+"""Which loader reads which file; the CLI and the docs list the formats from here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kinsplit.loaders import code, html, json_rows, markdown, notebook, pdf, text
+from kinsplit.loaders.content import Format
+
+#: Every format, in the order in which they are listed.
+FORMATS: tuple[Format, ...] = (
+    text.FORMAT,
+    markdown.FORMAT,
+    html.FORMAT,
+    code.FORMAT,
+    pdf.FORMAT,
+    notebook.FORMAT,
+    json_rows.JSON,
+    json_rows.JSONL,
+)
+_BY_SUFFIX = {suffix: fmt for fmt in FORMATS for suffix in fmt.suffixes}
+
+
+def format_of(path: Path) -> Format | None:
+    """Return the format that a file's name promises, or None for an unknown one."""
+    return _BY_SUFFIX.get(path.suffix.lower())
+
+
+def suffixes() -> tuple[str, ...]:
+    """Return every known suffix, sorted."""
+    return tuple(sorted(_BY_SUFFIX))
