@@ -1,0 +1,12 @@
+"""Text -> chunks: one strategy per module, one registry, no framework, no model, no network.
+
+`names()` lists the strategies, `create(name, **parameters)` makes one, `parameters(name)` describes its parameters.
+Every strategy keeps these promises: chunks are exact slices of the text, in order; without their overlap they hold
+every character that is not white space once; none is blank or longer than its limit; and the same text gives the same
+chunks anywhere.
+"""
+
+from kinsplit.parsers.base import Strategy
+from kinsplit.parsers.registry import Parameter, create, names, parameters, strategy_class
+
+__all__ = ["Parameter", "Strategy", "create", "names", "parameters", "strategy_class"]

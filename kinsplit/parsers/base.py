@@ -1,0 +1,236 @@
+"""What every strategy is: a frozen, validated, rebuildable description that turns texts into chunks."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from typing import Annotated, Any, ClassVar, NamedTuple, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidatorFunctionWrapHandler
+from pydantic.functional_validators import WrapValidator
+
+from kinsplit.chunk import Chunk, Document, Span, chunk_id, content_hash
+from kinsplit.errors import InvalidParameterError, TokenizerError
+from kinsplit.parsers.measure import Ruler, Unit
+from kinsplit.tokenizers import BUNDLED, describe, resolve
+
+
+class Cut(NamedTuple):
+    """A chunk to be, as a strategy's `_cut` returns it.
+
+    Attributes:
+        spans: Where its text lies; one span, but for strategies that gather.
+        context: Heading path or repeated table header.
+        tokens: Its length, where tokens were counted.
+        parent: Position of its parent among the cuts of the level above.
+    """
+
+    spans: tuple[Span, ...]
+    context: str = ""
+    tokens: int | None = None
+    parent: int | None = None
+
+
+#: The cuts of one text, finest level first: `levels[0]` holds the leaves, `levels[1]` their parents.
+Levels = list[list[Cut]]
+
+
+def _check_tokenizer(value: object, _: ValidatorFunctionWrapHandler) -> object:
+    if isinstance(value, str) or callable(value) or hasattr(value, "encode_batch") or hasattr(value, "encode_ordinary"):
+        return value
+    raise ValueError("must be a name, a path, a tokenizer or a callable")
+
+
+TokenizerField = Annotated[
+    Any,
+    WrapValidator(_check_tokenizer),
+    Field(
+        description='Counts tokens: "bundled" (BERT uncased), "hf:REPOSITORY", "tiktoken:ENCODING", '
+        "the path of a tokenizer.json, or a callable.",
+        json_schema_extra={"type": "string"},
+    ),
+]
+
+
+class Strategy(BaseModel):
+    """A way to split documents into chunks.
+
+    A strategy is a value: frozen, equal to any other with the same parameters, rebuilt from `name` and `parameters`,
+    safe to share between threads and to send to other processes.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True, allow_inf_nan=False)
+
+    #: Name under which the registry knows the strategy.
+    name: ClassVar[str] = ""
+    #: What it does, in one line.
+    summary: ClassVar[str] = ""
+    #: Where the defaults come from.
+    origin: ClassVar[str] = ""
+    #: Put between the texts of a chunk's spans where it has several.
+    separator: ClassVar[str] = "\n\n"
+
+    tokenizer: TokenizerField = BUNDLED
+
+    def __init__(self, **parameters: Any) -> None:
+        try:
+            super().__init__(**parameters)
+        except ValidationError as error:
+            raise _as_parameter_error(type(self), error) from None
+
+    @abstractmethod
+    def _cut(self, texts: Sequence[str]) -> list[Levels]:
+        """Return the levels of cuts of each text; the one method that a strategy has to write."""
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What rebuilds the strategy: `create(strategy.name, **strategy.parameters)`."""
+        return self.model_dump()
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        """16 hexadecimal digits that differ whenever name or parameters do."""
+        plain = {key: describe(value) if key == "tokenizer" else value for key, value in self.parameters.items()}
+        data = json.dumps([self.name, plain], sort_keys=True, ensure_ascii=True)
+        return hashlib.blake2b(data.encode(), digest_size=8).hexdigest()
+
+    def split(self, text: str) -> list[Span]:
+        """Split one text.
+
+        Args:
+            text: Any text; blank text gives no chunk.
+
+        Returns:
+            Each chunk's extent, coarsest level first and in document order within a level, as `chunk` returns them.
+        """
+        return self.split_many([text])[0]
+
+    def split_many(self, texts: Sequence[str]) -> list[list[Span]]:
+        """Split many texts, measuring all of them in parallel.
+
+        Args:
+            texts: The texts.
+
+        Returns:
+            What `split` returns, for each text.
+        """
+        return [
+            [Span(cut.spans[0].start, cut.spans[-1].end) for level in reversed(levels) for cut in level]
+            for levels in self._cut(texts)
+        ]
+
+    def chunk(self, document: Document) -> list[Chunk]:
+        """Split a document into chunks that know their place and their kin.
+
+        Args:
+            document: Its id names the chunks' source; its metadata goes to every chunk.
+
+        Returns:
+            The chunks, coarsest level first and in document order within a level.
+        """
+        return self.chunk_many([document])[0]
+
+    def chunk_many(self, documents: Iterable[Document]) -> list[list[Chunk]]:
+        """Split many documents, measuring all of them in parallel.
+
+        Args:
+            documents: The documents.
+
+        Returns:
+            What `chunk` returns, for each document.
+        """
+        documents = list(documents)
+        return [
+            self._assemble(document, levels)
+            for document, levels in zip(documents, self._cut([d.text for d in documents]), strict=True)
+        ]
+
+    def _assemble(self, document: Document, levels: Levels) -> list[Chunk]:
+        ids = [
+            [chunk_id(document.id, self.fingerprint, level, i) for i in range(len(cuts))]
+            for level, cuts in enumerate(levels)
+        ]
+        chunks: list[Chunk] = []
+        for level in range(len(levels) - 1, -1, -1):
+            parents = ids[level + 1] if level + 1 < len(levels) else []
+            chunks.extend(self._assemble_level(document, level, levels[level], ids[level], parents))
+        return chunks
+
+    def _assemble_level(
+        self, document: Document, level: int, cuts: list[Cut], ids: list[str], parents: list[str]
+    ) -> Iterable[Chunk]:
+        text, source, metadata, total = document.text, document.id, document.metadata, len(cuts)
+        around: list[str | None] = [None, *ids, None]
+        reached = 0
+        for i, (spans, context, tokens, parent) in enumerate(cuts):
+            if len(spans) == 1:
+                start, end = spans[0]
+                piece, overlap = text[start:end], max(0, reached - start)
+                reached = end
+            else:
+                piece, overlap = self.separator.join(text[s:e] for s, e in spans), 0
+            yield Chunk(
+                ids[i],
+                source,
+                i,
+                total,
+                level,
+                spans,
+                piece,
+                overlap,
+                None if parent is None else parents[parent],
+                around[i],
+                around[i + 2],
+                context,
+                tokens,
+                content_hash(piece, context),
+                metadata,
+            )
+
+    def __reduce__(self) -> tuple[Callable[..., Strategy], tuple[type[Strategy], dict[str, Any]]]:
+        if not isinstance(self.tokenizer, str):
+            raise TokenizerError(
+                f"tokenizer: {describe(self.tokenizer)} is an object and can't be carried to another process. "
+                'Name it instead: "hf:REPOSITORY", "tiktoken:ENCODING" or the path of a tokenizer.json.'
+            )
+        return _rebuild, (type(self), self.parameters)
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
+        return self
+
+
+class Measured(Strategy):
+    """A strategy whose limits are counted in a unit that can be chosen."""
+
+    unit: Unit = Field(default="token", description="What sizes are counted in.")
+
+    @functools.cached_property
+    def _ruler(self) -> Ruler:
+        return Ruler(self.unit, resolve(self.tokenizer))
+
+
+def _rebuild(kind: type[Strategy], parameters: dict[str, Any]) -> Strategy:
+    return kind(**parameters)
+
+
+def _as_parameter_error(kind: type[Strategy], error: ValidationError) -> InvalidParameterError:
+    """Turn pydantic's report into one sentence about the first problem."""
+    first = error.errors()[0]
+    if isinstance(cause := first.get("ctx", {}).get("error"), InvalidParameterError):
+        return cause
+    field = ".".join(str(part) for part in first["loc"]) or "parameters"
+    known = ", ".join(kind.model_fields)
+    if first["type"] == "extra_forbidden":
+        return InvalidParameterError(
+            field, f'is no parameter of "{kind.name}"', first["input"], f"Its parameters are: {known}."
+        )
+    rule = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
+    info = kind.model_fields.get(field)
+    remedy = f"The default is {info.default!r}." if info and info.default is not None else "Change or leave it out."
+    return InvalidParameterError(field, rule[0].lower() + rule[1:], first["input"], remedy)

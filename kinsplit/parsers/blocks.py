@@ -1,0 +1,245 @@
+"""Text -> blocks: headings, paragraphs, fences, lists and tables of Markdown, and the headings of HTML.
+
+Structure is read only to find boundaries. Blocks are spans of the text as it is; nothing is rendered or normalised.
+The rules are CommonMark's where a boundary depends on them, with GitHub's tables and wiki headings (`== Title ==`).
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable
+from typing import Literal, NamedTuple
+
+from kinsplit.parsers.segment import trim
+
+Kind = Literal["heading", "paragraph", "fence", "list", "table"]
+
+_ATX = re.compile(r"(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*")
+_SETEXT = re.compile(r"[ ]{0,3}(=+|-+)[ \t]*")
+_WIKI = re.compile(r"(={1,6})[ \t]+(\S.*?)[ \t]+\1|(={2,6})([^=\s].*?)\3")
+_FENCE = re.compile(r"(`{3,})[^`]*|(~{3,}).*")
+_ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])(?:[ \t]+\S|[ \t]*$)")
+_RULE = re.compile(r"([-*_])(?:[ \t]*\1){2,}[ \t]*")
+_DELIMITER = re.compile(r"\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?")
+_HTML_HEADING = re.compile(r"<h([1-6])(?:\s[^>]*)?>(.*?)</h\1\s*>", re.IGNORECASE | re.DOTALL)
+_HTML_RAW = re.compile(r"<(pre|script|style|textarea)\b", re.IGNORECASE)
+_TAG = re.compile(r"<[^>]*>")
+_MARKS = frozenset("#`~|<-*+=_0123456789")
+_LONGEST_FRONT_MATTER = 200
+
+
+class Block(NamedTuple):
+    """A piece of a document's structure.
+
+    Attributes:
+        start: First code point.
+        end: One past the last code point.
+        kind: What it is.
+        depth: Of a heading, 1 to 6; otherwise 0.
+        title: Of a heading, its text; of a table, its header and delimiter rows; otherwise empty.
+    """
+
+    start: int
+    end: int
+    kind: Kind
+    depth: int = 0
+    title: str = ""
+
+
+class Section(NamedTuple):
+    """Blocks under one heading.
+
+    Attributes:
+        blocks: The heading, if there is one, and the blocks below it.
+        path: Titles from the outermost heading to this one, joined by " > ".
+    """
+
+    blocks: list[Block]
+    path: str
+
+
+def sections(text: str) -> list[Section]:
+    """Group a text's blocks under its headings.
+
+    A heading directly followed by a deeper one shares that one's section, so no section is a heading alone unless
+    the text has nothing to put under it.
+    """
+    found: list[Section] = []
+    path: list[tuple[int, str]] = []
+    current: list[Block] = []
+    for block in blocks(text):
+        if block.kind == "heading":
+            bare = bool(current) and all(b.kind == "heading" for b in current)
+            if not (bare and block.depth > path[-1][0]):
+                if current:
+                    found.append(Section(current, _joined(path)))
+                current = []
+            path = [entry for entry in path if entry[0] < block.depth]
+            path.append((block.depth, block.title))
+        current.append(block)
+    if current:
+        found.append(Section(current, _joined(path)))
+    return found
+
+
+def _joined(path: list[tuple[int, str]]) -> str:
+    return " > ".join(title for _, title in path if title)
+
+
+def blocks(text: str) -> list[Block]:
+    """Return the blocks of a text in document order; together they hold all that is not white space."""
+    return _Scanner(text).scan()
+
+
+class _Scanner:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.lines = text.split("\n")
+        self.starts = [0]
+        for line in self.lines:
+            self.starts.append(self.starts[-1] + len(line) + 1)
+        self.found: list[Block] = []
+
+    def scan(self) -> list[Block]:
+        at = self._front_matter()
+        begun = at
+        while at < len(self.lines):
+            line = self.lines[at].strip()
+            if not line:
+                self._paragraph(begun, at)
+                at = begun = at + 1
+                continue
+            if line[0] in _MARKS or "|" in line:
+                if begun < at and (match := _SETEXT.fullmatch(self.lines[at].rstrip("\r"))):
+                    title = " ".join(self.text[self.starts[begun] : self.starts[at]].split())
+                    self._add(begun, at + 1, "heading", 1 if match[1][0] == "=" else 2, title)
+                    at = begun = at + 1
+                    continue
+                stop = self._special(at, line, begun)
+                if stop > at:
+                    at = begun = stop
+                    continue
+            at += 1
+        self._paragraph(begun, at)
+        return self.found
+
+    def _front_matter(self) -> int:
+        if self.lines[0].strip() == "---":
+            for at in range(1, min(len(self.lines), _LONGEST_FRONT_MATTER)):
+                if self.lines[at].strip() in {"---", "..."}:
+                    self._add(0, at + 1, "paragraph")
+                    return at + 1
+        return 0
+
+    def _special(self, at: int, line: str, begun: int) -> int:
+        """Add the block that begins at a line and return the line after it; the line itself if none begins there."""
+        raw = self.lines[at]
+        # From four columns on, a line is indented code or goes on with the paragraph.
+        shallow = not raw.startswith(("    ", "\t", " \t", "  \t", "   \t"))
+        stop, kind, depth, title = at, "paragraph", 0, ""
+        if shallow and (match := _ATX.fullmatch(line)):
+            stop, kind, depth, title = at + 1, "heading", len(match[1]), match[2] or ""
+        elif shallow and (match := _WIKI.fullmatch(line)):
+            stop, kind = at + 1, "heading"
+            depth, title = len(match[1] or match[3]), match[2] or match[4]
+        elif shallow and (match := _FENCE.fullmatch(line)):
+            stop, kind = self._fence_end(at, match[1] or match[2]), "fence"
+        elif shallow and (match := _HTML_RAW.match(line)):
+            stop, kind = self._raw_end(at, match[1]), "fence"
+        elif "|" in line and at + 1 < len(self.lines) and self._is_delimiter(at + 1):
+            stop, kind = self._while(at + 2, lambda i: "|" in self.lines[i]), "table"
+            title = self.text[self.starts[at] : self.starts[at + 2]].strip()
+        elif shallow and _RULE.fullmatch(line):
+            stop = at + 1
+        elif shallow and _ITEM.match(line) and (begun == at or not line[0].isdigit()):
+            stop, kind = self._list_end(at), "list"
+        if stop > at:
+            self._paragraph(begun, at)
+            self._add(at, stop, kind, depth, title)  # type: ignore[arg-type]
+        return stop
+
+    def _fence_end(self, at: int, mark: str) -> int:
+        for i in range(at + 1, len(self.lines)):
+            line = self.lines[i].strip()
+            if line.startswith(mark) and not line.strip(mark[0]):
+                return i + 1
+        return len(self.lines)
+
+    def _raw_end(self, at: int, tag: str) -> int:
+        closing = f"</{tag.lower()}"
+        for i in range(at, len(self.lines)):
+            if closing in self.lines[i].lower():
+                return i + 1
+        return at
+
+    def _list_end(self, at: int) -> int:
+        i = at + 1
+        while i < len(self.lines):
+            line = self.lines[i].strip()
+            indented = self.lines[i][:1] in {" ", "\t"}
+            if not line:
+                # A blank line ends the list unless an item or an indented line follows.
+                after = self._while(i, lambda k: not self.lines[k].strip())
+                if after == len(self.lines):
+                    return i
+                follows = self.lines[after]
+                if not (_ITEM.match(follows.strip()) or follows[:1] in {" ", "\t"}) or _RULE.fullmatch(follows.strip()):
+                    return i
+                i = after
+                continue
+            if not indented and (_ATX.fullmatch(line) or _FENCE.fullmatch(line) or _RULE.fullmatch(line)):
+                return i
+            i += 1
+        return i
+
+    def _is_delimiter(self, at: int) -> bool:
+        line = self.lines[at].strip()
+        return "-" in line and ("|" in line) and _DELIMITER.fullmatch(line) is not None
+
+    def _while(self, at: int, holds: Callable[[int], bool]) -> int:
+        while at < len(self.lines) and holds(at):
+            at += 1
+        return at
+
+    def _paragraph(self, first: int, stop: int) -> None:
+        if first >= stop:
+            return
+        start, end = self.starts[first], min(self.starts[stop], len(self.text))
+        if self.text.find("<h", start, end) < 0 and self.text.find("<H", start, end) < 0:
+            self._add_span(start, end, "paragraph")
+            return
+        for match in _HTML_HEADING.finditer(self.text, start, end):
+            self._add_span(start, match.start(), "paragraph")
+            title = " ".join(html.unescape(_TAG.sub(" ", match[2])).split())
+            self._add_span(match.start(), match.end(), "heading", int(match[1]), title)
+            start = match.end()
+        self._add_span(start, end, "paragraph")
+
+    def _add(self, first: int, stop: int, kind: Kind, depth: int = 0, title: str = "") -> None:
+        self._add_span(self.starts[first], min(self.starts[stop], len(self.text)), kind, depth, title)
+
+    def _add_span(self, start: int, end: int, kind: Kind, depth: int = 0, title: str = "") -> None:
+        if span := trim(self.text, start, end):
+            self.found.append(Block(span.start, span.end, kind, depth, title))
+
+
+def parts(text: str) -> list[tuple[int, int]] | None:
+    """Cut one block into the parts it is made of: a list into items, a table or fence into lines.
+
+    Args:
+        text: The block's text.
+
+    Returns:
+        The parts' spans, or None for a block that has no such parts.
+    """
+    kind = blocks(text)[0].kind
+    if kind not in {"list", "table", "fence"}:
+        return None
+    places = [0]
+    for match in re.finditer(r"\n", text):
+        at = match.end()
+        if kind != "list" or _ITEM.match(text, at):
+            places.append(at)
+    cut = [trim(text, s, e) for s, e in zip(places, [*places[1:], len(text)], strict=True)]
+    return [span for span in cut if span]

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from typing import Annotated, NamedTuple, Self
+
+import numpy as np
+from pydantic import BeforeValidator, Field, model_validator
+
+from kinsplit.errors import InvalidParameterError
+from kinsplit.parsers.base import Cut, Levels, Measured
+from kinsplit.parsers.blocks import sections
+from kinsplit.parsers.group import Fits, Run, pack
+from kinsplit.parsers.measure import Unit
+from kinsplit.parsers.packing import group_units
+from kinsplit.parsers.refine import ladder, refine
+from kinsplit.parsers.segment import Units, cut_at
+from kinsplit.parsers.sentences import sentences
+from kinsplit.parsers.sizes import Language, Size
+
+
+class _Layer(NamedTuple):
+    """The units of one text at one level.
+
+    Attributes:
+        units: The units.
+        edges: Numbers of the units that begin a section or a parent, but for the first.
+        paths: For each stretch between edges, its heading path.
+    """
+
+    units: Units
+    edges: list[int]
+    paths: list[str]
+
+
+class HierarchicalStrategy(Measured):
+    """Parents and children, both of whole sentences: small chunks to search, large ones to read.
+
+    Level 0 holds the children, level 1 their parents, and so on for as many parent sizes as are given.
+
+    Example:
+        >>> strategy = HierarchicalStrategy(parent_size=14, child_size=6)
+        >>> [text[s:e] for s, e in strategy.split(text := "A b c. D e f. G h.")]
+        ['A b c. D e f.', 'G h.', 'A b c.', 'D e f.', 'G h.']
+    """
+
+    name = "hierarchical"
+    summary = "Parents and children of whole sentences, any depth"
+    origin = "notebook (parents 1000, children 200 characters)"
+
+    unit: Unit = Field(default="character", description="What sizes are counted in.")
+    parent_size: Annotated[
+        tuple[Size, ...], BeforeValidator(lambda v: (v,) if isinstance(v, int) else v), Field(min_length=1)
+    ] = Field(
+        default=(1000,), description="Budget of a parent; several descending sizes make several levels of parents."
+    )
+    child_size: Size = Field(default=200, description="Budget of a child.")
+    headings: bool = Field(default=False, description="Whether no parent reaches across a heading.")
+    language: Language = "auto"
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        sizes = (*self.parent_size, self.child_size)
+        if any(upper <= lower for upper, lower in zip(sizes, sizes[1:], strict=False)):
+            raise InvalidParameterError(
+                "child_size" if len(self.parent_size) == 1 else "parent_size",
+                f"must descend from the largest parent to the children, as {', '.join(map(str, sizes))} does not",
+                self.child_size if len(self.parent_size) == 1 else self.parent_size,
+                "Lower child_size or raise parent_size.",
+            )
+        return self
+
+    def _cut(self, texts: Sequence[str]) -> list[Levels]:
+        layers = [self._sentences(text) for text in texts]
+        levels: list[Levels] = [[] for _ in texts]
+        for size in (*self.parent_size, self.child_size):
+            grouped, layers = self._descend(texts, layers, size)
+            for found, cuts in zip(levels, grouped, strict=True):
+                found.append(cuts)
+        return [found[::-1] for found in levels]
+
+    def _sentences(self, text: str) -> _Layer:
+        units = sentences(text, self.language)
+        if not self.headings:
+            return _Layer(units, [], [""])
+        found = sections(text)
+        places = [section.blocks[0].start for section in found]
+        units = cut_at(text, units, places[1:])
+        return _Layer(units, np.searchsorted(units.starts, places[1:]).tolist(), [s.path for s in found])
+
+    def _descend(
+        self, texts: Sequence[str], layers: Sequence[_Layer], size: int
+    ) -> tuple[list[list[Cut]], list[_Layer]]:
+        """Pack each text's units up to a size, inside the stretches of the level above; return what they make."""
+        rungs = ladder(self._ruler, size, self.language)[1:]
+        refined = refine(texts, [layer.units for layer in layers], self._ruler, size, rungs)
+        edges = [np.searchsorted(r.origin, layer.edges).tolist() for r, layer in zip(refined, layers, strict=True)]
+
+        def grouping(i: int, fits: Fits | None) -> list[Run]:
+            return pack(refined[i].scale, size, edges=edges[i], fits=fits)
+
+        grouped = group_units(texts, refined, self._ruler, size, grouping)
+        is_top = size == self.parent_size[0]
+        cuts, below = [], []
+        for groups, r, layer, ends in zip(grouped, refined, layers, edges, strict=True):
+            stretch = [bisect_right(ends, g.run.first) for g in groups]
+            paths = [layer.paths[n] for n in stretch]
+            cuts.append(
+                [
+                    Cut((g.span,), path, g.tokens, None if is_top else n)
+                    for g, path, n in zip(groups, paths, stretch, strict=True)
+                ]
+            )
+            below.append(_Layer(r.units, [g.run.first for g in groups[1:]], paths))
+        return cuts, below

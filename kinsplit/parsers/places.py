@@ -1,0 +1,102 @@
+"""Token number -> place in the source text, for the few tokens at which windows begin and end.
+
+A token's place is where its text begins; what follows it up to the next token's place belongs to it, so characters
+that a tokenizer drops are never lost.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from kinsplit.parsers.measure import divide
+from kinsplit.parsers.segment import IntArray, grapheme_floor, words
+from kinsplit.tokenizers import Tokenizer
+
+# Words in a piece that is counted as a whole. Only pieces in which a wanted token lies are tokenised with offsets,
+# which takes 30 times as long as counting.
+_PIECE = 6
+
+
+class TokenPlaces:
+    """The places of a text's tokens, found where they are asked for.
+
+    Attributes:
+        total: Number of tokens.
+    """
+
+    def __init__(self, text: str, begins: IntArray, counts: IntArray) -> None:
+        self._text = text
+        # Where pieces begin and how many tokens lie before each; the last entry is the end of the text.
+        self._begins = begins
+        self._before = np.concatenate([[0], np.cumsum(counts)])
+        self._inside: dict[int, list[int]] = {}
+        self.total = int(self._before[-1])
+
+    def __getitem__(self, number: int) -> int:
+        """Return the place of a token that was located, moved back to the start of its grapheme cluster.
+
+        Args:
+            number: Number of the token from 0; `total` is the end of the text.
+        """
+        if number >= self.total:
+            return len(self._text)
+        piece = int(np.searchsorted(self._before, number, side="right")) - 1
+        place, offset = int(self._begins[piece]), number - int(self._before[piece])
+        if offset:
+            place += self._inside[piece][offset]
+        return place if self._text.isascii() else grapheme_floor(self._text, place, 0)
+
+    def at_or_before(self, place: int, tokenizer: Tokenizer) -> int:
+        """Return the number of the last token that begins at or before a place or the white space behind it."""
+        while place < len(self._text) and self._text[place].isspace():
+            place += 1
+        piece = max(0, int(np.searchsorted(self._begins[:-1], place, side="right")) - 1)
+        if piece not in self._inside:
+            self.learn(piece, tokenizer.starts([self.piece(piece)])[0])
+        offset = bisect_right(self._inside[piece], place - int(self._begins[piece])) - 1
+        return int(self._before[piece]) + max(0, offset)
+
+    def unknown(self, numbers: Iterable[int]) -> list[int]:
+        """Return the pieces that have to be tokenised with offsets before these tokens' places are known."""
+        wanted = np.array([n for n in numbers if n < self.total], dtype=np.int64)
+        piece = np.searchsorted(self._before, wanted, side="right") - 1
+        inside = piece[self._before[piece] < wanted]
+        return [p for p in np.unique(inside).tolist() if p not in self._inside]
+
+    def piece(self, number: int) -> str:
+        """Return the text of a piece."""
+        return self._text[self._begins[number] : self._begins[number + 1]]
+
+    def learn(self, piece: int, starts: IntArray) -> None:
+        """Take in where the tokens of a piece begin."""
+        self._inside[piece] = starts.tolist()
+
+
+def count_tokens(texts: Sequence[str], tokenizer: Tokenizer) -> list[TokenPlaces]:
+    """Count the tokens of many texts in one pass, piece by piece."""
+    begins = [_piece_begins(text, tokenizer) for text in texts]
+    pieces = [text[s:e] for text, b in zip(texts, begins, strict=True) for s, e in pairwise(b.tolist())]
+    counts = divide(tokenizer.count(pieces), [len(b) - 1 for b in begins])
+    return [TokenPlaces(text, b, found) for text, b, found in zip(texts, begins, counts, strict=True)]
+
+
+def _piece_begins(text: str, tokenizer: Tokenizer) -> IntArray:
+    starts = words(text).starts
+    return np.append(starts[::_PIECE] if tokenizer.splits_at_space else starts[:1], len(text))
+
+
+def locate(places: Sequence[TokenPlaces], wanted: Sequence[Iterable[int]], tokenizer: Tokenizer) -> None:
+    """Make the places of some tokens of each text known, all in one pass.
+
+    Args:
+        places: The texts' tokens.
+        wanted: Numbers of tokens for each text.
+        tokenizer: The tokenizer that counted them.
+    """
+    unknown = [(p, piece) for p, numbers in zip(places, wanted, strict=True) for piece in p.unknown(numbers)]
+    for (p, piece), starts in zip(unknown, tokenizer.starts([p.piece(n) for p, n in unknown]), strict=True):
+        p.learn(piece, starts)

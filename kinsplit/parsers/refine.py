@@ -1,0 +1,137 @@
+"""Units that are longer than a limit -> finer units that are not: sentence -> word -> grapheme -> code point."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from kinsplit.errors import InvalidParameterError
+from kinsplit.parsers.measure import Ruler, Scale
+from kinsplit.parsers.segment import IntArray, Units, as_units, graphemes, words
+from kinsplit.parsers.sentences import sentences
+
+# WordPiece reads a word of more than 100 characters as one unknown token, and byte-pair encoders take quadratic time
+# on long ones, so such a word is cut before it is measured in tokens.
+_LONG_WORD = 100
+# No word or token of prose is this long on average: a unit beyond it is certain to be cut, so it isn't measured.
+_CHARACTERS_PER_UNIT = 100
+
+#: A way to cut a text into units.
+Rung = Callable[[str], Units]
+
+
+class Refined(NamedTuple):
+    """Units that fit, with their lengths.
+
+    Attributes:
+        units: The units.
+        scale: Their lengths.
+        origin: int64[n], for each the number of the unit it was cut from.
+    """
+
+    units: Units
+    scale: Scale
+    origin: IntArray
+
+
+def ladder(ruler: Ruler, limit: int, language: str) -> list[Rung]:
+    """Return the ways to cut a unit that is too long, coarse to fine.
+
+    Args:
+        ruler: Measures the units.
+        limit: Longest unit allowed.
+        language: Language of the sentences, or "auto".
+    """
+
+    def by_sentence(text: str) -> Units:
+        return sentences(text, language)
+
+    def by_word(text: str) -> Units:
+        units = words(text)
+        long = units.ends - units.starts > _LONG_WORD
+        if ruler.unit != "token" or not long.any():
+            return units
+        return _cut(text, units, long, lambda word: by_grapheme(word, _LONG_WORD))[0]
+
+    def by_grapheme(text: str, size: int = limit if ruler.unit == "character" else 1) -> Units:
+        return as_units(graphemes(text, 0, len(text), size))
+
+    return [by_sentence, by_word, by_grapheme, _code_points]
+
+
+def _code_points(text: str) -> Units:
+    return as_units([(i, i + 1) for i in range(len(text)) if not text[i].isspace()])
+
+
+def refine(
+    texts: Sequence[str], units: Sequence[Units], ruler: Ruler, limit: int, rungs: Sequence[Rung]
+) -> list[Refined]:
+    """Replace every unit that is longer than the limit by the coarsest finer units that are not.
+
+    Args:
+        texts: The texts.
+        units: The units of each text.
+        ruler: Measures the units.
+        limit: Longest unit allowed.
+        rungs: Ways to cut a unit, coarse to fine.
+
+    Returns:
+        For each text the units, none longer than the limit.
+
+    Raises:
+        InvalidParameterError: A single code point is longer than the limit.
+    """
+    units = list(units)
+    lengths = [np.full(len(u.starts), -1, dtype=np.int64) for u in units]
+    origins = [np.arange(len(u.starts), dtype=np.int64) for u in units]
+    for rung in (*rungs, None):
+        _measure_new(texts, units, lengths, ruler, limit)
+        long = [known > limit for known in lengths]
+        if not any(mask.any() for mask in long):
+            break
+        if rung is None:
+            raise InvalidParameterError(
+                "chunk_size", f"must hold every single character of the text in {ruler.unit}s", limit, "Raise it."
+            )
+        for i, mask in enumerate(long):
+            if mask.any():
+                units[i], source = _cut(texts[i], units[i], mask, rung)
+                origins[i] = origins[i][source]
+                lengths[i] = np.where(mask[source], -1, lengths[i][source])
+    return [
+        Refined(u, ruler.scale(u, known), origin) for u, known, origin in zip(units, lengths, origins, strict=True)
+    ]
+
+
+def _measure_new(
+    texts: Sequence[str], units: Sequence[Units], lengths: Sequence[IntArray], ruler: Ruler, limit: int
+) -> None:
+    bound = max(_LONG_WORD, limit * _CHARACTERS_PER_UNIT)
+    fresh = [known < 0 for known in lengths]
+    if ruler.unit != "character":
+        for u, known, new in zip(units, lengths, fresh, strict=True):
+            huge = new & (u.ends - u.starts > bound)
+            known[huge] = limit + 1
+            new &= ~huge
+    some = [Units(u.starts[new], u.ends[new]) for u, new in zip(units, fresh, strict=True)]
+    for known, new, found in zip(lengths, fresh, ruler.lengths(texts, some), strict=True):
+        known[new] = found
+
+
+def _cut(text: str, units: Units, long: IntArray, rung: Rung) -> tuple[Units, IntArray]:
+    """Cut the long units; return all units and, for each, the number of the unit it came from."""
+    parts: list[tuple[IntArray, IntArray, IntArray]] = []
+    before = 0
+    for number in np.flatnonzero(long).tolist():
+        kept = np.arange(before, number, dtype=np.int64)
+        parts.append((units.starts[kept], units.ends[kept], kept))
+        start, end = int(units.starts[number]), int(units.ends[number])
+        pieces = rung(text[start:end])
+        parts.append((pieces.starts + start, pieces.ends + start, np.full(len(pieces.starts), number, dtype=np.int64)))
+        before = number + 1
+    kept = np.arange(before, len(units.starts), dtype=np.int64)
+    parts.append((units.starts[kept], units.ends[kept], kept))
+    starts, ends, origin = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return Units(starts, ends), origin

@@ -1,0 +1,96 @@
+"""The one list of strategies; the command line, the framework adapters, the docs and the tests are made from it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from pydantic_core import PydanticUndefined
+
+from kinsplit.errors import InvalidParameterError
+from kinsplit.parsers.base import Strategy
+from kinsplit.parsers.character import CharacterStrategy
+from kinsplit.parsers.hierarchical import HierarchicalStrategy
+from kinsplit.parsers.multigranular import MultigranularStrategy
+from kinsplit.parsers.sentence import SentenceStrategy
+from kinsplit.parsers.structure import StructureStrategy
+from kinsplit.parsers.token import TokenStrategy
+from kinsplit.parsers.word import WordStrategy
+
+_STRATEGIES: tuple[type[Strategy], ...] = (
+    CharacterStrategy,
+    WordStrategy,
+    TokenStrategy,
+    SentenceStrategy,
+    StructureStrategy,
+    HierarchicalStrategy,
+    MultigranularStrategy,
+)
+_BY_NAME = {strategy.name: strategy for strategy in _STRATEGIES}
+
+
+class Parameter(NamedTuple):
+    """One row of a strategy's parameter table.
+
+    Attributes:
+        name: The parameter.
+        default: Its default.
+        annotation: Its type.
+        description: What it means.
+    """
+
+    name: str
+    default: Any
+    annotation: Any
+    description: str
+
+
+def names() -> list[str]:
+    """Return the names of all strategies."""
+    return list(_BY_NAME)
+
+
+def strategy_class(name: str) -> type[Strategy]:
+    """Return the class of a strategy.
+
+    Args:
+        name: One of `names()`.
+
+    Raises:
+        InvalidParameterError: No strategy has that name.
+    """
+    try:
+        return _BY_NAME[name]
+    except KeyError:
+        raise InvalidParameterError(
+            "strategy", "must be the name of a strategy", name, f"Known are: {', '.join(names())}."
+        ) from None
+
+
+def create(name: str, **parameters: Any) -> Strategy:
+    """Return a strategy.
+
+    Args:
+        name: One of `names()`.
+        **parameters: Its parameters; those left out have their defaults.
+
+    Raises:
+        InvalidParameterError: The name, a parameter or a value is not allowed.
+    """
+    return strategy_class(name)(**parameters)
+
+
+def parameters(name: str) -> list[Parameter]:
+    """Return the parameter table of a strategy.
+
+    Args:
+        name: One of `names()`.
+    """
+    return [
+        Parameter(
+            field,
+            None if info.default is PydanticUndefined else info.default,
+            info.annotation,
+            info.description or "",
+        )
+        for field, info in strategy_class(name).model_fields.items()
+    ]

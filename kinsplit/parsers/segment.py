@@ -1,0 +1,165 @@
+"""Text -> units: where characters, words and lines of thought begin and end.
+
+A unit is a span without white space at its edges. Units never overlap and together hold every character that is not
+white space, so whatever is built from them can't lose text.
+"""
+
+from __future__ import annotations
+
+import functools
+from bisect import bisect_left, bisect_right
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import regex
+
+from kinsplit.chunk import Span
+
+IntArray = npt.NDArray[np.int64]
+
+# Scripts written without spaces between words: there every cluster counts as a word, as word processors count.
+_SCRIPTS = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
+_UNSPACED = regex.compile(rf"[{_SCRIPTS}]")
+_UNSPACED_WORDS = regex.compile(rf"[{_SCRIPTS}][\p{{M}}\u200d]*|[^\s{_SCRIPTS}]+")
+_FIRST_UNSPACED = 0x0E00
+
+# A boundary between two of these is a grapheme boundary whatever stands around them (UAX #29, GB999).
+_PLAIN = regex.compile(r"\p{Grapheme_Cluster_Break=Other}")
+_CLUSTER = regex.compile(r"\X")
+
+
+class Units(NamedTuple):
+    """Spans of units as two arrays, in document order.
+
+    Attributes:
+        starts: int64[n], first code point of each unit.
+        ends: int64[n], one past the last code point of each unit.
+    """
+
+    starts: IntArray
+    ends: IntArray
+
+
+def as_units(spans: list[Span] | list[tuple[int, int]]) -> Units:
+    """Return spans as `Units`."""
+    pairs = np.array(spans, dtype=np.int64).reshape(-1, 2)
+    return Units(pairs[:, 0], pairs[:, 1])
+
+
+def code_points(text: str) -> npt.NDArray[np.uint32]:
+    """Return the text's code points as uint32[len(text)]."""
+    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
+
+
+@functools.cache
+def _space_table() -> npt.NDArray[np.bool_]:
+    # Python's own idea of white space, all of it at or below U+3000; one more entry stands for everything above.
+    return np.array([chr(i).isspace() for i in range(0x3001)] + [False])
+
+
+def is_space(points: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
+    """Return which code points `str.isspace` takes for white space."""
+    table = _space_table()
+    return table[np.minimum(points, len(table) - 1)]
+
+
+def words(text: str) -> Units:
+    """Return the words: runs between white space, as `str.split` finds them.
+
+    In scripts without spaces between words (Chinese, Japanese, Thai, Lao, Khmer, Burmese) each grapheme is a word.
+    """
+    points = code_points(text)
+    if not text.isascii() and _has_unspaced(points):
+        return as_units([m.span() for m in _UNSPACED_WORDS.finditer(text)])
+    solid = np.zeros(len(points) + 2, dtype=np.int8)
+    np.logical_not(is_space(points), out=solid[1:-1].view(np.bool_))
+    edges = np.flatnonzero(np.diff(solid))
+    return Units(edges[0::2].astype(np.int64), edges[1::2].astype(np.int64))
+
+
+def _has_unspaced(points: npt.NDArray[np.uint32]) -> bool:
+    high = np.unique(points[points >= _FIRST_UNSPACED])
+    return _UNSPACED.search("".join(map(chr, high.tolist()))) is not None
+
+
+def grapheme_floor(text: str, at: int, low: int) -> int:
+    """Return the last grapheme boundary that is not after `at`.
+
+    Args:
+        text: The text.
+        at: A position in it.
+        low: A position known to be a boundary, not after `at`; the search stays above it.
+
+    Returns:
+        A position between `low` and `at`; `low` where one cluster spans the whole range.
+    """
+    if at <= low or at >= len(text) or _is_certain(text, at):
+        return at
+    anchor = at - 1
+    while anchor > low and not _is_certain(text, anchor):
+        anchor -= 1
+    floor = anchor
+    for match in _CLUSTER.finditer(text, anchor):
+        if match.end() > at:
+            break
+        floor = match.end()
+    return floor
+
+
+def grapheme_end(text: str, start: int) -> int:
+    """Return where the grapheme cluster that begins at `start` ends."""
+    match = _CLUSTER.match(text, start)
+    return match.end() if match else start + 1
+
+
+def _is_certain(text: str, at: int) -> bool:
+    before, after = text[at - 1], text[at]
+    if before < "\u0300" and after < "\u0300":
+        # Below the combining marks only CR LF holds together (U+00AD and controls break on both sides).
+        return not (before == "\r" and after == "\n")
+    return _PLAIN.match(before) is not None and _PLAIN.match(after) is not None
+
+
+def graphemes(text: str, start: int, end: int, size: int = 1) -> list[Span]:
+    """Cut a range between grapheme clusters into pieces of about `size` code points.
+
+    Args:
+        text: The text.
+        start: First code point of the range, a grapheme boundary.
+        end: One past its last code point.
+        size: Longest piece in code points; only a cluster longer than that exceeds it.
+
+    Returns:
+        The pieces, without the white space at their edges and without blank ones.
+    """
+    pieces = []
+    while start < end:
+        cut = min(end, start + size)
+        if cut < end:
+            floor = grapheme_floor(text, cut, start)
+            cut = floor if floor > start else min(end, grapheme_end(text, start))
+        if span := trim(text, start, cut):
+            pieces.append(span)
+        start = cut
+    return pieces
+
+
+def trim(text: str, start: int, end: int) -> Span | None:
+    """Return a range without the white space at its edges, or None if nothing else is in it."""
+    while start < end and text[start].isspace():
+        start += 1
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    return Span(start, end) if start < end else None
+
+
+def cut_at(text: str, units: Units, places: list[int]) -> Units:
+    """Cut the units that reach across one of some places there."""
+    spans = []
+    for start, end in zip(units.starts.tolist(), units.ends.tolist(), strict=True):
+        inside = places[bisect_right(places, start) : bisect_left(places, end)]
+        for s, e in zip([start, *inside], [*inside, end], strict=True):
+            if span := trim(text, s, e):
+                spans.append(span)
+    return as_units(spans)

@@ -1,0 +1,238 @@
+"""Text -> sentences, offline, in the language chosen or detected.
+
+Punkt (Kiss & Strunk 2006, *Unsupervised Multilingual Sentence Boundary Detection*) decides in the 19 languages it has
+a model for, sentencex in all others. On top of both, in every language: a blank line ends a sentence, and so do the
+full stops of scripts that put no space after them.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from kinsplit.errors import InvalidParameterError
+from kinsplit.parsers.segment import Units, as_units
+
+if TYPE_CHECKING:
+    import punkt
+
+#: Languages with a Punkt model, by ISO 639-1 code.
+PUNKT_LANGUAGES = {
+    "cs": "czech",
+    "da": "danish",
+    "de": "german",
+    "el": "greek",
+    "en": "english",
+    "es": "spanish",
+    "et": "estonian",
+    "fi": "finnish",
+    "fr": "french",
+    "it": "italian",
+    "ml": "malayalam",
+    "nl": "dutch",
+    "no": "norwegian",
+    "pl": "polish",
+    "pt": "portuguese",
+    "ru": "russian",
+    "sl": "slovene",
+    "sv": "swedish",
+    "tr": "turkish",
+}
+
+_BLANK_LINE = re.compile(r"\r?\n[^\S\n]*\n\s*")
+_UNSPACED_STOP = re.compile(r"[。！？｡．؟।॥۔]+[\"'”’»」』）)\]]*\s*")
+_ONLY_STOPS = re.compile(r"\s*[.?!]+\s*")
+_SAMPLE = 1000
+_FEWEST_LETTERS = 200
+
+
+def check_language(language: str) -> str:
+    """Return the language if it names one.
+
+    Args:
+        language: "auto" or an ISO 639 code of two or three letters.
+
+    Raises:
+        InvalidParameterError: It is neither.
+    """
+    if language != "auto" and not re.fullmatch(r"[a-z]{2,3}", language):
+        raise InvalidParameterError(
+            "language", 'must be "auto" or an ISO 639 code in lower case', language, 'Try "en", "de" or "zh".'
+        )
+    return language
+
+
+def sentences(text: str, language: str = "auto") -> Units:
+    """Return the sentences of a text.
+
+    Args:
+        text: The text.
+        language: ISO 639 code, or "auto" to detect it from samples of the text; a text of fewer than 200 letters
+            is taken for English, whose rules serve other alphabets too.
+
+    Returns:
+        The sentences' spans without the white space between them.
+    """
+    if language == "auto":
+        language = _detect(text)
+    starts = [0]
+    starts.extend(_punkt_starts(text, language) if language in PUNKT_LANGUAGES else _sentencex_starts(text, language))
+    extra = [m.end() for m in _BLANK_LINE.finditer(text)]
+    if not text.isascii():
+        extra.extend(m.end() for m in _UNSPACED_STOP.finditer(text))
+    if extra:
+        starts = sorted({*starts, *extra})
+    return _between(text, starts)
+
+
+def _between(text: str, starts: list[int]) -> Units:
+    spans: list[tuple[int, int]] = []
+    for start, stop in zip(starts, [*starts[1:], len(text)], strict=True):
+        piece = text[start:stop]
+        end = start + len(piece.rstrip())
+        if end == start:
+            continue
+        if spans and _ONLY_STOPS.fullmatch(piece):
+            spans[-1] = (spans[-1][0], end)
+        else:
+            spans.append((end - len(piece[: end - start].lstrip()), end))
+    return as_units(spans)
+
+
+def _detect(text: str) -> str:
+    middle = (len(text) - _SAMPLE) // 2
+    sample = text if len(text) <= 3 * _SAMPLE else text[:_SAMPLE] + text[middle : middle + _SAMPLE] + text[-_SAMPLE:]
+    if sum(map(str.isalpha, sample)) < _FEWEST_LETTERS:
+        return "en"
+    import py3langid
+
+    code = str(py3langid.classify(sample.encode("utf-8", "replace").decode())[0])
+    # Codes for "no language", and those under which Norwegian is filed elsewhere.
+    return {"zxx": "en", "nb": "no", "nn": "no"}.get(code, code)
+
+
+def _sentencex_starts(text: str, language: str) -> list[int]:
+    import sentencex
+
+    # Rust wants valid Unicode; one character for one keeps the offsets.
+    valid = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if len(valid) != len(text):
+        valid = "".join("\ufffd" if "\ud800" <= c <= "\udfff" else c for c in text)
+    return [int(s["start_index"]) for s in sentencex.get_sentence_boundaries(language, valid)]
+
+
+@functools.cache
+def _punkt(language: str) -> _Punkt:
+    import punkt
+
+    return _Punkt(punkt, PUNKT_LANGUAGES[language])
+
+
+def _punkt_starts(text: str, language: str) -> list[int]:
+    return _punkt(language).starts(text)
+
+
+class _Punkt:
+    """Punkt's decisions, evaluated only where a sentence could end and, where they are plain, without its machinery."""
+
+    def __init__(self, library: punkt, name: str) -> None:  # type: ignore[valid-type]
+        model, rules = library.load_model(name), _rules(library, name)
+        words = library.PunktWordTokenizer(rules)
+        self._candidate = re.compile(f"{rules.sent_end_char_class}(?={rules.non_word_char_class}|\\s+\\S)")
+        self._dotted = re.compile(rules.multi_char_punct_pattern)
+        self._closing = re.compile(rules.boundary_realignment_pattern, re.MULTILINE)
+        self._stops = re.compile(f"{rules.sent_end_char_class}+")
+        self._non_word = re.compile(rules.non_word_char_class)
+        # A word that is none of these ends its sentence when a full stop follows it.
+        self._doubtful = set(model.abbrev_types) | {first for first, _ in model.collocations}
+        self._number_breaks = "##number##" not in self._doubtful
+
+        @functools.lru_cache(maxsize=1 << 16)
+        def decide(context: str) -> bool:
+            tokens = library.annotate_tokens(words.tokenize_annotated(context), model, rules)
+            broken = False
+            for token in tokens:
+                if broken:
+                    return True
+                broken = token.sentbreak
+            return False
+
+        self._decide: Callable[[str], bool] = decide
+
+    def starts(self, text: str) -> list[int]:
+        """Return where each sentence but the first begins."""
+        starts = []
+        for end in self._ends(text):
+            begin = _skip_space(text, end)
+            if (tail := self._stops.match(text, begin)) and (tail.end() == len(text) or text[tail.end()].isspace()):
+                # Full stops alone ("acting !!!") are the tail of the sentence before them.
+                begin = _skip_space(text, tail.end())
+            if closing := self._closing.match(text, begin):
+                begin = closing.end()
+            starts.append(begin)
+        return starts
+
+    def _ends(self, text: str) -> Iterator[int]:
+        dotted: set[int] = set()
+        if re.search(r"\.\s\.", text):
+            dotted = {i for m in self._dotted.finditer(text) for i in range(m.start(), m.end() - 1)}
+        places = [p for m in self._candidate.finditer(text) if (p := m.start()) not in dotted]
+        word = before = 0
+        for place, following in pairwise([*places, len(text)]):
+            word = _word_start(text, before, place, word)
+            before = place
+            # Of several stops in one word ("acting!!!", "a.b.c.") only the last can end the sentence.
+            if following < len(text) and not _has_space(text, place, following):
+                continue
+            if self._breaks(text, word, place):
+                yield place + 1
+
+    def _breaks(self, text: str, word: int, place: int) -> bool:
+        if text[place] != ".":
+            return True
+        last = text[word:place]
+        if len(last) > 1:
+            if last.isalpha():
+                if last.lower() not in self._doubtful:
+                    return True
+            elif last.isdecimal():
+                # A number keeps its full stop ("2. Bundesliga") only before a word in lower case or punctuation.
+                if self._number_breaks and text[_skip_space(text, place + 1)].isupper():
+                    return True
+            elif self._non_word.match(last[-1]):
+                return True
+        after = _skip_space(text, place + 1)
+        stop = after + 1
+        if after > place + 1:
+            while stop < len(text) and not text[stop].isspace():
+                stop += 1
+        return self._decide(text[word:stop])
+
+
+def _rules(library: punkt, name: str) -> punkt.LanguageVars:  # type: ignore[valid-type]
+    try:
+        return library.rules_for_language(name)
+    except LookupError:
+        return library.DEFAULT_LANGUAGE_VARS
+
+
+_ASCII_SPACES = " \n\t\r\x0b\x0c"
+
+
+def _word_start(text: str, before: int, place: int, default: int) -> int:
+    """Return where the word before a stop begins; Punkt splits words at ASCII white space only."""
+    space = max(text.rfind(s, before, place) for s in _ASCII_SPACES)
+    return space + 1 if space > before or (before == 0 and space > 0) else default
+
+
+def _has_space(text: str, start: int, end: int) -> bool:
+    return any(text.find(s, start, end) >= 0 for s in _ASCII_SPACES)
+
+
+def _skip_space(text: str, at: int) -> int:
+    while at < len(text) and text[at].isspace():
+        at += 1
+    return at

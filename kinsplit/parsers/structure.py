@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from kinsplit.parsers.base import Cut, Levels, Measured
+from kinsplit.parsers.blocks import Block, Section, parts, sections
+from kinsplit.parsers.group import Fits, Run, merge
+from kinsplit.parsers.measure import Unit
+from kinsplit.parsers.packing import Group, group_units
+from kinsplit.parsers.refine import Refined, Rung, ladder, refine
+from kinsplit.parsers.segment import Units, as_units
+from kinsplit.parsers.sizes import Language, Overlap, Size, check_below, share
+
+
+class StructureStrategy(Measured):
+    """Paragraphs, lists, tables and code fences, merged while short and cut while long, never across a heading.
+
+    Reads Markdown, wiki headings and the headings of HTML; text without any is split at its paragraphs. `context`
+    holds the path of headings and, for the later parts of a table, the table's header.
+
+    Example:
+        >>> [c.context for c in StructureStrategy().chunk(Document("d", "# A\\n\\nOne.\\n\\n## B\\n\\nTwo."))]
+        ['A', 'A > B']
+    """
+
+    name = "structure"
+    summary = "Paragraphs merged and split, never across a heading"
+    origin = "rag_eval (128 to 512 words)"
+
+    unit: Unit = Field(default="word", description="What sizes are counted in.")
+    chunk_size: Size = Field(default=512, description="Longest chunk, in `unit`.")
+    min_chunk_size: Overlap = Field(
+        default=128,
+        description="Length up to which neighbouring blocks are merged; a quarter of chunk_size unless given.",
+    )
+    language: Language = "auto"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill(cls, data: dict[str, Any]) -> dict[str, Any]:
+        return {**data, "min_chunk_size": share(data, "min_chunk_size", "chunk_size", 512, 4)}
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        check_below("min_chunk_size", self.min_chunk_size, "chunk_size", self.chunk_size + 1)
+        return self
+
+    def _cut(self, texts: Sequence[str]) -> list[Levels]:
+        found = [sections(text) for text in texts]
+        blocks = [[block for section in s for block in section.blocks] for s in found]
+        units = [as_units([(b.start, b.end) for b in bs]) for bs in blocks]
+        refined = refine(texts, units, self._ruler, self.chunk_size, self._rungs())
+        edges = [_starts_of(s, r) for s, r in zip(found, refined, strict=True)]
+
+        def grouping(i: int, fits: Fits | None) -> list[Run]:
+            ends = np.flatnonzero(np.diff(refined[i].origin)) + 1
+            return merge(
+                refined[i].scale, self.min_chunk_size, self.chunk_size, ends=ends.tolist(), edges=edges[i], fits=fits
+            )
+
+        grouped = group_units(texts, refined, self._ruler, self.chunk_size, grouping)
+        return [
+            [_cuts(groups, s, bs, r)]
+            for groups, s, bs, r in zip(grouped, found, blocks, refined, strict=True)
+        ]
+
+    def _rungs(self) -> list[Rung]:
+        by_sentence, *finer = ladder(self._ruler, self.chunk_size, self.language)
+
+        def by_part(text: str) -> Units:
+            cut = parts(text)
+            return by_sentence(text) if cut is None else as_units(cut)
+
+        return [by_part, by_sentence, *finer]
+
+
+def _starts_of(found: Sequence[Section], refined: Refined) -> list[int]:
+    """Return the number of the first unit of each section but the first."""
+    firsts = np.cumsum([len(section.blocks) for section in found])[:-1]
+    return np.searchsorted(refined.origin, firsts).tolist()  # type: ignore[no-any-return]
+
+
+def _cuts(groups: Sequence[Group], found: Sequence[Section], blocks: Sequence[Block], refined: Refined) -> list[Cut]:
+    paths = [section.path for section in found for _ in section.blocks]
+    cuts = []
+    for group in groups:
+        number = int(refined.origin[group.run.first])
+        block, path = blocks[number], paths[number]
+        if block.kind == "table" and refined.units.starts[group.run.first] > block.start:
+            path = f"{path}\n{block.title}" if path else block.title
+        cuts.append(Cut((group.span,), path, group.tokens))
+    return cuts

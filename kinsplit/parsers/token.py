@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from kinsplit.chunk import Span
+from kinsplit.errors import InvalidParameterError
+from kinsplit.parsers.base import Cut, Levels, Strategy
+from kinsplit.parsers.group import Run, windows
+from kinsplit.parsers.measure import divide
+from kinsplit.parsers.places import TokenPlaces, count_tokens, locate
+from kinsplit.parsers.segment import grapheme_end, grapheme_floor, trim
+from kinsplit.parsers.sizes import Overlap, Size, check_below
+from kinsplit.tokenizers import Tokenizer, resolve
+
+# Windows of one text that are looked at together: enough to keep all cores busy, few enough to redo after a gap.
+_ROUND = 256
+_LONG_WORD = 100
+
+
+class TokenStrategy(Strategy):
+    """Windows of a fixed number of tokens, as slices of the source and never as decoded tokens.
+
+    A window that would cut a grapheme cluster begins with the whole of it; a window whose text, tokenised on its own,
+    would be longer than `chunk_size` ends earlier.
+
+    Example:
+        >>> TokenStrategy(chunk_size=2, stride=2).split("one two three")
+        [Span(start=0, end=7), Span(start=8, end=13)]
+    """
+
+    name = "token"
+    summary = "Token windows of a fixed size and stride"
+    origin = "SC-Qrels (512 tokens, stride 128)"
+
+    chunk_size: Size = Field(default=512, description="Tokens in a window.")
+    stride: Size = Field(
+        default=128, description="Tokens between the starts of two windows; a quarter of chunk_size unless given."
+    )
+    chunk_overlap: Overlap | None = Field(
+        default=None, description="Tokens shared with the window before; another way to give the stride."
+    )
+    tail: Literal["keep", "drop"] = Field(
+        default="keep", description='What follows the last full window: "keep" it as a shorter window or "drop" it.'
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill(cls, data: dict[str, Any]) -> dict[str, Any]:
+        size, overlap = data.get("chunk_size", 512), data.get("chunk_overlap")
+        if data.get("stride") is not None or not isinstance(size, int):
+            return data
+        if overlap is None:
+            return {**data, "stride": max(1, size // 4)}
+        if isinstance(overlap, int):
+            check_below("chunk_overlap", overlap, "chunk_size", size)
+            return {**data, "stride": size - overlap}
+        return data
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.stride > self.chunk_size:
+            raise InvalidParameterError(
+                "stride",
+                f"must not be greater than chunk_size ({self.chunk_size}), or the text between windows would be lost",
+                self.stride,
+                "Lower stride or raise chunk_size.",
+            )
+        if self.chunk_overlap is not None and self.chunk_overlap != self.chunk_size - self.stride:
+            raise InvalidParameterError(
+                "chunk_overlap", f"contradicts stride ({self.stride})", self.chunk_overlap, "Give one of the two."
+            )
+        return self
+
+    def _cut(self, texts: Sequence[str]) -> list[Levels]:
+        tokenizer = resolve(self.tokenizer)
+        jobs = [_Job(text, places) for text, places in zip(texts, count_tokens(texts, tokenizer), strict=True)]
+        while pending := [job for job in jobs if not job.done]:
+            runs = [self._next_windows(job) for job in pending]
+            locate([job.places for job in pending], [{n for run in r for n in run} for r in runs], tokenizer)
+            spans = [job.spans(r) for job, r in zip(pending, runs, strict=True)]
+            pieces = [job.text[s:e] for job, found in zip(pending, spans, strict=True) for s, e in found]
+            counts = divide(tokenizer.count(pieces), [len(found) for found in spans])
+            for job, r, found, counted in zip(pending, runs, spans, counts, strict=True):
+                self._accept(job, r, found, counted.tolist(), tokenizer)
+        return [[job.cuts] for job in jobs]
+
+    def _next_windows(self, job: _Job) -> list[Run]:
+        left = job.places.total - job.at
+        ahead = min(left, self.chunk_size + (_ROUND - 1) * self.stride)
+        # A window is a tail only if the text ends with it.
+        tail = self.tail if ahead == left else "keep"
+        return [Run(job.at + run.first, job.at + run.stop) for run in windows(ahead, self.chunk_size, self.stride, tail)]
+
+    def _accept(
+        self, job: _Job, runs: Sequence[Run], spans: Sequence[Span], counts: Sequence[int], tokenizer: Tokenizer
+    ) -> None:
+        """Take over windows, up to the first one behind which a shortened one leaves a gap."""
+        for i, (run, span, count) in enumerate(zip(runs, spans, counts, strict=True)):
+            if count > self.chunk_size:
+                span, count = self._shortened(job.text, span, tokenizer)
+            job.cuts.append(Cut((span,), tokens=count))
+            reached = spans[i + 1].start if i + 1 < len(spans) else job.places[run.first + self.stride]
+            if span.end < spans[i].end and job.text[span.end : reached].strip():
+                job.at = max(run.first + 1, job.places.at_or_before(span.end, tokenizer))
+                return
+        job.at = runs[-1].first + self.stride if runs else job.places.total
+        job.done = not runs or runs[-1].stop >= job.places.total
+
+    def _shortened(self, text: str, span: Span, tokenizer: Tokenizer) -> tuple[Span, int]:
+        """End a window earlier, word by word if that helps, so that its own text fits."""
+        start, end = span
+        while (count := int(tokenizer.count([text[start:end]])[0])) > self.chunk_size:
+            word = len(text[start:end].rsplit(None, 1)[-1])
+            if word < min(end - start, _LONG_WORD):
+                end -= word
+            else:
+                own = tokenizer.starts([text[start:end]])[0]
+                end = grapheme_floor(text, start + int(own[self.chunk_size]), start)
+            end = start + len(text[start:end].rstrip())
+            if end == start:
+                return self._one_code_point(text, start, tokenizer)
+        return Span(start, end), count
+
+    def _one_code_point(self, text: str, start: int, tokenizer: Tokenizer) -> tuple[Span, int]:
+        """Cut inside a grapheme cluster that doesn't fit."""
+        stop = grapheme_end(text, start)
+        while stop > start + 1 and int(tokenizer.count([text[start:stop]])[0]) > self.chunk_size:
+            stop -= 1
+        count = int(tokenizer.count([text[start:stop]])[0])
+        if count > self.chunk_size:
+            raise InvalidParameterError(
+                "chunk_size", "must hold every single character of the text in tokens", self.chunk_size, "Raise it."
+            )
+        return Span(start, stop), count
+
+
+class _Job:
+    """One text on its way through the windows.
+
+    Attributes:
+        text: The text.
+        places: Its tokens.
+        cuts: The windows so far.
+        at: Token at which the next window begins.
+        done: Whether all windows are there.
+    """
+
+    def __init__(self, text: str, places: TokenPlaces) -> None:
+        self.text, self.places, self.at = text, places, 0
+        everything = trim(text, 0, len(text))
+        # A text whose every character the tokenizer drops still makes one chunk.
+        self.cuts = [Cut((everything,), tokens=0)] if everything and not places.total else []
+        self.done = not places.total
+
+    def spans(self, runs: Sequence[Run]) -> list[Span]:
+        """Return where windows lie, without the white space at their ends."""
+        found = []
+        for first, stop in runs:
+            start, end = self.places[first], self.places[stop]
+            found.append(Span(start, start + len(self.text[start:end].rstrip())))
+        return found

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from kinsplit.chunk import Span
+from kinsplit.parsers.base import Cut, Levels, Strategy
+from kinsplit.parsers.group import windows
+from kinsplit.parsers.segment import words
+from kinsplit.parsers.sizes import Overlap, Size, check_below
+
+
+class WordStrategy(Strategy):
+    """Windows of a fixed number of words.
+
+    Words are what `str.split` finds; in scripts without spaces between words every grapheme is one.
+
+    Example:
+        >>> WordStrategy(chunk_size=2).split("one two three")
+        [Span(start=0, end=7), Span(start=8, end=13)]
+    """
+
+    name = "word"
+    summary = "Word windows of a fixed size"
+    origin = "10-K search (500/0); rag_eval uses 256/20"
+
+    chunk_size: Size = Field(default=500, description="Words in a window.")
+    chunk_overlap: Overlap = Field(default=0, description="Words shared with the window before.")
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        check_below("chunk_overlap", self.chunk_overlap, "chunk_size", self.chunk_size)
+        return self
+
+    def _cut(self, texts: Sequence[str]) -> list[Levels]:
+        return [[self._windows(text)] for text in texts]
+
+    def _windows(self, text: str) -> list[Cut]:
+        starts, ends = words(text)
+        runs = windows(len(starts), self.chunk_size, self.chunk_size - self.chunk_overlap)
+        return [Cut((Span(int(starts[first]), int(ends[stop - 1])),)) for first, stop in runs]
