@@ -1,0 +1,78 @@
+"""A deterministic stand-in for a model: no weights, no download, equal on every machine. For tests."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from hashlib import blake2b
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinsplit.embedding.protocol import Progress
+from kinsplit.embedding.texts import check_texts
+from kinsplit.embedding.windows import mean_of_windows
+from kinsplit.errors import InvalidParameterError
+
+_WORD = re.compile(r"\w+")
+
+
+class HashEmbedder:
+    """A bag of hashed words and word pairs: texts that share words get similar vectors.
+
+    Args:
+        dimension: Length of a vector.
+        window: Most words read at once; a longer text is embedded as the mean of its windows, as with a real model.
+    """
+
+    def __init__(self, dimension: int = 64, window: int = 256) -> None:
+        for field, value in (("dimension", dimension), ("window", window)):
+            if value < 1:
+                raise InvalidParameterError(field, "must be at least 1", value, "Leave it out for the default.")
+        self.dimension = dimension
+        self.window = window
+
+    @property
+    def name(self) -> str:
+        """The spec that makes this embedder."""
+        return f"hash:{self.dimension}"
+
+    @property
+    def fingerprint(self) -> str:
+        """Dimension and window decide every vector."""
+        return f"hash:{self.dimension}:{self.window}"
+
+    def windows(self, texts: Sequence[str]) -> list[int]:
+        """Count the windows of each text."""
+        return [len(self._windows(text)) for text in check_texts(texts)]
+
+    def embed(self, texts: Sequence[str], progress: Progress | None = None) -> NDArray[np.float32]:
+        """Embed texts; see `Embedder.embed`."""
+        windows = [self._windows(text) for text in check_texts(texts)]
+        flat = [window for parts in windows for window in parts]
+        vectors = np.zeros((len(flat), self.dimension), dtype=np.float32)
+        for row, words in zip(vectors, flat, strict=True):
+            self._fill(row, words)
+        if progress and flat:
+            progress(len(flat), len(flat))
+        return mean_of_windows(vectors, [len(parts) for parts in windows])
+
+    def embed_query(self, text: str) -> NDArray[np.float32]:
+        """Embed a question like any other text."""
+        vector: NDArray[np.float32] = self.embed([text])[0]
+        return vector
+
+    def _windows(self, text: str) -> list[list[str]]:
+        words = _WORD.findall(text.casefold())
+        return [words[start : start + self.window] for start in range(0, len(words), self.window)] or [[]]
+
+    def _fill(self, row: NDArray[np.float32], words: list[str]) -> None:
+        pairs = (f"{first} {second}" for first, second in pairwise(words))
+        # A text without words still needs a direction: the hash of nothing.
+        for term in (*words, *pairs) or ("",):
+            bits = int.from_bytes(blake2b(term.encode(), digest_size=8).digest(), "little")
+            row[(bits >> 1) % self.dimension] += 1.0 if bits & 1 else -1.0
+        if not row.any():  # Terms that cancelled each other out.
+            row[0] = 1.0
+        row /= np.linalg.norm(row)

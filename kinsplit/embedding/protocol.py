@@ -1,0 +1,82 @@
+"""What the rest of kinsplit asks of an embedding model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinsplit.errors import InvalidParameterError
+
+#: Called with the number of model inputs embedded so far and their total.
+Progress = Callable[[int, int], None]
+
+
+class Embedder(Protocol):
+    """A dense embedding model.
+
+    A text longer than the window is embedded as the mean of its windows, so nothing is ever cut off; `windows` tells a
+    caller beforehand which texts that concerns.
+    """
+
+    @property
+    def name(self) -> str:
+        """The spec that `kinsplit.embedding.create` makes this model from."""
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+
+    @property
+    def window(self) -> int:
+        """Most tokens that the model reads at once, special tokens included."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Differs wherever two models could give different vectors for one text; kept in a store's schema."""
+
+    def windows(self, texts: Sequence[str]) -> list[int]:
+        """Count the windows of each text: 1 for a text that the model reads at once."""
+
+    def embed(self, texts: Sequence[str], progress: Progress | None = None) -> NDArray[np.float32]:
+        """Embed texts that will be searched.
+
+        Args:
+            texts: Any number of texts, of any length.
+            progress: Told after each batch how many model inputs are done, and of how many.
+
+        Returns:
+            One vector of length 1 per text, in order: float32, shape (len(texts), dimension).
+
+        Raises:
+            EmbeddingError: The model can't be loaded.
+        """
+
+    def embed_query(self, text: str) -> NDArray[np.float32]:
+        """Embed a question, with the prompt for questions where the model has one.
+
+        Returns:
+            A vector of length 1: float32, shape (dimension,).
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class SparseVector:
+    """A vector that is zero nearly everywhere.
+
+    Attributes:
+        indices: Where it is not zero, each place once.
+        values: The value at each of these places.
+    """
+
+    indices: tuple[int, ...]
+    values: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.indices) != len(self.values):
+            raise InvalidParameterError(
+                "values", f"must be as many as indices, {len(self.indices)}", len(self.values), "Give one per index."
+            )

@@ -1,0 +1,66 @@
+"""BM25 as sparse vectors: the document side holds the term weights, the store multiplies by the IDF."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kinsplit.embedding.protocol import SparseVector
+from kinsplit.embedding.texts import check_texts, replace_surrogates
+from kinsplit.errors import InvalidParameterError
+
+#: Written without spaces, so words come from a segmenter.
+_UNSPACED = ("chinese", "japanese")
+
+
+class Bm25Embedder:
+    """BM25 with stop words and a stemmer, by Qdrant Edge's own implementation.
+
+    Args:
+        language: English name of a language, such as "german", for its stop words and its stemmer. None takes words as
+            they are, for mixed or other languages.
+        average_length: Expected length of a document in terms, stop words not counted. Qdrant's default of 256 serves
+            as long as all documents are about equally long; a multiple changes every score alike.
+
+    Raises:
+        InvalidParameterError: An unknown language, or a length that is not positive.
+    """
+
+    def __init__(self, language: str | None = "english", average_length: float = 256.0) -> None:
+        import qdrant_edge as qe
+
+        known = sorted(name.lower() for name in vars(qe.Language) if name[0].isupper())
+        if language is not None and language not in known:
+            remedy = f"Take None for words as they are, or one of: {', '.join(known)}."
+            raise InvalidParameterError("language", "must name a known language or be None", language, remedy)
+        if not average_length > 0:
+            remedy = "Leave it out for the default of 256."
+            raise InvalidParameterError("average_length", "must be positive", average_length, remedy)
+        self.language = language
+        self.average_length = float(average_length)
+        segmented = language is None or language in _UNSPACED
+        self._model = qe.Bm25(
+            qe.Bm25Config(
+                avg_len=self.average_length,
+                tokenizer=qe.TokenizerType.Multilingual if segmented else qe.TokenizerType.Word,
+                language=language,
+                stopwords=qe.StopwordsSet() if language is None else None,
+                stemmer=qe.DisabledStemmer() if language is None else None,
+            )
+        )
+
+    @property
+    def fingerprint(self) -> str:
+        """Language and average length decide every vector."""
+        return f"bm25:{self.language or 'any'}:{self.average_length:g}"
+
+    def embed(self, texts: Sequence[str]) -> list[SparseVector]:
+        """Return the term weights of each text; a text without terms gives an empty vector."""
+        return [_frozen(self._model.embed_document(text)) for text in check_texts(texts)]
+
+    def embed_query(self, text: str) -> SparseVector:
+        """Return weight 1 for each term of a question."""
+        return _frozen(self._model.embed_query(replace_surrogates(text)))
+
+
+def _frozen(vector: object) -> SparseVector:
+    return SparseVector(tuple(vector.indices), tuple(vector.values))  # type: ignore[attr-defined]
