@@ -1,0 +1,125 @@
+"""The folder of one Qdrant Edge collection: made whole or not at all, and opened by one process."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import uuid
+from contextlib import suppress
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kinsplit.errors import InvalidParameterError, SchemaMismatchError, StoreError, StoreLockedError
+from kinsplit.stores.layout import DENSE, INDEXED, SPARSE
+from kinsplit.stores.protocol import Schema
+
+if TYPE_CHECKING:
+    from qdrant_edge import EdgeShard
+
+SCHEMA_FILE = "kinsplit.json"
+_SHARD = "shard"
+_COLLECTION = re.compile(r"\w[\w.-]*")
+
+
+def open_folder(place: str, collection: str, schema: Schema | None) -> tuple[Path, Schema, EdgeShard]:
+    """Open the shard of a collection, creating it where there is none.
+
+    Returns:
+        The collection's folder, the schema in it, and the shard, locked for everybody else.
+
+    Raises:
+        InvalidParameterError: The collection's name can't be the name of a folder.
+        SchemaMismatchError: The collection was made with another schema.
+        StoreLockedError: The collection is open already.
+        StoreError: There is nothing to open and no schema to create it with, or the folder holds something else.
+    """
+    if not _COLLECTION.fullmatch(collection):
+        rule = "must be letters and digits, with '-', '_' and '.' inside"
+        raise InvalidParameterError("collection", rule, collection, "Choose another name.")
+    folder = Path(place).expanduser() / collection
+    try:
+        if not (folder / SCHEMA_FILE).is_file():
+            _create(folder, schema)
+        stored = _read_schema(folder)
+    except OSError as error:
+        raise StoreError(f"{folder}: {error.strerror}. Choose a folder that you may read and write.") from error
+    if schema is not None:
+        _check_schema(folder, stored, schema)
+    return folder, stored, _load(folder)
+
+
+def _create(folder: Path, schema: Schema | None) -> None:
+    """Make the folder under another name and rename it when it is complete, so a crash leaves no half a collection."""
+    if folder.exists() and any(folder.iterdir()):
+        raise StoreError(f"{folder} holds files but no {SCHEMA_FILE}, so it is no collection. Choose another name.")
+    if schema is None:
+        raise StoreError(f"There is no collection {folder.name!r} in {folder.parent}. Index documents into it first.")
+    draft = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}")
+    draft.mkdir(parents=True)
+    try:
+        _create_shard(draft / _SHARD, schema.dimension)
+        (draft / SCHEMA_FILE).write_text(json.dumps(asdict(schema), indent=2) + "\n", encoding="utf-8")
+        # Whoever made the collection meanwhile was first, and theirs is the one to open.
+        with suppress(OSError):
+            draft.rename(folder)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def _create_shard(path: Path, dimension: int) -> None:
+    import qdrant_edge as qe
+
+    path.mkdir()
+    shard = qe.EdgeShard.create(
+        str(path),
+        qe.EdgeConfig(
+            vectors={DENSE: qe.EdgeVectorParams(size=dimension, distance=qe.Distance.Cosine)},
+            sparse_vectors={name: qe.EdgeSparseVectorParams(modifier=qe.Modifier.Idf) for name in SPARSE},
+        ),
+    )
+    kinds = {
+        "keyword": qe.PayloadSchemaType.Keyword,
+        "integer": qe.PayloadSchemaType.Integer,
+        "uuid": qe.PayloadSchemaType.Uuid,
+    }
+    for key, kind in INDEXED.items():
+        shard.update(qe.UpdateOperation.create_field_index(key, kinds[kind]))
+    shard.close()
+
+
+def _read_schema(folder: Path) -> Schema:
+    path = folder / SCHEMA_FILE
+    try:
+        return Schema(**json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, TypeError) as error:
+        remedy = f"Delete {folder} and index again, or open it with the version of kinsplit that made it."
+        raise StoreError(f"{path}: is not a schema that this version reads: {error}. {remedy}") from error
+
+
+def _check_schema(folder: Path, stored: Schema, asked: Schema) -> None:
+    differences = [
+        f"{field.name} is {old!r} there and {new!r} here"
+        for field in fields(Schema)
+        if (old := getattr(stored, field.name)) != (new := getattr(asked, field.name))
+    ]
+    if differences:
+        raise SchemaMismatchError(
+            f"{folder} was made with another model or strategy: {'; '.join(differences)}. "
+            f"Use another collection name, or delete {folder} and index again."
+        )
+
+
+def _load(folder: Path) -> EdgeShard:
+    import qdrant_edge as qe
+
+    try:
+        return qe.EdgeShard.load(str(folder / _SHARD))
+    except Exception as error:  # The engine raises nothing more special.
+        if "WouldBlock" in str(error):
+            raise StoreLockedError(
+                f"{folder} is open in another process, or in another store object of this one. "
+                "Close it there first, or share one store object."
+            ) from None
+        raise StoreError(f"{folder}: can't be opened: {error}") from error

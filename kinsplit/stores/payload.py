@@ -1,0 +1,125 @@
+"""A chunk as the flat, documented dictionary that every engine stores and both frameworks show."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from kinsplit.chunk import Chunk, Span
+from kinsplit.embedding.texts import replace_surrogates
+from kinsplit.errors import InvalidParameterError
+
+Payload = dict[str, Any]
+
+#: Length of `content_preview` in characters.
+PREVIEW = 300
+
+#: Keys made from a chunk's own fields; document metadata can't use them.
+RESERVED = frozenset(
+    {
+        *("source_id", "chunk_index", "total_chunks", "is_chunked", "level", "parent_id", "prev_id", "next_id"),
+        *("char_start", "char_end", "overlap", "spans", "content_hash", "context", "token_count"),
+        *("full_content", "content_preview", "content_length"),
+    }
+)
+
+#: Keys that an indexer adds to a chunk's metadata; document metadata can't use them either.
+PLACED = frozenset({"strategy", "page_start", "page_end"})
+
+
+def check_metadata(metadata: Mapping[str, Any]) -> None:
+    """Make sure that a document's metadata can be stored beside a chunk's own keys.
+
+    Raises:
+        InvalidParameterError: A key that kinsplit uses itself, or a value that JSON does not have.
+    """
+    _refuse(metadata, RESERVED | PLACED)
+    for key, value in metadata.items():
+        _plain(value, f"metadata[{key!r}]")
+
+
+def to_payload(chunk: Chunk) -> Payload:
+    """Return the payload of a chunk: its own fields, and its metadata at top level.
+
+    Raises:
+        InvalidParameterError: Metadata with a reserved key or a value that JSON does not have.
+    """
+    _refuse(chunk.metadata, RESERVED)
+    text = replace_surrogates(chunk.text)
+    payload: Payload = {
+        "source_id": replace_surrogates(chunk.source_id),
+        "chunk_index": chunk.index,
+        "total_chunks": chunk.total,
+        "is_chunked": chunk.total > 1,
+        "level": chunk.level,
+        "parent_id": chunk.parent_id,
+        "prev_id": chunk.prev_id,
+        "next_id": chunk.next_id,
+        "char_start": chunk.start,
+        "char_end": chunk.end,
+        "overlap": chunk.overlap,
+        "content_hash": chunk.content_hash,
+        "context": replace_surrogates(chunk.context),
+        "token_count": chunk.token_count,
+        "full_content": text,
+        "content_preview": text[:PREVIEW],
+        "content_length": len(text),
+    }
+    if len(chunk.spans) > 1:
+        payload["spans"] = [list(span) for span in chunk.spans]
+    for key, value in chunk.metadata.items():
+        payload[replace_surrogates(key)] = _plain(value, f"metadata[{key!r}]")
+    return payload
+
+
+def from_payload(chunk_id: str, payload: Mapping[str, Any]) -> Chunk:
+    """Return the chunk that a payload was made of.
+
+    Tuples in the metadata come back as lists, lone surrogates as U+FFFD; everything else is equal.
+    """
+    spans = payload.get("spans") or [(payload["char_start"], payload["char_end"])]
+    return Chunk(
+        id=chunk_id,
+        source_id=payload["source_id"],
+        index=payload["chunk_index"],
+        total=payload["total_chunks"],
+        level=payload["level"],
+        spans=tuple(Span(start, end) for start, end in spans),
+        text=payload["full_content"],
+        overlap=payload["overlap"],
+        parent_id=payload["parent_id"],
+        prev_id=payload["prev_id"],
+        next_id=payload["next_id"],
+        context=payload["context"],
+        token_count=payload["token_count"],
+        content_hash=payload["content_hash"],
+        metadata={key: value for key, value in payload.items() if key not in RESERVED},
+    )
+
+
+def _refuse(metadata: Mapping[str, Any], keys: frozenset[str]) -> None:
+    for key in metadata:
+        if not isinstance(key, str):
+            raise InvalidParameterError("metadata", "must have strings as keys", key, "Rename the key.")
+        if key in keys:
+            remedy = "Rename the key in the document's metadata."
+            raise InvalidParameterError("metadata", f"can't have the key {key!r}, which kinsplit uses", key, remedy)
+
+
+def _plain(value: object, where: str) -> object:
+    """Return a value as JSON has it, so that what is stored equals what is compared with it later."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return replace_surrogates(value)
+    if isinstance(value, int) and -(2**63) <= value < 2**63:
+        return int(value)
+    if isinstance(value, float) and math.isfinite(value):
+        return float(value)
+    if isinstance(value, list | tuple):
+        return [_plain(item, f"{where}[{index}]") for index, item in enumerate(value)]
+    if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
+        return {replace_surrogates(key): _plain(item, f"{where}[{key!r}]") for key, item in value.items()}
+    rule = "must be JSON: a string, 64-bit integer, finite float, bool, None, list, or mapping with strings as keys"
+    raise InvalidParameterError(where, rule, value, "Convert it, for example with str().")

@@ -1,0 +1,229 @@
+"""What every chunk store does, whichever engine keeps the points."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Literal, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinsplit.chunk import Chunk
+from kinsplit.embedding.protocol import SparseVector
+from kinsplit.errors import InvalidParameterError
+
+#: What a filter compares a payload key with. Not bool: Qdrant Edge 0.9 takes True for 1, which no stored bool equals.
+Scalar = str | int
+Where = Mapping[str, Scalar | Sequence[Scalar]]
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """What all chunks of one collection have in common; compared whenever the collection is opened.
+
+    Attributes:
+        model: Fingerprint of the dense embedder.
+        dimension: Length of its vectors.
+        sparse: Fingerprint of the sparse embedder.
+        strategy: Name and parameters of the chunking strategy, for people.
+        fingerprint: Fingerprint of the strategy, which is part of every chunk's id.
+        distance: How dense vectors are compared.
+        version: Of the payload's layout.
+    """
+
+    model: str
+    dimension: int
+    sparse: str
+    strategy: str
+    fingerprint: str
+    distance: Literal["cosine"] = "cosine"
+    version: int = 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Vectors:
+    """The vectors of one content.
+
+    Attributes:
+        dense: Shape (dimension,), float32.
+        sparse: Term weights, or None for a chunk that no term search should find.
+    """
+
+    dense: NDArray[np.float32]
+    sparse: SparseVector | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SyncReport:
+    """What a sync changed, counted in chunk ids. Reports of several documents add up with `+`.
+
+    Attributes:
+        added: Ids that the store did not hold.
+        updated: Ids whose content or payload changed.
+        unchanged: Ids that cost no write.
+        deleted: Ids that are gone.
+    """
+
+    added: int = 0
+    updated: int = 0
+    unchanged: int = 0
+    deleted: int = 0
+
+    def __add__(self, other: SyncReport) -> SyncReport:
+        return SyncReport(
+            self.added + other.added,
+            self.updated + other.updated,
+            self.unchanged + other.unchanged,
+            self.deleted + other.deleted,
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Query:
+    """One ranking to ask for.
+
+    Attributes:
+        using: "dense" for cosine similarity, "bm25" for term weights times IDF.
+        vector: A dense vector of shape (dimension,), or a sparse one.
+        limit: Most hits.
+    """
+
+    using: Literal["dense", "bm25"]
+    vector: NDArray[np.float32] | SparseVector
+    limit: int
+
+    def __post_init__(self) -> None:
+        if self.using not in ("dense", "bm25"):
+            raise InvalidParameterError("using", "must be 'dense' or 'bm25'", self.using, "Take one of them.")
+        if isinstance(self.vector, SparseVector) != (self.using == "bm25"):
+            remedy = "Take the vector of the embedder that the query names."
+            raise InvalidParameterError("vector", "must be sparse for 'bm25' and only then", self.vector, remedy)
+        if self.limit < 1:
+            raise InvalidParameterError("limit", "must be at least 1", self.limit, "Ask for one hit or more.")
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A chunk that a query found.
+
+    Attributes:
+        chunk: As it was stored.
+        score: The engine's, higher is better; comparable within one query only.
+    """
+
+    chunk: Chunk
+    score: float
+
+
+_UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+def check_ids(ids: Iterable[str]) -> None:
+    """Make sure that ids are UUIDs as `kinsplit.chunk.chunk_id` writes them, which every engine takes.
+
+    Raises:
+        InvalidParameterError: One is not.
+    """
+    for id_ in ids:
+        if not _UUID.fullmatch(id_):
+            remedy = "Take the ids that kinsplit gave the chunks."
+            raise InvalidParameterError("id", "must be a UUID in lower case with hyphens", id_, remedy)
+
+
+class ChunkStore(Protocol):
+    """A collection of chunks with their vectors. Safe to use from several threads.
+
+    A lone surrogate in any text comes back as U+FFFD, which has the same length, so offsets stay true.
+    """
+
+    @property
+    def schema(self) -> Schema:
+        """What the collection was made with."""
+        ...
+
+    def known(self, source_id: str) -> dict[str, str]:
+        """Return the content hash of every stored chunk of a source by chunk id, in one round trip."""
+        ...
+
+    def missing(self, source_id: str, chunks: Sequence[Chunk]) -> list[Chunk]:
+        """Return the chunks whose content the source does not hold yet: those to embed before `sync`.
+
+        Equal contents are returned once.
+        """
+        stored = set(self.known(source_id).values())
+        new = {chunk.content_hash: chunk for chunk in reversed(chunks) if chunk.content_hash not in stored}
+        return list(reversed(new.values()))
+
+    def sync(self, source_id: str, chunks: Sequence[Chunk], vectors: Mapping[str, Vectors]) -> SyncReport:
+        """Make the stored chunks of a source equal to `chunks`.
+
+        New and changed chunks are written before stale ones are deleted, so a crash between the two loses nothing, and
+        the next sync repairs it. A chunk whose content merely moved takes its vectors from the store; a chunk of which
+        only the payload changed keeps them; an unchanged chunk costs no write.
+
+        Args:
+            source_id: The document's id, which all chunks carry.
+            chunks: Every chunk of the document, of all levels. None at all deletes the source.
+            vectors: By content hash, at least for what `missing` returns.
+
+        Returns:
+            The numbers of chunks added, updated, unchanged and deleted.
+
+        Raises:
+            InvalidParameterError: A chunk of another source, an id that is no UUID or comes twice, a vector that is
+                missing or has another dimension, metadata that can't be stored. Nothing was written then.
+        """
+        ...
+
+    def search(self, queries: Sequence[Query], *, level: int | None = 0, where: Where | None = None) -> list[list[Hit]]:
+        """Ask all queries in one call to the engine.
+
+        Args:
+            queries: The rankings to ask for; they are not fused.
+            level: Of the chunks to find: 0 for leaves, None for all levels (dense queries only, since every level has
+                its own IDF).
+            where: Payload keys and the value, or the list of values, one of which each must have. A stored list
+                matches when any of its members does.
+
+        Returns:
+            Per query its hits, best first.
+
+        Raises:
+            InvalidParameterError: A filter or a vector that the engine can't take.
+        """
+        ...
+
+    def get(self, ids: Sequence[str]) -> list[Chunk]:
+        """Return chunks by id, in the order of the ids, without those that are not stored, in one round trip.
+
+        Raises:
+            InvalidParameterError: An id that is no UUID as kinsplit writes them.
+        """
+        ...
+
+    def delete(self, source_id: str) -> int:
+        """Delete all chunks of a source and return their number."""
+        ...
+
+    def count(self, level: int | None = None) -> int:
+        """Count the chunks of a level, or all."""
+        ...
+
+    def sources(self) -> dict[str, int]:
+        """Return the number of chunks of every source, in order of the source ids."""
+        ...
+
+    def close(self) -> None:
+        """Write everything to disk and let go of the collection. A second call does nothing."""
+        ...
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,182 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from kinsplit.errors import InvalidParameterError, StoreError
+from kinsplit.stores import edge_folder, open_store
+from kinsplit.stores.edge import EdgeStore
+from kinsplit.stores.testing import SCHEMA, TEXTS, ChunkStoreContract, embed, make_chunks, save
+
+
+class TestEdgeStore(ChunkStoreContract):
+    exclusive = True
+
+    @pytest.fixture
+    def address(self, tmp_path: Path) -> str:
+        return f"edge:{tmp_path / 'data'}"
+
+
+class Recorder:
+    """Stands between a store and its shard; counts calls and can break one."""
+
+    def __init__(self, shard, fail_on_update=0):
+        self.shard, self.fail_on_update, self.calls = shard, fail_on_update, []
+
+    def __getattr__(self, name):
+        def call(*arguments):
+            self.calls.append(name)
+            if name == "update" and self.calls.count("update") == self.fail_on_update:
+                raise RuntimeError("the disk is full")
+            return getattr(self.shard, name)(*arguments)
+
+        return call
+
+
+@pytest.fixture
+def store(tmp_path):
+    with EdgeStore(str(tmp_path), "edge", SCHEMA) as store:
+        yield store
+
+
+def record(store, **options):
+    store._shard = Recorder(getattr(store._shard, "shard", store._shard), **options)
+    return store._shard.calls
+
+
+def test_search_get_known_and_sources_are_one_engine_call_each(store):
+    from kinsplit.stores.testing import DENSE, SPARSE, Query
+
+    chunks = make_chunks("doc", TEXTS)
+    save(store, "doc", chunks)
+    calls = record(store)
+    store.search([Query("dense", DENSE.embed_query("a"), 3), Query("bm25", SPARSE.embed_query("a"), 3)])
+    store.get([chunk.id for chunk in chunks])
+    store.known("doc")
+    store.sources()
+    assert calls == ["query_batch", "retrieve", "scroll", "facet"]
+
+
+def test_an_unchanged_source_costs_no_write(store):
+    chunks = make_chunks("doc", TEXTS)
+    save(store, "doc", chunks)
+    calls = record(store)
+    save(store, "doc", chunks)
+    assert calls == ["scroll", "scroll"]
+
+
+def test_a_crash_before_the_stale_points_are_deleted_is_repaired(store):
+    save(store, "doc", make_chunks("doc", TEXTS))
+    new = make_chunks("doc", ["Something else.", TEXTS[0]])
+    vectors = embed(new)
+    record(store, fail_on_update=2)
+    with pytest.raises(StoreError, match="disk is full"):
+        store.sync("doc", new, vectors)
+    # Old and new are both there; nothing is lost.
+    assert store.get([chunk.id for chunk in new]) == new
+    assert store.count() == len(TEXTS)
+    record(store)
+    report, embedded = save(store, "doc", new)
+    assert (report.deleted, report.unchanged, embedded) == (len(TEXTS) - 2, 2, [])
+    assert store.count() == 2
+
+
+def test_a_crash_between_two_batches_is_repaired(store, monkeypatch):
+    monkeypatch.setattr("kinsplit.stores.edge._BATCH", 2)
+    save(store, "doc", make_chunks("doc", TEXTS))
+    turned = make_chunks("doc", TEXTS[::-1])
+    record(store, fail_on_update=2)
+    with pytest.raises(StoreError):
+        store.sync("doc", turned, {})
+    record(store)
+    # The first batch took the places of two contents that were nowhere else.
+    _, embedded = save(store, "doc", turned)
+    assert 0 < len(embedded) <= 2
+    assert store.get([chunk.id for chunk in turned]) == turned
+
+
+def test_a_crash_during_creation_leaves_a_place_that_can_be_used(tmp_path, monkeypatch):
+    def crash(path, dimension):
+        path.mkdir()
+        (path / "half").write_text("written")
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(edge_folder, "_create_shard", crash)
+        with pytest.raises(KeyboardInterrupt):
+            open_store(f"edge:{tmp_path}", "new", SCHEMA)
+    assert list(tmp_path.iterdir()) == []
+    with open_store(f"edge:{tmp_path}", "new", SCHEMA) as store:
+        assert store.count() == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["new"]
+
+
+def test_the_collection_that_another_process_made_meanwhile_is_opened(tmp_path, monkeypatch):
+    create = edge_folder._create_shard
+
+    def slowly(path, dimension):
+        create(path, dimension)
+        with monkeypatch.context() as patch:
+            patch.setattr(edge_folder, "_create_shard", create)
+            with open_store(f"edge:{tmp_path}", "new", SCHEMA) as first:
+                save(first, "doc", make_chunks("doc", TEXTS))
+
+    monkeypatch.setattr(edge_folder, "_create_shard", slowly)
+    with open_store(f"edge:{tmp_path}", "new", SCHEMA) as store:
+        assert store.count() == len(TEXTS)
+    assert [path.name for path in tmp_path.iterdir()] == ["new"]
+
+
+def test_a_folder_of_something_else_is_left_alone(tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("keep me")
+    for schema in (SCHEMA, None):
+        with pytest.raises(StoreError, match=r"holds files but no kinsplit\.json"):
+            open_store(f"edge:{tmp_path}", "mine", schema)
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["notes.txt"]
+
+
+def test_a_place_that_is_a_file_is_one_clear_error(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="Choose a folder"):
+        open_store(f"edge:{tmp_path / 'file'}", "cs", SCHEMA)
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"model": 1, "more": 2}'])
+def test_a_schema_file_that_can_not_be_read_is_one_clear_error(tmp_path, content):
+    open_store(f"edge:{tmp_path}", "cs", SCHEMA).close()
+    (tmp_path / "cs" / "kinsplit.json").write_text(content)
+    with pytest.raises(StoreError, match=r"kinsplit\.json: is not a schema"):
+        open_store(f"edge:{tmp_path}", "cs", SCHEMA)
+
+
+def test_a_shard_that_can_not_be_loaded_is_one_clear_error(tmp_path):
+    open_store(f"edge:{tmp_path}", "cs", SCHEMA).close()
+    (tmp_path / "cs" / "shard" / "edge_config.json").write_text("{")
+    with pytest.raises(StoreError, match="can't be opened"):
+        open_store(f"edge:{tmp_path}", "cs", SCHEMA)
+
+
+def test_the_schema_file_is_readable_json(tmp_path):
+    open_store(f"edge:{tmp_path}", "cs", SCHEMA).close()
+    stored = json.loads((tmp_path / "cs" / "kinsplit.json").read_text())
+    assert (stored["dimension"], stored["distance"], stored["fingerprint"]) == (64, "cosine", "f1")
+
+
+def test_the_payload_indexes_have_the_right_kinds(store):
+    save(store, "doc", make_chunks("doc", TEXTS, subject="cs", group_id="g"))
+    kinds = {key: str(info.data_type).split(".")[-1] for key, info in store._shard.info().payload_schema.items()}
+    assert kinds == {
+        "source_id": "Keyword",
+        "chunk_index": "Integer",
+        "level": "Integer",
+        "parent_id": "Uuid",
+        "subject": "Keyword",
+        "group_id": "Keyword",
+    }
+
+
+@pytest.mark.parametrize("address", ["", "edge", "edge:", "redis:x", "./data", "EDGE:./data"])
+def test_an_unknown_address_lists_the_known_ones(address):
+    with pytest.raises(InvalidParameterError, match=r"'edge:\.\.\.'"):
+        open_store(address, "cs", SCHEMA)
