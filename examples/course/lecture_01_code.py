@@ -36,4 +36,4 @@ if __name__ == "__main__":
     show_types()
     show_conversions()
     show_float_surprise()
-    print("The square root of 16 is close to", square_root(16))
+    print("The square root of 10 is close to", square_root(10))

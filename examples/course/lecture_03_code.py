@@ -29,22 +29,21 @@ def smallest_divisor(n):
     return n
 
 
-def cube_root_exact(cube):
-    """Find a whole cube root by exhaustive enumeration, or None."""
-    guess = 0
-    while guess**3 < abs(cube):
-        guess += 1
-    if guess**3 != abs(cube):
-        return None
-    return -guess if cube < 0 else guess
+def rabbits_and_chickens(heads, feet):
+    """Solve the cage puzzle by exhaustive enumeration: the numbers of rabbits and chickens, or None."""
+    for rabbits in range(heads + 1):
+        chickens = heads - rabbits
+        if 4 * rabbits + 2 * chickens == feet:
+            return rabbits, chickens
+    return None
 
 
-def cube_root_close(cube, epsilon=0.01, step=0.0001):
-    """Approach the cube root of a positive number in small steps, or give None if the steps leap over it."""
-    guess = 0.0
-    while abs(guess**3 - cube) >= epsilon and guess <= cube:
-        guess += step
-    return guess if abs(guess**3 - cube) < epsilon else None
+def number_plus_cube(goal, epsilon=0.01, step=0.0001):
+    """Find x with x**3 + x close to the goal in small steps, or None if the steps leap over it."""
+    x = 0.0
+    while abs(x**3 + x - goal) >= epsilon and x <= goal:
+        x += step
+    return x if abs(x**3 + x - goal) < epsilon else None
 
 
 def collatz_steps(n):
@@ -68,7 +67,9 @@ if __name__ == "__main__":
     print([letter_grade(points) for points in (95, 80, 60, 12)])
     print("1 + 2 + ... + 100 =", sum_up_to(100))
     print("The smallest divisor of 91 is", smallest_divisor(91))
-    print("Cube roots of 2744, -27, 20:", cube_root_exact(2744), cube_root_exact(-27), cube_root_exact(20))
-    print(f"20 has a cube root close to {cube_root_close(20):.4f}")
+    print("35 heads, 94 feet:", rabbits_and_chickens(35, 94))
+    print("35 heads, 93 feet:", rabbits_and_chickens(35, 93))
+    print(f"{number_plus_cube(20):.4f} plus its cube is close to 20")
+    print("With steps of 0.1:", number_plus_cube(20, step=0.1))
     print("From 27 to 1 in", collatz_steps(27), "steps")
     print_table(3, 5)

@@ -10,18 +10,18 @@ def quotient_and_remainder(a, b):
 
 def show_aliasing():
     """Tie two names to one list and change it through the second."""
-    warm = ["red", "yellow", "orange"]
-    hot = warm
-    hot.append("pink")
-    print("warm:", warm, "| same object:", warm is hot)
+    monday = ["bread", "milk"]
+    tuesday = monday
+    tuesday.append("candles")
+    print("monday:", monday, "| same object:", monday is tuesday)
 
 
 def show_cloning():
     """Make independent lists: shallow for flat lists, deep for nested ones."""
-    cool = ["blue", "green"]
-    chill = cool[:]
-    chill.append("black")
-    print("cool:", cool, "| chill:", chill)
+    north = ["oak", "ash"]
+    plan = north[:]
+    plan.append("birch")
+    print("north:", north, "| plan:", plan)
 
     grid = [[0, 0], [0, 0]]
     shallow, deep = grid[:], copy.deepcopy(grid)

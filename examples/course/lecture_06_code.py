@@ -2,9 +2,9 @@
 
 from functools import cache
 
-SONG = """
-she sells sea shells on the sea shore
-the shells she sells are sea shells for sure
+RHYME = """
+the rain in the lane fell again and again
+and the lane in the rain was a lake
 """
 
 
@@ -39,22 +39,10 @@ def frequencies(words):
     return counts
 
 
-def most_common(counts):
-    """Return the words with the highest count, and that count."""
-    best = max(counts.values())
-    return [word for word, count in counts.items() if count == best], best
-
-
-def words_often(counts, at_least):
-    """Return (words, count) pairs in falling order of count, down to at_least."""
-    remaining = dict(counts)
-    result = []
-    while remaining and max(remaining.values()) >= at_least:
-        words, count = most_common(remaining)
-        result.append((words, count))
-        for word in words:
-            del remaining[word]
-    return result
+def most_frequent(counts, how_many):
+    """Return the (word, count) pairs of the most frequent words, in falling order of count."""
+    ranked = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+    return ranked[:how_many]
 
 
 def inverted(mapping):
@@ -93,9 +81,9 @@ if __name__ == "__main__":
     print("4! =", factorial(4))
     print("Hanoi with 3 discs:", hanoi(3, "A", "C", "B"))
     print("Hanoi with 10 discs needs", len(hanoi(10, "A", "C", "B")), "moves")
-    print(is_palindrome("ablewasiereisawelba"), is_palindrome("python"))
-    print(words_often(frequencies(SONG.split()), at_least=2))
-    print(inverted({"Ana": "B", "John": "A", "Denise": "A"}))
+    print(is_palindrome("neveroddoreven"), is_palindrome("python"))
+    print(most_frequent(frequencies(RHYME.split()), 3))
+    print(inverted({"physics": 2, "library": 1, "canteen": 1}))
     for n in (10, 20):
         calls = {"plain": 0, "memo": 0}
         print(f"fib({n}) = {fib(n, calls)} = {fib_memo(n, calls)} in {calls}")
