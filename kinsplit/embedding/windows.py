@@ -37,28 +37,34 @@ def split_texts(texts: Sequence[str], tokenizer: Tokenizer, budget: int) -> list
 
 
 def _cut(text: str, encoding: Encoding, tokenizer: Tokenizer, budget: int) -> list[str]:
-    starts = [0, *_window_starts(encoding, budget), len(text)]
-    pieces = [text[start:end] for start, end in pairwise(starts) if end > start]
-    if len(pieces) == 1:
-        raise EmbeddingError(
-            f"The model's window leaves {budget} tokens for a text, and {text[:20]!r} alone takes more."
-        )
+    starts = [0, *_window_starts(text, encoding, budget), len(text)]
     # A slice can have more tokens than it had inside the text (a word cut in two), so each is counted again.
-    return [slice_ for slices in split_texts(pieces, tokenizer, budget) for slice_ in slices]
+    nested = split_texts([text[start:end] for start, end in pairwise(starts)], tokenizer, budget)
+    return [part for parts in nested for part in parts]
 
 
-def _window_starts(encoding: Encoding, budget: int) -> list[int]:
+def _window_starts(text: str, encoding: Encoding, budget: int) -> list[int]:
     """Return the offsets of all windows but the first: windows of like length, cut between words where possible."""
     offsets, words, count = encoding.offsets, encoding.word_ids, len(encoding.ids)
+
+    def between_words(stop: int) -> bool:
+        return between_characters(stop) and (words[stop] is None or words[stop] != words[stop - 1])
+
+    def between_characters(stop: int) -> bool:
+        return offsets[stop][0] >= offsets[stop - 1][1]
+
     starts: list[int] = []
     position = 0
     while count - position > budget:
         remaining = count - position
         # The mean weighs windows alike, so a last window of a few tokens would weigh too much.
-        stop = limit = position - (-remaining // -(-remaining // budget))
-        while stop > position and words[stop] is not None and words[stop] == words[stop - 1]:
-            stop -= 1
-        position = stop if stop > position else limit
+        even = position - (-remaining // -(-remaining // budget))
+        shorter, longer = range(even, position, -1), range(even + 1, position + budget + 1)
+        stops = (*filter(between_words, shorter), *filter(between_characters, (*shorter, *longer)))
+        if not stops:
+            character = text[offsets[position][0]]
+            raise EmbeddingError(f"The model's window leaves {budget} tokens for a text; {character!r} alone has more.")
+        position = stops[0]
         starts.append(offsets[position][0])
     return starts
 

@@ -76,7 +76,8 @@ def to_payload(chunk: Chunk) -> Payload:
 def from_payload(chunk_id: str, payload: Mapping[str, Any]) -> Chunk:
     """Return the chunk that a payload was made of.
 
-    Tuples in the metadata come back as lists, lone surrogates as U+FFFD; everything else is equal.
+    Tuples in the metadata come back as lists, lone surrogates as U+FFFD, and some engines round the 17th digit of a
+    float; everything else is equal.
     """
     spans = payload.get("spans") or [(payload["char_start"], payload["char_end"])]
     return Chunk(

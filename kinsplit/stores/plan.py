@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -56,7 +57,9 @@ def plan_sync(
     _check_chunks(source_id, chunks, wanted)
     upserts = [(id_, payload) for id_, payload in wanted.items() if _content(payload) != _content(stored.get(id_))]
     rewritten = {id_ for id_, _ in upserts}
-    payloads = [(id_, payload) for id_, payload in wanted.items() if id_ not in rewritten and payload != stored[id_]]
+    payloads = [
+        (id_, payload) for id_, payload in wanted.items() if id_ not in rewritten and not _equal(payload, stored[id_])
+    ]
     hashes = {payload["content_hash"] for _, payload in upserts}
     holders = {payload["content_hash"]: id_ for id_, payload in stored.items()}
     donors = {hash_: holders[hash_] for hash_ in hashes if hash_ not in vectors and hash_ in holders}
@@ -71,6 +74,17 @@ def plan_sync(
 def _content(payload: Payload | None) -> tuple[str, int] | None:
     """Return what a point's vectors depend on: the level decides under which name the sparse one is kept."""
     return None if payload is None else (payload["content_hash"], payload["level"])
+
+
+def _equal(one: object, other: object) -> bool:
+    """Compare JSON values; an engine may read a float's last digit differently from how it was written."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_equal(value, other[key]) for key, value in one.items())
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_equal, one, other))
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=1e-15)
+    return type(one) is type(other) and one == other
 
 
 def _check_chunks(source_id: str, chunks: Sequence[Chunk], wanted: Mapping[str, Payload]) -> None:

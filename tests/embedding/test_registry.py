@@ -1,0 +1,39 @@
+import subprocess
+import sys
+
+import pytest
+
+from kinsplit.embedding import create, names
+from kinsplit.embedding.hashing import HashEmbedder
+from kinsplit.errors import InvalidParameterError
+
+
+def test_specs_make_embedders_that_know_their_spec():
+    assert [create(spec).name for spec in ("bundled", "hash", "hash:32", "st:org/model")] == [
+        "bundled",
+        "hash:64",
+        "hash:32",
+        "st:org/model",
+    ]
+    assert isinstance(create("hash:32"), HashEmbedder)
+
+
+@pytest.mark.parametrize("spec", ["", "openai", "hash:", "hash:x", "hash:0", "st", "st:", "bundled:x", "Bundled"])
+def test_a_bad_spec_is_refused(spec):
+    with pytest.raises(InvalidParameterError):
+        create(spec)
+
+
+def test_an_unknown_name_lists_the_known_ones():
+    with pytest.raises(InvalidParameterError, match="bundled, hash, hash:DIMENSION, st:NAME_OR_PATH"):
+        create("word2vec")
+    assert "bundled" in names()
+
+
+def test_what_a_schema_needs_is_known_without_loading_the_model():
+    code = (
+        "import sys; from kinsplit.embedding import create; e = create('bundled');"
+        "assert (e.dimension, e.window, e.fingerprint) == (384, 256, 'all-MiniLM-L6-v2:53aa51172d142c89:384:256');"
+        "assert not {'torch', 'transformers', 'sentence_transformers'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

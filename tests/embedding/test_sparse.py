@@ -1,0 +1,69 @@
+import pytest
+
+from kinsplit.embedding import SparseVector
+from kinsplit.embedding.sparse import Bm25Embedder
+from kinsplit.errors import InvalidParameterError
+
+
+def terms(embedder, text):
+    return set(embedder.embed_query(text).indices)
+
+
+def test_documents_weigh_terms_and_questions_do_not():
+    embedder = Bm25Embedder()
+    (document,) = embedder.embed(["dogs and a cat and dogs"])
+    question = embedder.embed_query("dogs and a cat and dogs")
+    assert set(document.indices) == set(question.indices)
+    assert set(question.values) == {1.0}
+    assert len(set(document.values)) == 2
+    assert document == embedder.embed(["dogs and a cat and dogs"])[0]
+
+
+def test_stop_words_and_stemming_follow_the_language():
+    english, german, neutral = Bm25Embedder(), Bm25Embedder("german"), Bm25Embedder(None)
+    assert terms(english, "the running foxes") == terms(english, "run fox")
+    assert terms(german, "die Häuser") == terms(german, "der Hauses")
+    assert len(terms(neutral, "the running foxes")) == 3
+
+
+@pytest.mark.parametrize("language", [None, "chinese"])
+def test_words_without_spaces_are_found(language):
+    embedder = Bm25Embedder(language)
+    assert terms(embedder, "公园") & terms(embedder, "今天天气很好。我们去公园吧")
+
+
+def test_text_without_terms_gives_an_empty_vector():
+    embedder = Bm25Embedder()
+    assert embedder.embed(["", " \n", "the of and", "!?"]) == [SparseVector((), ())] * 4
+
+
+def test_lone_surrogates_do_no_harm():
+    embedder = Bm25Embedder()
+    assert terms(embedder, "\ud800 fox") >= terms(embedder, "fox")
+    assert embedder.embed(["fox \udfff"])[0].indices
+
+
+def test_a_shorter_average_length_lowers_the_weights_of_a_long_text():
+    text = " ".join(f"word{n}" for n in range(50))
+    assert Bm25Embedder(average_length=10).embed([text])[0].values < Bm25Embedder().embed([text])[0].values
+
+
+def test_an_unknown_language_lists_the_known_ones():
+    with pytest.raises(InvalidParameterError, match=r"klingon.*english, .*french"):
+        Bm25Embedder("klingon")
+
+
+@pytest.mark.parametrize("length", [0, -1, float("nan")])
+def test_the_average_length_must_be_positive(length):
+    with pytest.raises(InvalidParameterError, match="average_length"):
+        Bm25Embedder(average_length=length)
+
+
+def test_the_fingerprint_tells_models_apart():
+    models = [Bm25Embedder(), Bm25Embedder("german"), Bm25Embedder(None), Bm25Embedder(average_length=128)]
+    assert len({model.fingerprint for model in models}) == 4
+
+
+def test_a_sparse_vector_needs_as_many_values_as_indices():
+    with pytest.raises(InvalidParameterError, match="values"):
+        SparseVector((1, 2), (1.0,))

@@ -1,0 +1,138 @@
+import pickle
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kinsplit.chunk import Span
+from kinsplit.errors import InvalidParameterError
+from kinsplit.stores.edge import EdgeStore
+from kinsplit.stores.payload import RESERVED, check_metadata, from_payload, to_payload
+from kinsplit.stores.protocol import SyncReport
+from kinsplit.stores.testing import SCHEMA, make_chunks, save
+
+json_values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(exclude_categories=["Cs"])),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("abc. ", max_size=3), inner, max_size=3),
+    max_leaves=5,
+)
+metadata = st.dictionaries(
+    st.text(min_size=1, max_size=8).filter(lambda key: key.isidentifier()), json_values, max_size=4
+)
+
+
+def test_the_payload_has_the_documented_keys():
+    chunks = make_chunks("courses/cs/a.md", ["x" * 400, "y"], course="cs", sibling_files=("b.md",))
+    assert to_payload(chunks[0]) == {
+        "source_id": "courses/cs/a.md",
+        "chunk_index": 0,
+        "total_chunks": 2,
+        "is_chunked": True,
+        "level": 0,
+        "parent_id": None,
+        "prev_id": None,
+        "next_id": chunks[1].id,
+        "char_start": 0,
+        "char_end": 400,
+        "overlap": 0,
+        "content_hash": chunks[0].content_hash,
+        "context": "",
+        "token_count": None,
+        "full_content": "x" * 400,
+        "content_preview": "x" * 300,
+        "content_length": 400,
+        "course": "cs",
+        "sibling_files": ["b.md"],
+    }
+
+
+def test_a_document_of_one_chunk_is_not_chunked():
+    (chunk,) = make_chunks("a", ["only"])
+    assert to_payload(chunk)["is_chunked"] is False
+
+
+def test_spans_are_kept_only_where_there_are_several():
+    (chunk,) = make_chunks("a", ["one two"])
+    several = replace(chunk, spans=(Span(0, 3), Span(90, 93)))
+    assert "spans" not in to_payload(chunk)
+    payload = to_payload(several)
+    assert (payload["spans"], payload["char_start"], payload["char_end"]) == ([[0, 3], [90, 93]], 0, 93)
+    assert from_payload(several.id, payload) == several
+
+
+@given(metadata=metadata)
+@settings(max_examples=200)
+def test_metadata_comes_back_and_the_chunk_can_be_pickled(metadata):
+    metadata = {key: value for key, value in metadata.items() if key not in RESERVED}
+    (chunk,) = make_chunks("a", ["text"])
+    chunk = replace(chunk, metadata=metadata)
+    back = from_payload(chunk.id, to_payload(chunk))
+    assert back == chunk
+    assert pickle.loads(pickle.dumps(back)) == back
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    with EdgeStore(str(tmp_path_factory.mktemp("edge")), "payloads", SCHEMA) as store:
+        yield store
+
+
+@given(metadata=metadata)
+@settings(max_examples=100, deadline=None)
+def test_what_the_engine_gives_back_is_no_change(store, metadata):
+    metadata = {key: value for key, value in metadata.items() if key not in RESERVED}
+    (chunk,) = make_chunks("a", ["text"])
+    chunk = replace(chunk, metadata=metadata)
+    save(store, "a", [chunk])
+    assert store.sync("a", [chunk], {}) == SyncReport(unchanged=1)
+
+
+def test_a_float_that_the_engine_rounds_is_no_change(store):
+    (chunk,) = make_chunks("float", ["text"], size=1.1579208923731604e77, modified=1723456789.1234567)
+    save(store, "float", [chunk])
+    assert store.sync("float", [chunk], {}) == SyncReport(unchanged=1)
+    (found,) = store.get([chunk.id])
+    assert found.metadata == pytest.approx(chunk.metadata, rel=1e-15)
+
+
+@pytest.mark.parametrize("key", sorted(RESERVED))
+def test_a_reserved_key_is_refused_by_name(key):
+    (chunk,) = make_chunks("a", ["text"])
+    with pytest.raises(InvalidParameterError, match=f"'{key}'"):
+        to_payload(replace(chunk, metadata={key: "mine"}))
+    with pytest.raises(InvalidParameterError, match=f"'{key}'"):
+        check_metadata({key: "mine"})
+
+
+def test_what_an_indexer_places_is_taken_from_chunks_and_refused_from_documents():
+    (chunk,) = make_chunks("a", ["text"], strategy="word", page_start=1, page_end=2)
+    assert to_payload(chunk)["page_end"] == 2
+    for key in ("strategy", "page_start", "page_end"):
+        with pytest.raises(InvalidParameterError, match=key):
+            check_metadata({key: "mine"})
+
+
+@pytest.mark.parametrize(
+    ("value", "where"),
+    [
+        (object(), r"metadata\['k'\]"),
+        (float("nan"), r"metadata\['k'\]"),
+        (2**63, r"metadata\['k'\]"),
+        (b"bytes", r"metadata\['k'\]"),
+        ({1: 2}, r"metadata\['k'\]"),
+        ({"deep": [1, {2}]}, r"metadata\['k'\]\['deep'\]\[1\]"),
+    ],
+)
+def test_a_value_that_json_does_not_have_is_refused_by_its_place(value, where):
+    with pytest.raises(InvalidParameterError, match=where):
+        check_metadata({"k": value})
+
+
+def test_a_key_that_is_no_string_is_refused():
+    with pytest.raises(InvalidParameterError, match="strings as keys"):
+        check_metadata({1: "x"})
