@@ -5,8 +5,9 @@ text. Entities are decoded, and whitespace is collapsed as a browser shows it, n
 templates and drawings (`svg`) are dropped; every other text stays, whatever element it is in. The `<title>` (else the
 first `<h1>`) goes into the metadata.
 
-Layout tables, which hold headings, `<pre>` or other tables, are read as the blocks they hold; so are tables of one row
-or one column. Empty rows and columns are dropped; the first row is the header; row spans are not repeated.
+A table that lays out the page is no table: from the first cell with a heading, `<pre>` or another table on it is read
+as blocks, and so are tables of one row or one column. Empty rows and columns are dropped, the first row is the header,
+and row spans are not repeated.
 """
 
 from __future__ import annotations
@@ -93,10 +94,21 @@ def read(data: bytes) -> Reading:
     charset = _CHARSET.search(data[:4096])
     source, warnings = decode(data, (charset[1] or charset[2]).decode("ascii", "replace") if charset else None)
     page = _Page()
-    page.feed(source)
+    page.feed(_closed(source))
     page.close()
     text = page.writer.finish()
     return Reading((Content(text, page.title or page.writer.first_heading),), warnings)
+
+
+def _closed(source: str) -> str:
+    """Make text of what looks like a tag or comment but never ends.
+
+    The text would be kept anyway, but the standard library searches to the end of the file for each of them.
+    """
+    head, end, tail = source.rpartition("-->")
+    source = head + end + tail.replace("<!--", "&lt;!--")
+    head, end, tail = source.rpartition(">")
+    return head + end + tail.replace("<", "&lt;")
 
 
 class _Page(HTMLParser):
@@ -107,7 +119,8 @@ class _Page(HTMLParser):
         self.writer = MarkdownWriter()
         self._title: list[str] = []
         self._in_title = False
-        self._hidden: list[str] = []
+        self._hidden = ""  # the element whose content is being dropped, and how many of its kind are open
+        self._depth = 0
 
     @property
     def title(self) -> str | None:
@@ -115,11 +128,13 @@ class _Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self._in_title = False
-        if self._hidden and self._hidden[-1] == "svg" and tag in _BLOCKS:
-            self._hidden.clear()  # as in browsers: a drawing that was never closed ends at the next block
-        if tag in _HIDDEN:
-            self._hidden.append(tag)
+        if self._hidden == "svg" and tag in _BLOCKS:
+            self._hidden = ""  # as in browsers: a drawing that was never closed ends at the next block
         if self._hidden:
+            self._depth += tag == self._hidden
+            return
+        if tag in _HIDDEN:
+            self._hidden, self._depth = tag, 1
             return
         write = self.writer
         if tag == "title" and not self._title:
@@ -150,8 +165,9 @@ class _Page(HTMLParser):
     def handle_endtag(self, tag: str) -> None:
         self._in_title = False
         if self._hidden:
-            if tag in self._hidden:
-                del self._hidden[self._hidden.index(tag) :]
+            self._depth -= tag == self._hidden
+            if not self._depth:
+                self._hidden = ""
             return
         write = self.writer
         if tag in _HEADINGS:

@@ -99,13 +99,17 @@ def _keeps_hyphen(left: str, right: str, words: set[str]) -> bool:
 
 
 def _words(pages: list[str]) -> Iterator[str]:
-    """Yield the words that no mark divides, and the parts of the hyphenated ones."""
+    """Yield the words that no mark touches, and the parts of the hyphenated ones."""
     for page in pages:
-        for piece in _MARK.split(page.lower()):
+        pieces = _MARK.split(page.lower())
+        for number, piece in enumerate(pieces, 1):
+            first = 0 if number == 1 else 1  # a word must begin here or later ...
+            last = len(piece) if number == len(pieces) else len(piece) - 1  # ... and end here or earlier
             for match in _WORD.finditer(piece):
-                yield match[0]
-                if "-" in match[0]:
-                    yield from match[0].split("-")
+                if match.start() >= first and match.end() <= last:
+                    yield match[0]
+                    if "-" in match[0]:
+                        yield from match[0].split("-")
 
 
 def _listed(numbers: list[int]) -> str:
