@@ -1,4 +1,6 @@
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -6,7 +8,8 @@ import pytest
 from kinsplit.errors import InvalidParameterError, StoreError
 from kinsplit.stores import edge_folder, open_store
 from kinsplit.stores.edge import EdgeStore
-from kinsplit.stores.testing import SCHEMA, TEXTS, ChunkStoreContract, embed, make_chunks, save
+from kinsplit.stores.protocol import Query, SyncReport
+from kinsplit.stores.testing import DENSE, SCHEMA, SPARSE, TEXTS, ChunkStoreContract, embed, make_chunks, save
 
 
 class TestEdgeStore(ChunkStoreContract):
@@ -45,8 +48,6 @@ def record(store, **options):
 
 
 def test_search_get_known_and_sources_are_one_engine_call_each(store):
-    from kinsplit.stores.testing import DENSE, SPARSE, Query
-
     chunks = make_chunks("doc", TEXTS)
     save(store, "doc", chunks)
     calls = record(store)
@@ -93,6 +94,35 @@ def test_a_crash_between_two_batches_is_repaired(store, monkeypatch):
     _, embedded = save(store, "doc", turned)
     assert 0 < len(embedded) <= 2
     assert store.get([chunk.id for chunk in turned]) == turned
+
+
+def test_a_process_that_is_killed_keeps_what_it_synced_and_no_lock(tmp_path):
+    code = """
+import os, sys
+from kinsplit.stores.edge import EdgeStore
+from kinsplit.stores.protocol import Query, SyncReport
+from kinsplit.stores.testing import DENSE, SCHEMA, SPARSE, TEXTS, make_chunks, save
+save(EdgeStore(sys.argv[1], "cs", SCHEMA), "doc", make_chunks("doc", TEXTS))
+os.kill(os.getpid(), 9)
+"""
+    assert subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False).returncode == -9
+    with EdgeStore(str(tmp_path), "cs", SCHEMA) as store:
+        assert save(store, "doc", make_chunks("doc", TEXTS))[0] == SyncReport(unchanged=len(TEXTS))
+
+
+def test_deleted_points_do_not_fill_the_disk(store, tmp_path):
+    chunks = make_chunks("doc", [f"text {number}" for number in range(1200)])
+    vectors = embed(chunks)
+
+    def points_and_size_after_a_round():
+        store.delete("doc")
+        store.sync("doc", chunks, vectors)
+        files = (tmp_path / "edge" / "shard" / "segments").rglob("*")
+        return store.count(), sum(path.stat().st_blocks for path in files)
+
+    (count, first), *_, (_, last) = [points_and_size_after_a_round() for _ in range(6)]
+    assert count == 1200
+    assert last < 1.5 * first
 
 
 def test_a_crash_during_creation_leaves_a_place_that_can_be_used(tmp_path, monkeypatch):
