@@ -100,6 +100,7 @@ def build_pdf(source: str, target: Path) -> None:
     styles = getSampleStyleSheet()
     styles["BodyText"].fontSize, styles["BodyText"].leading = 10.5, 14.5
     styles["Code"].fontSize, styles["Code"].leading = 9, 11.5
+    styles["Code"].leftIndent, styles["Code"].spaceBefore, styles["Code"].spaceAfter = 12, 6, 6
     document.build([flowable(block, styles) for block in read])
 
 
@@ -115,7 +116,9 @@ def flowable(block: Block, styles: Any) -> Any:  # noqa: ANN401 - reportlab has 
         case "code":
             return Preformatted("\n".join(block.lines), styles["Code"])
         case "list":
-            return ListFlowable([Paragraph(inline(item), body) for item in block.lines], bulletType=block.label)
+            items = [Paragraph(inline(item), body) for item in block.lines]
+            numbers = {} if block.label == "bullet" else {"bulletFormat": "%s.", "bulletFontSize": body.fontSize}
+            return ListFlowable(items, bulletType=block.label, **numbers)
         case "table":
             rows = [
                 [Paragraph(inline(cell.strip()), body) for cell in row.strip("| ").split("|")] for row in block.lines

@@ -19,7 +19,7 @@ class Vehicle:
     def board(self, people):
         """Let people in. Raises ValueError if there is no room for them."""
         if people > self.free_seats():
-            raise ValueError(f"line {self.line} has {self.free_seats()} free seats, not {people}")
+            raise ValueError(f"{self.free_seats()} seats are free, not {people}")
         self.passengers += people
 
     def sign(self):
