@@ -48,23 +48,26 @@ class CharacterStrategy(Strategy):
         total, stride = len(text.rstrip()), self.chunk_size - self.chunk_overlap
         if text.isascii() and "\r" not in text:
             return [Span(*run) for run in windows(total, self.chunk_size, stride)]
-        spans = []
-        start = 0
-        while start < total:
-            end = _boundary(text, start, min(start + self.chunk_size, total))
+        spans: list[Span] = []
+        start = reached = 0
+        while reached < total:
+            end = _end(text, start, min(start + self.chunk_size, total))
+            if end <= reached:
+                # Only a cluster too wide to share a window with the overlap lies ahead: begin with it.
+                start = reached
+                continue
             spans.append(Span(start, end))
-            if end >= total:
-                break
-            # A cluster wider than the stride moves the next window behind it, but never past this one's end.
-            start = min(_next_start(text, start, start + stride), end)
+            start, reached = _next_start(text, start, start + stride, end), end
         return spans
 
 
-def _boundary(text: str, start: int, end: int) -> int:
-    floor = grapheme_floor(text, end, start)
-    return floor if floor > start else end
-
-
-def _next_start(text: str, start: int, at: int) -> int:
+def _end(text: str, start: int, at: int) -> int:
+    """Return the last grapheme boundary up to a position, or the position itself in a cluster that fills the window."""
     floor = grapheme_floor(text, at, start)
-    return floor if floor > start else grapheme_end(text, start)
+    return floor if floor > start else at
+
+
+def _next_start(text: str, start: int, at: int, end: int) -> int:
+    """Return the last grapheme boundary up to a position, or the first one behind it that the window reaches."""
+    floor = grapheme_floor(text, at, start)
+    return floor if floor > start else min(grapheme_end(text, start), end)

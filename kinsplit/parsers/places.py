@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from kinsplit.parsers.measure import divide
-from kinsplit.parsers.segment import IntArray, grapheme_floor, words
+from kinsplit.parsers.segment import IntArray, grapheme_floor, skip_space, words
 from kinsplit.tokenizers import Tokenizer
 
 # Words in a piece that is counted as a whole. Only pieces in which a wanted token lies are tokenised with offsets,
@@ -52,8 +52,7 @@ class TokenPlaces:
 
     def at_or_before(self, place: int, tokenizer: Tokenizer) -> int:
         """Return the number of the last token that begins at or before a place or the white space behind it."""
-        while place < len(self._text) and self._text[place].isspace():
-            place += 1
+        place = skip_space(self._text, place)
         piece = max(0, int(np.searchsorted(self._begins[:-1], place, side="right")) - 1)
         if piece not in self._inside:
             self.learn(piece, tokenizer.starts([self.piece(piece)])[0])
@@ -73,7 +72,11 @@ class TokenPlaces:
 
     def learn(self, piece: int, starts: IntArray) -> None:
         """Take in where the tokens of a piece begin."""
-        self._inside[piece] = starts.tolist()
+        # Counter and reference may know characters of different Unicode versions; the count is what limits are
+        # checked with, so tokens that the reference doesn't see share the place of the one before.
+        counted = int(self._before[piece + 1] - self._before[piece])
+        found = starts.tolist()[:counted] or [0]
+        self._inside[piece] = found + [found[-1]] * (counted - len(found))
 
 
 def count_tokens(texts: Sequence[str], tokenizer: Tokenizer) -> list[TokenPlaces]:

@@ -21,7 +21,8 @@ IntArray = npt.NDArray[np.int64]
 # Scripts written without spaces between words: there every cluster counts as a word, as word processors count.
 _SCRIPTS = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
 _UNSPACED = regex.compile(rf"[{_SCRIPTS}]")
-_UNSPACED_WORDS = regex.compile(rf"[{_SCRIPTS}][\p{{M}}\u200d]*|[^\s{_SCRIPTS}]+")
+_SPACE = r"\s\x1c-\x1f"  # as str.isspace has it
+_UNSPACED_WORDS = regex.compile(rf"(?=[{_SCRIPTS}])\X|(?:(?![{_SCRIPTS}{_SPACE}])\X)+")
 _FIRST_UNSPACED = 0x0E00
 
 # A boundary between two of these is a grapheme boundary whatever stands around them (UAX #29, GB999).
@@ -163,3 +164,10 @@ def cut_at(text: str, units: Units, places: list[int]) -> Units:
             if span := trim(text, s, e):
                 spans.append(span)
     return as_units(spans)
+
+
+def skip_space(text: str, at: int) -> int:
+    """Return the first position from `at` on that holds no white space, or the text's length."""
+    while at < len(text) and text[at].isspace():
+        at += 1
+    return at

@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from kinsplit.errors import InvalidParameterError
-from kinsplit.parsers.segment import Units, as_units
+from kinsplit.parsers.segment import Units, as_units, grapheme_floor, skip_space
 
 if TYPE_CHECKING:
     import punkt
@@ -85,6 +85,8 @@ def sentences(text: str, language: str = "auto") -> Units:
         extra.extend(m.end() for m in _UNSPACED_STOP.finditer(text))
     if extra:
         starts = sorted({*starts, *extra})
+    if not text.isascii():
+        starts = [s for s in starts if not 0 < s < len(text) or text[s - 1].isspace() or grapheme_floor(text, s, 0) == s]
     return _between(text, starts)
 
 
@@ -166,10 +168,10 @@ class _Punkt:
         """Return where each sentence but the first begins."""
         starts = []
         for end in self._ends(text):
-            begin = _skip_space(text, end)
+            begin = skip_space(text, end)
             if (tail := self._stops.match(text, begin)) and (tail.end() == len(text) or text[tail.end()].isspace()):
                 # Full stops alone ("acting !!!") are the tail of the sentence before them.
-                begin = _skip_space(text, tail.end())
+                begin = skip_space(text, tail.end())
             if closing := self._closing.match(text, begin):
                 begin = closing.end()
             starts.append(begin)
@@ -200,11 +202,11 @@ class _Punkt:
                     return True
             elif last.isdecimal():
                 # A number keeps its full stop ("2. Bundesliga") only before a word in lower case or punctuation.
-                if self._number_breaks and text[_skip_space(text, place + 1)].isupper():
+                if self._number_breaks and text[skip_space(text, place + 1)].isupper():
                     return True
             elif self._non_word.match(last[-1]):
                 return True
-        after = _skip_space(text, place + 1)
+        after = skip_space(text, place + 1)
         stop = after + 1
         if after > place + 1:
             while stop < len(text) and not text[stop].isspace():
@@ -230,9 +232,3 @@ def _word_start(text: str, before: int, place: int, default: int) -> int:
 
 def _has_space(text: str, start: int, end: int) -> bool:
     return any(text.find(s, start, end) >= 0 for s in _ASCII_SPACES)
-
-
-def _skip_space(text: str, at: int) -> int:
-    while at < len(text) and text[at].isspace():
-        at += 1
-    return at

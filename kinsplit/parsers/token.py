@@ -11,7 +11,7 @@ from kinsplit.parsers.base import Cut, Levels, Strategy
 from kinsplit.parsers.group import Run, windows
 from kinsplit.parsers.measure import divide
 from kinsplit.parsers.places import TokenPlaces, count_tokens, locate
-from kinsplit.parsers.segment import grapheme_end, grapheme_floor, trim
+from kinsplit.parsers.segment import grapheme_end, grapheme_floor, skip_space, trim
 from kinsplit.parsers.sizes import Overlap, Size, check_below
 from kinsplit.tokenizers import Tokenizer, resolve
 
@@ -79,7 +79,8 @@ class TokenStrategy(Strategy):
         jobs = [_Job(text, places) for text, places in zip(texts, count_tokens(texts, tokenizer), strict=True)]
         while pending := [job for job in jobs if not job.done]:
             runs = [self._next_windows(job) for job in pending]
-            locate([job.places for job in pending], [{n for run in r for n in run} for r in runs], tokenizer)
+            wanted = [{n for first, stop in r for n in (first, stop, first + self.stride)} for r in runs]
+            locate([job.places for job in pending], wanted, tokenizer)
             spans = [job.spans(r) for job, r in zip(pending, runs, strict=True)]
             pieces = [job.text[s:e] for job, found in zip(pending, spans, strict=True) for s, e in found]
             counts = divide(tokenizer.count(pieces), [len(found) for found in spans])
@@ -101,11 +102,18 @@ class TokenStrategy(Strategy):
         for i, (run, span, count) in enumerate(zip(runs, spans, counts, strict=True)):
             if count > self.chunk_size:
                 span, count = self._shortened(job.text, span, tokenizer)
-            job.cuts.append(Cut((span,), tokens=count))
-            reached = spans[i + 1].start if i + 1 < len(spans) else job.places[run.first + self.stride]
-            if span.end < spans[i].end and job.text[span.end : reached].strip():
-                job.at = max(run.first + 1, job.places.at_or_before(span.end, tokenizer))
+            # Several windows can begin in one grapheme cluster; those that add nothing are left out.
+            if adds := span.end > max(job.reached, span.start):
+                job.cuts.append(Cut((span,), tokens=count))
+            if i + 1 < len(spans):
+                following = spans[i + 1].start
+            else:
+                following = job.places[run.first + self.stride if run.stop < job.places.total else run.stop]
+            if job.text[job.reached : following].strip():
+                job.at = job.places.at_or_before(job.reached, tokenizer) if adds else run.first + 1
+                job.resume = skip_space(job.text, job.reached)
                 return
+        job.resume = None
         job.at = runs[-1].first + self.stride if runs else job.places.total
         job.done = not runs or runs[-1].stop >= job.places.total
 
@@ -117,8 +125,8 @@ class TokenStrategy(Strategy):
             if word < min(end - start, _LONG_WORD):
                 end -= word
             else:
-                own = tokenizer.starts([text[start:end]])[0]
-                end = grapheme_floor(text, start + int(own[self.chunk_size]), start)
+                own = [*tokenizer.starts([text[start:end]])[0].tolist(), end - start - 1]
+                end = grapheme_floor(text, start + own[min(self.chunk_size, len(own) - 1)], start)
             end = start + len(text[start:end].rstrip())
             if end == start:
                 return self._one_code_point(text, start, tokenizer)
@@ -145,6 +153,7 @@ class _Job:
         places: Its tokens.
         cuts: The windows so far.
         at: Token at which the next window begins.
+        resume: Where the next window begins instead, after a shortened one that left a gap.
         done: Whether all windows are there.
     """
 
@@ -153,12 +162,20 @@ class _Job:
         everything = trim(text, 0, len(text))
         # A text whose every character the tokenizer drops still makes one chunk.
         self.cuts = [Cut((everything,), tokens=0)] if everything and not places.total else []
+        self.resume: int | None = None
         self.done = not places.total
+
+    @property
+    def reached(self) -> int:
+        """Where the last window ends, 0 before the first."""
+        return self.cuts[-1].spans[0].end if self.cuts else 0
 
     def spans(self, runs: Sequence[Run]) -> list[Span]:
         """Return where windows lie, without the white space at their ends."""
         found = []
         for first, stop in runs:
             start, end = self.places[first], self.places[stop]
+            if not found and self.resume is not None:
+                start = self.resume
             found.append(Span(start, start + len(self.text[start:end].rstrip())))
         return found

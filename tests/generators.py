@@ -1,0 +1,95 @@
+"""Shared hypothesis generators. Whoever adds a feature that reads text adds the text that would break it here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+#: Pieces of the texts that broke other splitters: repeats, odd white space, clusters, scripts, markup, code.
+FRAGMENTS = (
+    "No. ",
+    "Yes. No. ",
+    "chunk chunk",
+    "alpha -- beta -- -- gamma ",
+    "Dr. Smith paid $3.50 (e.g. in the U.S.) ... ",
+    '"Really?" she said. ',
+    "Wow!!! Wait . . . what?! ",
+    "word " * 40,
+    "A" * 130 + " ",
+    "line one.\r\nline two.\r\n\r\nline three.\r\n",
+    "\r\n",
+    "\n",
+    "\n\n",
+    "\t",
+    " ",
+    "   ",
+    "\u00a0\u2003",
+    "\u2028",
+    "今天天气很好。我们去公园吧！你想去吗？",
+    "食べ物。「はい。」",
+    "สวัสดีครับ ยินดีต้อนรับ",
+    "यह एक वाक्य है। यह दूसरा है। क्षि",
+    "كيف حالك؟ أنا بخير. ",
+    "שלום עולם. ",
+    "한국어 문장입니다. ",
+    "Hi 👩‍👩‍👧‍👦 cafe\u0301 🤣🤣. ",
+    "🇩🇪🇫🇷🇯🇵",
+    "e" + "\u0301\u0323" * 12,
+    "\u200b\ufeff\u00ad",
+    "\x00\x07",
+    "\ufffd",
+    "\ud800",
+    "<|endoftext|> [MASK] </s> ",
+    "# Heading\n",
+    "## Deeper ##\n\n",
+    "Setext\n======\n",
+    "```python\ndef f(x):\n\treturn\u00a01\n# no heading\n```\n",
+    "~~~\n# c2\n~~~\n",
+    "- one\n- two\n  - three\n\n1. four\n",
+    "| a | b |\n|---|---|\n| 1 | 2 |\n| 3 | 4 |\n",
+    "<h2>HTML <b>title</b></h2><p>text</p>\n",
+    "---\ntitle: x\n---\n",
+    "== Wiki ==\n",
+    "[text](../path/to/file.md) some;;text... and,, more. ",
+)
+
+
+def texts(max_fragments: int = 25) -> st.SearchStrategy[str]:
+    """Texts made of fragments and of arbitrary characters, lone surrogates among them."""
+    arbitrary = st.text(st.characters(), max_size=30)
+    return st.lists(st.one_of(st.sampled_from(FRAGMENTS), arbitrary), max_size=max_fragments).map("".join)
+
+
+def valid_texts(max_fragments: int = 25) -> st.SearchStrategy[str]:
+    """Texts without lone surrogates, for what has to pass through JSON or a database."""
+    return texts(max_fragments).map(lambda text: text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+
+
+def sizes(least: int = 8, most: int = 120) -> st.SearchStrategy[int]:
+    """Chunk sizes small enough that short texts make many chunks."""
+    return st.integers(least, most)
+
+
+@st.composite
+def strategy_parameters(draw: st.DrawFn, name: str) -> dict[str, Any]:
+    """Parameters of a strategy, valid and small."""
+    size = draw(sizes())
+    unit = draw(st.sampled_from(["character", "word", "token"]))
+    if name in {"character", "word"}:
+        return {"chunk_size": size, "chunk_overlap": draw(st.integers(0, size - 1))}
+    if name == "token":
+        return {"chunk_size": size, "stride": draw(st.integers(1, size))}
+    if name == "sentence":
+        overlap = draw(st.sampled_from(["length", "sentences"]))
+        if overlap == "sentences":
+            return {"chunk_size": size, "unit": unit, "overlap_sentences": draw(st.integers(1, 3))}
+        return {"chunk_size": size, "unit": unit, "chunk_overlap": draw(st.integers(0, size - 1))}
+    if name == "structure":
+        return {"chunk_size": size, "unit": unit, "min_chunk_size": draw(st.integers(0, size))}
+    if name == "hierarchical":
+        parents = draw(st.sampled_from([(4 * size,), (9 * size, 3 * size)]))
+        return {"parent_size": parents, "child_size": size, "unit": unit, "headings": draw(st.booleans())}
+    if name == "multigranular":
+        return {"chunk_sizes": (size, 2 * size, 5 * size), "chunk_overlap": draw(st.integers(0, size - 1))}
+    raise NotImplementedError(f"give {name!r} a generator of its parameters")

@@ -1,0 +1,86 @@
+"""The invariants of every strategy, as one checker that all tests share."""
+
+from __future__ import annotations
+
+import regex
+
+from kinsplit.chunk import Chunk, Document, chunk_id, content_hash
+from kinsplit.parsers import Strategy
+from kinsplit.parsers.measure import Ruler
+from kinsplit.tokenizers import resolve
+
+_LIMITS = {"chunk_size": 0, "child_size": 0}
+
+
+def limit_of(strategy: Strategy, level: int) -> tuple[int, str]:
+    """Return the longest chunk that a level allows and the unit it is counted in."""
+    p = strategy.parameters
+    if strategy.name == "hierarchical":
+        return (p["child_size"], *reversed(p["parent_size"]))[level], p["unit"]
+    if strategy.name == "multigranular":
+        return p["chunk_sizes"][level], "word"
+    return p["chunk_size"], p.get("unit", strategy.name)
+
+
+def check_chunks(strategy: Strategy, document: Document, chunks: list[Chunk]) -> None:
+    """Check every invariant on the chunks that a strategy made of a document."""
+    text = document.text
+    assert bool(chunks) == bool(text.strip()) or strategy.parameters.get("tail") == "drop"
+    by_id = {chunk.id: chunk for chunk in chunks}
+    assert len(by_id) == len(chunks)
+    levels = sorted({chunk.level for chunk in chunks})
+    assert [c.level for c in chunks] == sorted((c.level for c in chunks), reverse=True)
+    for level in levels:
+        check_level(strategy, document, [c for c in chunks if c.level == level], by_id)
+    if strategy.name != "multigranular":
+        assert levels == list(range(len(levels)))
+
+
+def check_level(strategy: Strategy, document: Document, chunks: list[Chunk], by_id: dict[str, Chunk]) -> None:
+    """Check the chunks of one level."""
+    text = document.text
+    ruler = Ruler(limit_of(strategy, chunks[0].level)[1], resolve(strategy.tokenizer))
+    reached, start = 0, -1
+    covered = bytearray(len(text))
+    for i, chunk in enumerate(chunks):
+        assert (chunk.source_id, chunk.index, chunk.total) == (document.id, i, len(chunks))
+        assert chunk.id == chunk_id(document.id, strategy.fingerprint, chunk.level, i)
+        assert chunk.content_hash == content_hash(chunk.text, chunk.context)
+        assert chunk.text == text[chunk.start : chunk.end]
+        assert chunk.text.strip()
+        assert chunk.start >= start, "starts never go back"
+        assert chunk.end > reached, "no chunk lies inside the one before"
+        assert chunk.overlap == max(0, reached - chunk.start)
+        assert chunk.prev_id == (chunks[i - 1].id if i else None)
+        assert chunk.next_id == (chunks[i + 1].id if i + 1 < len(chunks) else None)
+        limit, _ = limit_of(strategy, chunk.level)
+        assert ruler.length(chunk.text) <= limit
+        if chunk.token_count is not None:
+            assert chunk.token_count == int(resolve(strategy.tokenizer).count([chunk.text])[0])
+        if chunk.parent_id is not None:
+            parent = by_id[chunk.parent_id]
+            assert parent.level == chunk.level + 1
+            assert parent.start <= chunk.start
+            assert chunk.end <= parent.end
+        covered[chunk.start : chunk.end] = b"\1" * (chunk.end - chunk.start)
+        start, reached = chunk.start, chunk.end
+    if strategy.name != "multigranular" and strategy.parameters.get("tail") != "drop":
+        missing = [i for i, (c, seen) in enumerate(zip(text, covered, strict=True)) if not seen and not c.isspace()]
+        assert not missing, f"lost: {[text[i] for i in missing[:5]]!r} at {missing[:5]}"
+    check_clusters(text, chunks, ruler, limit_of(strategy, chunks[0].level)[0])
+
+
+def check_clusters(text: str, chunks: list[Chunk], ruler: Ruler, limit: int) -> None:
+    """Check that no chunk cuts a grapheme cluster that fits."""
+    if text.isascii() and "\r" not in text:
+        return
+    inside = {}
+    for match in regex.finditer(r"\X", text):
+        if match.end() - match.start() > 1:
+            inside.update(dict.fromkeys(range(match.start() + 1, match.end()), match.group()))
+    for chunk in chunks:
+        for place in (chunk.start, chunk.end):
+            cluster = inside.get(place)
+            # White space at the edge of a chunk is trimmed, also where it forms a cluster with what follows.
+            if cluster is not None and not any(c.isspace() for c in cluster):
+                assert ruler.length(cluster) > limit, f"cut inside {cluster!r}"
