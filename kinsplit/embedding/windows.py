@@ -37,24 +37,23 @@ def split_texts(texts: Sequence[str], tokenizer: Tokenizer, budget: int) -> list
 
 
 def _cut(text: str, encoding: Encoding, tokenizer: Tokenizer, budget: int) -> list[str]:
-    starts = [0, *_window_starts(text, encoding, budget), len(text)]
+    starts = [*_window_starts(text, encoding, budget), len(text)]
     # A slice can have more tokens than it had inside the text (a word cut in two), so each is counted again.
     nested = split_texts([text[start:end] for start, end in pairwise(starts)], tokenizer, budget)
     return [part for parts in nested for part in parts]
 
 
 def _window_starts(text: str, encoding: Encoding, budget: int) -> list[int]:
-    """Return the offsets of all windows but the first: windows of like length, cut between words where possible."""
+    """Return where each window starts: windows of like length, cut between words where possible."""
     offsets, words, count = encoding.offsets, encoding.word_ids, len(encoding.ids)
+
+    def between_characters(stop: int) -> bool:
+        return offsets[stop][0] >= offsets[stop - 1][1] and offsets[stop][0] > starts[-1]
 
     def between_words(stop: int) -> bool:
         return between_characters(stop) and (words[stop] is None or words[stop] != words[stop - 1])
 
-    def between_characters(stop: int) -> bool:
-        return offsets[stop][0] >= offsets[stop - 1][1]
-
-    starts: list[int] = []
-    position = 0
+    starts, position = [0], 0
     while count - position > budget:
         remaining = count - position
         # The mean weighs windows alike, so a last window of a few tokens would weigh too much.
