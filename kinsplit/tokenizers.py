@@ -27,6 +27,9 @@ IntArray = npt.NDArray[np.int64]
 #: Where the bundled vocabulary comes from: BERT's uncased WordPiece, shared by all-MiniLM-L6-v2 and bge-*-en-v1.5.
 BUNDLED = "bundled"
 
+#: White space that separates tokens wherever a tokenizer splits at white space; others BERT's normaliser drops.
+SEPARATORS = frozenset(" \t\n\r\u00a0\u3000")
+
 # Words of which tokenizers disagree most: case, accents, CJK, emoji, controls, contractions, numbers, long words.
 _PROBE = (
     "The quick brown fox's 1,234.50 jumps! Über naïve café cafe\u0301 Ελλάδα Привет 東京タワー 食べ物 ไทย नमस्ते عربي",

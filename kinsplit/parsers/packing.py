@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from kinsplit.chunk import Span
 from kinsplit.parsers.group import Fits, Run
-from kinsplit.parsers.measure import Ruler, divide
+from kinsplit.parsers.measure import Ruler
 from kinsplit.parsers.refine import Refined
+from kinsplit.tokenizers import SEPARATORS
 
 #: Groups the units of text number `i`; `fits` is None while lengths are taken to add up.
 Grouping = Callable[[int, Fits | None], list[Run]]
@@ -45,30 +48,39 @@ def group_units(
     Returns:
         The groups of each text.
     """
-    grouped = [_groups(r, grouping(i, None)) for i, r in enumerate(refined)]
+    grouped = [_groups(text, r, grouping(i, None), ruler) for i, (text, r) in enumerate(zip(texts, refined, strict=True))]
     if ruler.unit != "token":
         return grouped
-    counts = _count(texts, grouped, ruler)
-    again = [i for i, found in enumerate(counts) if max(found, default=0) > limit]
-    for i in again:
-        grouped[i] = _groups(refined[i], grouping(i, _fits(texts[i], refined[i], ruler, limit)))
-    recounted = _count([texts[i] for i in again], [grouped[i] for i in again], ruler)
-    for i, found in zip(again, recounted, strict=True):
-        counts[i] = found
+    grouped = _counted(texts, grouped, ruler)
+    again = [i for i, groups in enumerate(grouped) if any(g.tokens is not None and g.tokens > limit for g in groups)]
+    measured = [
+        _groups(texts[i], refined[i], grouping(i, _fits(texts[i], refined[i], ruler, limit)), ruler) for i in again
+    ]
+    for i, groups in zip(again, _counted([texts[i] for i in again], measured, ruler), strict=True):
+        grouped[i] = groups
+    return grouped
+
+
+def _groups(text: str, refined: Refined, runs: Sequence[Run], ruler: Ruler) -> list[Group]:
+    """Return what runs of units make, with their tokens where those of the units are known to add up."""
+    starts, ends = refined.units.starts.tolist(), refined.units.ends.tolist()
+    spans = [Span(starts[run.first], ends[run.stop - 1]) for run in runs]
+    if ruler.unit != "token" or not ruler.tokenizer.splits_at_space:
+        return [Group(run, span, None) for run, span in zip(runs, spans, strict=True)]
+    left, right = refined.scale.left.tolist(), refined.scale.right.tolist()
+    glued = np.cumsum([0, *(text[end] not in SEPARATORS for end in ends[:-1])]).tolist()
     return [
-        [group._replace(tokens=n) for group, n in zip(groups, found, strict=True)]
-        for groups, found in zip(grouped, counts, strict=True)
+        Group(run, span, right[run.stop - 1] - left[run.first] if glued[run.first] == glued[run.stop - 1] else None)
+        for run, span in zip(runs, spans, strict=True)
     ]
 
 
-def _groups(refined: Refined, runs: Sequence[Run]) -> list[Group]:
-    starts, ends = refined.units.starts.tolist(), refined.units.ends.tolist()
-    return [Group(run, Span(starts[run.first], ends[run.stop - 1]), None) for run in runs]
-
-
-def _count(texts: Sequence[str], grouped: Sequence[list[Group]], ruler: Ruler) -> list[list[int]]:
-    pieces = [text[g.span.start : g.span.end] for text, groups in zip(texts, grouped, strict=True) for g in groups]
-    return [part.tolist() for part in divide(ruler.tokenizer.count(pieces), [len(groups) for groups in grouped])]
+def _counted(texts: Sequence[str], grouped: Sequence[list[Group]], ruler: Ruler) -> list[list[Group]]:
+    """Count the tokens of the groups of which they aren't known."""
+    unknown = [[g for g in groups if g.tokens is None] for groups in grouped]
+    pieces = [text[g.span.start : g.span.end] for text, groups in zip(texts, unknown, strict=True) for g in groups]
+    counts = iter(ruler.tokenizer.count(pieces).tolist())
+    return [[g if g.tokens is not None else g._replace(tokens=next(counts)) for g in groups] for groups in grouped]
 
 
 def _fits(text: str, refined: Refined, ruler: Ruler, limit: int) -> Fits:

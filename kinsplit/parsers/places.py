@@ -26,6 +26,7 @@ class TokenPlaces:
 
     Attributes:
         total: Number of tokens.
+        exact: Whether every place given so far is that of the very token that was counted.
     """
 
     def __init__(self, text: str, begins: IntArray, counts: IntArray) -> None:
@@ -35,6 +36,7 @@ class TokenPlaces:
         self._before = np.concatenate([[0], np.cumsum(counts)])
         self._inside: dict[int, list[int]] = {}
         self.total = int(self._before[-1])
+        self.exact = True
 
     def __getitem__(self, number: int) -> int:
         """Return the place of a token that was located, moved back to the start of its grapheme cluster.
@@ -48,7 +50,11 @@ class TokenPlaces:
         place, offset = int(self._begins[piece]), number - int(self._before[piece])
         if offset:
             place += self._inside[piece][offset]
-        return place if self._text.isascii() else grapheme_floor(self._text, place, 0)
+        if self._text.isascii():
+            return place
+        floor = grapheme_floor(self._text, place, 0)
+        self.exact &= floor == place
+        return floor
 
     def at_or_before(self, place: int, tokenizer: Tokenizer) -> int:
         """Return the number of the last token that begins at or before a place or the white space behind it."""
@@ -75,6 +81,7 @@ class TokenPlaces:
         # Counter and reference may know characters of different Unicode versions; the count is what limits are
         # checked with, so tokens that the reference doesn't see share the place of the one before.
         counted = int(self._before[piece + 1] - self._before[piece])
+        self.exact &= len(starts) == counted
         found = starts.tolist()[:counted] or [0]
         self._inside[piece] = found + [found[-1]] * (counted - len(found))
 

@@ -10,7 +10,7 @@ import numpy as np
 from kinsplit.errors import InvalidParameterError
 from kinsplit.parsers.measure import Ruler, Scale
 from kinsplit.parsers.segment import IntArray, Units, as_units, graphemes, words
-from kinsplit.parsers.sentences import sentences
+from kinsplit.parsers.sentences import detect_language, sentences
 
 # WordPiece reads a word of more than 100 characters as one unknown token, and byte-pair encoders take quadratic time
 # on long ones, so such a word is cut before it is measured in tokens.
@@ -18,8 +18,8 @@ _LONG_WORD = 100
 # No word or token of prose is this long on average: a unit beyond it is certain to be cut, so it isn't measured.
 _CHARACTERS_PER_UNIT = 100
 
-#: A way to cut a text into units.
-Rung = Callable[[str], Units]
+#: A way to cut a range of a text into units.
+Rung = Callable[[str, int, int], Units]
 
 
 class Refined(NamedTuple):
@@ -45,24 +45,29 @@ def ladder(ruler: Ruler, limit: int, language: str) -> list[Rung]:
         language: Language of the sentences, or "auto".
     """
 
-    def by_sentence(text: str) -> Units:
-        return sentences(text, language)
+    languages: dict[str, str] = {}
 
-    def by_word(text: str) -> Units:
-        units = words(text)
+    def by_sentence(text: str, start: int, end: int) -> Units:
+        if text not in languages:
+            # Detected once for the whole text: its parts may be too short to tell.
+            languages[text] = detect_language(text) if language == "auto" else language
+        return sentences(text[start:end], languages[text]).shifted(start)
+
+    def by_word(text: str, start: int, end: int) -> Units:
+        units = words(text[start:end]).shifted(start)
         long = units.ends - units.starts > _LONG_WORD
         if ruler.unit != "token" or not long.any():
             return units
-        return _cut(text, units, long, lambda word: by_grapheme(word, _LONG_WORD))[0]
+        return _cut(text, units, long, lambda t, s, e: as_units(graphemes(t, s, e, _LONG_WORD)))[0]
 
-    def by_grapheme(text: str, size: int = limit if ruler.unit == "character" else 1) -> Units:
-        return as_units(graphemes(text, 0, len(text), size))
+    def by_grapheme(text: str, start: int, end: int) -> Units:
+        return as_units(graphemes(text, start, end, limit if ruler.unit == "character" else 1))
 
     return [by_sentence, by_word, by_grapheme, _code_points]
 
 
-def _code_points(text: str) -> Units:
-    return as_units([(i, i + 1) for i in range(len(text)) if not text[i].isspace()])
+def _code_points(text: str, start: int, end: int) -> Units:
+    return as_units([(i, i + 1) for i in range(start, end) if not text[i].isspace()])
 
 
 def refine(
@@ -127,9 +132,8 @@ def _cut(text: str, units: Units, long: IntArray, rung: Rung) -> tuple[Units, In
     for number in np.flatnonzero(long).tolist():
         kept = np.arange(before, number, dtype=np.int64)
         parts.append((units.starts[kept], units.ends[kept], kept))
-        start, end = int(units.starts[number]), int(units.ends[number])
-        pieces = rung(text[start:end])
-        parts.append((pieces.starts + start, pieces.ends + start, np.full(len(pieces.starts), number, dtype=np.int64)))
+        pieces = rung(text, int(units.starts[number]), int(units.ends[number]))
+        parts.append((*pieces, np.full(len(pieces.starts), number, dtype=np.int64)))
         before = number + 1
     kept = np.arange(before, len(units.starts), dtype=np.int64)
     parts.append((units.starts[kept], units.ends[kept], kept))

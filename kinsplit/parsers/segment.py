@@ -41,6 +41,10 @@ class Units(NamedTuple):
     starts: IntArray
     ends: IntArray
 
+    def shifted(self, by: int) -> Units:
+        """Return the same units in a text that begins `by` code points earlier."""
+        return Units(self.starts + by, self.ends + by)
+
 
 def as_units(spans: list[Span] | list[tuple[int, int]]) -> Units:
     """Return spans as `Units`."""

@@ -45,7 +45,7 @@ PUNKT_LANGUAGES = {
 _BLANK_LINE = re.compile(r"\r?\n[^\S\n]*\n\s*")
 _UNSPACED_STOP = re.compile(r"[。！？｡．؟।॥۔]+[\"'”’»」』）)\]]*\s*")
 _ONLY_STOPS = re.compile(r"\s*[.?!]+\s*")
-_SAMPLE = 1000
+_SAMPLE = 500
 _FEWEST_LETTERS = 200
 
 
@@ -77,7 +77,7 @@ def sentences(text: str, language: str = "auto") -> Units:
         The sentences' spans without the white space between them.
     """
     if language == "auto":
-        language = _detect(text)
+        language = detect_language(text)
     starts = [0]
     starts.extend(_punkt_starts(text, language) if language in PUNKT_LANGUAGES else _sentencex_starts(text, language))
     extra = [m.end() for m in _BLANK_LINE.finditer(text)]
@@ -104,7 +104,12 @@ def _between(text: str, starts: list[int]) -> Units:
     return as_units(spans)
 
 
-def _detect(text: str) -> str:
+def detect_language(text: str) -> str:
+    """Return the ISO 639 code of a text's language, judged by its beginning, middle and end.
+
+    Args:
+        text: The text; with fewer than 200 letters it is taken for English.
+    """
     middle = (len(text) - _SAMPLE) // 2
     sample = text if len(text) <= 3 * _SAMPLE else text[:_SAMPLE] + text[middle : middle + _SAMPLE] + text[-_SAMPLE:]
     if sum(map(str.isalpha, sample)) < _FEWEST_LETTERS:

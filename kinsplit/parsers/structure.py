@@ -71,9 +71,9 @@ class StructureStrategy(Measured):
     def _rungs(self) -> list[Rung]:
         by_sentence, *finer = ladder(self._ruler, self.chunk_size, self.language)
 
-        def by_part(text: str) -> Units:
-            cut = parts(text)
-            return by_sentence(text) if cut is None else as_units(cut)
+        def by_part(text: str, start: int, end: int) -> Units:
+            cut = parts(text[start:end])
+            return by_sentence(text, start, end) if cut is None else as_units(cut).shifted(start)
 
         return [by_part, by_sentence, *finer]
 

@@ -9,11 +9,10 @@ from kinsplit.chunk import Span
 from kinsplit.errors import InvalidParameterError
 from kinsplit.parsers.base import Cut, Levels, Strategy
 from kinsplit.parsers.group import Run, windows
-from kinsplit.parsers.measure import divide
 from kinsplit.parsers.places import TokenPlaces, count_tokens, locate
 from kinsplit.parsers.segment import grapheme_end, grapheme_floor, skip_space, trim
 from kinsplit.parsers.sizes import Overlap, Size, check_below
-from kinsplit.tokenizers import Tokenizer, resolve
+from kinsplit.tokenizers import SEPARATORS, Tokenizer, resolve
 
 # Windows of one text that are looked at together: enough to keep all cores busy, few enough to redo after a gap.
 _ROUND = 256
@@ -82,10 +81,9 @@ class TokenStrategy(Strategy):
             wanted = [{n for first, stop in r for n in (first, stop, first + self.stride)} for r in runs]
             locate([job.places for job in pending], wanted, tokenizer)
             spans = [job.spans(r) for job, r in zip(pending, runs, strict=True)]
-            pieces = [job.text[s:e] for job, found in zip(pending, spans, strict=True) for s, e in found]
-            counts = divide(tokenizer.count(pieces), [len(found) for found in spans])
+            counts = _count(pending, runs, spans, tokenizer)
             for job, r, found, counted in zip(pending, runs, spans, counts, strict=True):
-                self._accept(job, r, found, counted.tolist(), tokenizer)
+                self._accept(job, r, found, counted, tokenizer)
         return [[job.cuts] for job in jobs]
 
     def _next_windows(self, job: _Job) -> list[Run]:
@@ -170,6 +168,11 @@ class _Job:
         """Where the last window ends, 0 before the first."""
         return self.cuts[-1].spans[0].end if self.cuts else 0
 
+    def stands_free(self, span: Span) -> bool:
+        """Return whether white space or an end of the text stands on both sides of a window, and no gap moved it."""
+        before = span.start == 0 or self.text[span.start - 1] in SEPARATORS
+        return self.resume is None and before and (span.end == len(self.text) or self.text[span.end] in SEPARATORS)
+
     def spans(self, runs: Sequence[Run]) -> list[Span]:
         """Return where windows lie, without the white space at their ends."""
         found = []
@@ -179,3 +182,24 @@ class _Job:
                 start = self.resume
             found.append(Span(start, start + len(self.text[start:end].rstrip())))
         return found
+
+
+def _count(
+    jobs: Sequence[_Job], runs: Sequence[list[Run]], spans: Sequence[list[Span]], tokenizer: Tokenizer
+) -> list[list[int]]:
+    """Count each window's tokens as a text of its own; one that begins and ends between words has those it was made of."""
+    known = [
+        [
+            stop - first if tokenizer.splits_at_space and job.places.exact and job.stands_free(span) else None
+            for (first, stop), span in zip(r, found, strict=True)
+        ]
+        for job, r, found in zip(jobs, runs, spans, strict=True)
+    ]
+    pieces = [
+        job.text[s:e]
+        for job, found, counts in zip(jobs, spans, known, strict=True)
+        for (s, e), count in zip(found, counts, strict=True)
+        if count is None
+    ]
+    counted = iter(tokenizer.count(pieces).tolist())
+    return [[next(counted) if count is None else count for count in counts] for counts in known]
