@@ -13,12 +13,12 @@ from itertools import pairwise
 import numpy as np
 
 from kinsplit.parsers.measure import divide
-from kinsplit.parsers.segment import IntArray, grapheme_floor, skip_space, words
-from kinsplit.tokenizers import Tokenizer
+from kinsplit.parsers.segment import IntArray, code_points, grapheme_floor, runs, skip_space
+from kinsplit.tokenizers import SEPARATORS, Tokenizer
 
 # Words in a piece that is counted as a whole. Only pieces in which a wanted token lies are tokenised with offsets,
 # which takes 30 times as long as counting.
-_PIECE = 6
+_PIECE = 3
 
 
 class TokenPlaces:
@@ -26,7 +26,6 @@ class TokenPlaces:
 
     Attributes:
         total: Number of tokens.
-        exact: Whether every place given so far is that of the very token that was counted.
     """
 
     def __init__(self, text: str, begins: IntArray, counts: IntArray) -> None:
@@ -36,7 +35,6 @@ class TokenPlaces:
         self._before = np.concatenate([[0], np.cumsum(counts)])
         self._inside: dict[int, list[int]] = {}
         self.total = int(self._before[-1])
-        self.exact = True
 
     def __getitem__(self, number: int) -> int:
         """Return the place of a token that was located, moved back to the start of its grapheme cluster.
@@ -52,9 +50,7 @@ class TokenPlaces:
             place += self._inside[piece][offset]
         if self._text.isascii():
             return place
-        floor = grapheme_floor(self._text, place, 0)
-        self.exact &= floor == place
-        return floor
+        return grapheme_floor(self._text, place, 0)
 
     def at_or_before(self, place: int, tokenizer: Tokenizer) -> int:
         """Return the number of the last token that begins at or before a place or the white space behind it."""
@@ -64,6 +60,19 @@ class TokenPlaces:
             self.learn(piece, tokenizer.starts([self.piece(piece)])[0])
         offset = bisect_right(self._inside[piece], place - int(self._begins[piece])) - 1
         return int(self._before[piece]) + max(0, offset)
+
+    def is_between_words(self, number: int) -> bool:
+        """Return whether white space that separates tokens stands before a located token, so that counts add up there."""
+        if number >= self.total:
+            return True
+        piece = int(np.searchsorted(self._before, number, side="right")) - 1
+        offset = number - int(self._before[piece])
+        if not offset:
+            return True
+        # A token that begins inside a character has the place of the one before.
+        starts = self._inside[piece]
+        place = int(self._begins[piece]) + starts[offset]
+        return starts[offset - 1] < starts[offset] and self._text[place - 1] in SEPARATORS and self[number] == place
 
     def unknown(self, numbers: Iterable[int]) -> list[int]:
         """Return the pieces that have to be tokenised with offsets before these tokens' places are known."""
@@ -81,7 +90,6 @@ class TokenPlaces:
         # Counter and reference may know characters of different Unicode versions; the count is what limits are
         # checked with, so tokens that the reference doesn't see share the place of the one before.
         counted = int(self._before[piece + 1] - self._before[piece])
-        self.exact &= len(starts) == counted
         found = starts.tolist()[:counted] or [0]
         self._inside[piece] = found + [found[-1]] * (counted - len(found))
 
@@ -95,8 +103,12 @@ def count_tokens(texts: Sequence[str], tokenizer: Tokenizer) -> list[TokenPlaces
 
 
 def _piece_begins(text: str, tokenizer: Tokenizer) -> IntArray:
-    starts = words(text).starts
-    return np.append(starts[::_PIECE] if tokenizer.splits_at_space else starts[:1], len(text))
+    starts = runs(text).starts
+    if not tokenizer.splits_at_space:
+        return np.append(starts[:1], len(text))
+    before = code_points(text)[starts[1:] - 1]
+    separated = np.isin(before, [ord(c) for c in SEPARATORS])
+    return np.concatenate([starts[:1], starts[1:][separated][_PIECE - 1 :: _PIECE], [len(text)]])
 
 
 def locate(places: Sequence[TokenPlaces], wanted: Sequence[Iterable[int]], tokenizer: Tokenizer) -> None:

@@ -9,7 +9,15 @@ import numpy as np
 
 from kinsplit.errors import InvalidParameterError
 from kinsplit.parsers.measure import Ruler, Scale
-from kinsplit.parsers.segment import IntArray, Units, as_units, graphemes, words
+from kinsplit.parsers.segment import (
+    IntArray,
+    Units,
+    as_units,
+    cut_units,
+    cut_units_with_origin,
+    graphemes,
+    words,
+)
 from kinsplit.parsers.sentences import detect_language, sentences
 
 # WordPiece reads a word of more than 100 characters as one unknown token, and byte-pair encoders take quadratic time
@@ -58,7 +66,7 @@ def ladder(ruler: Ruler, limit: int, language: str) -> list[Rung]:
         long = units.ends - units.starts > _LONG_WORD
         if ruler.unit != "token" or not long.any():
             return units
-        return _cut(text, units, long, lambda t, s, e: as_units(graphemes(t, s, e, _LONG_WORD)))[0]
+        return cut_units(text, units, np.flatnonzero(long), lambda t, s, e: as_units(graphemes(t, s, e, _LONG_WORD)))
 
     def by_grapheme(text: str, start: int, end: int) -> Units:
         return as_units(graphemes(text, start, end, limit if ruler.unit == "character" else 1))
@@ -102,7 +110,7 @@ def refine(
             )
         for i, mask in enumerate(long):
             if mask.any():
-                units[i], source = _cut(texts[i], units[i], mask, rung)
+                units[i], source = cut_units_with_origin(texts[i], units[i], np.flatnonzero(mask), rung)
                 origins[i] = origins[i][source]
                 lengths[i] = np.where(mask[source], -1, lengths[i][source])
     return [
@@ -123,19 +131,3 @@ def _measure_new(
     some = [Units(u.starts[new], u.ends[new]) for u, new in zip(units, fresh, strict=True)]
     for known, new, found in zip(lengths, fresh, ruler.lengths(texts, some), strict=True):
         known[new] = found
-
-
-def _cut(text: str, units: Units, long: IntArray, rung: Rung) -> tuple[Units, IntArray]:
-    """Cut the long units; return all units and, for each, the number of the unit it came from."""
-    parts: list[tuple[IntArray, IntArray, IntArray]] = []
-    before = 0
-    for number in np.flatnonzero(long).tolist():
-        kept = np.arange(before, number, dtype=np.int64)
-        parts.append((units.starts[kept], units.ends[kept], kept))
-        pieces = rung(text, int(units.starts[number]), int(units.ends[number]))
-        parts.append((*pieces, np.full(len(pieces.starts), number, dtype=np.int64)))
-        before = number + 1
-    kept = np.arange(before, len(units.starts), dtype=np.int64)
-    parts.append((units.starts[kept], units.ends[kept], kept))
-    starts, ends, origin = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return Units(starts, ends), origin

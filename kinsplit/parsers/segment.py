@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from bisect import bisect_left, bisect_right
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -69,23 +70,70 @@ def is_space(points: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
     return table[np.minimum(points, len(table) - 1)]
 
 
-def words(text: str) -> Units:
-    """Return the words: runs between white space, as `str.split` finds them.
+def runs(text: str) -> Units:
+    """Return the runs of characters between white space, as `str.split` finds them."""
+    return _runs(code_points(text))
 
-    In scripts without spaces between words (Chinese, Japanese, Thai, Lao, Khmer, Burmese) each grapheme is a word.
-    """
-    points = code_points(text)
-    if not text.isascii() and _has_unspaced(points):
-        return as_units([m.span() for m in _UNSPACED_WORDS.finditer(text)])
+
+def _runs(points: npt.NDArray[np.uint32]) -> Units:
     solid = np.zeros(len(points) + 2, dtype=np.int8)
     np.logical_not(is_space(points), out=solid[1:-1].view(np.bool_))
     edges = np.flatnonzero(np.diff(solid))
     return Units(edges[0::2].astype(np.int64), edges[1::2].astype(np.int64))
 
 
-def _has_unspaced(points: npt.NDArray[np.uint32]) -> bool:
-    high = np.unique(points[points >= _FIRST_UNSPACED])
-    return _UNSPACED.search("".join(map(chr, high.tolist()))) is not None
+def words(text: str) -> Units:
+    """Return the words: runs between white space, as `str.split` finds them.
+
+    In scripts without spaces between words (Chinese, Japanese, Thai, Lao, Khmer, Burmese) each grapheme is a word.
+    """
+    points = code_points(text)
+    found = _runs(points)
+    if text.isascii():
+        return found
+    unspaced = _unspaced_places(points)
+    return cut_units(text, found, np.unique(np.searchsorted(found.ends, unspaced, side="right")), _unspaced_words)
+
+
+def _unspaced_places(points: npt.NDArray[np.uint32]) -> IntArray:
+    high = np.flatnonzero(points >= _FIRST_UNSPACED)
+    kinds, kind = np.unique(points[high], return_inverse=True)
+    unspaced = np.array([_UNSPACED.match(chr(k)) is not None for k in kinds.tolist()], dtype=np.bool_)
+    return high[unspaced[kind]] if len(high) else high
+
+
+def _unspaced_words(text: str, start: int, end: int) -> Units:
+    return as_units([m.span() for m in _UNSPACED_WORDS.finditer(text, start, end)])
+
+
+def cut_units(text: str, units: Units, numbers: IntArray, cut: Callable[[str, int, int], Units]) -> Units:
+    """Replace some units by finer ones.
+
+    Args:
+        text: The text.
+        units: Its units.
+        numbers: int64[m], the units to replace, ascending.
+        cut: Returns the units of a range of the text.
+    """
+    return cut_units_with_origin(text, units, numbers, cut)[0]
+
+
+def cut_units_with_origin(
+    text: str, units: Units, numbers: IntArray, cut: Callable[[str, int, int], Units]
+) -> tuple[Units, IntArray]:
+    """Do what `cut_units` does; return also, for each unit, the number of the one it came from."""
+    parts: list[tuple[IntArray, IntArray, IntArray]] = []
+    before = 0
+    for number in numbers.tolist():
+        kept = np.arange(before, number, dtype=np.int64)
+        parts.append((units.starts[kept], units.ends[kept], kept))
+        pieces = cut(text, int(units.starts[number]), int(units.ends[number]))
+        parts.append((*pieces, np.full(len(pieces.starts), number, dtype=np.int64)))
+        before = number + 1
+    kept = np.arange(before, len(units.starts), dtype=np.int64)
+    parts.append((units.starts[kept], units.ends[kept], kept))
+    starts, ends, origin = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return Units(starts, ends), origin
 
 
 def grapheme_floor(text: str, at: int, low: int) -> int:

@@ -12,7 +12,7 @@ from kinsplit.parsers.group import Run, windows
 from kinsplit.parsers.places import TokenPlaces, count_tokens, locate
 from kinsplit.parsers.segment import grapheme_end, grapheme_floor, skip_space, trim
 from kinsplit.parsers.sizes import Overlap, Size, check_below
-from kinsplit.tokenizers import SEPARATORS, Tokenizer, resolve
+from kinsplit.tokenizers import Tokenizer, resolve
 
 # Windows of one text that are looked at together: enough to keep all cores busy, few enough to redo after a gap.
 _ROUND = 256
@@ -168,11 +168,6 @@ class _Job:
         """Where the last window ends, 0 before the first."""
         return self.cuts[-1].spans[0].end if self.cuts else 0
 
-    def stands_free(self, span: Span) -> bool:
-        """Return whether white space or an end of the text stands on both sides of a window, and no gap moved it."""
-        before = span.start == 0 or self.text[span.start - 1] in SEPARATORS
-        return self.resume is None and before and (span.end == len(self.text) or self.text[span.end] in SEPARATORS)
-
     def spans(self, runs: Sequence[Run]) -> list[Span]:
         """Return where windows lie, without the white space at their ends."""
         found = []
@@ -190,10 +185,12 @@ def _count(
     """Count each window's tokens as a text of its own; one that begins and ends between words has those it was made of."""
     known = [
         [
-            stop - first if tokenizer.splits_at_space and job.places.exact and job.stands_free(span) else None
-            for (first, stop), span in zip(r, found, strict=True)
+            run.stop - run.first
+            if tokenizer.splits_at_space and job.resume is None and all(map(job.places.is_between_words, run))
+            else None
+            for run in r
         ]
-        for job, r, found in zip(jobs, runs, spans, strict=True)
+        for job, r in zip(jobs, runs, strict=True)
     ]
     pieces = [
         job.text[s:e]
