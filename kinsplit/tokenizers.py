@@ -33,7 +33,8 @@ SEPARATORS = frozenset(" \t\n\r\u00a0\u3000")
 # Words of which tokenizers disagree most: case, accents, CJK, emoji, controls, contractions, numbers, long words.
 _PROBE = (
     "The quick brown fox's 1,234.50 jumps! Über naïve café cafe\u0301 Ελλάδα Привет 東京タワー 食べ物 ไทย नमस्ते عربي",
-    "👩‍👩‍👧‍👦 a\u00a0b\u2003c\r\nd\te  f\u200b\u00adg <|endoftext|> [MASK] </s> don't can’t x_y a--b … “q” " + "z" * 120,
+    "👩‍👩‍👧‍👦 a\u00a0b\u2003c\r\nd\te  f\u200b\u00adg <|endoftext|> [MASK] </s> don't can’t x_y a--b … “q” "
+    + "z" * 120,
     "def f(x):\n    return x ** 2  # comment\n\n\n<p>&nbsp;</p>\ufffd\x07",
 )
 
@@ -89,9 +90,10 @@ def describe(spec: object) -> str:
     """Return a name for a tokenizer given as an object, for fingerprints and messages."""
     if isinstance(spec, str):
         return spec
-    kind = spec if hasattr(spec, "__qualname__") else type(spec)
+    # Functions name themselves, but methods of built-in types don't say their module; other objects go by their type.
+    kind: Any = spec if hasattr(spec, "__qualname__") else type(spec)
     name = getattr(spec, "name_or_path", "") or getattr(spec, "name", "")
-    return f"object:{kind.__module__}.{kind.__qualname__}{f':{name}' if name else ''}"  # type: ignore[attr-defined]
+    return f"object:{getattr(kind, '__module__', 'builtins')}.{kind.__qualname__}{f':{name}' if name else ''}"
 
 
 @functools.lru_cache(maxsize=32)
@@ -210,9 +212,7 @@ class JsonTokenizer:
     def starts(self, texts: Sequence[str]) -> list[IntArray]:
         """See `Tokenizer.starts`."""
         encodings = self._reference.encode_batch(list(_valid(texts)), add_special_tokens=False)
-        return [
-            np.maximum.accumulate(np.array([start for start, _ in e.offsets], dtype=np.int64)) for e in encodings
-        ]
+        return [np.maximum.accumulate(np.array([start for start, _ in e.offsets], dtype=np.int64)) for e in encodings]
 
 
 def _raw(config: dict[str, Any]) -> dict[str, Any]:
