@@ -1,0 +1,35 @@
+"""LangChain: every strategy as a `TextSplitter` that gives exact offsets, neighbours and lasting ids.
+
+Example:
+    >>> splitter = text_splitter("character", chunk_size=5, chunk_overlap=0)
+    >>> [d.metadata["start_index"] for d in splitter.create_documents(["chunkchunk"])]
+    [0, 5]
+"""
+
+from __future__ import annotations
+
+from kinsplit.integrations.twins import explain_missing, twin_names
+from kinsplit.parsers import strategy_class
+
+try:
+    from kinsplit.integrations.langchain.factory import text_splitter, text_splitter_class
+    from kinsplit.integrations.langchain.keys import chunk_key
+    from kinsplit.integrations.langchain.text_splitter import KinsplitTextSplitter
+except ImportError as error:
+    packages = {"langchain_core": "langchain-core", "langchain_text_splitters": "langchain-text-splitters"}
+    explain_missing(error, packages, "langchain")
+    raise
+
+_TWINS = twin_names("TextSplitter")
+
+__all__ = ["KinsplitTextSplitter", "chunk_key", "text_splitter", *_TWINS]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _TWINS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return text_splitter_class(strategy_class(_TWINS[name]))
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,213 @@
+"""The text splitter that every strategy shares; a strategy's own class adds its name, signature and documentation."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+from langchain_core.documents import Document
+from langchain_text_splitters import TextSplitter
+
+from kinsplit import chunk as core
+from kinsplit.errors import InvalidParameterError, MissingExtraError
+from kinsplit.integrations.langchain.sources import origins_of
+from kinsplit.integrations.metadata import Piece, arrange, check_inputs, inherited
+from kinsplit.integrations.origins import is_chunk
+from kinsplit.parsers import Strategy
+from kinsplit.parsers.measure import Ruler, Unit
+from kinsplit.tokenizers import resolve
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+# Of the strategies without the parameter `unit`; the others of these count words.
+_UNITS: Mapping[str, Unit] = {"character": "character", "token": "token"}
+
+
+class KinsplitTextSplitter(TextSplitter):
+    """A kinsplit strategy as a LangChain text splitter; use one of its subclasses.
+
+    Documents hold exact slices of the text, with their place in it and their kin in the metadata, and an id that is
+    the same on every machine as long as the document's id is. Give documents an id, such as their path: without one it
+    is made of `metadata["source"]` and the text, and so changes with the text. Splitting chunks again keeps the offsets
+    and the source of the original document; the chunk that was split becomes the parent.
+
+    Args:
+        add_start_index: Whether chunks also have their offsets as `start_index`, LangChain's name, and `end_index`.
+        **parameters: The strategy's parameters.
+
+    Raises:
+        InvalidParameterError: A parameter is unknown or not allowed; on splitting, two documents with one id.
+    """
+
+    #: The strategy's class; set in the subclasses.
+    strategy_class: ClassVar[type[Strategy]]
+
+    def __init__(self, *, add_start_index: bool = True, **parameters: object) -> None:
+        # The base class would store sizes of its own; here the strategy holds them, and the properties below show them.
+        self._strategy = self.strategy_class(**parameters)
+        self._adds_index = add_start_index
+
+    @property
+    def strategy(self) -> Strategy:
+        """The strategy with this splitter's parameters."""
+        return self._strategy
+
+    def split_text(self, text: str) -> list[str]:
+        """Return the texts of a text's chunks."""
+        return [chunk.text for chunk in self._strategy.chunk(core.Document(id="", text=text))]
+
+    def create_documents(self, texts: list[str], metadatas: list[dict[Any, Any]] | None = None) -> list[Document]:
+        """Split texts that have no ids.
+
+        Args:
+            texts: The texts.
+            metadatas: The metadata of each.
+
+        Raises:
+            InvalidParameterError: There are not as many metadata as texts.
+        """
+        if metadatas is not None and len(metadatas) != len(texts):
+            rule = f"must be as many as texts ({len(texts)})"
+            raise InvalidParameterError("metadatas", rule, len(metadatas), "Give one for each text, or none at all.")
+        pairs = zip(texts, metadatas or [{}] * len(texts), strict=True)
+        return self.split_documents(Document(page_content=text, metadata=metadata) for text, metadata in pairs)
+
+    def split_documents(self, documents: Iterable[Document]) -> list[Document]:
+        """Split documents.
+
+        Args:
+            documents: Whole documents, or chunks that a kinsplit splitter made.
+
+        Returns:
+            The chunks of all, in order; the coarsest level of a document first.
+
+        Raises:
+            InvalidParameterError: Two documents have the same id.
+        """
+        documents = list(documents)
+        origins = origins_of(documents)
+        check_inputs([o.name for o in origins], [d.metadata for d in documents if not is_chunk(d.metadata)])
+        chunked = self._strategy.chunk_many(
+            core.Document(id=origin.name, text=document.page_content)
+            for origin, document in zip(origins, documents, strict=True)
+        )
+        arranged = arrange(self._strategy.name, origins, chunked)
+        return [
+            found
+            for document, pieces in zip(documents, arranged, strict=True)
+            for found in self._documents(document.metadata, pieces)
+        ]
+
+    def _documents(self, metadata: Mapping[str, Any], pieces: Sequence[Piece]) -> Iterable[Document]:
+        own = inherited(metadata)
+        for key in ("start_index", "end_index") if is_chunk(metadata) else ():
+            own.pop(key, None)
+        for identity, text, place in pieces:
+            if self._adds_index and place["char_start"] is not None:
+                place |= {"start_index": place["char_start"], "end_index": place["char_end"]}
+            yield Document(id=identity, page_content=text, metadata={**copy.deepcopy(own), **place})
+
+    @classmethod
+    def from_huggingface_tokenizer(cls, tokenizer: PreTrainedTokenizerBase, **parameters: object) -> Self:
+        """Return a splitter that counts tokens with a tokenizer of `transformers`.
+
+        It can't be sent to other processes; with `tokenizer="hf:REPOSITORY"` it can.
+
+        Args:
+            tokenizer: A fast tokenizer.
+            **parameters: The splitter's other parameters.
+
+        Raises:
+            InvalidParameterError: The strategy doesn't count tokens, or the tokenizer isn't a fast one.
+        """
+        if getattr(tokenizer, "backend_tokenizer", None) is None:
+            rule = "must be a fast tokenizer of transformers"
+            raise InvalidParameterError("tokenizer", rule, tokenizer, "Pass others as the parameter `tokenizer`.")
+        return cls(tokenizer=tokenizer, **cls._counting_tokens(parameters))
+
+    @classmethod
+    def from_tiktoken_encoder(
+        cls,
+        encoding_name: str = "gpt2",
+        model_name: str | None = None,
+        allowed_special: Literal["all"] | AbstractSet[str] | None = None,
+        disallowed_special: Literal["all"] | Collection[str] = "all",
+        **parameters: object,
+    ) -> Self:
+        """Return a splitter that counts tokens with an encoding of `tiktoken`.
+
+        Args:
+            encoding_name: The encoding; only "cl100k_base" and "o200k_base" are found without the network.
+            model_name: A model whose encoding is used instead.
+            allowed_special: Not supported: text that looks like a special token is counted as the text it is.
+            disallowed_special: Not supported, for the same reason.
+            **parameters: The splitter's other parameters.
+
+        Raises:
+            InvalidParameterError: The strategy doesn't count tokens, or special tokens were given.
+            TokenizerError: The encoding can't be loaded.
+        """
+        if allowed_special or disallowed_special not in ("all", ()):
+            raise InvalidParameterError(
+                "allowed_special" if allowed_special else "disallowed_special",
+                "must be left out, since special tokens are counted as the text they are",
+                allowed_special or disallowed_special,
+                "Leave it out.",
+            )
+        name = f"tiktoken:{_encoding_of(model_name) if model_name else encoding_name}"
+        resolve(name)
+        return cls(tokenizer=name, **cls._counting_tokens(parameters))
+
+    @classmethod
+    def _counting_tokens(cls, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        if "unit" in cls.strategy_class.model_fields:
+            return {"unit": "token", **parameters}
+        if _UNITS.get(cls.strategy_class.name) == "token":
+            return dict(parameters)
+        name = cls.strategy_class.name
+        raise InvalidParameterError("strategy", "must be one that counts tokens", name, 'Use "token" or "sentence".')
+
+    # The base class and its users read these six.
+
+    @property
+    def _chunk_size(self) -> int:  # type: ignore[override]
+        parameters = self._strategy.parameters
+        return int(parameters.get("chunk_size") or parameters.get("child_size") or parameters["chunk_sizes"][0])
+
+    @property
+    def _chunk_overlap(self) -> int:  # type: ignore[override]
+        return int(self._strategy.parameters.get("chunk_overlap") or 0)
+
+    @property
+    def _length_function(self) -> Callable[[str], int]:  # type: ignore[override]
+        unit = getattr(self._strategy, "unit", None) or _UNITS.get(self._strategy.name, "word")
+        return Ruler(unit, resolve(self._strategy.tokenizer)).length
+
+    @property
+    def _add_start_index(self) -> bool:  # type: ignore[override]
+        return self._adds_index
+
+    @property
+    def _keep_separator(self) -> bool:  # type: ignore[override]
+        return True
+
+    @property
+    def _strip_whitespace(self) -> bool:  # type: ignore[override]
+        return False
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._strategy!r}, add_start_index={self._adds_index})"
+
+
+def _encoding_of(model: str) -> str:
+    try:
+        from tiktoken import encoding_name_for_model
+    except ImportError:
+        raise MissingExtraError("tiktoken", "llama-index") from None
+    try:
+        return encoding_name_for_model(model)
+    except KeyError as error:
+        raise InvalidParameterError("model_name", "must be known to tiktoken", model, "Give encoding_name.") from error

@@ -1,0 +1,174 @@
+"""The node parser that every strategy shares; a strategy's own class adds its parameters as fields."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Self
+
+from llama_index.core.node_parser import NodeParser, TextSplitter
+from llama_index.core.schema import BaseNode, Document
+from llama_index.core.utils import get_tqdm_iterable
+from pydantic import Field, PrivateAttr
+
+from kinsplit import chunk as core
+from kinsplit.errors import InvalidParameterError
+from kinsplit.integrations.llama_index.id_func import IdFunc
+from kinsplit.integrations.llama_index.nodes import build_nodes, origin_of, text_of, warn_of_long_metadata
+from kinsplit.integrations.metadata import arrange, check_inputs
+from kinsplit.integrations.origins import is_chunk
+from kinsplit.parsers import Strategy
+
+# Documents that are split together: enough to keep all cores busy, few enough for a progress bar to move.
+_BATCH = 64
+
+
+class KinsplitNodeParser(TextSplitter):
+    """A kinsplit strategy as a LlamaIndex node parser; use one of its subclasses.
+
+    Nodes hold exact slices of their document, with their place in it, their kin and an id that is the same on every
+    machine as long as the document's id is. Splitting nodes again keeps the offsets and the SOURCE of the original
+    document; the node that was split becomes the PARENT. Offsets are None where the node's place isn't known.
+
+    Metadata take no room from the text: chunks have the size that was asked for, whatever is embedded with them.
+    kinsplit's own keys are excluded from the embedded and the LLM text, but for `context`, the heading path.
+    The cache of an `IngestionPipeline` sees texts and metadata, not ids: give documents with equal texts different
+    metadata, such as their path, or disable the cache.
+
+    Args:
+        include_metadata: Whether nodes take over their document's metadata; kinsplit's keys win.
+        include_prev_next_rel: Whether nodes are linked to the nodes before and after them on their level.
+        callback_manager: Told when nodes are parsed.
+        id_func: Makes the id of a node from its position and its document, instead of kinsplit's own ids.
+
+    Raises:
+        InvalidParameterError: A parameter is unknown or not allowed; on splitting, two documents with one id.
+    """
+
+    #: The strategy's class; set in the subclasses.
+    strategy_class: ClassVar[type[Strategy]]
+
+    id_func: IdFunc = Field(default=None, description="Makes node ids; kinsplit's own ids where it is None.")  # type: ignore[assignment]
+
+    _strategy: Strategy = PrivateAttr()
+
+    def __init__(self, **data: object) -> None:
+        given = {name: value for name, value in data.items() if name not in NodeParser.model_fields}
+        strategy = self.strategy_class(**given)
+        super().__init__(**{**data, **strategy.parameters})
+        self._strategy = strategy
+        # Parameters that were derived from others are derived anew when those change.
+        self.model_fields_set.intersection_update(data)
+
+    @classmethod
+    def class_name(cls) -> str:
+        """Return the name under which the parser is written down."""
+        return cls.__name__
+
+    @classmethod
+    def from_defaults(cls, **parameters: object) -> Self:
+        """Return a parser, as the constructor does."""
+        return cls(**parameters)
+
+    @property
+    def strategy(self) -> Strategy:
+        """The strategy with this parser's parameters."""
+        return self._strategy
+
+    def split_text(self, text: str) -> list[str]:
+        """Return the texts of a text's chunks."""
+        return [chunk.text for chunk in self._strategy.chunk(core.Document(id="", text=text))]
+
+    def _parse_nodes(self, nodes: Sequence[BaseNode], show_progress: bool = False, **_: object) -> list[BaseNode]:
+        origins = [origin_of(node) for node in nodes]
+        check_inputs([origin.name for origin in origins], [n.metadata for n in nodes if not is_chunk(n.metadata)])
+        progress = get_tqdm_iterable(nodes, show_progress, "Parsing nodes")
+        chunked = [chunks for _, chunks in zip(progress, self._chunk(nodes), strict=True)]
+        ids = {} if self.id_func is None else _own_ids(self.id_func, nodes, chunked)
+        arranged = arrange(self._strategy.name, origins, chunked, ids)
+        if self.include_metadata:
+            warn_of_long_metadata(nodes, arranged)
+        return build_nodes(
+            nodes,
+            origins,
+            arranged,
+            include_metadata=self.include_metadata,
+            include_prev_next_rel=self.include_prev_next_rel,
+        )
+
+    async def _aparse_nodes(
+        self, nodes: Sequence[BaseNode], show_progress: bool = False, **_: object
+    ) -> list[BaseNode]:
+        return await asyncio.to_thread(self._parse_nodes, nodes, show_progress=show_progress)
+
+    def _postprocess_parsed_nodes(self, nodes: list[BaseNode], parent_doc_map: dict[str, Document]) -> list[BaseNode]:
+        # The base class would search for each text again, and link only neighbours that have the same source by then.
+        del parent_doc_map
+        return nodes
+
+    def _chunk(self, nodes: Sequence[BaseNode]) -> Iterator[list[core.Chunk]]:
+        for first in range(0, len(nodes), _BATCH):
+            batch = nodes[first : first + _BATCH]
+            yield from self._strategy.chunk_many(core.Document(id=n.node_id, text=text_of(n)) for n in batch)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name in self.strategy_class.model_fields:
+            self.__init__(**{**self._given(), name: value})  # type: ignore[misc]
+        else:
+            super().__setattr__(name, value)
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Return a copy with some fields changed, checked as in the constructor; nothing in it needs a deep copy."""
+        del deep
+        return type(self)(**{**self._given(), **(update or {})})
+
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
+        return self.model_copy()
+
+    def to_json(self, **kwargs: object) -> str:
+        """Return the parser as JSON.
+
+        Raises:
+            InvalidParameterError: `tokenizer` or `id_func` can't be written down.
+        """
+        for field, remedy in (
+            ("tokenizer", 'Name it: "hf:REPOSITORY", "tiktoken:ENCODING" or a path.'),
+            ("id_func", "Define it at the top of a module."),
+        ):
+            value = self.to_dict()[field]
+            if not isinstance(value, str | None):
+                raise InvalidParameterError(field, "can't be written as JSON", value, remedy)
+        return super().to_json(**kwargs)
+
+    def __reduce__(self) -> tuple[Callable[..., KinsplitNodeParser], tuple[Any, ...]]:
+        # The strategy refuses where its tokenizer can't be carried. Callbacks belong to a process.
+        own = {name: value for name, value in self._given().items() if name in NodeParser.model_fields}
+        own.pop("callback_manager", None)
+        given = tuple(name for name in self._given() if name not in NodeParser.model_fields)
+        return _rebuild, (type(self), self._strategy, given, own)
+
+    def _given(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in type(self).model_fields if name in self.model_fields_set}
+
+
+def _rebuild(
+    kind: type[KinsplitNodeParser], strategy: Strategy, given: Sequence[str], own: dict[str, Any]
+) -> KinsplitNodeParser:
+    return kind(**{name: strategy.parameters[name] for name in given}, **own)
+
+
+def _own_ids(
+    id_func: Callable[[int, BaseNode], str], nodes: Sequence[BaseNode], chunked: Sequence[Sequence[core.Chunk]]
+) -> dict[str, str]:
+    ids = {
+        chunk.id: id_func(index, node)
+        for node, chunks in zip(nodes, chunked, strict=True)
+        for index, chunk in enumerate(chunks)
+    }
+    if len(set(ids.values())) < len(ids):
+        repeated = Counter(ids.values()).most_common(1)[0][0]
+        raise InvalidParameterError(
+            "id_func", "must return a different id for each node", repeated, "Use the node's id and the position."
+        )
+    return ids

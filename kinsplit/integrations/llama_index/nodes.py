@@ -1,0 +1,169 @@
+"""Pieces -> nodes: everything a node holds is known before it is made, so each is made once."""
+
+from __future__ import annotations
+
+import warnings
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from llama_index.core.schema import (
+    BaseNode,
+    ImageDocument,
+    ImageNode,
+    MetadataMode,
+    NodeRelationship,
+    ObjectType,
+    RelatedNodeInfo,
+    RelatedNodeType,
+    TextNode,
+)
+
+from kinsplit.chunk import Span
+from kinsplit.integrations.metadata import BOOKKEEPING, Piece, inherited
+from kinsplit.integrations.origins import SPANS, Origin, is_chunk, stretches
+
+_EXCLUDED = (*BOOKKEEPING, SPANS)
+
+
+def origin_of(node: BaseNode) -> Origin:
+    """Return where a document's or node's text comes from.
+
+    A node's text is looked for in the document that is its SOURCE. Where it lies there is known if kinsplit made the
+    node or its character indices span exactly its text; a node without a SOURCE counts as a document.
+    """
+    text, source = text_of(node), node.source_node
+    if is_chunk(node.metadata):
+        return Origin.chunk(node.node_id, text, node.metadata, source.node_id if source else None)
+    start, end = getattr(node, "start_char_idx", None), getattr(node, "end_char_idx", None)
+    spans = None if start is None or end is None else stretches([Span(start, end)], text)
+    if source is not None:
+        return Origin(node.node_id, source.node_id, spans, node.node_id)
+    whole = Origin.document(node.node_id, text)
+    return whole if spans is None else Origin(node.node_id, node.node_id, spans)
+
+
+def text_of(node: BaseNode) -> str:
+    """Return the text that offsets count."""
+    return node.get_content(metadata_mode=MetadataMode.NONE)
+
+
+def build_nodes(
+    documents: Sequence[BaseNode],
+    origins: Sequence[Origin],
+    arranged: Sequence[Sequence[Piece]],
+    *,
+    include_metadata: bool,
+    include_prev_next_rel: bool,
+) -> list[BaseNode]:
+    """Return the nodes of many documents.
+
+    Args:
+        documents: What was split.
+        origins: Where each comes from.
+        arranged: The pieces of each.
+        include_metadata: Whether nodes take over their document's metadata.
+        include_prev_next_rel: Whether nodes are linked to the nodes before and after them.
+    """
+    links = _Links(origins, arranged, include_prev_next_rel)
+    return [
+        node
+        for document, origin, pieces in zip(documents, origins, arranged, strict=True)
+        for node in _nodes(document, origin, pieces, links, include_metadata)
+    ]
+
+
+def warn_of_long_metadata(documents: Sequence[BaseNode], arranged: Sequence[Sequence[Piece]]) -> None:
+    """Warn where a document's metadata, which are embedded with every chunk, are longer than any of its chunks."""
+    for document, pieces in zip(documents, arranged, strict=True):
+        if len(pieces) > 1 and document.metadata:
+            embedded = document.get_metadata_str(mode=MetadataMode.EMBED)
+            if len(embedded) > max(len(piece.text) for piece in pieces):
+                keys = [key for key in document.metadata if key not in document.excluded_embed_metadata_keys]
+                warnings.warn(
+                    f"metadata: {', '.join(map(repr, keys))} are embedded with every chunk and longer than the chunks, "
+                    "which keep their size. Add them to excluded_embed_metadata_keys unless that is wanted.",
+                    stacklevel=3,
+                )
+                return
+
+
+class _Links:
+    """The relationships between the nodes of one call, one small value for each node that is linked to."""
+
+    def __init__(self, origins: Sequence[Origin], arranged: Sequence[Sequence[Piece]], siblings: bool) -> None:
+        self._siblings = siblings
+        self._known: dict[str, RelatedNodeInfo] = {}
+        self._children: defaultdict[str, list[RelatedNodeInfo]] = defaultdict(list)
+        for origin, pieces in zip(origins, arranged, strict=True):
+            for piece in pieces:
+                parent = piece.metadata["parent_id"]
+                if parent is not None and parent != origin.parent_id:
+                    self._children[parent].append(self._info(piece.id))
+
+    def of(self, piece: Piece, source: RelatedNodeInfo) -> dict[NodeRelationship, RelatedNodeType]:
+        """Return the relationships of a piece."""
+        metadata = piece.metadata
+        links: dict[NodeRelationship, RelatedNodeType] = {NodeRelationship.SOURCE: source}
+        if self._siblings and metadata["prev_id"]:
+            links[NodeRelationship.PREVIOUS] = self._info(metadata["prev_id"])
+        if self._siblings and metadata["next_id"]:
+            links[NodeRelationship.NEXT] = self._info(metadata["next_id"])
+        if metadata["parent_id"]:
+            links[NodeRelationship.PARENT] = self._info(metadata["parent_id"])
+        if piece.id in self._children:
+            links[NodeRelationship.CHILD] = self._children[piece.id]
+        return links
+
+    def _info(self, node_id: str) -> RelatedNodeInfo:
+        found = self._known.get(node_id)
+        if found is None:
+            found = self._known[node_id] = RelatedNodeInfo(node_id=node_id, node_type=ObjectType.TEXT)
+        return found
+
+
+def _nodes(
+    document: BaseNode, origin: Origin, pieces: Sequence[Piece], links: _Links, include_metadata: bool
+) -> Iterator[TextNode]:
+    source = _source(document, origin)
+    metadata = inherited(document.metadata) if include_metadata else {}
+    kind, fields = _shared_fields(document)
+    for piece in pieces:
+        yield kind(
+            id_=piece.id,
+            text=piece.text,
+            start_char_idx=piece.metadata["char_start"],
+            end_char_idx=piece.metadata["char_end"],
+            metadata={**metadata, **piece.metadata},
+            relationships=links.of(piece, source),
+            **fields,
+        )
+
+
+def _source(document: BaseNode, origin: Origin) -> RelatedNodeInfo:
+    if origin.source_id == document.node_id:
+        return RelatedNodeInfo(node_id=document.node_id, node_type=document.get_type(), hash=document.hash)
+    known = document.source_node
+    if known is None:
+        return RelatedNodeInfo(node_id=origin.source_id, node_type=ObjectType.DOCUMENT)
+    return RelatedNodeInfo(node_id=known.node_id, node_type=known.node_type, hash=known.hash)
+
+
+def _shared_fields(document: BaseNode) -> tuple[type[TextNode], dict[str, Any]]:
+    """Return the class of a document's nodes and what they take over as it is; validation copies the lists."""
+    fields: dict[str, Any] = {
+        "excluded_embed_metadata_keys": _with_bookkeeping(document.excluded_embed_metadata_keys),
+        "excluded_llm_metadata_keys": _with_bookkeeping(document.excluded_llm_metadata_keys),
+        "metadata_template": document.metadata_template,
+        "metadata_separator": document.metadata_separator,
+        "text_template": getattr(document, "text_template", TextNode.model_fields["text_template"].default),
+    }
+    if not isinstance(document, ImageDocument):
+        return TextNode, fields
+    for field in ("image", "image_path", "image_url", "image_mimetype"):
+        fields[field] = getattr(document, field)
+    return ImageNode, fields
+
+
+def _with_bookkeeping(keys: Sequence[str]) -> list[str]:
+    return [*keys, *(key for key in _EXCLUDED if key not in keys)]

@@ -1,0 +1,44 @@
+"""What both frameworks' classes are made with: names, documentation, and an error where the framework is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kinsplit.errors import MissingExtraError
+from kinsplit.parsers import Strategy, names
+
+
+def twin_names(suffix: str) -> dict[str, str]:
+    """Return the names of the classes that a framework gets, each with the name of its strategy.
+
+    Args:
+        suffix: What the framework calls such a class: "NodeParser" or "TextSplitter".
+    """
+    return {twin_name(name, suffix): name for name in names()}
+
+
+def twin_name(strategy: str, suffix: str) -> str:
+    """Return the name of the class that a framework gets for a strategy."""
+    return f"Kinsplit{strategy.title().replace('_', '')}{suffix}"
+
+
+def documentation(strategy: type[Strategy]) -> str:
+    """Return the docstring of a strategy's class in a framework."""
+    rows = [f"    {name}: {info.description or ''}" for name, info in strategy.model_fields.items()]
+    return "\n".join([f"{strategy.summary}.", "", f"Defaults from: {strategy.origin}.", "", "Args:", *rows])
+
+
+def explain_missing(error: ImportError, packages: Mapping[str, str], extra: str) -> None:
+    """Say which extra to install, if that is why an import failed.
+
+    Args:
+        error: Why the import failed.
+        packages: The distributions of the extra, by the modules that they bring.
+        extra: The extra's name.
+
+    Raises:
+        MissingExtraError: One of the modules is not there.
+    """
+    package = packages.get((error.name or "").partition(".")[0])
+    if package:
+        raise MissingExtraError(package, extra) from error
