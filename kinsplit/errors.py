@@ -8,6 +8,7 @@ KinsplitError
 ├── LoadError               a file can't be read as text
 ├── EmbeddingError          a model's files are missing or not the ones expected
 └── StoreError              a chunk store can't do what was asked
+    ├── CollectionNotFoundError nothing was indexed under that name
     ├── StoreLockedError    another process holds the folder
     └── SchemaMismatchError the collection was made with another model or strategy
 ```
@@ -82,6 +83,10 @@ class EmbeddingError(KinsplitError):
 
 class StoreError(KinsplitError):
     """A chunk store can't do what was asked."""
+
+
+class CollectionNotFoundError(StoreError):
+    """Nothing was indexed under that name yet."""
 
 
 class StoreLockedError(StoreError):

@@ -11,7 +11,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kinsplit.errors import InvalidParameterError, SchemaMismatchError, StoreError, StoreLockedError
+from kinsplit.errors import CollectionNotFoundError, InvalidParameterError, SchemaMismatchError, StoreError, StoreLockedError
 from kinsplit.stores.layout import DENSE, INDEXED, SPARSE
 from kinsplit.stores.protocol import Schema
 
@@ -57,7 +57,9 @@ def _create(folder: Path, schema: Schema | None) -> None:
     if folder.exists() and any(folder.iterdir()):
         raise StoreError(f"{folder} holds files but no {SCHEMA_FILE}, so it is no collection. Choose another name.")
     if schema is None:
-        raise StoreError(f"There is no collection {folder.name!r} in {folder.parent}. Index documents into it first.")
+        raise CollectionNotFoundError(
+            f"There is no collection {folder.name!r} in {folder.parent}. Index documents into it first."
+        )
     draft = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}")
     draft.mkdir(parents=True)
     try:

@@ -1,0 +1,258 @@
+"""The front door: a folder of files goes in, passages come out."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from kinsplit import embedding, loaders
+from kinsplit.chunk import Document
+from kinsplit.embedding.protocol import Embedder, Progress
+from kinsplit.embedding.sparse import Bm25Embedder
+from kinsplit.errors import CollectionNotFoundError, InvalidParameterError
+from kinsplit.indexing import DocumentReport, Indexer
+from kinsplit.loaders import Loaded
+from kinsplit.parsers import Strategy, create
+from kinsplit.retrieval import Passage, expand, find_candidates, within_budget
+from kinsplit.stores import Schema, SyncReport, open_store
+from kinsplit.stores.protocol import Where
+from kinsplit.tokenizers import describe, resolve
+
+DEFAULT_STORE = "edge:./kinsplit-data"
+DEFAULT_COLLECTION = "default"
+DEFAULT_STRATEGY = "sentence"
+
+
+@dataclass(frozen=True, slots=True)
+class AddReport:
+    """What `Index.add` did.
+
+    Attributes:
+        documents: A report of each document, in order.
+        failed: Files that couldn't be loaded, each with its `error`.
+        warnings: What was decided or lost while loading, each beginning with the file's name.
+        pruned: Chunks deleted because their file is gone.
+        seconds: Wall time.
+    """
+
+    documents: tuple[DocumentReport, ...]
+    failed: tuple[Loaded, ...]
+    warnings: tuple[str, ...]
+    pruned: int
+    seconds: float
+
+    @property
+    def changes(self) -> SyncReport:
+        """The changes of all documents together."""
+        return sum((d.changes for d in self.documents), SyncReport(deleted=self.pruned))
+
+    @property
+    def added(self) -> int:
+        """Chunks that were new."""
+        return self.changes.added
+
+    @property
+    def updated(self) -> int:
+        """Chunks of which content or payload changed."""
+        return self.changes.updated
+
+    @property
+    def unchanged(self) -> int:
+        """Chunks that cost no write."""
+        return self.changes.unchanged
+
+    @property
+    def deleted(self) -> int:
+        """Chunks that are gone."""
+        return self.changes.deleted
+
+    @property
+    def embedded(self) -> int:
+        """Texts that had to be embedded."""
+        return sum(d.embedded for d in self.documents)
+
+    @property
+    def windowed(self) -> int:
+        """Texts longer than the model's window, embedded as the mean of several."""
+        return sum(d.windowed for d in self.documents)
+
+
+class Index:
+    """A collection of documents that can be added to and searched.
+
+    Args:
+        store: Address of the store (see `kinsplit.stores.open_store`).
+        collection: Name of the collection there.
+        strategy: A strategy or its name. None takes the one that the collection was made with, "sentence" for a new
+            collection.
+        embedder: An embedder or its name (see `kinsplit.embedding.create`).
+        terms: Language of the term ranking's stop words and stemmer, such as "german"; None takes words as they are.
+
+    Raises:
+        StoreLockedError: Another process holds the collection.
+        SchemaMismatchError: The collection was made with another model or strategy.
+
+    Example:
+        >>> with Index("edge:./kinsplit-data", collection="cs") as index:
+        ...     report = index.add("courses/cs")
+        ...     passages = index.search("What is OOP?", top_k=3)
+    """
+
+    def __init__(
+        self,
+        store: str = DEFAULT_STORE,
+        *,
+        collection: str = DEFAULT_COLLECTION,
+        strategy: str | Strategy | None = None,
+        embedder: str | Embedder = "bundled",
+        terms: str | None = "english",
+    ) -> None:
+        self.embedder = embedding.create(embedder) if isinstance(embedder, str) else embedder
+        self._bm25 = Bm25Embedder(terms)
+        if isinstance(strategy, str):
+            strategy = create(strategy)
+        try:
+            self.store = open_store(store, collection, None if strategy is None else self._schema(strategy))
+        except CollectionNotFoundError:
+            strategy = create(DEFAULT_STRATEGY)
+            self.store = open_store(store, collection, self._schema(strategy))
+        self.strategy = _stored_strategy(self.store.schema) if strategy is None else strategy
+        if self.store.schema != self._schema(self.strategy):
+            # Made with another model: the store's own check says which, and what to do.
+            self.store.close()
+            self.store = open_store(store, collection, self._schema(self.strategy))
+
+    def _schema(self, strategy: Strategy) -> Schema:
+        return Schema(
+            model=self.embedder.fingerprint,
+            dimension=self.embedder.dimension,
+            sparse=self._bm25.fingerprint,
+            strategy=_describe(strategy),
+            fingerprint=strategy.fingerprint,
+        )
+
+    def add(
+        self,
+        items: str | Path | Document | Iterable[str | Path | Document],
+        *,
+        subjects: Sequence[str] = (),
+        prune: bool = False,
+        progress: Progress | None = None,
+        on_document: Callable[[DocumentReport], None] | None = None,
+    ) -> AddReport:
+        """Bring files and documents into the index; what hasn't changed since the last time costs nothing.
+
+        Args:
+            items: Files, folders and documents.
+            subjects: Names of sub-folders of the given folders; only these are read.
+            prune: Whether to delete what is indexed from the given folders but no longer lies there.
+            progress: Told how many of the new texts of a batch are embedded.
+            on_document: Told of each document once it is stored.
+
+        Returns:
+            What was done. A file that can't be loaded is reported in it, and the rest go on.
+
+        Raises:
+            LoadError: A path doesn't exist or a folder holds nothing to load.
+        """
+        begun = time.perf_counter()
+        given = [items] if isinstance(items, str | Path | Document) else list(items)
+        paths = [item for item in given if not isinstance(item, Document)]
+        failed: list[Loaded] = []
+        warnings: list[str] = []
+
+        def documents() -> Iterator[Document]:
+            yield from (item for item in given if isinstance(item, Document))
+            for loaded in loaders.load(paths, subjects=subjects) if paths else ():
+                if loaded.error is not None:
+                    failed.append(loaded)
+                warnings.extend(f"{loaded.path}: {warning}" for warning in loaded.warnings)
+                yield from loaded.documents
+
+        reports = []
+        for report in Indexer(self.store, self.strategy, self.embedder, self._bm25).run(documents(), progress):
+            reports.append(report)
+            if on_document is not None:
+                on_document(report)
+        kept = {report.source_id for report in reports} | {loaded.source.source_id for loaded in failed}
+        pruned = self._prune(paths, subjects, kept) if prune else 0
+        seconds = time.perf_counter() - begun
+        return AddReport(tuple(reports), tuple(failed), tuple(warnings), pruned, seconds)
+
+    def search(
+        self,
+        query: str,
+        *,
+        top_k: int = 3,
+        candidates: int = 30,
+        window: int = 1,
+        budget: int | None = None,
+        where: Where | None = None,
+    ) -> list[Passage]:
+        """Find the passages that answer a query.
+
+        Args:
+            query: The question.
+            top_k: Most passages, counted after neighbouring hits are merged.
+            candidates: Chunks to consider (30, as in the course search that this replaces).
+            window: Siblings that are added to a hit on each side.
+            budget: Most tokens of all passages together, by the strategy's tokenizer; a passage that doesn't fit is
+                skipped.
+            where: Metadata keys and the value, or the list of values, that a chunk must have.
+
+        Returns:
+            Passages, best first.
+
+        Raises:
+            InvalidParameterError: A blank query, or a number that is too small.
+        """
+        if not query.strip():
+            raise InvalidParameterError("query", "must hold a question", query, "Ask something.")
+        for name, value, least in (
+            ("top_k", top_k, 1),
+            ("candidates", candidates, 1),
+            ("window", window, 0),
+            ("budget", 1 if budget is None else budget, 1),
+        ):
+            if value < least:
+                raise InvalidParameterError(name, f"must be at least {least}", value, "Raise it.")
+        found = find_candidates(self.store, self.embedder, self._bm25, query, candidates, where)
+        passages = expand(self.store, found, window=window, top_k=top_k)
+        return passages if budget is None else within_budget(passages, budget, resolve(self.strategy.tokenizer))
+
+    def delete(self, source_id: str) -> int:
+        """Delete a document and return the number of its chunks, 0 if there is none."""
+        return self.store.delete(source_id)
+
+    def close(self) -> None:
+        """Write everything to disk and let go of the collection."""
+        self.store.close()
+
+    def _prune(self, paths: Sequence[str | Path], subjects: Sequence[str], kept: set[str]) -> int:
+        folders = [Path(path).resolve() for path in paths if Path(path).is_dir()]
+        roots = [f"{f.name}/{s}/" for f in folders for s in subjects] if subjects else [f"{f.name}/" for f in folders]
+        gone = [s for s in self.store.sources() if s not in kept and s.startswith(tuple(roots))] if roots else []
+        return sum(self.store.delete(source) for source in gone)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _describe(strategy: Strategy) -> str:
+    parameters = {k: describe(v) if k == "tokenizer" else v for k, v in strategy.parameters.items()}
+    return json.dumps({"name": strategy.name, "parameters": parameters})
+
+
+def _stored_strategy(schema: Schema) -> Strategy:
+    stored = json.loads(schema.strategy)
+    return create(stored["name"], **stored["parameters"])
