@@ -1,0 +1,115 @@
+"""The benchmarks' machinery on texts so small that the numbers mean nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+with pytest.MonkeyPatch.context() as path:
+    # They are scripts beside each other, not a package that is installed.
+    path.syspath_prepend(str(Path(__file__).parents[1] / "benchmarks"))
+    import parsers
+    import scaling
+    import targets
+    import texts
+    import timing
+    from systems import SYSTEMS, Piece, System
+
+TINY = texts.Corpus("tiny", {"a": texts.prose(9_000, 1), "b": texts.prose(3_000, 2)})
+ROW = timing.Row
+
+
+@pytest.mark.parametrize("system", SYSTEMS, ids=lambda system: system.name)
+def test_every_system_is_measured_once_per_round(system: System) -> None:
+    (row,) = timing.measure([system], TINY, repeat=1)
+    if not row.milliseconds:
+        pytest.skip(f"{system.name}: its package is not installed")
+    assert len(row.milliseconds) == 1
+    assert row.best > 0
+    assert (row.chunks is None) == (system.pieces is None)
+    if system.name.startswith("kinsplit"):
+        assert row.exact == 1
+
+
+def test_a_missing_library_gives_a_row_without_times() -> None:
+    def make() -> None:
+        raise ModuleNotFoundError("No module named 'absent'")
+
+    assert timing.measure([System("absent", make, lambda splitter, corpus: [])], TINY, repeat=2) == [ROW("absent")]
+
+
+@pytest.mark.parametrize(
+    ("piece", "exact"),
+    [
+        (Piece("one two", "two", 4, 7), True),
+        (Piece("one two", "two", 3, 7), False),
+        (Piece("one two", "two", None, None), False),
+    ],
+)
+def test_a_piece_is_exact_if_it_is_the_slice_at_its_offsets(piece: Piece, exact: bool) -> None:
+    assert piece.exact is exact
+
+
+def test_ratio_and_overhead_are_made_from_the_best_times() -> None:
+    assert targets.ratio(ROW("a", (3.0, 2.0)), ROW("b", (4.0, 9.0))) == 0.5
+    assert targets.overhead(ROW("a", (3.0, 2.0), chunks=100), ROW("b", (1.0, 5.0))) == 10
+
+
+def test_outcomes_say_what_is_met_missed_and_not_measured() -> None:
+    rows = [
+        ROW("kinsplit token 512/128", (90.0,), 10, 1.0),
+        ROW("chonkie token 512/384", (100.0,), 10, 0.0),
+        ROW("kinsplit sentence 500/100", (110.0,), 10, 0.9),
+        ROW("chonkie sentence 500/100", (100.0,), 10, 1.0),
+        ROW("kinsplit structure 500", (100.0,), 10, 1.0),
+        ROW("chonkie recursive 500"),
+    ]
+    outcomes = targets.outcomes(rows)
+    assert [outcome.met for outcome in outcomes] == [True, False, None, None, None, None, False]
+    assert outcomes[-1].shown == "kinsplit sentence 500/100"
+
+
+def test_every_target_names_measured_systems() -> None:
+    names = {system.name for system in SYSTEMS}
+    assert {name for target in targets.TARGETS for name in (target.system, target.against)} <= names
+
+
+@pytest.mark.parametrize("power", [1, 2])
+def test_the_exponent_is_the_power_with_which_a_field_grows(power: int) -> None:
+    points = [scaling.Point(size, 0.3 * size**power, 5.0) for size in scaling.MEGABYTES]
+    assert scaling.exponent(points, "seconds") == pytest.approx(power)
+    assert scaling.exponent(points, "memory") == pytest.approx(0)
+
+
+def test_a_size_is_measured_in_a_process_of_its_own() -> None:
+    point = scaling.measure_apart("character", 1, one_line=True)
+    assert point.megabytes == 1
+    assert point.seconds > 0
+
+
+def test_prose_is_repeatable_and_as_long_as_asked() -> None:
+    text = texts.prose(20_000, 5)
+    assert len(text) == 20_000
+    assert text == texts.prose(20_000, 5) != texts.prose(20_000, 6)
+    assert "\n\n" in text
+    assert "\n" not in texts.prose(20_000, 5, one_line=True)
+
+
+def test_a_stand_in_serves_where_the_corpora_are_absent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(texts, "SHARED_DATA", tmp_path)
+    corpus = texts.corpus()
+    assert "stand-in" in corpus.origin
+    assert {name: len(text) for name, text in corpus.by_name.items()} == texts.SIZES
+
+
+def test_the_command_prints_the_tables_and_writes_the_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parsers, "corpus", lambda: TINY)
+    file = tmp_path / "numbers.json"
+    result = CliRunner().invoke(parsers.app, ["--only", "kinsplit word", "--repeat", "2", "--json", str(file)])
+    assert result.exit_code == 0, result.output
+    numbers = json.loads(file.read_text())
+    assert [(row["name"], len(row["milliseconds"])) for row in numbers["systems"]] == [("kinsplit word", 2)]
+    assert {outcome["met"] for outcome in numbers["wanted"]} == {None, True}
