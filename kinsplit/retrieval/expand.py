@@ -36,7 +36,7 @@ def expand(store: ChunkStore, candidates: Sequence[Candidate], *, window: int, t
             continue
         neighbour = next((group for group in groups if group.has_room_for(around, most=4 * window + 2)), None)
         if neighbour is not None:
-            neighbour.add(around, hit)
+            neighbour.add(_beside(hit.chunk, around, [g for g in groups if g is not neighbour]), hit)
         elif len(groups) < top_k:
             groups.append(_Group(_beside(hit.chunk, around, groups), hit))
     return [join(group.chunks.values(), group.hits) for group in groups]

@@ -1,0 +1,41 @@
+# Every target makes its own virtual environment when there is none.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+INPUTS := pyproject.toml constraints.txt
+
+.PHONY: demo test check bench clean
+
+demo: .venv/base.stamp ## Index the sample course and ask it five questions.
+	$(BIN)/kinsplit demo
+
+test: .venv/dev.stamp ## Run all tests.
+	$(BIN)/python -m pytest -n auto
+
+check: .venv/dev.stamp ## Lint, check the format and the types.
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: .venv/bench.stamp ## Measure the parsers against their peers.
+	$(BIN)/python -m benchmarks.parsers
+
+clean: ## Remove what the other targets made.
+	rm -rf .venv build dist kinsplit-data .hypothesis .mypy_cache .pytest_cache .ruff_cache *.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.venv/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit("kinsplit needs Python 3.11 or newer, and $(PYTHON) is older. Set PYTHON." * (sys.version_info < (3, 11)))'
+	$(PYTHON) -m venv .venv
+
+.venv/base.stamp: .venv/bin/python $(INPUTS)
+	$(PIP) -e .
+	touch $@
+
+.venv/dev.stamp: .venv/bin/python $(INPUTS)
+	$(PIP) -e ".[dev,llama-index,langchain]"
+	touch $@ .venv/base.stamp
+
+.venv/bench.stamp: .venv/dev.stamp $(INPUTS)
+	$(PIP) -e ".[benchmarks]"
+	touch $@

@@ -1,0 +1,103 @@
+"""Imports point one way, and importing stays light."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import kinsplit
+
+PACKAGE = Path(kinsplit.__file__).parent
+
+#: What each part may import from, besides itself.
+LAYERS: dict[str, set[str]] = {
+    "errors": set(),
+    "chunk": set(),
+    "tokenizers": {"errors"},
+    "parsers": {"chunk", "errors", "tokenizers"},
+    "embedding": {"chunk", "errors", "tokenizers"},
+    "loaders": {"chunk", "errors"},
+    "stores": {"chunk", "errors", "embedding"},
+    "retrieval": {"chunk", "errors", "tokenizers", "embedding", "stores"},
+    "indexing": {"chunk", "errors", "parsers", "embedding", "stores"},
+    "index": {"chunk", "errors", "tokenizers", "parsers", "embedding", "loaders", "stores", "retrieval", "indexing"},
+    "integrations": {"chunk", "errors", "tokenizers", "parsers", "embedding", "stores", "retrieval", "index"},
+    "cli": {"chunk", "errors", "tokenizers", "parsers", "embedding", "loaders", "stores", "retrieval", "indexing", "index"},
+    "__init__": {"chunk", "parsers", "index"},
+}
+
+#: Packages that only the named part may import.
+ONLY_IN: dict[str, str] = {
+    "torch": "embedding",
+    "sentence_transformers": "embedding",
+    "llama_index": "integrations",
+    "langchain_core": "integrations",
+    "langchain_text_splitters": "integrations",
+    "pypdfium2": "loaders",
+    "typer": "cli",
+    "rich": "cli",
+}
+
+
+def _part(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def _imports(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            base = node.module or ""
+            found.update(f"{base}.{alias.name}" if base == "kinsplit" else base for alias in node.names)
+    return found
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_imports_point_one_way(path: Path) -> None:
+    part = _part(path)
+    allowed = LAYERS[part] | {part}
+    for name in _imports(path):
+        top, _, rest = name.partition(".")
+        if top == "kinsplit":
+            target = rest.partition(".")[0]
+            if target and target != "__version__":
+                assert target in allowed, f"{part} must not import kinsplit.{target}"
+        if top in ONLY_IN:
+            assert part == ONLY_IN[top], f"only {ONLY_IN[top]} may import {top}"
+
+
+def test_importing_kinsplit_loads_neither_a_model_nor_a_framework() -> None:
+    code = (
+        "import sys, kinsplit\n"
+        "heavy = {'torch', 'numpy', 'pydantic', 'llama_index', 'langchain_core', 'langchain_text_splitters',"
+        " 'sentence_transformers', 'qdrant_edge', 'typer'}\n"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_parsers_load_neither_a_model_nor_a_framework() -> None:
+    code = (
+        "import sys, kinsplit.parsers as p\n"
+        "p.create('sentence').split('One. Two.')\n"
+        "heavy = {'torch', 'llama_index', 'langchain_core', 'sentence_transformers', 'transformers', 'qdrant_edge'}\n"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_public_names_are_what_the_package_exports() -> None:
+    assert sorted(kinsplit.__all__) == dir(kinsplit)
+    for name in kinsplit.__all__:
+        assert getattr(kinsplit, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'Nonsense'"):
+        kinsplit.Nonsense  # noqa: B018

@@ -1,0 +1,42 @@
+"""The wheel holds the package and nothing else."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
+    pytest.importorskip("hatchling", reason="building without a network needs hatchling in the environment")
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(ROOT)]
+    subprocess.run(command, check=True, capture_output=True)
+    (path,) = folder.glob("*.whl")
+    return zipfile.ZipFile(path)
+
+
+def test_the_wheel_holds_every_module_and_nothing_else(wheel: zipfile.ZipFile) -> None:
+    packed = {name for name in wheel.namelist() if ".dist-info/" not in name}
+    source = {
+        path.relative_to(ROOT).as_posix()
+        for path in (ROOT / "kinsplit").rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert packed == source
+    assert "kinsplit/py.typed" in packed
+
+
+def test_the_wheel_declares_its_command_and_extras(wheel: zipfile.ZipFile) -> None:
+    info = next(name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
+    metadata = wheel.read(info).decode()
+    for extra in ("llama-index", "langchain", "pgvector", "server", "ray", "evaluation", "benchmarks", "dev", "all"):
+        assert f"Provides-Extra: {extra}\n" in metadata
+    entry_points = wheel.read(info.replace("METADATA", "entry_points.txt")).decode()
+    assert "kinsplit = kinsplit.cli:main" in entry_points
