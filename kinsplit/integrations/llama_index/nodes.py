@@ -21,7 +21,7 @@ from llama_index.core.schema import (
 
 from kinsplit.chunk import Span
 from kinsplit.integrations.metadata import BOOKKEEPING, Piece, inherited
-from kinsplit.integrations.origins import SPANS, Origin, is_chunk, stretches
+from kinsplit.integrations.origins import CONTEXT, SPANS, Origin, is_chunk, stretches
 
 _EXCLUDED = (*BOOKKEEPING, SPANS)
 
@@ -74,18 +74,17 @@ def build_nodes(
 
 
 def warn_of_long_metadata(documents: Sequence[BaseNode], arranged: Sequence[Sequence[Piece]]) -> None:
-    """Warn where a document's metadata, which are embedded with every chunk, are longer than any of its chunks."""
+    """Warn where a document's own metadata, which are embedded with every chunk, are longer than any of its chunks."""
     for document, pieces in zip(documents, arranged, strict=True):
-        if len(pieces) > 1 and document.metadata:
-            embedded = document.get_metadata_str(mode=MetadataMode.EMBED)
-            if len(embedded) > max(len(piece.text) for piece in pieces):
-                keys = [key for key in document.metadata if key not in document.excluded_embed_metadata_keys]
-                warnings.warn(
-                    f"metadata: {', '.join(map(repr, keys))} are embedded with every chunk and longer than the chunks, "
-                    "which keep their size. Add them to excluded_embed_metadata_keys unless that is wanted.",
-                    stacklevel=3,
-                )
-                return
+        hidden = {CONTEXT, *_EXCLUDED, *document.excluded_embed_metadata_keys}
+        shown = {key: str(value) for key, value in document.metadata.items() if key not in hidden}
+        if len(pieces) > 1 and sum(map(len, shown.values())) > max(len(piece.text) for piece in pieces):
+            warnings.warn(
+                f"metadata: {', '.join(map(repr, shown))} are embedded with every chunk and longer than the chunks, "
+                "which keep their size. Add them to excluded_embed_metadata_keys unless that is wanted.",
+                stacklevel=3,
+            )
+            return
 
 
 class _Links:

@@ -1,0 +1,78 @@
+"""The three doors, core, LlamaIndex and LangChain, lead to the same chunks."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain_core.documents import Document as LangChainDocument
+from llama_index.core import Document as LlamaIndexDocument
+
+from kinsplit.chunk import Document
+from kinsplit.integrations.langchain import text_splitter
+from kinsplit.integrations.llama_index import node_parser
+from kinsplit.parsers import create, names
+from tests.generators import strategy_parameters, valid_texts
+
+
+@pytest.mark.parametrize("name", names())
+@settings(max_examples=200, deadline=None)
+@given(data=st.data(), texts=st.lists(valid_texts(12), min_size=1, max_size=3))
+def test_all_doors_give_the_same_chunks(name: str, data: st.DataObject, texts: list[str]) -> None:
+    parameters = data.draw(strategy_parameters(name))
+    documents = [Document(str(i), text) for i, text in enumerate(texts)]
+    chunks = [chunk for found in create(name, **parameters).chunk_many(documents) for chunk in found]
+    nodes = node_parser(name, **parameters)([LlamaIndexDocument(id_=d.id, text=d.text) for d in documents])
+    found = text_splitter(name, **parameters).split_documents(
+        [LangChainDocument(id=d.id, page_content=d.text) for d in documents]
+    )
+    assert [n.id_ for n in nodes] == [d.id for d in found] == [c.id for c in chunks]
+    assert [n.text for n in nodes] == [d.page_content for d in found] == [c.text for c in chunks]
+    for chunk, node, document in zip(chunks, nodes, found, strict=True):
+        expected = {
+            "source_id": chunk.source_id,
+            "chunk_index": chunk.index,
+            "total_chunks": chunk.total,
+            "is_chunked": chunk.total > 1,
+            "level": chunk.level,
+            "parent_id": chunk.parent_id,
+            "prev_id": chunk.prev_id,
+            "next_id": chunk.next_id,
+            "char_start": chunk.start,
+            "char_end": chunk.end,
+            "overlap": chunk.overlap,
+            "strategy": name,
+            "content_hash": chunk.content_hash,
+            **({"context": chunk.context} if chunk.context else {}),
+        }
+        assert node.metadata == expected
+        assert document.metadata == {**expected, "start_index": chunk.start, "end_index": chunk.end}
+        assert (node.start_char_idx, node.end_char_idx) == (chunk.start, chunk.end)
+
+
+@pytest.mark.parametrize("inner", names())
+@settings(max_examples=40, deadline=None)
+@given(data=st.data(), text=valid_texts(20), outer=st.sampled_from(["structure", "sentence", "hierarchical"]))
+def test_chunks_of_chunks_keep_the_documents_offsets(inner: str, data: st.DataObject, text: str, outer: str) -> None:
+    first, second = data.draw(strategy_parameters(outer)), data.draw(strategy_parameters(inner))
+    coarse = node_parser(outer, **first)([LlamaIndexDocument(id_="d", text=text)])
+    fine = node_parser(inner, **second)(coarse)
+    assert len({node.id_ for node in fine}) == len(fine)
+    origins = {node.id_: node for node in coarse}
+    for node in fine:
+        assert node.ref_doc_id == node.metadata["source_id"] == "d"
+        assert node.text == text[node.start_char_idx : node.end_char_idx]
+        overlap = node.metadata["overlap"]
+        if overlap:
+            before = next(other for other in fine if other.id_ == node.metadata["prev_id"])
+            assert before.text.endswith(node.text[:overlap]) or node.text in before.text
+        if node.parent_node.node_id in origins:
+            origin = origins[node.parent_node.node_id]
+            assert origin.start_char_idx <= node.start_char_idx
+            assert node.end_char_idx <= origin.end_char_idx
+    found = text_splitter(outer, **first).split_documents([LangChainDocument(id="d", page_content=text)])
+    found = text_splitter(inner, **second).split_documents(found)
+    assert [(d.id, d.page_content) for d in found] == [(n.id_, n.text) for n in fine]
+    assert [{**n.metadata, "start_index": n.start_char_idx, "end_index": n.end_char_idx} for n in fine] == [
+        d.metadata for d in found
+    ]
