@@ -81,13 +81,9 @@ def _systems_table(title: str, rows: list[Row]) -> Table:
 def measure_growth(only: str) -> dict[str, Any]:
     """Measure and print how time and memory of each strategy grow with the document."""
     jobs = [(name, one_line) for name in names() if only in name for one_line in (False, True)]
-    table = Table(
-        "strategy", "document", title="One document: seconds, and megabytes that it and its chunks take at the peak"
-    )
-    for size in MEGABYTES:
-        table.add_column(f"{size} MB", justify="right")
-    for heading in ("exponent of time", "of memory", f"both <= {targets.GROWTH}"):
-        table.add_column(heading, justify="right")
+    table = Table("strategy", "document", title="One document: seconds, and the peak of memory that it takes")
+    for heading in (*(f"{size} MB" for size in MEGABYTES), "time ~", "memory ~", f"<= {targets.GROWTH}"):
+        table.add_column(heading, justify="right", no_wrap=True)
     result = []
     for name, one_line in track(jobs, "Measuring", transient=True):
         points = grow(name, one_line=one_line)
@@ -96,7 +92,7 @@ def measure_growth(only: str) -> dict[str, Any]:
         shape = "one line" if one_line else "Markdown"
         cells = [f"{point.seconds:.2f} s {point.memory:,.0f} MB" for point in points]
         cells += ["too slow"] * (len(MEGABYTES) - len(points))
-        table.add_row(name, shape, *cells, *(f"{value:.2f}" for value in grows.values()), _met(met))
+        table.add_row(name, shape, *cells, *(f"n^{value:.2f}" for value in grows.values()), _met(met))
         points_as_dicts = [point._asdict() for point in points]
         result.append({"strategy": name, "document": shape, "points": points_as_dicts, "exponents": grows, "met": met})
     console.print(table)
