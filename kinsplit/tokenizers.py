@@ -199,12 +199,16 @@ class JsonTokenizer:
         except Exception as error:
             raise TokenizerError(f"tokenizer: {name!r} is not a tokenizer.json ({error}).") from error
         self.splits_at_space = (raw.get("pre_tokenizer") or {}).get("type") == "BertPreTokenizer"
+        self._drops_delete = (raw.get("normalizer") or {}).get("clean_text") is True
         self._fast = _tokie(raw, self._reference)
 
     def count(self, texts: Sequence[str]) -> IntArray:
         """See `Tokenizer.count`."""
         texts = _valid(texts)
         if self._fast is not None:
+            # BERT's normaliser drops U+007F; in a text that is all ASCII tokie takes it for a character.
+            if self._drops_delete and "\x7f" in "".join(texts):
+                texts = [text.replace("\x7f", "") for text in texts]
             return np.array(self._fast(list(texts)), dtype=np.int64)
         encodings = self._reference.encode_batch_fast(list(texts), add_special_tokens=False)
         return np.array([len(e) for e in encodings], dtype=np.int64)

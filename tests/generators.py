@@ -38,6 +38,8 @@ FRAGMENTS = (
     "e" + "\u0301\u0323" * 12,
     "\u200b\ufeff\u00ad",
     "\x00\x07",
+    "\x7f",
+    "a\x7fb \ufffe\u2e43 0\U0001239a",
     "\ufffd",
     "\ud800",
     "<|endoftext|> [MASK] </s> ",

@@ -34,6 +34,7 @@ class TokenPlaces:
         self._begins = begins
         self._before = np.concatenate([[0], np.cumsum(counts)])
         self._inside: dict[int, list[int]] = {}
+        self._doubtful: set[int] = set()
         self.total = int(self._before[-1])
 
     def __getitem__(self, number: int) -> int:
@@ -69,6 +70,8 @@ class TokenPlaces:
         offset = number - int(self._before[piece])
         if not offset:
             return True
+        if piece in self._doubtful:
+            return False
         # A token that begins inside a character has the place of the one before.
         starts = self._inside[piece]
         place = int(self._begins[piece]) + starts[offset]
@@ -90,6 +93,8 @@ class TokenPlaces:
         # Counter and reference may know characters of different Unicode versions; the count is what limits are
         # checked with, so tokens that the reference doesn't see share the place of the one before.
         counted = int(self._before[piece + 1] - self._before[piece])
+        if len(starts) != counted or not self.piece(piece).isascii():
+            self._doubtful.add(piece)
         found = starts.tolist()[:counted] or [0]
         self._inside[piece] = found + [found[-1]] * (counted - len(found))
 
