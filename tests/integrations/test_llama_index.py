@@ -88,7 +88,7 @@ def test_an_id_function_that_repeats_itself_is_refused() -> None:
         node_parser("word", chunk_size=2, id_func=lambda i, node: "same")([document()])
 
 
-def test_a_tokenizer_that_cannot_be_carried_is_refused() -> None:
+def test_23_a_tokenizer_that_cannot_be_carried_is_refused() -> None:
     parser = node_parser("sentence", chunk_size=8, tokenizer=by_space)
     assert max(len(by_space(node.text)) for node in parser([document()])) <= 8
     assert KinsplitSentenceNodeParser.from_dict(parser.to_dict()).strategy == parser.strategy
@@ -263,7 +263,7 @@ def test_nodes_of_another_parser_are_linked_across_their_edges() -> None:
     assert {n.parent_node.node_id for n in nodes} == {section.id_ for section in sections}
 
 
-def test_pipelines_with_workers_and_without_give_the_same() -> None:
+def test_23_pipelines_with_workers_and_without_give_the_same() -> None:
     documents = [Document(id_=str(i), text=TEXT * (i + 1), metadata={"n": i}) for i in range(4)]
     stages = [node_parser("structure", **small("structure")), node_parser("word", chunk_size=6, id_func=numbered)]
     serial = IngestionPipeline(transformations=stages).run(documents=documents)

@@ -1,0 +1,50 @@
+"""Put a kinsplit splitter where LangChain's own stood, and every chunk knows its place again.
+
+Run it as it is: python examples/langchain_drop_in.py
+"""
+
+from langchain_core.documents import Document
+from langchain_core.embeddings import DeterministicFakeEmbedding
+from langchain_core.indexing import InMemoryRecordManager, index
+from langchain_core.vectorstores import InMemoryVectorStore
+from langchain_text_splitters import RecursiveCharacterTextSplitter, TextSplitter
+
+from kinsplit.integrations.langchain import chunk_key, text_splitter
+
+# Short, repetitive text, as in logs, tables and lecture notes, is what a search for each chunk's text stumbles over.
+LESSON = "Run it. Read the error. Run it. Fix it. Run it. Read the error. Run it. Done. " * 5
+
+
+def words(text: str) -> int:
+    """Return the number of words."""
+    return len(text.split())
+
+
+def report(title: str, splitter: TextSplitter) -> None:
+    """Split the lesson, and show what each chunk says of its place."""
+    chunks = splitter.split_documents([Document(id="lesson.md", page_content=LESSON)])
+    print(f"{title}: {len(chunks)} chunks")
+    print("  start_index ", *(chunk.metadata["start_index"] for chunk in chunks))
+    print("  ids         ", *dict.fromkeys(str(chunk.id)[:8] for chunk in chunks))
+    print("  neighbours  ", sum("prev_id" in chunk.metadata for chunk in chunks), "chunks know theirs\n")
+
+
+# A start_index of -1 means: not found.
+report(
+    "LangChain, 12 words with 4 shared",
+    RecursiveCharacterTextSplitter(
+        chunk_size=12, chunk_overlap=4, length_function=words, separators=[". ", " "], add_start_index=True
+    ),
+)
+
+splitter = text_splitter("sentence", chunk_size=12, chunk_overlap=4, unit="word")
+report("kinsplit, 12 words with 4 shared", splitter)
+
+# `index()` writes what is new, changed or moved, if its keys are made of the chunks' ids, contents and places.
+store = InMemoryVectorStore(DeterministicFakeEmbedding(size=16))
+records = InMemoryRecordManager(namespace="lessons")
+records.create_schema()
+for title, text in (("first run", LESSON), ("second run", LESSON), ("new last line", f"{LESSON}Well done!")):
+    chunks = splitter.split_documents([Document(id="lesson.md", page_content=text)])
+    done = index(chunks, records, store, cleanup="incremental", source_id_key="source_id", key_encoder=chunk_key)
+    print(f"{title:13} added {done['num_added']:2}, skipped {done['num_skipped']:2}, deleted {done['num_deleted']:2}")

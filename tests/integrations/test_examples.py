@@ -1,0 +1,33 @@
+"""The two drop-in examples run as they are, and show what they promise."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def run(name: str) -> str:
+    command = [sys.executable, "-W", "error", str(EXAMPLES / name)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=EXAMPLES.parent)
+    assert done.stderr == ""
+    return done.stdout
+
+
+def test_llama_index_drop_in() -> None:
+    theirs, ours = run("llama_index_drop_in.py").split("kinsplit, sections")
+    assert "linked to the next, both ways    0 of" in theirs
+    for line in ours.splitlines()[1:4]:
+        right, of = line.split()[-3::2]
+        assert right == of != "0"
+
+
+def test_langchain_drop_in() -> None:
+    theirs, ours = run("langchain_drop_in.py").split("kinsplit, 12 words")
+    assert " -1 " in theirs
+    starts = [int(word) for word in ours.splitlines()[1].split()[1:]]
+    assert starts == sorted(set(starts))
+    assert starts[0] == 0
+    assert "second run    added  0, skipped 10, deleted  0" in ours

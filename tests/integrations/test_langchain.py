@@ -1,0 +1,218 @@
+"""What LangChain does with a text splitter: identity, `index()`, parent retrieval, tokenizers."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+from uuid import UUID
+
+import pytest
+from langchain_classic.retrievers import ParentDocumentRetriever
+from langchain_core.documents import Document
+from langchain_core.embeddings import DeterministicFakeEmbedding
+from langchain_core.indexing import InMemoryRecordManager, index
+from langchain_core.stores import InMemoryStore
+from langchain_core.vectorstores import InMemoryVectorStore
+from langchain_text_splitters import RecursiveCharacterTextSplitter
+
+from kinsplit.errors import InvalidParameterError, TokenizerError
+from kinsplit.integrations.langchain import KinsplitSentenceTextSplitter, chunk_key, text_splitter
+from kinsplit.integrations.langchain import KinsplitTokenTextSplitter as TokenSplitter
+from kinsplit.parsers import create
+from tests.integrations.helpers import TEXT, small
+
+words = text_splitter("word", chunk_size=3)
+
+
+def sources(documents: list[Document]) -> list[str]:
+    return list(dict.fromkeys(document.metadata["source_id"] for document in documents))
+
+
+def test_a_documents_id_is_the_source() -> None:
+    found = words.split_documents([Document(id="./data/andrei.txt_1", page_content=TEXT, metadata={"source": "x"})])
+    assert sources(found) == ["./data/andrei.txt_1"]
+    assert found[0].metadata["source"] == "x"
+    assert all(str(UUID(document.id)) == document.id for document in found)
+
+
+def test_without_an_id_the_source_is_named_by_origin_and_text() -> None:
+    pages = [Document(page_content=text, metadata={"source": "a.pdf"}) for text in ("Page one.", "Page two.")]
+    together = words.split_documents(pages)
+    assert len(sources(together)) == 2
+    assert all(source.startswith("a.pdf#") for source in sources(together))
+    one_at_a_time = [chunk for page in pages for chunk in words.split_documents([page])]
+    assert one_at_a_time == together
+
+
+def test_equal_texts_stay_apart() -> None:
+    found = words.create_documents(["Same text.", "Same text."])
+    assert len({document.id for document in found}) == len(found)
+    assert len(sources(found)) == 2
+    assert sources(found) == sources(words.create_documents(["Other."] + ["Same text."] * 2))[1:]
+
+
+def test_two_documents_with_one_id_are_refused() -> None:
+    with pytest.raises(InvalidParameterError, match="documents: must have different ids"):
+        words.split_documents([Document(id="d", page_content="One."), Document(id="d", page_content="Two.")])
+
+
+def test_replaced_metadata_keys_are_named_in_a_warning() -> None:
+    with pytest.warns(UserWarning, match="'level'"):
+        (chunk,) = words.create_documents(["One."], [{"level": "beginner"}])
+    assert chunk.metadata["level"] == 0
+
+
+def test_metadata_must_match_the_texts() -> None:
+    with pytest.raises(InvalidParameterError, match=r"metadatas: must be as many as texts \(2\)"):
+        words.create_documents(["One.", "Two."], [{}])
+    first, second = words.create_documents(["One.", "Two."], [{"n": 1}, {"n": 2}])
+    assert (first.metadata["n"], second.metadata["n"]) == (1, 2)
+
+
+def test_metadata_are_copied_deep() -> None:
+    first, second = words.create_documents(["One two three four."], [{"tags": ["x"]}])
+    first.metadata["tags"].append("y")
+    assert second.metadata["tags"] == ["x"]
+
+
+def test_the_start_index_can_be_left_out() -> None:
+    splitter = text_splitter("word", chunk_size=3, add_start_index=False)
+    again = splitter.split_documents(words.create_documents([TEXT]))
+    for document in (*splitter.create_documents([TEXT]), *again):
+        assert not {"start_index", "end_index"} & set(document.metadata)
+
+
+def test_wrong_parameters_are_refused_at_construction() -> None:
+    with pytest.raises(InvalidParameterError, match='length_function: is no parameter of "word"'):
+        text_splitter("word", length_function=len)
+    with pytest.raises(InvalidParameterError, match="strategy: must be the name of a strategy"):
+        text_splitter("recursive")
+
+
+def test_a_chunk_without_an_id_can_be_split_again() -> None:
+    chunks = text_splitter("structure", **small("structure")).split_documents([Document(id="d", page_content=TEXT)])
+    stripped = [Document(page_content=chunk.page_content, metadata=chunk.metadata) for chunk in chunks]
+    found = words.split_documents(stripped)
+    assert len({document.id for document in found}) == len(found)
+    for document in found:
+        place = document.metadata
+        assert place["source_id"] == "d"
+        assert document.page_content == TEXT[place["start_index"] : place["end_index"]]
+
+
+def test_a_chunk_whose_text_was_changed_gives_no_offsets() -> None:
+    (chunk, *_) = words.create_documents([TEXT])
+    longer = Document(id=chunk.id, page_content=f"Title: {chunk.page_content}", metadata=chunk.metadata)
+    for document in text_splitter("word", chunk_size=1).split_documents([longer]):
+        assert document.metadata["char_start"] is None
+        assert not {"start_index", "end_index"} & set(document.metadata)
+
+
+@pytest.mark.parametrize("parent", [None, "ours", "theirs"])
+def test_parent_document_retrieval_finds_parents_and_loses_no_child(parent: str | None) -> None:
+    theirs = RecursiveCharacterTextSplitter(chunk_size=80, chunk_overlap=0)
+    ours = text_splitter("structure", chunk_size=12, min_chunk_size=3)
+    store = InMemoryVectorStore(DeterministicFakeEmbedding(size=8))
+    retriever = ParentDocumentRetriever(
+        vectorstore=store,
+        docstore=InMemoryStore(),
+        child_splitter=words,
+        parent_splitter={None: None, "ours": ours, "theirs": theirs}[parent],
+    )
+    retriever.add_documents([Document(page_content=TEXT, metadata={"source": "a.md"})])
+    children = [value["text"] for value in store.store.values()]
+    assert sum(text.count("No.") for text in children) == TEXT.count("No.")
+    assert {"doc_id", "source_id"} <= next(iter(store.store.values()))["metadata"].keys()
+    (found, *_) = retriever.invoke("A class is")
+    assert found.page_content in TEXT
+
+
+class Indexed:
+    """A vector store kept up to date by `index()`."""
+
+    def __init__(self) -> None:
+        self.store = InMemoryVectorStore(DeterministicFakeEmbedding(size=8))
+        self.records = InMemoryRecordManager(namespace="test")
+        self.records.create_schema()
+
+    def update(self, chunks: list[Document]) -> dict[str, Any]:
+        return dict(
+            index(
+                chunks,
+                self.records,
+                self.store,
+                cleanup="incremental",
+                source_id_key="source_id",
+                key_encoder=chunk_key,
+            )
+        )
+
+
+def test_index_skips_unchanged_chunks_and_replaces_changed_ones() -> None:
+    indexed, splitter = Indexed(), text_splitter("sentence", chunk_size=3, unit="word")
+    text = "One two three. Four five six. Seven eight nine."
+
+    def split(new: str) -> list[Document]:
+        return splitter.split_documents([Document(id="d", page_content=new)])
+
+    assert indexed.update(split(text))["num_added"] == 3
+    assert indexed.update(split(text)) == {"num_added": 0, "num_updated": 0, "num_skipped": 3, "num_deleted": 0}
+    edited = indexed.update(split(text.replace("Four", "Fore")))
+    assert edited == {"num_added": 1, "num_updated": 0, "num_skipped": 2, "num_deleted": 1}
+    assert indexed.update(split("One two three."))["num_deleted"] == 2
+    assert [value["text"] for value in indexed.store.store.values()] == ["One two three."]
+
+
+def test_index_writes_a_moved_chunk_again_so_that_its_offsets_are_right() -> None:
+    indexed, splitter = Indexed(), text_splitter("sentence", chunk_size=3, unit="word")
+    for text in ("One two three. Four five six.", "One two, three. Four five six."):
+        indexed.update(splitter.split_documents([Document(id="d", page_content=text)]))
+    for value in indexed.store.store.values():
+        assert value["text"] == text[value["metadata"]["char_start"] : value["metadata"]["char_end"]]
+
+
+def test_keys_are_uuids_and_only_for_chunks() -> None:
+    (chunk,) = words.create_documents(["One."])
+    assert str(UUID(chunk_key(chunk))) == chunk_key(chunk) != chunk.id
+    for other in (Document(id="d", page_content="x"), Document(page_content="x", metadata=chunk.metadata)):
+        with pytest.raises(InvalidParameterError, match="must be a chunk from a kinsplit text splitter"):
+            chunk_key(other)
+
+
+def test_from_tiktoken_encoder_counts_in_that_encoding() -> None:
+    splitter = KinsplitSentenceTextSplitter.from_tiktoken_encoder("cl100k_base", chunk_size=10)
+    assert splitter.strategy == create("sentence", tokenizer="tiktoken:cl100k_base", chunk_size=10)
+    assert pickle.loads(pickle.dumps(splitter)).split_text(TEXT) == splitter.split_text(TEXT)
+    assert TokenSplitter.from_tiktoken_encoder(model_name="gpt-4").strategy.tokenizer == "tiktoken:cl100k_base"
+    structure = type(text_splitter("structure")).from_tiktoken_encoder("cl100k_base")
+    assert structure.strategy.parameters["unit"] == "token"
+
+
+def test_from_tiktoken_encoder_says_what_it_cannot_do() -> None:
+    with pytest.raises(TokenizerError, match='"tiktoken:no_such" could not be loaded'):
+        TokenSplitter.from_tiktoken_encoder("no_such")
+    with pytest.raises(InvalidParameterError, match="model_name: must be known to tiktoken"):
+        TokenSplitter.from_tiktoken_encoder(model_name="no-such-model")
+    with pytest.raises(InvalidParameterError, match="allowed_special: must be left out"):
+        TokenSplitter.from_tiktoken_encoder("cl100k_base", allowed_special="all")
+    with pytest.raises(InvalidParameterError, match="disallowed_special: must be left out"):
+        TokenSplitter.from_tiktoken_encoder("cl100k_base", disallowed_special={"<|endoftext|>"})
+    with pytest.raises(InvalidParameterError, match="strategy: must be one that counts tokens"):
+        type(text_splitter("character")).from_tiktoken_encoder("cl100k_base")
+
+
+def test_from_huggingface_tokenizer_counts_with_it() -> None:
+    from tokenizers import Tokenizer, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    backend = Tokenizer(models.WordLevel({"[UNK]": 0}, unk_token="[UNK]"))
+    backend.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=backend, unk_token="[UNK]")
+    splitter = KinsplitSentenceTextSplitter.from_huggingface_tokenizer(tokenizer, chunk_size=6, chunk_overlap=0)
+    texts = splitter.split_text(TEXT)
+    assert len(texts) > 5
+    assert max(len(text.split()) for text in texts) <= 6
+    with pytest.raises(TokenizerError, match="can't be carried to another process"):
+        pickle.dumps(splitter)
+    with pytest.raises(InvalidParameterError, match="tokenizer: must be a fast tokenizer of transformers"):
+        KinsplitSentenceTextSplitter.from_huggingface_tokenizer("bundled")

@@ -1,0 +1,49 @@
+"""Both frameworks are optional, and the type stubs tell the truth."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from kinsplit.integrations.stubs import stubs
+
+
+def run(script: str) -> str:
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    return done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("twin", "blocked", "message"),
+    [
+        ("llama_index", "llama_index", 'llama-index-core is not installed. Run: pip install "kinsplit[llama-index]"'),
+        ("langchain", "langchain_core", 'langchain-core is not installed. Run: pip install "kinsplit[langchain]"'),
+        (
+            "langchain",
+            "langchain_text_splitters",
+            'langchain-text-splitters is not installed. Run: pip install "kinsplit[langchain]"',
+        ),
+    ],
+)
+def test_a_missing_framework_is_named_with_its_extra(twin: str, blocked: str, message: str) -> None:
+    output = run(f"import sys; sys.modules[{blocked!r}] = None\nimport kinsplit.integrations.{twin}")
+    assert f"kinsplit.errors.MissingExtraError: {message}" in output
+
+
+def test_any_other_import_error_is_left_alone() -> None:
+    output = run("import sys; sys.modules['tqdm'] = None\nimport kinsplit.integrations.llama_index")
+    assert "MissingExtraError" not in output
+    assert "tqdm" in output
+
+
+@pytest.mark.parametrize("other", ["langchain_core", "llama_index"])
+def test_one_framework_does_not_load_the_other(other: str) -> None:
+    twin = {"langchain_core": "llama_index", "llama_index": "langchain"}[other]
+    assert run(f"import sys, kinsplit.integrations.{twin}; print({other!r} in sys.modules)").strip() == "False"
+
+
+def test_the_stubs_are_those_of_the_strategies() -> None:
+    for path, content in stubs().items():
+        assert path.read_text(encoding="utf-8") == content, "run: python -m kinsplit.integrations.stubs"
