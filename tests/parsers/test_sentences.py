@@ -1,0 +1,213 @@
+"""Sentences end where Punkt ends them, and where a blank line or the stop of an unspaced script does."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+import punkt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kinsplit.errors import InvalidParameterError
+from kinsplit.parsers import create
+from kinsplit.parsers.sentences import PUNKT_LANGUAGES, detect_language, sentences
+from tests.shared_data import shared_documents
+
+CHROMA = ["chatlogs", "finance", "pubmed", "state_of_the_union", "wikitexts"]
+XQUAD = ["ar", "de", "hi", "th", "zh"]
+
+
+def spans(text: str, language: str = "auto") -> list[tuple[int, int]]:
+    units = sentences(text, language)
+    return list(zip(units.starts.tolist(), units.ends.tolist(), strict=True))
+
+
+def split(text: str, language: str = "auto") -> list[str]:
+    return [text[start:end] for start, end in spans(text, language)]
+
+
+def punkts(text: str, language: str, line_breaks: str = "ignore") -> list[tuple[int, int]]:
+    """Return Punkt's own sentences, without the white space that may stand before the first."""
+    name = PUNKT_LANGUAGES[language]
+    try:
+        rules = punkt.rules_for_language(name)
+    except LookupError:
+        rules = None
+    tokenizer = punkt.PunktSentenceTokenizer(punkt.load_model(name), rules=rules, line_breaks=line_breaks)
+    found = [(start, text[start:end]) for start, end in tokenizer.span_tokenize(text)]
+    return [(start + len(s) - len(s.lstrip()), start + len(s)) for start, s in found if s.strip()]
+
+
+def punkts_and_ours(text: str, language: str) -> list[tuple[int, int]]:
+    """Return Punkt's sentences with our rules on top.
+
+    A blank line ends a sentence, also where lines end in CR LF. What consists of full stops alone goes with the
+    sentence before it.
+    """
+    starts = {start for start, _ in punkts(text, language)} | {m.end() for m in re.finditer(r"\n[ \t\r]*\n\s*", text)}
+    joined: list[tuple[int, int]] = []
+    for start, stop in pairwise([0, *sorted(starts), len(text)]):
+        stripped = text[start:stop].strip()
+        start = text.find(stripped, start)
+        if joined and re.fullmatch(r"[\s.?!]+", stripped):
+            joined[-1] = (joined[-1][0], start + len(stripped))
+        elif stripped:
+            joined.append((start, start + len(stripped)))
+    return joined
+
+
+@pytest.mark.parametrize("corpus", CHROMA)
+def test_english_sentences_are_punkts(corpus: str) -> None:
+    for document in shared_documents(f"chroma/{corpus}/docs.jsonl"):
+        assert spans(document.text, "en") == punkts(document.text, "en", "paragraph")
+
+
+def test_german_sentences_are_punkts() -> None:
+    for document in shared_documents("xquad/de/docs.jsonl"):
+        assert spans(document.text, "de") == punkts(document.text, "de", "paragraph")
+
+
+PIECES = (
+    ["the", "cat", "She", "I", "Smith", "Paris", "costs", "and", "it's", "U.S.", "e.g.", "i.e.", "etc.", "Dr.", "Mrs."]
+    + [
+        "J.",
+        "K.",
+        "a.m.",
+        "p.m.",
+        "No.",
+        "vs.",
+        "3.14",
+        "$3.50",
+        "1,234.5",
+        "2.",
+        "10.",
+        "1990s.",
+        "v2.0",
+        "-5.",
+        "...",
+    ]
+    + ["....", ". . .", "word.", "word!", "word?", "word?!", "word.)", 'word."', "word.'", "(word.)", "[1]", "end.[2]"]
+    + ["“Quoted.”", "“Really?”", "‘so.’", "—", "--", "-", ",", ";", "»", "Ph.D.", "St.", "www.example.com", "a.b.c"]
+    + ["x.y.", "!", "?", ".", "!!!", '"', "(", ")", "*", "U.N.", "co.", "Inc.", "Jan.", "Mr. X.", "Yahoo!", "naïve."]
+)
+GAPS = [" ", " ", " ", " ", "  ", "\n", "\n\n", "\r\n", "\r\n\r\n", " \n \n", "\t", "", "\u00a0"]
+
+
+@settings(max_examples=1500, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(PIECES), st.sampled_from(GAPS)), max_size=25))
+def test_english_sentences_of_any_text_are_punkts(pieces: list[tuple[str, str]]) -> None:
+    text = "".join(piece + gap for piece, gap in pieces)
+    assert spans(text, "en") == punkts_and_ours(text, "en")
+
+
+@pytest.mark.parametrize(
+    ("language", "expected"),
+    [
+        pytest.param("en", expected, id=expected[0][:20])
+        for expected in [
+            ["Dr. Smith paid $3.50 to Mr. J. K. Rowling at 5 p.m. on Jan. 5.", "She smiled."],
+            ['"Really?"', "he asked.", '"Yes!"', "(It was.)", "Pi is 3.14159... or so."],
+            ['He said "Stop."', "Then he left."],
+            ["Visit www.example.com.", "The U.S. map is v2.0."],
+            ["Wow! !!", "What?!", "No..."],
+        ]
+    ]
+    + [
+        pytest.param(language, expected, id=language)
+        for language, expected in [
+            (
+                "de",
+                [
+                    "Dr. Müller kam am 3. Oktober um 9.30 Uhr an.",
+                    "Siehe S. 12 ff. im Buch.",
+                    "Er ging ... Dann kam er.",
+                ],
+            ),
+            (
+                "fr",
+                ["M. Dupont est arrivé à 9 h.", "Il a payé 3,50 euros.", "Il attend...", "Voir p. 12, etc. et la fin."],
+            ),
+            ("es", ["El Sr. Pérez pagó 3,50 €.", "¿De verdad?", "¡Sí!", "Fin."]),
+            ("ru", ["Это стоит 3,5 руб. за кг.", "«Правда?»", "— спросила она.", "Да!"]),
+            ("hi", ["यह एक वाक्य है।", "क्या आप आएँगे?", "मूल्य 3.50 है।", "“सच?”", "हाँ॥", "ठीक है..."]),
+            ("ar", ["كيف حالك؟", "السعر 3.50 دولار.", "«حقا؟»", "سألت.", "نعم!", "ثم ذهب۔", "حسنا؛ تمام."]),
+        ]
+    ],
+)
+def test_sentences_by_hand(language: str, expected: list[str]) -> None:
+    assert split(" ".join(expected), language) == expected
+
+
+@pytest.mark.parametrize(
+    ("language", "expected"),
+    [
+        (
+            "zh",
+            [
+                "他说：“今天天气很好。”",
+                "我们去公园吧！",
+                "你想去吗？",
+                "价格是3.14元。",
+                "等等……然后呢？",
+                "（真的。）",
+                "好",
+            ],
+        ),
+        ("ja", ["「はい。」", "と彼は言った。", "本当ですか？", "はい！", "3.14です。"]),
+    ],
+)
+@pytest.mark.parametrize("given", ["as it is", "auto"])
+def test_sentences_without_spaces_by_hand(language: str, expected: list[str], given: str) -> None:
+    assert split("".join(expected), "auto" if given == "auto" else language) == expected
+
+
+def test_a_blank_line_ends_a_sentence_in_every_language() -> None:
+    text = "A heading\n\nText goes on\nover lines\r\n\r\nand here\n \t\n\nend"
+    for language in ["en", "de", "zh", "ar", "th", "xx"]:
+        assert split(text, language) == ["A heading", "Text goes on\nover lines", "and here", "end"]
+
+
+def test_chinese_is_cut_behind_its_stops() -> None:
+    for document in shared_documents("xquad/zh/docs.jsonl"):
+        found = split(document.text)
+        # Blank lines end paragraphs that have no full stop.
+        paragraphs = [line.strip() for line in document.text.split("\n\n")]
+        stopped = [s for s in found if re.search(r"[。！？][”’」』）)\"]*$", s)]
+        assert len(found) - len(stopped) <= len(paragraphs)
+        assert all(not re.search(r"[。！？][^。！？”’」』）)\"\s]", sentence) for sentence in found)
+
+
+@pytest.mark.parametrize("language", XQUAD)
+def test_a_detected_language_gives_the_sentences_of_the_given_one(language: str) -> None:
+    for document in shared_documents(f"xquad/{language}/docs.jsonl"):
+        assert detect_language(document.text) == language
+        assert spans(document.text) == spans(document.text, language)
+
+
+@pytest.mark.parametrize("language", ["ar", "hi", "th"])
+def test_texts_of_other_scripts_have_many_sentences(language: str) -> None:
+    for document in shared_documents(f"xquad/{language}/docs.jsonl"):
+        found = spans(document.text)
+        assert len(found) >= document.text.count("\n\n") + 1
+        assert sum(end - start for start, end in found) >= 0.95 * len("".join(document.text.split()))
+
+
+@pytest.mark.parametrize("language", ["", "EN", "english", "e", "zh-CN", "de "])
+@pytest.mark.parametrize("name", ["sentence", "structure", "hierarchical"])
+def test_what_names_no_language_is_refused(name: str, language: str) -> None:
+    with pytest.raises(InvalidParameterError, match="language: must be") as caught:
+        create(name, language=language)
+    assert caught.value.value == language
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\n\t\r\n", "\u2028\u3000"])
+def test_blank_text_has_no_sentence(text: str) -> None:
+    assert spans(text) == spans(text, "zh") == []
+
+
+@pytest.mark.parametrize("text", ["no stop", "...", "?!", ".", "。", "\ud800", "\x00"])
+def test_what_is_not_blank_is_at_least_one_sentence(text: str) -> None:
+    for language in ["auto", "en", "zh", "ar"]:
+        assert spans(f" {text}\n", language) == [(1, len(text) + 1)]
