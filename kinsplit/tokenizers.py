@@ -204,13 +204,15 @@ class JsonTokenizer:
 
     def count(self, texts: Sequence[str]) -> IntArray:
         """See `Tokenizer.count`."""
-        texts = _valid(texts)
         if self._fast is not None:
             # BERT's normaliser drops U+007F; in a text that is all ASCII tokie takes it for a character.
             if self._drops_delete and "\x7f" in "".join(texts):
                 texts = [text.replace("\x7f", "") for text in texts]
-            return np.array(self._fast(list(texts)), dtype=np.int64)
-        encodings = self._reference.encode_batch_fast(list(texts), add_special_tokens=False)
+            try:
+                return np.array(self._fast(list(texts)), dtype=np.int64)
+            except UnicodeEncodeError:
+                return self.count(_valid(texts))
+        encodings = self._reference.encode_batch_fast(list(_valid(texts)), add_special_tokens=False)
         return np.array([len(e) for e in encodings], dtype=np.int64)
 
     def starts(self, texts: Sequence[str]) -> list[IntArray]:

@@ -100,6 +100,7 @@ class _Scanner:
         for line in self.lines:
             self.starts.append(self.starts[-1] + len(line) + 1)
         self.found: list[Block] = []
+        self.has_html = "<h" in text or "<H" in text
 
     def scan(self) -> list[Block]:
         at = self._front_matter()
@@ -206,7 +207,7 @@ class _Scanner:
         if first >= stop:
             return
         start, end = self.starts[first], min(self.starts[stop], len(self.text))
-        if self.text.find("<h", start, end) < 0 and self.text.find("<H", start, end) < 0:
+        if not self.has_html:
             self._add_span(start, end, "paragraph")
             return
         for match in _HTML_HEADING.finditer(self.text, start, end):
@@ -233,6 +234,9 @@ def parts(text: str) -> list[tuple[int, int]] | None:
     Returns:
         The parts' spans, or None for a block that has no such parts.
     """
+    first_line = text.partition("\n")[0]
+    if first_line[:1] not in _MARKS and "|" not in first_line:
+        return None
     kind = blocks(text)[0].kind
     if kind not in {"list", "table", "fence"}:
         return None

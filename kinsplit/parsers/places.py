@@ -2,13 +2,18 @@
 
 A token's place is where its text begins; what follows it up to the next token's place belongs to it, so characters
 that a tokenizer drops are never lost.
+
+Tokenising with offsets takes 30 times as long as counting, so a text is counted in pieces of some words, the pieces in
+which a wanted token lies are counted word by word, and only a word inside which one begins is tokenised with offsets.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
+import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,25 +21,33 @@ from kinsplit.parsers.measure import divide
 from kinsplit.parsers.segment import IntArray, code_points, grapheme_floor, runs, skip_space
 from kinsplit.tokenizers import SEPARATORS, Tokenizer
 
-# Words in a piece that is counted as a whole. Only pieces in which a wanted token lies are tokenised with offsets,
-# which takes 30 times as long as counting.
-_PIECE = 3
+# Words in a piece.
+_PIECE = 8
+_WORD = re.compile(f"[^{''.join(SEPARATORS)}]+")
+
+
+class _Piece(NamedTuple):
+    """Tokens of a piece of which the place is known, ascending: their numbers, places, and whether a word begins there."""
+
+    numbers: list[int]
+    places: list[int]
+    begins_word: list[bool]
 
 
 class TokenPlaces:
     """The places of a text's tokens, found where they are asked for.
 
     Attributes:
-        total: Number of tokens.
+        text: The text.
+        total: Number of its tokens.
     """
 
     def __init__(self, text: str, begins: IntArray, counts: IntArray) -> None:
-        self._text = text
+        self.text = text
         # Where pieces begin and how many tokens lie before each; the last entry is the end of the text.
         self._begins = begins
         self._before = np.concatenate([[0], np.cumsum(counts)])
-        self._inside: dict[int, list[int]] = {}
-        self._doubtful: set[int] = set()
+        self._inside: dict[int, _Piece] = {}
         self.total = int(self._before[-1])
 
     def __getitem__(self, number: int) -> int:
@@ -44,59 +57,105 @@ class TokenPlaces:
             number: Number of the token from 0; `total` is the end of the text.
         """
         if number >= self.total:
-            return len(self._text)
-        piece = int(np.searchsorted(self._before, number, side="right")) - 1
-        place, offset = int(self._begins[piece]), number - int(self._before[piece])
-        if offset:
-            place += self._inside[piece][offset]
-        if self._text.isascii():
-            return place
-        return grapheme_floor(self._text, place, 0)
+            return len(self.text)
+        piece = self._piece_of(number)
+        place = int(self._begins[piece])
+        if number != self._before[piece]:
+            inside = self._inside[piece]
+            place = inside.places[bisect_left(inside.numbers, number)]
+        return place if self.text.isascii() else grapheme_floor(self.text, place, 0)
 
-    def at_or_before(self, place: int, tokenizer: Tokenizer) -> int:
-        """Return the number of the last token that begins at or before a place or the white space behind it."""
-        place = skip_space(self._text, place)
+    def at_or_before(self, place: int) -> int:
+        """Return the number of the last token known to begin at or before a place or the white space behind it."""
+        place = skip_space(self.text, place)
         piece = max(0, int(np.searchsorted(self._begins[:-1], place, side="right")) - 1)
         if piece not in self._inside:
-            self.learn(piece, tokenizer.starts([self.piece(piece)])[0])
-        offset = bisect_right(self._inside[piece], place - int(self._begins[piece])) - 1
-        return int(self._before[piece]) + max(0, offset)
+            return int(self._before[piece])
+        inside = self._inside[piece]
+        return inside.numbers[max(0, bisect_right(inside.places, place) - 1)]
 
-    def is_between_words(self, number: int) -> bool:
-        """Return whether white space that separates tokens stands before a located token, so that counts add up there."""
-        if number >= self.total:
-            return True
-        piece = int(np.searchsorted(self._before, number, side="right")) - 1
-        offset = number - int(self._before[piece])
-        if not offset:
-            return True
-        if piece in self._doubtful:
-            return False
-        # A token that begins inside a character has the place of the one before.
-        starts = self._inside[piece]
-        place = int(self._begins[piece]) + starts[offset]
-        return starts[offset - 1] < starts[offset] and self._text[place - 1] in SEPARATORS and self[number] == place
+    def word_bounds(self, first: int, stop: int) -> tuple[int, int] | None:
+        """Return the first and the last word beginning between two located tokens, as numbers of tokens.
 
-    def unknown(self, numbers: Iterable[int]) -> list[int]:
-        """Return the pieces that have to be tokenised with offsets before these tokens' places are known."""
+        Args:
+            first: Number of a token.
+            stop: Number of a later one.
+
+        Returns:
+            Numbers of tokens, or None where no word begins between the two. Counts add up between the words.
+        """
+        after, before = self._next_word(first), self._last_word(stop)
+        return (after, before) if after <= before else None
+
+    def _next_word(self, number: int) -> int:
+        piece = self._piece_of(number)
+        if number >= self.total or number == self._before[piece]:
+            return min(number, self.total)
+        inside = self._inside[piece]
+        for i in range(bisect_left(inside.numbers, number), len(inside.numbers)):
+            if inside.begins_word[i]:
+                return inside.numbers[i]
+        return int(self._before[piece + 1])
+
+    def _last_word(self, number: int) -> int:
+        piece = self._piece_of(number)
+        if number >= self.total or number == self._before[piece]:
+            return min(number, self.total)
+        inside = self._inside[piece]
+        i = bisect_left(inside.numbers, number)
+        while not inside.begins_word[i]:
+            i -= 1
+        return inside.numbers[i]
+
+    def _piece_of(self, number: int) -> int:
+        return int(np.searchsorted(self._before, number, side="right")) - 1
+
+    def uncounted(self, numbers: Iterable[int]) -> list[int]:
+        """Return the pieces inside which one of some tokens lies and whose words aren't counted yet."""
         wanted = np.array([n for n in numbers if n < self.total], dtype=np.int64)
         piece = np.searchsorted(self._before, wanted, side="right") - 1
         inside = piece[self._before[piece] < wanted]
         return [p for p in np.unique(inside).tolist() if p not in self._inside]
 
-    def piece(self, number: int) -> str:
-        """Return the text of a piece."""
-        return self._text[self._begins[number] : self._begins[number + 1]]
+    def whole(self, piece: int) -> list[int]:
+        """Return where a piece begins and ends."""
+        bounds: list[int] = self._begins[piece : piece + 2].tolist()
+        return bounds
 
-    def learn(self, piece: int, starts: IntArray) -> None:
-        """Take in where the tokens of a piece begin."""
+    def words(self, piece: int) -> list[int]:
+        """Return where the words of a piece begin, and where it ends."""
+        start, end = self.whole(piece)
+        return [start, *(m.start() for m in _WORD.finditer(self.text, start, end) if m.start() > start), end]
+
+    def learn_words(self, piece: int, places: list[int], counts: list[int]) -> None:
+        """Take in how many tokens the words of a piece have."""
+        numbers = list(accumulate(counts[:-1], initial=int(self._before[piece])))
+        self._inside[piece] = _Piece(numbers, places, [True] * len(places))
+
+    def unknown_words(self, numbers: Iterable[int]) -> list[tuple[int, int, int, int]]:
+        """Return the words inside which one of some tokens begins: piece, first token, start and end."""
+        found = set()
+        for number in numbers:
+            if number < self.total and (piece := self._inside.get(self._piece_of(number))):
+                i = bisect_left(piece.numbers, number)
+                if i == len(piece.numbers) or piece.numbers[i] != number:
+                    of = self._piece_of(number)
+                    end = piece.places[i] if i < len(piece.places) else int(self._begins[of + 1])
+                    found.add((of, piece.numbers[i - 1], piece.places[i - 1], end))
+        return sorted(found)
+
+    def learn_tokens(self, piece: int, first: int, start: int, starts: IntArray) -> None:
+        """Take in where the tokens of a word begin."""
+        inside = self._inside[piece]
+        i = bisect_left(inside.numbers, first) + 1
+        following = inside.numbers[i] if i < len(inside.numbers) else int(self._before[piece + 1])
         # Counter and reference may know characters of different Unicode versions; the count is what limits are
         # checked with, so tokens that the reference doesn't see share the place of the one before.
-        counted = int(self._before[piece + 1] - self._before[piece])
-        if len(starts) != counted or not self.piece(piece).isascii():
-            self._doubtful.add(piece)
-        found = starts.tolist()[:counted] or [0]
-        self._inside[piece] = found + [found[-1]] * (counted - len(found))
+        found = [start + s for s in starts.tolist()[: following - first]] or [start]
+        found += [found[-1]] * (following - first - len(found))
+        inside.numbers[i:i] = range(first + 1, following)
+        inside.places[i:i] = found[1:]
+        inside.begins_word[i:i] = [False] * (following - first - 1)
 
 
 def count_tokens(texts: Sequence[str], tokenizer: Tokenizer) -> list[TokenPlaces]:
@@ -124,6 +183,16 @@ def locate(places: Sequence[TokenPlaces], wanted: Sequence[Iterable[int]], token
         wanted: Numbers of tokens for each text.
         tokenizer: The tokenizer that counted them.
     """
-    unknown = [(p, piece) for p, numbers in zip(places, wanted, strict=True) for piece in p.unknown(numbers)]
-    for (p, piece), starts in zip(unknown, tokenizer.starts([p.piece(n) for p, n in unknown]), strict=True):
-        p.learn(piece, starts)
+    _count_words([(p, piece) for p, numbers in zip(places, wanted, strict=True) for piece in p.uncounted(numbers)], tokenizer)
+    unknown = [(p, word) for p, numbers in zip(places, wanted, strict=True) for word in p.unknown_words(numbers)]
+    starts = tokenizer.starts([p.text[start:end] for p, (_, _, start, end) in unknown])
+    for (p, (piece, first, start, _)), found in zip(unknown, starts, strict=True):
+        p.learn_tokens(piece, first, start, found)
+
+
+def _count_words(pieces: Sequence[tuple[TokenPlaces, int]], tokenizer: Tokenizer) -> None:
+    words = [p.words(piece) if tokenizer.splits_at_space else p.whole(piece) for p, piece in pieces]
+    texts = [p.text[s:e] for (p, _), bounds in zip(pieces, words, strict=True) for s, e in pairwise(bounds)]
+    counts = divide(tokenizer.count(texts), [len(bounds) - 1 for bounds in words])
+    for (p, piece), bounds, found in zip(pieces, words, counts, strict=True):
+        p.learn_words(piece, bounds[:-1], found.tolist())

@@ -42,9 +42,9 @@ PUNKT_LANGUAGES = {
     "tr": "turkish",
 }
 
-_BLANK_LINE = re.compile(r"\r?\n[^\S\n]*\n\s*")
+_BLANK_LINE = re.compile(r"\n[^\S\n]*\n\s*")
 _UNSPACED_STOP = re.compile(r"[。！？｡．؟।॥۔]+[\"'”’»」』）)\]]*\s*")
-_ONLY_STOPS = re.compile(r"\s*[.?!]+\s*")
+_ONLY_STOPS = re.compile(r"[\s.?!]+")
 _SAMPLE = 500
 _FEWEST_LETTERS = 200
 
@@ -172,11 +172,11 @@ class _Punkt:
     def starts(self, text: str) -> list[int]:
         """Return where each sentence but the first begins."""
         starts = []
-        for end in self._ends(text):
+        for end, following in pairwise([*self._ends(text), len(text.rstrip())]):
             begin = skip_space(text, end)
-            if (tail := self._stops.match(text, begin)) and (tail.end() == len(text) or text[tail.end()].isspace()):
-                # Full stops alone ("acting !!!") are the tail of the sentence before them.
-                begin = skip_space(text, tail.end())
+            if self._stops.fullmatch(text, begin, following):
+                # A sentence of full stops alone ("acting! !!") is the tail of the one before it.
+                continue
             if closing := self._closing.match(text, begin):
                 begin = closing.end()
             starts.append(begin)
@@ -186,13 +186,14 @@ class _Punkt:
         dotted: set[int] = set()
         if re.search(r"\.\s\.", text):
             dotted = {i for m in self._dotted.finditer(text) for i in range(m.start(), m.end() - 1)}
+        spaces = [s for s in _ASCII_SPACES if s in text]
         places = [p for m in self._candidate.finditer(text) if (p := m.start()) not in dotted]
         word = before = 0
         for place, following in pairwise([*places, len(text)]):
-            word = _word_start(text, before, place, word)
+            word = _word_start(text, spaces, before, place, word)
             before = place
             # Of several stops in one word ("acting!!!", "a.b.c.") only the last can end the sentence.
-            if following < len(text) and not _has_space(text, place, following):
+            if word < place and following < len(text) and not any(text.find(s, place, following) >= 0 for s in spaces):
                 continue
             if self._breaks(text, word, place):
                 yield place + 1
@@ -229,11 +230,7 @@ def _rules(library: punkt, name: str) -> punkt.LanguageVars:  # type: ignore[val
 _ASCII_SPACES = " \n\t\r\x0b\x0c"
 
 
-def _word_start(text: str, before: int, place: int, default: int) -> int:
+def _word_start(text: str, spaces: list[str], before: int, place: int, default: int) -> int:
     """Return where the word before a stop begins; Punkt splits words at ASCII white space only."""
-    space = max(text.rfind(s, before, place) for s in _ASCII_SPACES)
+    space = max((text.rfind(s, before, place) for s in spaces), default=-1)
     return space + 1 if space > before or (before == 0 and space > 0) else default
-
-
-def _has_space(text: str, start: int, end: int) -> bool:
-    return any(text.find(s, start, end) >= 0 for s in _ASCII_SPACES)

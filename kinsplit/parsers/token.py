@@ -108,7 +108,7 @@ class TokenStrategy(Strategy):
             else:
                 following = job.places[run.first + self.stride if run.stop < job.places.total else run.stop]
             if job.text[job.reached : following].strip():
-                job.at = job.places.at_or_before(job.reached, tokenizer) if adds else run.first + 1
+                job.at = job.places.at_or_before(job.reached) if adds else run.first + 1
                 job.resume = skip_space(job.text, job.reached)
                 return
         job.resume = None
@@ -182,21 +182,21 @@ class _Job:
 def _count(
     jobs: Sequence[_Job], runs: Sequence[list[Run]], spans: Sequence[list[Span]], tokenizer: Tokenizer
 ) -> list[list[int]]:
-    """Count each window's tokens as a text of its own; one that begins and ends between words has those it was made of."""
-    known = [
-        [
-            run.stop - run.first
-            if tokenizer.splits_at_space and job.resume is None and all(map(job.places.is_between_words, run))
-            else None
-            for run in r
-        ]
-        for job, r in zip(jobs, runs, strict=True)
-    ]
-    pieces = [
-        job.text[s:e]
-        for job, found, counts in zip(jobs, spans, known, strict=True)
-        for (s, e), count in zip(found, counts, strict=True)
-        if count is None
-    ]
-    counted = iter(tokenizer.count(pieces).tolist())
-    return [[next(counted) if count is None else count for count in counts] for counts in known]
+    """Count each window's tokens as a text of its own.
+
+    Where tokens never reach across white space only the words that a window cuts have to be counted again.
+    """
+    whole: list[list[int]] = []
+    pieces: list[str] = []
+    for job, r, found in zip(jobs, runs, spans, strict=True):
+        whole.append([])
+        for (first, stop), (start, end) in zip(r, found, strict=True):
+            bounds = job.places.word_bounds(first, stop) if tokenizer.splits_at_space and job.resume is None else None
+            if bounds is None:
+                pieces += (job.text[start:end], "")
+                whole[-1].append(0)
+            else:
+                pieces += (job.text[start : job.places[bounds[0]]], job.text[job.places[bounds[1]] : end])
+                whole[-1].append(bounds[1] - bounds[0])
+    parts = iter(tokenizer.count(pieces).reshape(-1, 2).sum(axis=1).tolist())
+    return [[count + next(parts) for count in counts] for counts in whole]
