@@ -92,8 +92,10 @@ class Index:
             collection.
         embedder: An embedder or its name (see `kinsplit.embedding.create`).
         terms: Language of the term ranking's stop words and stemmer, such as "german"; None takes words as they are.
+        must_exist: Whether a collection that is not there is an error, and not made.
 
     Raises:
+        CollectionNotFoundError: There is no such collection, and it had to exist.
         StoreLockedError: Another process holds the collection.
         SchemaMismatchError: The collection was made with another model or strategy.
 
@@ -111,14 +113,18 @@ class Index:
         strategy: str | Strategy | None = None,
         embedder: str | Embedder = "bundled",
         terms: str | None = "english",
+        must_exist: bool = False,
     ) -> None:
         self.embedder = embedding.create(embedder) if isinstance(embedder, str) else embedder
         self._bm25 = Bm25Embedder(terms)
         if isinstance(strategy, str):
             strategy = create(strategy)
         try:
-            self.store = open_store(store, collection, None if strategy is None else self._schema(strategy))
+            schema = None if strategy is None or must_exist else self._schema(strategy)
+            self.store = open_store(store, collection, schema)
         except CollectionNotFoundError:
+            if must_exist:
+                raise
             strategy = create(DEFAULT_STRATEGY)
             self.store = open_store(store, collection, self._schema(strategy))
         self.strategy = _stored_strategy(self.store.schema) if strategy is None else strategy
@@ -143,6 +149,7 @@ class Index:
         subjects: Sequence[str] = (),
         prune: bool = False,
         progress: Progress | None = None,
+        on_file: Callable[[Loaded], None] | None = None,
         on_document: Callable[[DocumentReport], None] | None = None,
     ) -> AddReport:
         """Bring files and documents into the index; what hasn't changed since the last time costs nothing.
@@ -152,6 +159,7 @@ class Index:
             subjects: Names of sub-folders of the given folders; only these are read.
             prune: Whether to delete what is indexed from the given folders but no longer lies there.
             progress: Told how many of the new texts of a batch are embedded.
+            on_file: Told of each file once it is read, or couldn't be.
             on_document: Told of each document once it is stored.
 
         Returns:
@@ -169,6 +177,8 @@ class Index:
         def documents() -> Iterator[Document]:
             yield from (item for item in given if isinstance(item, Document))
             for loaded in loaders.load(paths, subjects=subjects) if paths else ():
+                if on_file is not None:
+                    on_file(loaded)
                 if loaded.error is not None:
                     failed.append(loaded)
                 warnings.extend(f"{loaded.path}: {warning}" for warning in loaded.warnings)

@@ -44,7 +44,6 @@ class _Job:
     missing: list[Chunk]
 
 
-
 @dataclass(frozen=True, slots=True)
 class Indexer:
     """Writes documents into a store.
@@ -78,7 +77,10 @@ class Indexer:
         waiting = 0
         for document in documents:
             check_metadata(document.metadata)
-            chunks = [self._placed(document, chunk, previous) for chunk, previous in _with_previous(self.strategy.chunk(document))]
+            chunks = [
+                self._placed(document, chunk, previous)
+                for chunk, previous in _with_previous(self.strategy.chunk(document))
+            ]
             missing = self.store.missing(document.id, chunks)
             batch.append(_Job(document, chunks, missing))
             waiting += len(missing)
@@ -100,7 +102,7 @@ class Indexer:
         new = [chunk for job in batch for chunk in job.missing]
         texts = [embedded_text(chunk) for chunk in new]
         windows = iter(self.embedder.windows(texts) if texts else [])
-        dense = iter(self.embedder.embed(texts, progress) if texts else [])
+        dense = iter(self.embedder.embed(texts, progress) if texts else ())
         sparse = iter(self.bm25.embed([chunk.text for chunk in new]))
         for job in batch:
             vectors = {chunk.content_hash: Vectors(next(dense), next(sparse)) for chunk in job.missing}

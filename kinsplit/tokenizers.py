@@ -275,7 +275,8 @@ class TiktokenTokenizer:
         byte_starts = np.concatenate([[0], np.cumsum(sizes)])[:-1]
         data = np.frombuffer(_replace_surrogates(text).encode(), dtype=np.uint8)
         character = np.cumsum((data & 0xC0) != 0x80) - 1
-        return character[byte_starts].astype(np.int64)
+        starts: IntArray = character[byte_starts].astype(np.int64)
+        return starts
 
 
 class CallableTokenizer:

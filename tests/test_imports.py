@@ -26,7 +26,18 @@ LAYERS: dict[str, set[str]] = {
     "indexing": {"chunk", "errors", "parsers", "embedding", "stores"},
     "index": {"chunk", "errors", "tokenizers", "parsers", "embedding", "loaders", "stores", "retrieval", "indexing"},
     "integrations": {"chunk", "errors", "tokenizers", "parsers", "embedding", "stores", "retrieval", "index"},
-    "cli": {"chunk", "errors", "tokenizers", "parsers", "embedding", "loaders", "stores", "retrieval", "indexing", "index"},
+    "cli": {
+        "chunk",
+        "errors",
+        "tokenizers",
+        "parsers",
+        "embedding",
+        "loaders",
+        "stores",
+        "retrieval",
+        "indexing",
+        "index",
+    },
     "__init__": {"chunk", "parsers", "index"},
 }
 

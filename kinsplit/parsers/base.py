@@ -14,6 +14,7 @@ from pydantic.functional_validators import WrapValidator
 
 from kinsplit.chunk import Chunk, Document, Span, chunk_id, content_hash
 from kinsplit.errors import InvalidParameterError, TokenizerError
+from kinsplit.parsers.collector import paused
 from kinsplit.parsers.measure import Ruler, Unit
 from kinsplit.tokenizers import BUNDLED, describe, resolve
 
@@ -117,10 +118,11 @@ class Strategy(BaseModel):
         Returns:
             What `split` returns, for each text.
         """
-        return [
-            [Span(cut.spans[0].start, cut.spans[-1].end) for level in reversed(levels) for cut in level]
-            for levels in self._cut(texts)
-        ]
+        with paused():
+            return [
+                [Span(cut.spans[0].start, cut.spans[-1].end) for level in reversed(levels) for cut in level]
+                for levels in self._cut(texts)
+            ]
 
     def chunk(self, document: Document) -> list[Chunk]:
         """Split a document into chunks that know their place and their kin.
@@ -143,10 +145,11 @@ class Strategy(BaseModel):
             What `chunk` returns, for each document.
         """
         documents = list(documents)
-        return [
-            self._assemble(document, levels)
-            for document, levels in zip(documents, self._cut([d.text for d in documents]), strict=True)
-        ]
+        with paused():
+            return [
+                self._assemble(document, levels)
+                for document, levels in zip(documents, self._cut([d.text for d in documents]), strict=True)
+            ]
 
     def _assemble(self, document: Document, levels: Levels) -> list[Chunk]:
         ids = [

@@ -22,11 +22,15 @@ _FENCE = re.compile(r"(`{3,})[^`]*|(~{3,}).*")
 _ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])(?:[ \t]+\S|[ \t]*$)")
 _RULE = re.compile(r"([-*_])(?:[ \t]*\1){2,}[ \t]*")
 _DELIMITER = re.compile(r"\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?")
-_HTML_HEADING = re.compile(r"<h([1-6])(?:\s[^>]*)?>(.*?)</h\1\s*>", re.IGNORECASE | re.DOTALL)
+_HTML_HEADING = re.compile(r"<h([1-6])(?:\s[^>]*)?>(.{0,500}?)</h\1\s*>", re.IGNORECASE | re.DOTALL)
 _HTML_RAW = re.compile(r"<(pre|script|style|textarea)\b", re.IGNORECASE)
 _TAG = re.compile(r"<[^>]*>")
 _MARKS = frozenset("#`~|<-*+=_0123456789")
 _LONGEST_FRONT_MATTER = 200
+# A longer line is no heading; as one it would be repeated in the context of every chunk below it.
+_LONGEST_HEADING = 300
+# The header of a table is repeated as well; of a longer one this much.
+_LONGEST_TITLE = 1000
 
 
 class Block(NamedTuple):
@@ -112,7 +116,7 @@ class _Scanner:
                 at = begun = at + 1
                 continue
             if line[0] in _MARKS or "|" in line:
-                if begun < at and (match := _SETEXT.fullmatch(self.lines[at].rstrip("\r"))):
+                if begun < at and (match := self._setext(begun, at)):
                     title = " ".join(self.text[self.starts[begun] : self.starts[at]].split())
                     self._add(begun, at + 1, "heading", 1 if match[1][0] == "=" else 2, title)
                     at = begun = at + 1
@@ -124,6 +128,10 @@ class _Scanner:
             at += 1
         self._paragraph(begun, at)
         return self.found
+
+    def _setext(self, begun: int, at: int) -> re.Match[str] | None:
+        short = self.starts[at] - self.starts[begun] <= _LONGEST_HEADING
+        return _SETEXT.fullmatch(self.lines[at].rstrip("\r")) if short else None
 
     def _front_matter(self) -> int:
         if self.lines[0].strip() == "---":
@@ -139,9 +147,10 @@ class _Scanner:
         # From four columns on, a line is indented code or goes on with the paragraph.
         shallow = not raw.startswith(("    ", "\t", " \t", "  \t", "   \t"))
         stop, kind, depth, title = at, "paragraph", 0, ""
-        if shallow and (match := _ATX.fullmatch(line)):
+        short = shallow and len(line) <= _LONGEST_HEADING
+        if short and (match := _ATX.fullmatch(line)):
             stop, kind, depth, title = at + 1, "heading", len(match[1]), match[2] or ""
-        elif shallow and (match := _WIKI.fullmatch(line)):
+        elif short and (match := _WIKI.fullmatch(line)):
             stop, kind = at + 1, "heading"
             depth, title = len(match[1] or match[3]), match[2] or match[4]
         elif shallow and (match := _FENCE.fullmatch(line)):
@@ -150,7 +159,7 @@ class _Scanner:
             stop, kind = self._raw_end(at, match[1]), "fence"
         elif "|" in line and at + 1 < len(self.lines) and self._is_delimiter(at + 1):
             stop, kind = self._while(at + 2, lambda i: "|" in self.lines[i]), "table"
-            title = self.text[self.starts[at] : self.starts[at + 2]].strip()
+            title = self.text[self.starts[at] : self.starts[at + 2]].strip()[:_LONGEST_TITLE]
         elif shallow and _RULE.fullmatch(line):
             stop = at + 1
         elif shallow and _ITEM.match(line) and (begun == at or not line[0].isdigit()):

@@ -42,7 +42,10 @@ class CharacterStrategy(Strategy):
         return self
 
     def _cut(self, texts: Sequence[str]) -> list[Levels]:
-        return [[[Cut((span,)) for span in self._spans(text) if not text[span.start : span.end].isspace()]] for text in texts]
+        return [
+            [[Cut((span,)) for span in self._spans(text) if not text[span.start : span.end].isspace()]]
+            for text in texts
+        ]
 
     def _spans(self, text: str) -> list[Span]:
         total, stride = len(text.rstrip()), self.chunk_size - self.chunk_overlap

@@ -111,9 +111,9 @@ def merge(
         if close < len(ends) and ends[close] < stop:
             stop = ends[close]
         short = right[stop - 1] - left[first] < least
-        if short and first > section and right[stop - 1] - left[runs[-1].first] <= limit:
-            if fits is None or fits(runs[-1].first, stop):
-                first = runs.pop().first
+        joins = short and first > section and right[stop - 1] - left[runs[-1].first] <= limit
+        if joins and (fits is None or fits(runs[-1].first, stop)):
+            first = runs.pop().first
         runs.append(Run(first, stop))
         at_edge = bisect_left(edges, stop)
         if at_edge < len(edges) and edges[at_edge] == stop:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Annotated, NamedTuple, Self
 
 import numpy as np
@@ -61,7 +62,7 @@ class HierarchicalStrategy(Measured):
     @model_validator(mode="after")
     def _check(self) -> Self:
         sizes = (*self.parent_size, self.child_size)
-        if any(upper <= lower for upper, lower in zip(sizes, sizes[1:], strict=False)):
+        if any(upper <= lower for upper, lower in pairwise(sizes)):
             raise InvalidParameterError(
                 "child_size" if len(self.parent_size) == 1 else "parent_size",
                 f"must descend from the largest parent to the children, as {', '.join(map(str, sizes))} does not",

@@ -48,7 +48,9 @@ def group_units(
     Returns:
         The groups of each text.
     """
-    grouped = [_groups(text, r, grouping(i, None), ruler) for i, (text, r) in enumerate(zip(texts, refined, strict=True))]
+    grouped = [
+        _groups(text, r, grouping(i, None), ruler) for i, (text, r) in enumerate(zip(texts, refined, strict=True))
+    ]
     if ruler.unit != "token":
         return grouped
     grouped = _counted(texts, grouped, ruler)

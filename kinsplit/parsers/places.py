@@ -27,7 +27,7 @@ _WORD = re.compile(f"[^{''.join(SEPARATORS)}]+")
 
 
 class _Piece(NamedTuple):
-    """Tokens of a piece of which the place is known, ascending: their numbers, places, and whether a word begins there."""
+    """Tokens of a piece of which the place is known: numbers, places, and whether a word begins there; ascending."""
 
     numbers: list[int]
     places: list[int]
@@ -183,7 +183,9 @@ def locate(places: Sequence[TokenPlaces], wanted: Sequence[Iterable[int]], token
         wanted: Numbers of tokens for each text.
         tokenizer: The tokenizer that counted them.
     """
-    _count_words([(p, piece) for p, numbers in zip(places, wanted, strict=True) for piece in p.uncounted(numbers)], tokenizer)
+    _count_words(
+        [(p, piece) for p, numbers in zip(places, wanted, strict=True) for piece in p.uncounted(numbers)], tokenizer
+    )
     unknown = [(p, word) for p, numbers in zip(places, wanted, strict=True) for word in p.unknown_words(numbers)]
     starts = tokenizer.starts([p.text[start:end] for p, (_, _, start, end) in unknown])
     for (p, (piece, first, start, _)), found in zip(unknown, starts, strict=True):

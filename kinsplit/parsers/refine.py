@@ -52,7 +52,6 @@ def ladder(ruler: Ruler, limit: int, language: str) -> list[Rung]:
         limit: Longest unit allowed.
         language: Language of the sentences, or "auto".
     """
-
     languages: dict[str, str] = {}
 
     def by_sentence(text: str, start: int, end: int) -> Units:
@@ -113,9 +112,7 @@ def refine(
                 units[i], source = cut_units_with_origin(texts[i], units[i], np.flatnonzero(mask), rung)
                 origins[i] = origins[i][source]
                 lengths[i] = np.where(mask[source], -1, lengths[i][source])
-    return [
-        Refined(u, ruler.scale(u, known), origin) for u, known, origin in zip(units, lengths, origins, strict=True)
-    ]
+    return [Refined(u, ruler.scale(u, known), origin) for u, known, origin in zip(units, lengths, origins, strict=True)]
 
 
 def _measure_new(

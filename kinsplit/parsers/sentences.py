@@ -17,7 +17,7 @@ from kinsplit.errors import InvalidParameterError
 from kinsplit.parsers.segment import Units, as_units, grapheme_floor, skip_space
 
 if TYPE_CHECKING:
-    import punkt
+    from punkt import LanguageVars
 
 #: Languages with a Punkt model, by ISO 639-1 code.
 PUNKT_LANGUAGES = {
@@ -86,7 +86,9 @@ def sentences(text: str, language: str = "auto") -> Units:
     if extra:
         starts = sorted({*starts, *extra})
     if not text.isascii():
-        starts = [s for s in starts if not 0 < s < len(text) or text[s - 1].isspace() or grapheme_floor(text, s, 0) == s]
+        starts = [
+            s for s in starts if not 0 < s < len(text) or text[s - 1].isspace() or grapheme_floor(text, s, 0) == s
+        ]
     return _between(text, starts)
 
 
@@ -133,9 +135,7 @@ def _sentencex_starts(text: str, language: str) -> list[int]:
 
 @functools.cache
 def _punkt(language: str) -> _Punkt:
-    import punkt
-
-    return _Punkt(punkt, PUNKT_LANGUAGES[language])
+    return _Punkt(PUNKT_LANGUAGES[language])
 
 
 def _punkt_starts(text: str, language: str) -> list[int]:
@@ -145,9 +145,11 @@ def _punkt_starts(text: str, language: str) -> list[int]:
 class _Punkt:
     """Punkt's decisions, evaluated only where a sentence could end and, where they are plain, without its machinery."""
 
-    def __init__(self, library: punkt, name: str) -> None:  # type: ignore[valid-type]
-        model, rules = library.load_model(name), _rules(library, name)
-        words = library.PunktWordTokenizer(rules)
+    def __init__(self, name: str) -> None:
+        import punkt
+
+        model, rules = punkt.load_model(name), _rules(name)
+        words = punkt.PunktWordTokenizer(rules)
         self._candidate = re.compile(f"{rules.sent_end_char_class}(?={rules.non_word_char_class}|\\s+\\S)")
         self._dotted = re.compile(rules.multi_char_punct_pattern)
         self._closing = re.compile(rules.boundary_realignment_pattern, re.MULTILINE)
@@ -159,12 +161,12 @@ class _Punkt:
 
         @functools.lru_cache(maxsize=1 << 16)
         def decide(context: str) -> bool:
-            tokens = library.annotate_tokens(words.tokenize_annotated(context), model, rules)
+            tokens = punkt.annotate_tokens(words.tokenize_annotated(context), model, rules)
             broken = False
             for token in tokens:
                 if broken:
                     return True
-                broken = token.sentbreak
+                broken = bool(token.sentbreak)
             return False
 
         self._decide: Callable[[str], bool] = decide
@@ -220,11 +222,13 @@ class _Punkt:
         return self._decide(text[word:stop])
 
 
-def _rules(library: punkt, name: str) -> punkt.LanguageVars:  # type: ignore[valid-type]
+def _rules(name: str) -> LanguageVars:
+    import punkt
+
     try:
-        return library.rules_for_language(name)
+        return punkt.rules_for_language(name)
     except LookupError:
-        return library.DEFAULT_LANGUAGE_VARS
+        return punkt.DEFAULT_LANGUAGE_VARS
 
 
 _ASCII_SPACES = " \n\t\r\x0b\x0c"

@@ -17,13 +17,13 @@ from kinsplit.parsers.sizes import Language, Overlap, Size, check_below, share
 
 
 class StructureStrategy(Measured):
-    """Paragraphs, lists, tables and code fences, merged while short and cut while long, never across a heading.
+    r"""Paragraphs, lists, tables and code fences, merged while short and cut while long, never across a heading.
 
     Reads Markdown, wiki headings and the headings of HTML; text without any is split at its paragraphs. `context`
     holds the path of headings and, for the later parts of a table, the table's header.
 
     Example:
-        >>> [c.context for c in StructureStrategy().chunk(Document("d", "# A\\n\\nOne.\\n\\n## B\\n\\nTwo."))]
+        >>> [c.context for c in StructureStrategy().chunk(Document("d", "# A\n\nOne.\n\n## B\n\nTwo."))]
         ['A', 'A > B']
     """
 
@@ -63,10 +63,7 @@ class StructureStrategy(Measured):
             )
 
         grouped = group_units(texts, refined, self._ruler, self.chunk_size, grouping)
-        return [
-            [_cuts(groups, s, bs, r)]
-            for groups, s, bs, r in zip(grouped, found, blocks, refined, strict=True)
-        ]
+        return [[_cuts(groups, s, bs, r)] for groups, s, bs, r in zip(grouped, found, blocks, refined, strict=True)]
 
     def _rungs(self) -> list[Rung]:
         by_sentence, *finer = ladder(self._ruler, self.chunk_size, self.language)

@@ -91,7 +91,9 @@ class TokenStrategy(Strategy):
         ahead = min(left, self.chunk_size + (_ROUND - 1) * self.stride)
         # A window is a tail only if the text ends with it.
         tail = self.tail if ahead == left else "keep"
-        return [Run(job.at + run.first, job.at + run.stop) for run in windows(ahead, self.chunk_size, self.stride, tail)]
+        return [
+            Run(job.at + run.first, job.at + run.stop) for run in windows(ahead, self.chunk_size, self.stride, tail)
+        ]
 
     def _accept(
         self, job: _Job, runs: Sequence[Run], spans: Sequence[Span], counts: Sequence[int], tokenizer: Tokenizer
@@ -170,7 +172,7 @@ class _Job:
 
     def spans(self, runs: Sequence[Run]) -> list[Span]:
         """Return where windows lie, without the white space at their ends."""
-        found = []
+        found: list[Span] = []
         for first, stop in runs:
             start, end = self.places[first], self.places[stop]
             if not found and self.resume is not None:

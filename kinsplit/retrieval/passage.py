@@ -11,7 +11,6 @@ from kinsplit.retrieval.candidates import Candidate
 from kinsplit.stores.payload import GAP, PLACED
 
 
-
 @dataclass(frozen=True, slots=True)
 class Passage:
     """A slice of one source that answers a query.
@@ -58,7 +57,9 @@ def join(chunks: Iterable[Chunk], hits: Sequence[Candidate]) -> Passage:
     for chunk in ordered[1:]:
         if chunk.end <= reached:
             continue
-        text += chunk.metadata.get(GAP, "") + chunk.text if chunk.start >= reached else chunk.text[reached - chunk.start :]
+        text += (
+            chunk.metadata.get(GAP, "") + chunk.text if chunk.start >= reached else chunk.text[reached - chunk.start :]
+        )
         reached = chunk.end
     ranked = sorted(hits, key=lambda hit: -hit.score)
     pages = [page for c in ordered for key in ("page_start", "page_end") if (page := c.metadata.get(key)) is not None]

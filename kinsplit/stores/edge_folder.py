@@ -11,7 +11,13 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kinsplit.errors import CollectionNotFoundError, InvalidParameterError, SchemaMismatchError, StoreError, StoreLockedError
+from kinsplit.errors import (
+    CollectionNotFoundError,
+    InvalidParameterError,
+    SchemaMismatchError,
+    StoreError,
+    StoreLockedError,
+)
 from kinsplit.stores.layout import DENSE, INDEXED, SPARSE
 from kinsplit.stores.protocol import Schema
 

@@ -10,7 +10,7 @@ class TestMyStore(ChunkStoreContract):
 ```
 """
 
-# ruff: noqa: ANN401, S101, S603
+# ruff: noqa: S101, S603
 
 from __future__ import annotations
 
