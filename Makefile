@@ -25,7 +25,7 @@ clean: ## Remove what the other targets made.
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/bin/python:
-	$(PYTHON) -c 'import sys; sys.exit("kinsplit needs Python 3.11 or newer, and $(PYTHON) is older. Set PYTHON." * (sys.version_info < (3, 11)))'
+	$(PYTHON) -c 'import sys; sys.exit("kinsplit needs Python 3.11 or newer, and $(PYTHON) is older. Set PYTHON." if sys.version_info < (3, 11) else None)'
 	$(PYTHON) -m venv .venv
 
 .venv/base.stamp: .venv/bin/python $(INPUTS)
