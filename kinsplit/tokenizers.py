@@ -99,12 +99,12 @@ def describe(spec: object) -> str:
 @functools.lru_cache(maxsize=32)
 def _named(spec: str) -> Tokenizer:
     if spec == BUNDLED:
-        return JsonTokenizer(spec, _bundled_file().read_text(encoding="utf-8"))
+        return JsonTokenizer(spec, _bundled_file().read_bytes())
     scheme, _, name = spec.partition(":")
     if scheme == "tiktoken" and name:
         return TiktokenTokenizer(spec, _tiktoken_encoding(name))
     if scheme == "hf" and name:
-        return JsonTokenizer(spec, _hub_file(name).read_text(encoding="utf-8"))
+        return JsonTokenizer(spec, _hub_file(name).read_bytes())
     path = Path(spec)
     file = path / "tokenizer.json" if path.is_dir() else path
     if not file.is_file():
@@ -112,7 +112,7 @@ def _named(spec: str) -> Tokenizer:
             f"tokenizer: {spec!r} is neither a known name nor a tokenizer.json that exists. "
             'Give "bundled", "hf:REPOSITORY", "tiktoken:ENCODING" or the path of a tokenizer.json.'
         )
-    return JsonTokenizer(spec, file.read_text(encoding="utf-8"))
+    return JsonTokenizer(spec, file.read_bytes())
 
 
 def _bundled_file() -> Path:
@@ -188,7 +188,7 @@ def _replace_surrogates(text: str) -> str:
 class JsonTokenizer:
     """A `tokenizer.json`: tokie counts where it agrees with `tokenizers`, `tokenizers` gives the offsets."""
 
-    def __init__(self, name: str, content: str) -> None:
+    def __init__(self, name: str, content: str | bytes) -> None:
         import tokenizers
 
         self.name = name
@@ -198,7 +198,7 @@ class JsonTokenizer:
             self._reference = tokenizers.Tokenizer.from_str(json.dumps(raw))
         except Exception as error:
             raise TokenizerError(f"tokenizer: {name!r} is not a tokenizer.json ({error}).") from error
-        self.splits_at_space = (raw.get("pre_tokenizer") or {}).get("type") == "BertPreTokenizer"
+        self.splits_at_space = _splits_at_space(raw)
         self._drops_delete = (raw.get("normalizer") or {}).get("clean_text") is True
         self._fast = _tokie(raw, self._reference)
 
@@ -225,6 +225,18 @@ def _raw(config: dict[str, Any]) -> dict[str, Any]:
     """Return a tokenizer's description without all that isn't counting: truncation, padding, special tokens."""
     added = [token for token in config.get("added_tokens") or [] if not token.get("special")]
     return {**config, "truncation": None, "padding": None, "post_processor": None, "added_tokens": added}
+
+
+def _splits_at_space(raw: dict[str, Any]) -> bool:
+    """Return whether a tokenizer is BERT's, with no added token that holds or swallows white space."""
+    pre_tokenizer, normalizer = raw.get("pre_tokenizer") or {}, raw.get("normalizer") or {}
+    return (
+        pre_tokenizer.get("type") == "BertPreTokenizer"
+        and normalizer.get("type") in {None, "BertNormalizer"}
+        and not any(
+            t.get("lstrip") or t.get("rstrip") or any(map(str.isspace, t["content"])) for t in raw["added_tokens"]
+        )
+    )
 
 
 def _tokie(raw: dict[str, Any], reference: Any) -> Callable[[list[str]], list[int]] | None:
