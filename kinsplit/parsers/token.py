@@ -129,7 +129,7 @@ class TokenStrategy(Strategy):
                 end = grapheme_floor(text, start + own[min(self.chunk_size, len(own) - 1)], start)
             end = start + len(text[start:end].rstrip())
             if end == start:
-                return self._one_code_point(text, start, tokenizer)
+                return self._one_code_point(text, skip_space(text, start), tokenizer)
         return Span(start, end), count
 
     def _one_code_point(self, text: str, start: int, tokenizer: Tokenizer) -> tuple[Span, int]:
