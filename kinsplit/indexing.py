@@ -77,10 +77,7 @@ class Indexer:
         waiting = 0
         for document in documents:
             check_metadata(document.metadata)
-            chunks = [
-                self._placed(document, chunk, previous)
-                for chunk, previous in _with_previous(self.strategy.chunk(document))
-            ]
+            chunks = self.place(document)
             missing = self.store.missing(document.id, chunks)
             batch.append(_Job(document, chunks, missing))
             waiting += len(missing)
@@ -89,8 +86,11 @@ class Indexer:
                 batch, waiting = [], 0
         yield from self._write(batch, progress)
 
+    def place(self, document: Document) -> list[Chunk]:
+        """Split a document and add to its chunks' metadata what the payload says of their place."""
+        return [self._placed(document, c, previous) for c, previous in _with_previous(self.strategy.chunk(document))]
+
     def _placed(self, document: Document, chunk: Chunk, previous: Chunk | None) -> Chunk:
-        """Add what the payload says of a chunk's place beyond its own fields."""
         placed: dict[str, Any] = {**chunk.metadata, "strategy": self.strategy.name}
         if pages := document.page_range(chunk.start, chunk.end):
             placed["page_start"], placed["page_end"] = pages

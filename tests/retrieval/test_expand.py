@@ -1,0 +1,119 @@
+"""Hits become passages: merged, bounded, exact, and with one read of the store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import pytest
+
+from kinsplit.chunk import Chunk, Document
+from kinsplit.indexing import Indexer
+from kinsplit.parsers import create
+from kinsplit.retrieval import Candidate, Passage, expand, within_budget
+from kinsplit.stores.protocol import ChunkStore, Schema
+from kinsplit.tokenizers import resolve
+
+TEXT = "".join(f"Sentence number {i} stands here.{'  ' if i % 3 else chr(10) * 2}" for i in range(30)).strip()
+STRATEGY = create("sentence", max_sentences=1)
+OVERLAPPING = create("sentence", chunk_size=14, overlap_sentences=1)
+
+
+class CountingStore:
+    """Keeps chunks in memory and counts the reads."""
+
+    def __init__(self, chunks: Sequence[Chunk], fingerprint: str) -> None:
+        self.chunks = {chunk.id: chunk for chunk in chunks}
+        self.schema = Schema("m", 2, "s", "sentence", fingerprint)
+        self.reads = 0
+
+    def get(self, ids: Sequence[str]) -> list[Chunk]:
+        self.reads += 1
+        return [self.chunks[i] for i in ids if i in self.chunks]
+
+
+def stored(strategy: Any = STRATEGY, documents: int = 1) -> tuple[CountingStore, list[list[Chunk]]]:
+    indexer = Indexer(cast(ChunkStore, None), strategy, cast(Any, None), cast(Any, None))
+    placed = [indexer.place(Document(f"d{n}", TEXT)) for n in range(documents)]
+    return CountingStore([c for chunks in placed for c in chunks], strategy.fingerprint), placed
+
+
+def passages(store: CountingStore, hits: Sequence[tuple[Chunk, float]], *, window: int, top_k: int) -> list[Passage]:
+    return expand(cast(ChunkStore, store), [Candidate(c, s) for c, s in hits], window=window, top_k=top_k)
+
+
+@pytest.mark.parametrize("window", [0, 1, 2, 5])
+@pytest.mark.parametrize("strategy", [STRATEGY, OVERLAPPING], ids=["apart", "overlapping"])
+def test_every_passage_is_a_slice_of_its_source_and_no_chunk_is_in_two(strategy: Any, window: int) -> None:
+    store, (chunks,) = stored(strategy)
+    hits = [(chunks[i % len(chunks)], 1 - n / 100) for n, i in enumerate([7, 3, 8, 20, 0, len(chunks) - 1, 12, 5])]
+
+    found = passages(store, hits, window=window, top_k=4)
+
+    assert 0 < len(found) <= 4
+    for passage in found:
+        assert passage.text == TEXT[passage.start : passage.end]
+        assert len(passage.chunks) <= 4 * window + 2
+        assert passage.score == max(hit.score for hit in passage.hits)
+    ids = [chunk.id for passage in found for chunk in passage.chunks]
+    assert len(ids) == len(set(ids))
+
+
+@pytest.mark.parametrize("window", [1, 2, 7])
+@pytest.mark.parametrize("hits", [1, 5, 30])
+def test_any_number_of_hits_and_any_window_cost_one_read(hits: int, window: int) -> None:
+    store, documents = stored(documents=3)
+
+    passages(store, [(documents[n % 3][n], 1.0) for n in range(hits)], window=window, top_k=3)
+
+    assert store.reads == 1
+
+
+def test_without_siblings_nothing_is_read() -> None:
+    store, (chunks,) = stored()
+
+    (passage,) = passages(store, [(chunks[4], 0.5)], window=0, top_k=3)
+
+    assert store.reads == 0
+    assert passage.text == chunks[4].text
+
+
+def test_adjacent_hits_become_one_passage_with_both_scores_kept() -> None:
+    store, (chunks,) = stored(OVERLAPPING)
+
+    (passage,) = passages(store, [(chunks[5], 0.9), (chunks[4], 0.8)], window=0, top_k=3)
+
+    assert passage.text == TEXT[chunks[4].start : chunks[5].end]
+    assert [(hit.chunk.id, hit.score) for hit in passage.hits] == [(chunks[5].id, 0.9), (chunks[4].id, 0.8)]
+    assert passage.score == 0.9
+
+
+def test_siblings_stop_at_the_edges_of_the_document() -> None:
+    store, (chunks, other) = stored(documents=2)
+
+    first, last = passages(store, [(chunks[0], 0.9), (other[-1], 0.8)], window=2, top_k=2)
+
+    assert (first.source_id, first.start, first.end) == ("d0", 0, chunks[2].end)
+    assert (last.source_id, last.start, last.end) == ("d1", other[-3].start, len(TEXT))
+
+
+def test_top_k_counts_passages_after_merging() -> None:
+    store, (chunks,) = stored()
+    hits = [(chunks[i], 1 - n / 10) for n, i in enumerate([3, 4, 10, 11, 20])]
+
+    found = passages(store, hits, window=1, top_k=3)
+
+    assert [[hit.chunk.index for hit in p.hits] for p in found] == [[3, 4], [10, 11], [20]]
+
+
+def test_a_passage_that_exceeds_the_budget_is_skipped_and_the_next_one_tried() -> None:
+    store, (chunks,) = stored()
+    long, short = (
+        passages(store, [(chunks[3], 0.9)], window=2, top_k=1)[0],
+        passages(store, [(chunks[20], 0.8)], window=0, top_k=1)[0],
+    )
+    tokens = int(resolve("bundled").count([short.text])[0])
+
+    assert within_budget([long, short], tokens, resolve("bundled")) == [short]
+    assert within_budget([long, short], tokens - 1, resolve("bundled")) == []
+    assert within_budget([long, short], 1000, resolve("bundled")) == [long, short]

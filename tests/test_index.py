@@ -1,0 +1,209 @@
+"""The front door: files in, passages out, and only what changed is embedded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from kinsplit import Document, Index
+from kinsplit.embedding import Progress, create
+from kinsplit.errors import InvalidParameterError, LoadError, SchemaMismatchError
+
+PARAGRAPHS = [f"Paragraph {i} is about {topic}. It says what {topic} means, and why." for i, topic in enumerate(
+    ["recursion", "loops", "classes", "files", "sorting", "testing", "modules", "strings"]
+)]  # fmt: skip
+
+
+class RecordingEmbedder:
+    """The hash embedder, remembering what it embedded."""
+
+    def __init__(self) -> None:
+        self._inner = create("hash")
+        self.seen: list[str] = []
+        self.name, self.dimension = self._inner.name, self._inner.dimension
+        self.window, self.fingerprint = self._inner.window, self._inner.fingerprint
+
+    def windows(self, texts: Sequence[str]) -> list[int]:
+        return self._inner.windows(texts)
+
+    def embed(self, texts: Sequence[str], progress: Progress | None = None) -> NDArray[np.float32]:
+        self.seen.extend(texts)
+        return self._inner.embed(texts, progress)
+
+    def embed_query(self, text: str) -> NDArray[np.float32]:
+        return self._inner.embed_query(text)
+
+
+@pytest.fixture
+def course(tmp_path: Path) -> Path:
+    folder = tmp_path / "course"
+    folder.mkdir()
+    (folder / "lecture_01.md").write_text("# One\n\n" + "\n\n".join(PARAGRAPHS), encoding="utf-8")
+    (folder / "lecture_02.md").write_text("# Two\n\n" + "\n\n".join(reversed(PARAGRAPHS)), encoding="utf-8")
+    return folder
+
+
+def open_index(tmp_path: Path, embedder: RecordingEmbedder, strategy: str | None = None) -> Index:
+    from kinsplit.parsers import create as create_strategy
+
+    chosen = create_strategy("structure", chunk_size=20, min_chunk_size=5) if strategy is None else strategy
+    return Index(f"edge:{tmp_path / 'data'}", collection="cs", strategy=chosen, embedder=embedder)
+
+
+def test_a_second_run_embeds_nothing_and_changes_nothing(tmp_path: Path, course: Path) -> None:
+    embedder = RecordingEmbedder()
+    with open_index(tmp_path, embedder) as index:
+        first = index.add(course)
+    seen = len(embedder.seen)
+    with open_index(tmp_path, embedder) as index:
+        second = index.add(course)
+
+    assert first.added == sum(d.chunks for d in first.documents) > 10
+    assert first.embedded == seen > 0
+    assert (second.added, second.updated, second.deleted, second.embedded) == (0, 0, 0, 0)
+    assert second.unchanged == first.added
+    assert len(embedder.seen) == seen
+
+
+def test_after_one_paragraph_changed_only_its_chunk_is_embedded(tmp_path: Path, course: Path) -> None:
+    embedder = RecordingEmbedder()
+    with open_index(tmp_path, embedder) as index:
+        index.add(course)
+        embedder.seen.clear()
+        changed = [
+            "A new paragraph on generators and what they yield." if i == 3 else p for i, p in enumerate(PARAGRAPHS)
+        ]
+        (course / "lecture_01.md").write_text("# One\n\n" + "\n\n".join(changed), encoding="utf-8")
+        report = index.add(course)
+
+    assert report.embedded == 1
+    assert len(embedder.seen) == 1
+    assert "generators" in embedder.seen[0]
+    assert report.updated == 5, "its own chunk, and the offsets of the four behind it"
+
+
+def test_a_paragraph_put_in_front_moves_the_others_without_embedding_them(tmp_path: Path, course: Path) -> None:
+    embedder = RecordingEmbedder()
+    with open_index(tmp_path, embedder) as index:
+        before = index.add(course)
+        embedder.seen.clear()
+        text = (course / "lecture_01.md").read_text(encoding="utf-8")
+        new = "# Zero\n\nThis is new, and long enough to be a chunk of its own.\n\n"
+        (course / "lecture_01.md").write_text(new + text, encoding="utf-8")
+        report = index.add(course)
+        passages = index.search("classes", where={"source_id": "course/lecture_01.md"})
+
+    assert report.added == 1
+    assert [s for s in embedder.seen if "This is new" not in s] == []
+    assert before.deleted == report.deleted == 0
+    for passage in passages:
+        assert passage.text == (new + text)[passage.start : passage.end]
+
+
+def test_passages_are_slices_of_their_files_with_their_facts(tmp_path: Path, course: Path) -> None:
+    with open_index(tmp_path, RecordingEmbedder(), "sentence") as index:
+        index.add(course)
+        passages = index.search("what does recursion mean", top_k=2, window=1)
+
+    assert passages
+    for passage in passages:
+        source = course.parent / passage.source_id
+        assert passage.text == source.read_text(encoding="utf-8")[passage.start : passage.end]
+        assert passage.metadata["file_path"] == passage.source_id
+        assert passage.metadata["course"] == "course"
+        assert "gap" not in passage.metadata
+    assert "recursion" in passages[0].text
+
+
+def test_documents_filters_and_pages(tmp_path: Path) -> None:
+    text = "First page speaks of whales. " * 3 + "\f" + "Second page speaks of stars. " * 3
+    documents = [
+        Document("a.pdf", text, {"subject": "biology"}, pages=(0, text.index("\f") + 1)),
+        Document("b.txt", "Stars are suns far away.", {"subject": "physics"}),
+    ]
+    with open_index(tmp_path, RecordingEmbedder(), "sentence") as index:
+        report = index.add(documents)
+        everything = index.search("stars")
+        physics = index.search("stars", where={"subject": "physics"})
+
+    assert report.added == 2
+    assert {p.source_id for p in everything} == {"a.pdf", "b.txt"}
+    assert [p.source_id for p in physics] == ["b.txt"]
+    assert next(p.pages for p in everything if p.source_id == "a.pdf") == (1, 2)
+    assert physics[0].pages is None
+
+
+def test_prune_deletes_what_is_gone_and_only_below_the_given_folder(tmp_path: Path, course: Path) -> None:
+    with open_index(tmp_path, RecordingEmbedder()) as index:
+        index.add([course, Document("elsewhere.txt", "Kept.")])
+        (course / "lecture_02.md").unlink()
+        kept = index.add(course)
+        pruned = index.add(course, prune=True)
+
+        assert kept.deleted == 0
+        assert pruned.deleted == pruned.pruned > 0
+        assert set(index.store.sources()) == {"course/lecture_01.md", "elsewhere.txt"}
+
+
+def test_a_broken_file_is_reported_and_the_rest_go_on(tmp_path: Path, course: Path) -> None:
+    (course / "broken.pdf").write_bytes(b"%PDF-1.4 not really")
+    with open_index(tmp_path, RecordingEmbedder()) as index:
+        report = index.add(course)
+
+    (failed,) = report.failed
+    assert "broken.pdf" in str(failed.error)
+    assert {d.source_id for d in report.documents} == {"course/lecture_01.md", "course/lecture_02.md"}
+
+
+def test_an_index_opens_again_with_the_strategy_it_was_made_with(tmp_path: Path, course: Path) -> None:
+    embedder = RecordingEmbedder()
+    with open_index(tmp_path, embedder) as index:
+        index.add(course)
+        strategy = index.strategy
+    with Index(f"edge:{tmp_path / 'data'}", collection="cs", embedder=embedder) as index:
+        assert index.strategy == strategy
+        assert index.add(course).embedded == 0
+
+
+def test_another_strategy_or_model_is_refused(tmp_path: Path, course: Path) -> None:
+    with open_index(tmp_path, RecordingEmbedder()) as index:
+        index.add(course)
+    with pytest.raises(SchemaMismatchError, match="strategy"):
+        open_index(tmp_path, RecordingEmbedder(), "sentence")
+    with pytest.raises(SchemaMismatchError, match="model"):
+        Index(f"edge:{tmp_path / 'data'}", collection="cs", embedder="hash:32")
+    with Index(f"edge:{tmp_path / 'data'}", collection="cs", embedder="hash") as index:
+        assert index.search("classes")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "field"),
+    [
+        ({"query": "  "}, "query"),
+        ({"query": "x", "top_k": 0}, "top_k"),
+        ({"query": "x", "candidates": 0}, "candidates"),
+        ({"query": "x", "window": -1}, "window"),
+        ({"query": "x", "budget": 0}, "budget"),
+    ],
+)
+def test_a_wrong_argument_is_named(tmp_path: Path, arguments: dict[str, object], field: str) -> None:
+    with open_index(tmp_path, RecordingEmbedder()) as index, pytest.raises(InvalidParameterError, match=f"^{field}:"):
+        index.search(**arguments)  # type: ignore[arg-type]
+
+
+def test_paths_that_hold_nothing_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with open_index(tmp_path, RecordingEmbedder()) as index:
+        with pytest.raises(LoadError, match="empty"):
+            index.add(tmp_path / "empty")
+        with pytest.raises(LoadError, match="nowhere"):
+            index.add(tmp_path / "nowhere")
+
+
+def test_metadata_that_would_hide_a_chunks_own_fields_are_refused(tmp_path: Path) -> None:
+    with open_index(tmp_path, RecordingEmbedder()) as index, pytest.raises(InvalidParameterError, match="chunk_index"):
+        index.add(Document("d", "Text.", {"chunk_index": 3}))

@@ -1,0 +1,54 @@
+"""What the README shows runs as it stands."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+FENCES = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+
+
+def fence(word: str) -> str:
+    (found,) = [code for code in FENCES if word in code]
+    return found
+
+
+def test_the_llama_index_example_runs() -> None:
+    pytest.importorskip("llama_index.core")
+    names: dict[str, object] = {}
+    exec(fence("integrations.llama_index"), names)
+
+    (node,) = names["nodes"]  # type: ignore[misc]
+    assert (node.start_char_idx, node.end_char_idx, node.metadata["chunk_index"]) == (0, 15, 0)
+
+
+def test_the_langchain_example_runs() -> None:
+    pytest.importorskip("langchain_core")
+    names: dict[str, object] = {}
+    exec(fence("integrations.langchain"), names)
+
+    (document,) = names["documents"]  # type: ignore[misc]
+    assert document.id
+    assert (document.metadata["char_start"], document.metadata["context"]) == (0, "Title")
+
+
+def test_the_index_example_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "courses" / "cs").mkdir(parents=True)
+    (tmp_path / "courses" / "cs" / "oop.md").write_text("OOP is programming with objects.", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    code = fence("with Index(").replace('strategy="sentence"', 'strategy="sentence", embedder="hash"')
+    exec(code, {})
+
+    assert "cs/oop.md 0 32 None OOP is programming with objects." in capsys.readouterr().out
+
+
+def test_the_table_of_strategies_is_the_registrys() -> None:
+    from kinsplit.parsers import names
+
+    table = README.split("## Strategies")[1].split("\n\n")[1]
+    assert re.findall(r"^\| `(\w+)`", table, re.MULTILINE) == names()
