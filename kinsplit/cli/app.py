@@ -1,0 +1,52 @@
+"""The application: the commands, and what holds for all of them."""
+
+from __future__ import annotations
+
+import sys
+from io import TextIOWrapper
+from typing import Annotated
+
+import typer
+
+import kinsplit
+from kinsplit.cli.chunk import chunk
+from kinsplit.cli.command import command
+from kinsplit.cli.demo import demo
+from kinsplit.cli.index import index
+from kinsplit.cli.search import search
+from kinsplit.cli.strategies import strategies
+
+app = typer.Typer(
+    name="kinsplit",
+    help="Split documents into chunks that know their kin, index them, and find passages in them.",
+    epilog="Exit codes: 0 all done, 1 some files failed, 2 nothing could be done, 130 stopped by Ctrl-C.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+for _command in (strategies, chunk, index, search, demo):
+    app.command()(command(_command))
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"kinsplit {kinsplit.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Run the command line; the entry point of the `kinsplit` script."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # A terminal without a character shows "?" in its place.
+    app()

@@ -1,0 +1,175 @@
+"""`kinsplit chunk`: files in, one row per chunk out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.table import Table
+
+from kinsplit.cli.command import exit_code
+from kinsplit.cli.options import AsJson, Paths, Settings, Subjects, parse_names, parse_settings
+from kinsplit.cli.progress import bar
+from kinsplit.cli.rows import Row, to_rows
+from kinsplit.cli.tables import counted, rate
+from kinsplit.cli.terminal import Terminal, describe_error
+
+if TYPE_CHECKING:
+    from kinsplit.chunk import Document
+    from kinsplit.loaders import Loaded, SourceFile
+
+# Characters that are split together: enough to measure in parallel, few enough to keep in memory.
+_BATCH = 2_000_000
+
+
+def chunk(
+    paths: Paths,
+    strategy: Annotated[str, typer.Option(metavar="NAME", help="How to split.")] = "sentence",
+    settings: Settings = None,
+    output: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the rows here and a summary to stdout.")
+    ] = None,
+    subjects: Subjects = None,
+    as_json: AsJson = False,
+) -> None:
+    """Split files into chunks, one JSON row per chunk, on stdout or into a file.
+
+    Tokens are counted by the strategy's tokenizer, also where the strategy itself counts words or characters.
+    """
+    from kinsplit.loaders import discover, load_files
+    from kinsplit.parsers import create
+    from kinsplit.tokenizers import resolve
+
+    terminal = Terminal(as_json=as_json)
+    splitter = create(strategy, **parse_settings(settings))
+    tokenizer = resolve(splitter.tokenizer)
+    files = _without(output, discover(paths, subjects=parse_names(subjects)).files)
+    begun = time.perf_counter()
+    summary = Summary(len(files))
+    # Rows and a bar on one screen would overwrite each other.
+    shown = output is not None or not terminal.out.is_terminal
+    with _writer(output, terminal) as write, bar(terminal.screen, "Splitting", len(files), shown=shown) as moving:
+
+        def documents() -> Iterator[Document]:
+            for loaded in load_files(files):
+                _report(loaded, summary, terminal)
+                moving.advance()
+                yield from loaded.documents
+
+        for batch in _batches(documents()):
+            for row in to_rows(list(chain.from_iterable(splitter.chunk_many(batch))), tokenizer):
+                write(row)
+                summary.add(row)
+            summary.documents += len(batch)
+            moving.remark(summary.chunks, "chunks")
+    summary.seconds = time.perf_counter() - begun
+    if output is not None and as_json:
+        terminal.document({**summary.to_dict(), "output": str(output)})
+    elif output is not None:
+        _show(summary, output, terminal)
+    raise typer.Exit(exit_code(failed=len(summary.failed), done=len(files) - len(summary.failed)))
+
+
+@dataclass(slots=True)
+class Summary:
+    """What a run made, as it grows."""
+
+    files: int
+    documents: int = 0
+    seconds: float = 0.0
+    failed: list[dict[str, Any]] = field(default_factory=list)
+    sizes: dict[int, tuple[list[int], list[int]]] = field(default_factory=dict)
+
+    def add(self, row: Row) -> None:
+        """Count a row's characters and tokens, each level for itself."""
+        characters, tokens = self.sizes.setdefault(row["level"], ([], []))
+        characters.append(len(row["text"]))
+        tokens.append(row["token_count"])
+
+    @property
+    def chunks(self) -> int:
+        """Number of rows."""
+        return sum(len(characters) for characters, _ in self.sizes.values())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the summary as `--json` writes it."""
+        levels = [
+            {"level": level, "chunks": len(characters), "characters": _spread(characters), "tokens": _spread(tokens)}
+            for level, (characters, tokens) in sorted(self.sizes.items())
+        ]
+        return {
+            "files": self.files,
+            "documents": self.documents,
+            "chunks": self.chunks,
+            "levels": levels,
+            "failed": self.failed,
+            "seconds": self.seconds,
+        }
+
+
+def _spread(sizes: list[int]) -> dict[str, float]:
+    return {"average": sum(sizes) / len(sizes), "min": min(sizes), "max": max(sizes)}
+
+
+def _show(summary: Summary, output: Path, terminal: Terminal) -> None:
+    made = counted(summary.chunks, "chunk")
+    speed = f"{summary.seconds:.2f} s ({rate(summary.chunks, summary.seconds)} chunks/s)"
+    terminal.line(f"Split {counted(summary.documents, 'document')} into {made} in {speed}: {output}")
+    if not summary.sizes:
+        return
+    table = Table.grid(padding=(0, 2))
+    table.add_column()
+    for _ in range(4):
+        table.add_column(justify="right")
+    table.add_row("", "chunks", "average", "min", "max", style="dim")
+    for level in summary.to_dict()["levels"]:
+        where = f", level {level['level']}" if len(summary.sizes) > 1 else ""
+        for name in ("characters", "tokens"):
+            spread = level[name]
+            figures = f"{spread['average']:,.1f}", f"{spread['min']:,}", f"{spread['max']:,}"
+            table.add_row(f"{name.capitalize()}{where}", f"{level['chunks']:,}", *figures)
+    terminal.table(table)
+
+
+def _report(loaded: Loaded, summary: Summary, terminal: Terminal) -> None:
+    for warning in loaded.warnings:
+        terminal.warning(f"{loaded.source.source_id}: {warning}")
+    if loaded.error is not None:
+        summary.failed.append({"file": loaded.source.source_id, "error": describe_error(loaded.error)})
+        terminal.error(loaded.error)
+
+
+def _without(output: Path | None, files: Iterable[SourceFile]) -> list[SourceFile]:
+    """Leave the rows of an earlier run out of this one."""
+    own = output and output.resolve()
+    return [file for file in files if file.path.resolve() != own]
+
+
+def _batches(documents: Iterable[Document]) -> Iterator[list[Document]]:
+    batch: list[Document] = []
+    size = 0
+    for document in documents:
+        batch.append(document)
+        size += len(document.text)
+        if size >= _BATCH:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+@contextmanager
+def _writer(output: Path | None, terminal: Terminal) -> Iterator[Callable[[Row], None]]:
+    if output is None:
+        yield terminal.row
+        return
+    import json
+
+    with output.open("w", encoding="utf-8") as file:
+        yield lambda row: print(json.dumps(row, ensure_ascii=False), file=file)

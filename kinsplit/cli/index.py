@@ -1,0 +1,144 @@
+"""`kinsplit index`: files into a collection."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kinsplit.cli.command import exit_code
+from kinsplit.cli.options import (
+    AsJson,
+    Collection,
+    Embedder,
+    Paths,
+    Settings,
+    Store,
+    Subjects,
+    parse_names,
+    parse_settings,
+)
+from kinsplit.cli.progress import Bar, bar
+from kinsplit.cli.report import file_line, summary, to_dict
+from kinsplit.cli.tables import figures
+from kinsplit.cli.terminal import Terminal
+
+if TYPE_CHECKING:
+    from kinsplit.index import AddReport, Index
+    from kinsplit.indexing import DocumentReport
+    from kinsplit.loaders import Loaded
+
+
+def index(
+    paths: Paths,
+    store: Store = "edge:./kinsplit-data",
+    collection: Collection = "default",
+    strategy: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="How to split. Default: as the collection was made, and sentence for a new one or with --set.",
+            show_default=False,
+        ),
+    ] = None,
+    settings: Settings = None,
+    subjects: Subjects = None,
+    prune: Annotated[
+        bool, typer.Option("--prune", help="Delete what was indexed from the given folders and is gone from them.")
+    ] = False,
+    embedder: Embedder = "bundled",
+    as_json: AsJson = False,
+) -> None:
+    """Bring files into a collection; only what has changed since the last time is embedded.
+
+    For each file: +added ~updated =unchanged -deleted chunks.
+    """
+    from kinsplit.index import DEFAULT_STRATEGY, Index
+    from kinsplit.loaders import discover
+    from kinsplit.parsers import create
+
+    terminal = Terminal(as_json=as_json)
+    names = parse_names(subjects)
+    given = parse_settings(settings)
+    splitter = create(strategy or DEFAULT_STRATEGY, **given) if strategy or given else None
+    found = discover(paths, subjects=names)  # Wrong paths are found out before a collection is made.
+    with Index(store, collection=collection, strategy=splitter, embedder=embedder) as opened:
+        report = add(opened, paths, terminal, files=len(found.files), subjects=names, prune=prune)
+    if as_json:
+        terminal.document(to_dict(report))
+    else:
+        terminal.table(figures(summary(report)))
+    raise typer.Exit(exit_code(failed=len(report.failed), done=len(found.files) - len(report.failed)))
+
+
+def add(
+    index: Index,
+    paths: Sequence[Path],
+    terminal: Terminal,
+    *,
+    files: int,
+    subjects: Sequence[str] = (),
+    prune: bool = False,
+) -> AddReport:
+    """Add files to an index and show how it goes.
+
+    Args:
+        index: The index.
+        paths: Files and folders.
+        terminal: Where to show it.
+        files: How many files there are, for the bar.
+        subjects: See `Index.add`.
+        prune: See `Index.add`.
+    """
+    with bar(terminal.screen, "Indexing", files) as moving:
+        watch = _Watch(terminal, moving)
+        return index.add(
+            paths,
+            subjects=subjects,
+            prune=prune,
+            progress=watch.embedded,
+            on_file=watch.file_read,
+            on_document=watch.document_stored,
+        )
+
+
+class _Watch:
+    """Follows a run: a line for each file once all its documents are stored."""
+
+    def __init__(self, terminal: Terminal, moving: Bar) -> None:
+        self._terminal, self._bar = terminal, moving
+        self._file: dict[str, str] = {}
+        self._waiting: Counter[str] = Counter()
+        self._reports: dict[str, list[DocumentReport]] = {}
+        self._read = self._inputs = 0
+
+    def file_read(self, loaded: Loaded) -> None:
+        name = loaded.source.source_id
+        self._read += 1
+        if not self._inputs:
+            self._bar.remark(self._read, "read")
+        for warning in loaded.warnings:
+            self._terminal.warning(f"{name}: {warning}")
+        if loaded.error is not None:
+            self._terminal.error(loaded.error)
+        self._file.update((document.id, name) for document in loaded.documents)
+        self._waiting[name] = len(loaded.documents)
+        if not loaded.documents:
+            self._bar.advance()
+
+    def document_stored(self, report: DocumentReport) -> None:
+        name = self._file.pop(report.source_id)
+        self._reports.setdefault(name, []).append(report)
+        self._waiting[name] -= 1
+        if not self._waiting[name]:
+            self._bar.advance()
+            if not self._terminal.as_json:
+                self._terminal.line(file_line(name, self._reports.pop(name)))
+
+    def embedded(self, done: int, total: int) -> None:
+        self._bar.remark(self._inputs + done, "windows embedded")
+        if done == total:
+            self._inputs += total

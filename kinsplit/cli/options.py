@@ -1,0 +1,84 @@
+"""The options that commands share, and what their text means."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from kinsplit.errors import InvalidParameterError
+
+Paths = Annotated[list[Path], typer.Argument(metavar="PATHS...", help="Files and folders.", show_default=False)]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="A parameter of the strategy, as JSON or else as text; may be repeated. See: kinsplit strategies NAME",
+    ),
+]
+Subjects = Annotated[str | None, typer.Option(metavar="A,B", help="Read only these sub-folders of the given folders.")]
+Store = Annotated[str, typer.Option(metavar="ADDRESS", help="Where the collection lies; edge:DIR is a folder.")]
+Collection = Annotated[str, typer.Option(metavar="NAME", help="Name of the collection.")]
+Embedder = Annotated[
+    str, typer.Option(metavar="SPEC", help="Embedding model: bundled, st:NAME_OR_PATH, or hash for tests.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Write JSON to stdout, and JSON lines to stderr.")]
+
+
+def parse_settings(settings: Iterable[str] | None) -> dict[str, Any]:
+    """Read a strategy's parameters.
+
+    Args:
+        settings: Each `key=value`; the value is JSON where it parses as JSON, and text otherwise.
+
+    Raises:
+        InvalidParameterError: No `=`, or a key given twice.
+    """
+    parsed: dict[str, Any] = {}
+    for key, value in _pairs("--set", settings):
+        if key in parsed:
+            raise InvalidParameterError("--set", f"can't give {key} twice", value, "Give it once.")
+        try:
+            parsed[key] = json.loads(value)
+        except ValueError:
+            parsed[key] = value
+    return parsed
+
+
+def parse_where(conditions: Iterable[str] | None) -> dict[str, list[str | int]]:
+    """Read metadata filters.
+
+    Args:
+        conditions: Each `key=value`; a key given several times may have any of its values. A value that is an integer
+            also matches as one.
+
+    Raises:
+        InvalidParameterError: No `=`.
+    """
+    where: dict[str, list[str | int]] = {}
+    for key, value in _pairs("--where", conditions):
+        values = where.setdefault(key, [])
+        values.append(value)
+        if value.removeprefix("-").isdecimal():
+            values.append(int(value))
+    return where
+
+
+def parse_names(names: str | None) -> list[str]:
+    """Read names that commas separate."""
+    return [name for part in (names or "").split(",") if (name := part.strip())]
+
+
+def _pairs(option: str, texts: Iterable[str] | None) -> Iterator[tuple[str, str]]:
+    for text in texts or ():
+        key, equals, value = text.partition("=")
+        if not equals or not key.strip():
+            raise InvalidParameterError(option, "must be key=value", text, f"Write for example {_EXAMPLES[option]}.")
+        yield key.strip(), value
+
+
+_EXAMPLES = {"--set": "--set chunk_size=300", "--where": "--where course=6_0001"}

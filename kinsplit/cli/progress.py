@@ -1,0 +1,54 @@
+"""Bars that move on the screen, and nothing at all where there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn
+
+from kinsplit.cli.tables import rate
+
+
+class Bar:
+    """One bar over files, with a remark that says what was made of them and how fast."""
+
+    def __init__(self, progress: Progress, task: TaskID) -> None:
+        self._progress, self._task = progress, task
+
+    def advance(self) -> None:
+        """Count one more file."""
+        self._progress.advance(self._task)
+
+    def remark(self, number: int, noun: str) -> None:
+        """Say how many of something there are so far, and how many a second."""
+        elapsed = self._progress.tasks[0].elapsed or 0.0
+        self._progress.update(self._task, remark=f"{number:,} {noun}, {rate(number, elapsed)}/s")
+
+
+@contextmanager
+def bar(console: Console, title: str, files: int, *, shown: bool = True) -> Iterator[Bar]:
+    """Show a bar while the block runs; it is gone afterwards.
+
+    Args:
+        console: Where; nothing is shown unless it is a terminal.
+        title: What is being done.
+        files: How many files there are.
+        shown: False keeps the bar away in any case.
+    """
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=20),
+        MofNCompleteColumn(),
+        TextColumn("files  {task.fields[remark]}"),
+    )
+    hidden = not (shown and console.is_terminal)
+    with Progress(*columns, console=console, transient=True, disable=hidden) as progress:
+        yield Bar(progress, progress.add_task(title, total=files, remark=""))
+
+
+def waiting(console: Console, title: str) -> AbstractContextManager[object]:
+    """Show that something is being done, where a terminal shows it."""
+    return console.status(title) if console.is_terminal else nullcontext()

@@ -1,0 +1,85 @@
+"""What indexing did, as people and programs read it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+
+from kinsplit.cli.tables import counted, rate
+from kinsplit.cli.terminal import describe_error, visible
+
+if TYPE_CHECKING:
+    from kinsplit.index import AddReport
+    from kinsplit.indexing import DocumentReport
+    from kinsplit.stores import SyncReport
+
+
+def file_line(name: str, reports: Sequence[DocumentReport]) -> Text:
+    """Return the line of one file: into how many chunks it was split, and what changed.
+
+    Args:
+        name: The file's id.
+        reports: Of its documents, at least one.
+    """
+    several = f" of {counted(len(reports), 'document')}" if len(reports) > 1 else ""
+    made = counted(sum(report.chunks for report in reports), "chunk")
+    changes = sum((report.changes for report in reports[1:]), reports[0].changes)
+    return Text("  ").join([Text(visible(name)), Text(f"Split into {made}{several}", "bold"), *_signs(changes)])
+
+
+def _signs(changes: SyncReport) -> list[Text]:
+    parts = (
+        (f"+{changes.added:,}", "green", changes.added),
+        (f"~{changes.updated:,}", "yellow", changes.updated),
+        (f"={changes.unchanged:,}", "dim", changes.unchanged),
+        (f"-{changes.deleted:,}", "red", changes.deleted),
+    )
+    signs = [Text(sign, style) for sign, style, number in parts if number]
+    return [Text(" ").join(signs)] if signs else []
+
+
+def summary(report: AddReport) -> list[tuple[str, str, str]]:
+    """Return the figures of a report, each with a remark."""
+    speed = f"{rate(report.embedded, report.seconds)}/s, all included" if report.embedded else ""
+    longer = "means of several windows" if report.windowed else ""
+    failed = [("Failed files", f"{len(report.failed):,}", "named above")] if report.failed else []
+    return [
+        ("Added", f"{report.added:,}", ""),
+        ("Updated", f"{report.updated:,}", ""),
+        ("Unchanged", f"{report.unchanged:,}", ""),
+        ("Deleted", f"{report.deleted:,}", f"{report.pruned:,} of files that are gone" if report.pruned else ""),
+        ("Embedded", f"{report.embedded:,}", speed),
+        ("Longer than the model's window", f"{report.windowed:,}", longer),
+        *failed,
+        ("Seconds", f"{report.seconds:.1f}", ""),
+    ]
+
+
+def to_dict(report: AddReport) -> dict[str, Any]:
+    """Return a report as `--json` writes it."""
+    return {
+        "documents": [
+            {
+                "source_id": each.source_id,
+                "chunks": each.chunks,
+                **asdict(each.changes),
+                "embedded": each.embedded,
+                "windowed": each.windowed,
+            }
+            for each in report.documents
+        ],
+        **asdict(report.changes),
+        "pruned": report.pruned,
+        "embedded": report.embedded,
+        "windowed": report.windowed,
+        "failed": [
+            {"file": loaded.source.source_id, "error": describe_error(loaded.error)}
+            for loaded in report.failed
+            if loaded.error is not None
+        ],
+        "warnings": list(report.warnings),
+        "seconds": report.seconds,
+    }

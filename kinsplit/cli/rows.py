@@ -1,0 +1,50 @@
+"""Chunks as the rows that `kinsplit chunk` writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kinsplit.chunk import Chunk
+    from kinsplit.tokenizers import Tokenizer
+
+Row = dict[str, Any]
+
+
+def to_rows(chunks: Sequence[Chunk], tokenizer: Tokenizer) -> Iterator[Row]:
+    """Turn chunks into rows.
+
+    Args:
+        chunks: The chunks.
+        tokenizer: Counts the tokens of those that the strategy didn't count.
+
+    Yields:
+        A row for each chunk, in the same order. `start` and `end` are code points of the document, `chunk_index`
+        counts the chunks of the row's `level` from 0, and ids are UUIDs but for `chunk_id` (see `chunk_name`).
+    """
+    uncounted = [chunk.text for chunk in chunks if chunk.token_count is None]
+    counts = iter(tokenizer.count(uncounted).tolist() if uncounted else [])
+    for chunk in chunks:
+        yield {
+            "docid": chunk.source_id,
+            "chunk_id": chunk_name(chunk.source_id, chunk.level, chunk.index),
+            "id": chunk.id,
+            "chunk_index": chunk.index,
+            "total_chunks": chunk.total,
+            "start": chunk.start,
+            "end": chunk.end,
+            "text": chunk.text,
+            "token_count": next(counts) if chunk.token_count is None else chunk.token_count,
+            "parent_id": chunk.parent_id,
+            "prev_id": chunk.prev_id,
+            "next_id": chunk.next_id,
+            "level": chunk.level,
+            "context": chunk.context,
+        }
+
+
+def chunk_name(docid: str, level: int, index: int) -> str:
+    """Return the readable id of a chunk: `alice:ch03::chunk02`, and of a parent `alice:ch03::level1::chunk02`."""
+    place = f"::level{level}" if level else ""
+    return f"{docid}{place}::chunk{index:02}"

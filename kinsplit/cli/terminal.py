@@ -1,0 +1,104 @@
+"""What a command writes: results to stdout, everything else to stderr."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+#: Width of output that no terminal shows: nothing in a table is folded or cut.
+_ENDLESS = 10_000
+#: Longest line of prose, whatever the width of the terminal.
+_READABLE = 100
+_INDENT = "    "
+
+# Control characters, the escape of terminal commands among them, would let a file's text or name act on the terminal.
+_CONTROLS = dict.fromkeys([*range(9), *range(11, 32), *range(127, 160)], "\ufffd")
+
+
+def visible(text: str) -> str:
+    """Replace control characters but tab and line feed, one for one."""
+    return text.translate(_CONTROLS)
+
+
+class Terminal:
+    """Both streams, with colours where a terminal shows them.
+
+    Args:
+        as_json: Whether everything is written as JSON.
+    """
+
+    def __init__(self, *, as_json: bool) -> None:
+        self.as_json = as_json
+        self.out = _Console(highlight=False, markup=False, emoji=False)
+        self.err = _Console(highlight=False, markup=False, emoji=False, stderr=True)
+        for console in (self.out, self.err):
+            if not console.is_terminal and "COLUMNS" not in os.environ:
+                console.width = _ENDLESS
+
+    @property
+    def screen(self) -> Console:
+        """The console for what moves: stdout's where it is a terminal, so that lines and bars don't mix."""
+        return self.out if self.out.is_terminal and not self.as_json else self.err
+
+    def table(self, table: Table) -> None:
+        """Write a table to stdout."""
+        self.out.print(table)
+
+    def line(self, text: str | Text) -> None:
+        """Write one line to stdout, which a narrow terminal may break but which holds no line end."""
+        self.out.print(visible(text) if isinstance(text, str) else text, soft_wrap=True)
+
+    def quote(self, text: Text, lines: int) -> None:
+        """Write text to stdout, indented and wrapped; of many lines only the first ones."""
+        wrapped = text.wrap(self.out, min(self.out.width, _READABLE) - len(_INDENT), overflow="fold")
+        for line in wrapped[:lines]:
+            line.rstrip()
+            self.line(Text(_INDENT) + line if line else line)
+
+    def document(self, value: object) -> None:
+        """Write one JSON value to stdout."""
+        self.row(value, indent=2)
+
+    def row(self, value: object, indent: int | None = None) -> None:
+        """Write one JSON value to stdout, on a line of its own unless indented; UTF-8, whatever the locale."""
+        line = json.dumps(value, ensure_ascii=False, indent=indent) + "\n"
+        typer.get_binary_stream("stdout").write(line.encode("utf-8", "replace"))
+
+    def warning(self, message: str) -> None:
+        """Write a warning to stderr."""
+        self._note("Warning:", "yellow", message, {"warning": message})
+
+    def error(self, error: Exception) -> None:
+        """Write an error to stderr."""
+        described = describe_error(error)
+        self._note("Error:", "bold red", described["message"], {"error": described})
+
+    def _note(self, label: str, style: str, message: str, value: dict[str, Any]) -> None:
+        if self.as_json:
+            note = Text(json.dumps(value))
+        else:
+            note = Text.assemble((label, style), " ", re.sub(r"\s*\n\s*", " ", visible(message)))
+        # A bar on the same terminal would be written over by another console.
+        console = self.screen if self.err.is_terminal else self.err
+        console.print(note, soft_wrap=True)
+
+
+def describe_error(error: Exception) -> dict[str, str]:
+    """Return an error as JSON output has it."""
+    message = str(error)
+    if isinstance(error, OSError) and error.filename is not None:
+        message = f"{error.filename}: {error.strerror}."  # Without its number.
+    return {"type": type(error).__name__, "message": message}
+
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """Let `command` decide, as for every other error."""
+        raise  # rich calls this while it handles the BrokenPipeError
