@@ -8,23 +8,23 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple
 
 from kinsplit.parsers.segment import trim
 
 Kind = Literal["heading", "paragraph", "fence", "list", "table"]
 
-_ATX = re.compile(r"(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*")
+_ATX = re.compile(r"(#{1,6})(?:[ \t]+(.*?))??(?:[ \t]+#+)?[ \t]*")
 _SETEXT = re.compile(r"[ ]{0,3}(=+|-+)[ \t]*")
 _WIKI = re.compile(r"(={1,6})[ \t]+(\S.*?)[ \t]+\1|(={2,6})([^=\s].*?)\3")
 _FENCE = re.compile(r"(`{3,})[^`]*|(~{3,}).*")
 _ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])(?:[ \t]+\S|[ \t]*$)")
 _RULE = re.compile(r"([-*_])(?:[ \t]*\1){2,}[ \t]*")
 _DELIMITER = re.compile(r"\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?")
-_HTML_HEADING = re.compile(r"<h([1-6])(?:\s[^>]*)?>(.{0,500}?)</h\1\s*>", re.IGNORECASE | re.DOTALL)
+_HTML_TAG = re.compile(r"<(/?)(h[1-6]|pre|script|style|textarea)(?:\s[^<>]*)?>", re.IGNORECASE)
 _HTML_RAW = re.compile(r"<(pre|script|style|textarea)\b", re.IGNORECASE)
-_TAG = re.compile(r"<[^>]*>")
+_TAG = re.compile(r"<[^<>]*>")
 _MARKS = frozenset("#`~|<-*+=_0123456789")
 _LONGEST_FRONT_MATTER = 200
 # A longer line is no heading; as one it would be repeated in the context of every chunk below it.
@@ -105,6 +105,8 @@ class _Scanner:
             self.starts.append(self.starts[-1] + len(line) + 1)
         self.found: list[Block] = []
         self.has_html = "<h" in text or "<H" in text
+        # Raw elements that no later line closes.
+        self.unclosed: set[str] = set()
 
     def scan(self) -> list[Block]:
         at = self._front_matter()
@@ -157,6 +159,10 @@ class _Scanner:
             stop, kind = self._fence_end(at, match[1] or match[2]), "fence"
         elif shallow and (match := _HTML_RAW.match(line)):
             stop, kind = self._raw_end(at, match[1]), "fence"
+            if stop > at and "<h" in self.lines[stop - 1].lower():
+                # A heading follows on the line that closes the element.
+                self._paragraph(begun, stop)
+                return stop
         elif "|" in line and at + 1 < len(self.lines) and self._is_delimiter(at + 1):
             stop, kind = self._while(at + 2, lambda i: "|" in self.lines[i]), "table"
             title = self.text[self.starts[at] : self.starts[at + 2]].strip()[:_LONGEST_TITLE]
@@ -178,9 +184,11 @@ class _Scanner:
 
     def _raw_end(self, at: int, tag: str) -> int:
         closing = f"</{tag.lower()}"
-        for i in range(at, len(self.lines)):
-            if closing in self.lines[i].lower():
-                return i + 1
+        if closing not in self.unclosed:
+            for i in range(at, len(self.lines)):
+                if closing in self.lines[i].lower():
+                    return i + 1
+            self.unclosed.add(closing)
         return at
 
     def _list_end(self, at: int) -> int:
@@ -219,11 +227,12 @@ class _Scanner:
         if not self.has_html:
             self._add_span(start, end, "paragraph")
             return
-        for match in _HTML_HEADING.finditer(self.text, start, end):
-            self._add_span(start, match.start(), "paragraph")
-            title = " ".join(html.unescape(_TAG.sub(" ", match[2])).split())
-            self._add_span(match.start(), match.end(), "heading", int(match[1]), title)
-            start = match.end()
+        for opening, closing in _html_headings(self.text, start, end):
+            self._add_span(start, opening.start(), "paragraph")
+            inside = self.text[opening.end() : closing.start()]
+            title = " ".join(html.unescape(_TAG.sub(" ", inside)).split())
+            self._add_span(opening.start(), closing.end(), "heading", int(opening[2][1]), title)
+            start = closing.end()
         self._add_span(start, end, "paragraph")
 
     def _add(self, first: int, stop: int, kind: Kind, depth: int = 0, title: str = "") -> None:
@@ -232,6 +241,19 @@ class _Scanner:
     def _add_span(self, start: int, end: int, kind: Kind, depth: int = 0, title: str = "") -> None:
         if span := trim(self.text, start, end):
             self.found.append(Block(span.start, span.end, kind, depth, title))
+
+
+def _html_headings(text: str, start: int, end: int) -> Iterator[tuple[re.Match[str], re.Match[str]]]:
+    """Return the opening and closing tags of the headings in a range, but of none inside `<pre>` or `<script>`."""
+    opened: re.Match[str] | None = None
+    for tag in _HTML_TAG.finditer(text, start, end):
+        is_heading = tag[2][0] in "hH"
+        if opened and tag[1] and tag[2].lower() == opened[2].lower():
+            if is_heading and tag.start() - opened.end() <= _LONGEST_HEADING:
+                yield opened, tag
+            opened = None
+        elif not tag[1] and (opened is None or opened[2][0] in "hH"):
+            opened = tag
 
 
 def parts(text: str) -> list[tuple[int, int]] | None:
