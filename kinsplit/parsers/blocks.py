@@ -9,6 +9,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Callable, Iterator
+from itertools import accumulate
 from typing import Literal, NamedTuple
 
 from kinsplit.parsers.segment import trim
@@ -100,9 +101,7 @@ class _Scanner:
     def __init__(self, text: str) -> None:
         self.text = text
         self.lines = text.split("\n")
-        self.starts = [0]
-        for line in self.lines:
-            self.starts.append(self.starts[-1] + len(line) + 1)
+        self.starts = list(accumulate((len(line) + 1 for line in self.lines), initial=0))
         self.found: list[Block] = []
         self.has_html = "<h" in text or "<H" in text
         # Raw elements that no later line closes.

@@ -45,7 +45,7 @@ PUNKT_LANGUAGES = {
 _BLANK_LINE = re.compile(r"\n[^\S\n]*\n\s*")
 _UNSPACED_STOP = re.compile(r"[。！？｡．؟।॥۔]+[\"'”’»」』）)\]]*\s*")
 _ONLY_STOPS = re.compile(r"[\s.?!]+")
-_SAMPLE = 500
+_SAMPLE = 300
 _FEWEST_LETTERS = 200
 
 
@@ -184,25 +184,40 @@ class _Punkt:
             starts.append(begin)
         return starts
 
-    def _ends(self, text: str) -> Iterator[int]:
+    def _ends(self, text: str) -> list[int]:
+        return [
+            place + 1
+            for word, place in self._candidates(text)
+            if text[place] != "." or self._full_stop_ends(text, word, place)
+        ]
+
+    def _candidates(self, text: str) -> Iterator[tuple[int, int]]:
+        """Yield where a sentence could end, each stop with the start of its word."""
         dotted: set[int] = set()
         if re.search(r"\.\s\.", text):
             dotted = {i for m in self._dotted.finditer(text) for i in range(m.start(), m.end() - 1)}
-        spaces = [s for s in _ASCII_SPACES if s in text]
-        places = [p for m in self._candidate.finditer(text) if (p := m.start()) not in dotted]
+        find_space = text.rfind
+        # Punkt splits words at ASCII white space only.
+        others = [s for s in "\n\t\r\x0b\x0c" if s in text]
         word = before = 0
-        for place, following in pairwise([*places, len(text)]):
-            word = _word_start(text, spaces, before, place, word)
-            before = place
-            # Of several stops in one word ("acting!!!", "a.b.c.") only the last can end the sentence.
-            if word < place and following < len(text) and not any(text.find(s, place, following) >= 0 for s in spaces):
+        pending = False
+        for match in self._candidate.finditer(text):
+            place = match.start()
+            if place in dotted:
                 continue
-            if self._breaks(text, word, place):
-                yield place + 1
+            space = find_space(" ", before, place)
+            for other in others:
+                space = max(space, find_space(other, before, place))
+            # Of several stops in one word ("acting!!!", "a.b.c.") only the last can end the sentence.
+            if pending and (space > before or word == before):
+                yield word, before
+            if space > before:
+                word = space + 1
+            before, pending = place, True
+        if pending:
+            yield word, before
 
-    def _breaks(self, text: str, word: int, place: int) -> bool:
-        if text[place] != ".":
-            return True
+    def _full_stop_ends(self, text: str, word: int, place: int) -> bool:
         last = text[word:place]
         if len(last) > 1:
             if last.isalpha():
@@ -229,12 +244,3 @@ def _rules(name: str) -> LanguageVars:
         return punkt.rules_for_language(name)
     except LookupError:
         return punkt.DEFAULT_LANGUAGE_VARS
-
-
-_ASCII_SPACES = " \n\t\r\x0b\x0c"
-
-
-def _word_start(text: str, spaces: list[str], before: int, place: int, default: int) -> int:
-    """Return where the word before a stop begins; Punkt splits words at ASCII white space only."""
-    space = max((text.rfind(s, before, place) for s in spaces), default=-1)
-    return space + 1 if space > before or (before == 0 and space > 0) else default

@@ -83,11 +83,11 @@ def _starts_of(found: Sequence[Section], refined: Refined) -> list[int]:
 
 def _cuts(groups: Sequence[Group], found: Sequence[Section], blocks: Sequence[Block], refined: Refined) -> list[Cut]:
     paths = [section.path for section in found for _ in section.blocks]
+    numbers = refined.origin[[group.run.first for group in groups]].tolist() if groups else []
     cuts = []
-    for group in groups:
-        number = int(refined.origin[group.run.first])
+    for (_, span, tokens), number in zip(groups, numbers, strict=True):
         block, path = blocks[number], paths[number]
-        if block.kind == "table" and refined.units.starts[group.run.first] > block.start:
+        if block.kind == "table" and span.start > block.start:
             path = f"{path}\n{block.title}" if path else block.title
-        cuts.append(Cut((group.span,), path, group.tokens))
+        cuts.append(Cut((span,), path, tokens))
     return cuts
