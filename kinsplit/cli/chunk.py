@@ -14,7 +14,7 @@ import typer
 from rich.table import Table
 
 from kinsplit.cli.command import exit_code
-from kinsplit.cli.options import AsJson, Paths, Settings, Subjects, parse_names, parse_settings
+from kinsplit.cli.options import AsJson, Paths, Settings, Subjects, make_strategy, parse_names
 from kinsplit.cli.progress import bar
 from kinsplit.cli.rows import Row, to_rows
 from kinsplit.cli.tables import counted, rate
@@ -43,11 +43,10 @@ def chunk(
     Tokens are counted by the strategy's tokenizer, also where the strategy itself counts words or characters.
     """
     from kinsplit.loaders import discover, load_files
-    from kinsplit.parsers import create
     from kinsplit.tokenizers import resolve
 
     terminal = Terminal(as_json=as_json)
-    splitter = create(strategy, **parse_settings(settings))
+    splitter = make_strategy(strategy, settings)
     tokenizer = resolve(splitter.tokenizer)
     files = _without(output, discover(paths, subjects=parse_names(subjects)).files)
     begun = time.perf_counter()

@@ -18,8 +18,8 @@ from kinsplit.cli.options import (
     Settings,
     Store,
     Subjects,
+    make_strategy,
     parse_names,
-    parse_settings,
 )
 from kinsplit.cli.progress import Bar, bar
 from kinsplit.cli.report import file_line, summary, to_dict
@@ -58,12 +58,10 @@ def index(
     """
     from kinsplit.index import DEFAULT_STRATEGY, Index
     from kinsplit.loaders import discover
-    from kinsplit.parsers import create
 
     terminal = Terminal(as_json=as_json)
     names = parse_names(subjects)
-    given = parse_settings(settings)
-    splitter = create(strategy or DEFAULT_STRATEGY, **given) if strategy or given else None
+    splitter = make_strategy(strategy or DEFAULT_STRATEGY, settings) if strategy or settings else None
     found = discover(paths, subjects=names)  # Wrong paths are found out before a collection is made.
     with Index(store, collection=collection, strategy=splitter, embedder=embedder) as opened:
         report = add(opened, paths, terminal, files=len(found.files), subjects=names, prune=prune)

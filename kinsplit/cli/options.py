@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from kinsplit.errors import InvalidParameterError
+
+if TYPE_CHECKING:
+    from kinsplit.parsers import Strategy
 
 Paths = Annotated[list[Path], typer.Argument(metavar="PATHS...", help="Files and folders.", show_default=False)]
 Settings = Annotated[
@@ -47,6 +50,25 @@ def parse_settings(settings: Iterable[str] | None) -> dict[str, Any]:
         except ValueError:
             parsed[key] = value
     return parsed
+
+
+def make_strategy(name: str, settings: Iterable[str] | None) -> Strategy:
+    """Make a strategy and load its tokenizer, so that a wrong one is found out before anything is written.
+
+    Args:
+        name: Of the strategy.
+        settings: See `parse_settings`.
+
+    Raises:
+        InvalidParameterError: The name or a setting is wrong.
+        TokenizerError: The tokenizer is not there.
+    """
+    from kinsplit.parsers import create
+    from kinsplit.tokenizers import resolve
+
+    strategy = create(name, **parse_settings(settings))
+    resolve(strategy.tokenizer)
+    return strategy
 
 
 def parse_where(conditions: Iterable[str] | None) -> dict[str, list[str | int]]:

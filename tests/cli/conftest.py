@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from kinsplit.cli import app
+
+COURSE = Path(__file__).parents[2] / "examples" / "course"
+
+Cli = Callable[..., Result]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "slow: takes half a minute; run by default")
+
+
+@pytest.fixture
+def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    """Run a command inside a new folder, as if its output were piped."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("COLUMNS", "FORCE_COLOR", "GITHUB_ACTIONS", "PY_COLORS", "TTY_COMPATIBLE"):
+        monkeypatch.delenv(name, raising=False)
+
+    def run(*arguments: object) -> Result:
+        return CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
+
+    return run
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A course of a text, a page and three rows in one file."""
+    course = tmp_path / "course"
+    (course / "cs").mkdir(parents=True)
+    (course / "math").mkdir()
+    (course / "cs" / "loops.txt").write_text("A loop repeats. A while loop asks first. A for loop counts.")
+    (course / "cs" / "sorting.md").write_text("# Sorting\n\n## Merge sort\n\nMerge sort halves a list and merges it.\n")
+    rows = [{"docid": f"alice:ch{n:02}", "text": f"Alice met {n} rabbits. They ran."} for n in (1, 2, 3)]
+    (course / "math" / "alice.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return course
+
+
+def environment(**more: str) -> dict[str, str]:
+    """Return the environment for a subprocess that finds this kinsplit."""
+    root = str(Path(__file__).parents[2])
+    kept = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "FORCE_COLOR")}
+    return {**kept, "PYTHONPATH": os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH")))), **more}

@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import Result
+
+from kinsplit import loaders, parsers
+from kinsplit.cli.rows import chunk_name
+from kinsplit.tokenizers import resolve
+from tests.cli.conftest import COURSE, Cli
+from tests.loaders.helpers import pdf
+
+FIELDS = {
+    "docid": str,
+    "chunk_id": str,
+    "id": str,
+    "chunk_index": int,
+    "total_chunks": int,
+    "start": int,
+    "end": int,
+    "text": str,
+    "token_count": int,
+    "parent_id": str | None,
+    "prev_id": str | None,
+    "next_id": str | None,
+    "level": int,
+    "context": str,
+}
+
+
+def rows_of(result: Result) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in result.stdout.split("\n") if line]
+
+
+@pytest.mark.parametrize("strategy", parsers.names())
+def test_rows_have_exactly_the_documented_fields_and_are_slices_of_the_documents(cli: Cli, strategy: str) -> None:
+    result = cli("chunk", COURSE, "--strategy", strategy)
+
+    texts = {d.id: d.text for loaded in loaders.load(COURSE) for d in loaded.documents}
+    rows = rows_of(result)
+    assert result.exit_code == 0
+    assert result.stderr == ""
+    assert {row["docid"] for row in rows} == set(texts)
+    for row in rows:
+        assert list(row) == list(FIELDS)
+        assert all(isinstance(row[name], kind) for name, kind in FIELDS.items())
+        assert row["text"] == texts[row["docid"]][row["start"] : row["end"]]
+    assert len({row["chunk_id"] for row in rows}) == len(rows)
+    assert len({row["id"] for row in rows}) == len(rows)
+    kin = {row["id"] for row in rows} | {None}
+    assert all({row["parent_id"], row["prev_id"], row["next_id"]} <= kin for row in rows)
+
+
+def test_chunk_ids_count_from_00_within_each_level(cli: Cli, folder: Path) -> None:
+    arguments = "--strategy", "hierarchical", "--set", "parent_size=20", "--set", "child_size=12"
+    rows = rows_of(cli("chunk", folder / "math", *arguments))
+
+    names = [row["chunk_id"] for row in rows if row["docid"] == "alice:ch01"]
+    assert "alice:ch01::chunk00" in names
+    assert "alice:ch01::level1::chunk01" in names
+    assert [chunk_name("a", 0, 7), chunk_name("a", 0, 123), chunk_name("a", 2, 0)] == [
+        "a::chunk07",
+        "a::chunk123",
+        "a::level2::chunk00",
+    ]
+
+
+def test_tokens_are_counted_where_the_strategy_counts_something_else(cli: Cli, folder: Path) -> None:
+    count = resolve("bundled").count
+    for strategy in ("character", "sentence"):
+        rows = rows_of(cli("chunk", folder, "--strategy", strategy))
+        assert [row["token_count"] for row in rows] == count([row["text"] for row in rows]).tolist()
+
+
+def test_settings_reach_the_strategy_as_json_or_as_text(cli: Cli, folder: Path) -> None:
+    settings = "--set", "chunk_size=3", "--set", "unit=word", "--set", "language=en", "--set", "max_sentences=null"
+    rows = rows_of(cli("chunk", folder, "--set", "chunk_overlap=0", *settings))
+    nested = rows_of(cli("chunk", folder, "--strategy", "multigranular", "--set", "chunk_sizes=[2,4]"))
+
+    assert max(len(row["text"].split()) for row in rows) == 3
+    assert {len(row["text"].split()) for row in nested} >= {2, 4}
+
+
+def test_output_gets_the_rows_and_stdout_a_summary(cli: Cli, folder: Path, tmp_path: Path) -> None:
+    piped = cli("chunk", folder)
+    result = cli("chunk", folder, "--output", "rows.jsonl")
+
+    assert (tmp_path / "rows.jsonl").read_text() == piped.stdout
+    assert result.exit_code == 0
+    assert result.stdout.startswith("Split 5 documents into 5 chunks in ")
+    characters = next(line.split() for line in result.stdout.splitlines() if line.startswith("Characters"))
+    sizes = [len(row["text"]) for row in rows_of(piped)]
+    assert characters == ["Characters", "5", f"{sum(sizes) / 5:.1f}", str(min(sizes)), str(max(sizes))]
+
+
+def test_json_turns_the_summary_into_an_object(cli: Cli, folder: Path) -> None:
+    result = cli("chunk", folder, "--strategy", "hierarchical", "--output", "rows.jsonl", "--json")
+
+    summary = json.loads(result.stdout)
+    assert (summary["files"], summary["documents"], summary["chunks"]) == (3, 5, 10)
+    assert [level["level"] for level in summary["levels"]] == [0, 1]
+    assert summary["levels"][0]["tokens"]["min"] >= 1
+    assert summary["output"] == "rows.jsonl"
+    assert summary["failed"] == []
+
+
+def test_the_output_of_an_earlier_run_is_not_read_as_a_source(cli: Cli, folder: Path) -> None:
+    output = folder / "rows.jsonl"
+    first = cli("chunk", folder, "--output", output)
+    second = cli("chunk", folder, "--output", output)
+
+    assert (first.exit_code, second.exit_code) == (0, 0)
+    assert len(output.read_text().splitlines()) == 5
+
+
+def test_subjects_choose_the_folders(cli: Cli, folder: Path) -> None:
+    rows = rows_of(cli("chunk", folder, "--subjects", "math"))
+    both = rows_of(cli("chunk", folder, "--subjects", "math, cs"))
+
+    assert {row["docid"] for row in rows} == {"alice:ch01", "alice:ch02", "alice:ch03"}
+    assert len({row["docid"] for row in both}) == 5
+
+
+def test_bad_files_are_named_and_the_rest_is_split(cli: Cli, folder: Path) -> None:
+    (folder / "broken.pdf").write_bytes(b"%PDF-1.7 and nothing more")
+    (folder / "locked.pdf").write_bytes(pdf(["hidden"], encrypt="secret"))
+    (folder / "settings.json").write_text('{"theme": "dark"}')
+    (folder / "latin.txt").write_bytes("Voilà, un café très chaud à l'été.".encode("latin-1"))
+    good = {"course/cs/loops.txt", "course/cs/sorting.md", "course/latin.txt", *(f"alice:ch0{n}" for n in (1, 2, 3))}
+
+    result = cli("chunk", folder)
+
+    assert result.exit_code == 1
+    assert {row["docid"] for row in rows_of(result)} == good
+    lines = result.stderr.splitlines()
+    for name in ("broken.pdf", "locked.pdf", "settings.json"):
+        assert [line for line in lines if line.startswith(f"Error: {folder / name}: ")]
+    assert [line for line in lines if line.startswith("Warning: course/latin.txt: ")]
+    assert len(lines) == 4
+
+
+def test_with_json_every_line_on_stderr_is_an_object(cli: Cli, folder: Path) -> None:
+    (folder / "settings.json").write_text('{"theme": "dark"}')
+    (folder / "empty.md").write_text("")
+
+    result = cli("chunk", folder, "--json")
+
+    warning, error = (json.loads(line) for line in result.stderr.splitlines())
+    assert warning == {"warning": "course/empty.md: holds no text"}
+    assert error["error"]["type"] == "LoadError"
+    assert "settings.json" in error["error"]["message"]
+    assert len(rows_of(result)) == 5
+
+
+def test_when_every_file_fails_nothing_was_done(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "settings.json").write_text('{"theme": "dark"}')
+    (tmp_path / "blank.txt").write_text(" \n")
+
+    assert cli("chunk", "settings.json").exit_code == 2
+    assert cli("chunk", "blank.txt").exit_code == 0
+
+
+def test_an_output_that_cannot_be_written_is_one_line(cli: Cli, folder: Path) -> None:
+    result = cli("chunk", folder, "--output", "nowhere/rows.jsonl")
+
+    assert result.exit_code == 2
+    assert result.stderr == "Error: nowhere/rows.jsonl: No such file or directory.\n"

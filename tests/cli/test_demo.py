@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from kinsplit.cli import demo as module
+from tests.cli.conftest import COURSE, Cli
+
+
+@pytest.mark.slow
+def test_the_demo_answers_every_question_rightly_and_embeds_once_without_network(cli: Cli) -> None:
+    first = cli("demo")
+    second = cli("demo")
+    report = json.loads(cli("demo", "--json").stdout)
+
+    assert first.exit_code == second.exit_code == 0
+    assert "5 of 5 questions were answered from the right lecture." in first.stdout
+    assert "Split into " in first.stdout
+    assert "Embedded " in first.stdout
+    assert "Nothing to embed: all " in second.stdout
+    assert report["index"]["embedded"] == 0
+    assert [answer["right"] for answer in report["answers"]] == [True] * 5
+    for answer in report["answers"]:
+        assert answer["passages"][0]["metadata"]["group_id"] == answer["answer_in"]
+        assert f"Right: it is in {answer['answer_in']}." in first.stdout
+
+
+def test_a_wrong_answer_is_told_and_makes_the_exit_code_1(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "birds.txt").write_text("Owls hunt at night.")
+    questions = [{"question": "When do owls hunt?", "answer_in": group} for group in ("birds", "cats")]
+    (tmp_path / "mine_questions.json").write_text(json.dumps(questions))
+
+    result = cli("demo", "--course", "mine", "--embedder", "hash")
+
+    assert result.exit_code == 1
+    assert "Right: it is in birds." in result.stdout
+    assert "Wrong: it is in cats." in result.stdout
+    assert "1 of 2 questions were answered from the right lecture." in result.stdout
+
+
+def test_without_the_sample_course_the_error_says_where_it_is(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_COURSE", Path("nowhere"))
+
+    result = cli("demo")
+
+    assert result.exit_code == 2
+    assert "not part of the installed package" in result.stderr
+    assert "kinsplit demo --course DIR" in result.stderr
+
+
+@pytest.mark.parametrize("content", [None, "not JSON", '[{"question": "Why?"}]', "7"])
+def test_questions_that_are_missing_or_broken_are_told(cli: Cli, tmp_path: Path, content: str | None) -> None:
+    shutil.copytree(COURSE, tmp_path / "copy", ignore=shutil.ignore_patterns("*.pdf", "*.ipynb"))
+    if content is not None:
+        (tmp_path / "copy_questions.json").write_text(content)
+
+    result = cli("demo", "--course", "copy", "--embedder", "hash")
+
+    assert result.exit_code == 2
+    assert "copy_questions.json" in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert not (tmp_path / "kinsplit-data").exists()

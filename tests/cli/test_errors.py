@@ -1,0 +1,113 @@
+"""What is wrong with a call is one line on stderr, and exit code 2."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import kinsplit
+from kinsplit import loaders
+from tests.cli.conftest import Cli
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--strategy", "magic"], "strategy: must be the name of a strategy (got 'magic')"),
+        (["--set", "chunk_sise=3"], 'chunk_sise: is no parameter of "sentence"'),
+        (["--set", "chunk_size=0"], "chunk_size: "),
+        (["--set", "chunk_size=-5"], "chunk_size: "),
+        (["--set", "chunk_size=many"], "chunk_size: should be a valid integer (got 'many')"),
+        (
+            ["--set", "chunk_size=10", "--set", "chunk_overlap=10"],
+            "chunk_overlap: must be smaller than chunk_size (10)",
+        ),
+        (["--strategy", "token", "--set", "tail=none"], "tail: "),
+        (["--set", "tokenizer=nowhere.json"], "tokenizer: 'nowhere.json' is neither a known name"),
+        (["--set", "chunk_size"], "--set: must be key=value (got 'chunk_size')"),
+        (["--set", "=3"], "--set: must be key=value (got '=3')"),
+        (["--set", "chunk_size=3", "--set", "chunk_size=4"], "--set: can't give chunk_size twice"),
+        (["--subjects", "physics"], "has no folder for the subject 'physics'. Those there: cs, math."),
+    ],
+)
+@pytest.mark.parametrize("command", ["chunk", "index"])
+def test_a_wrong_argument_is_one_line_that_names_it(
+    cli: Cli, folder: Path, tmp_path: Path, command: str, arguments: list[str], told: str
+) -> None:
+    result = cli(command, folder, *arguments)
+
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert told in result.stderr
+    assert result.stderr.startswith("Error: ")
+    assert result.stderr.count("\n") == 1
+    assert not (tmp_path / "kinsplit-data").exists()
+
+
+@pytest.mark.parametrize("command", ["chunk", "index"])
+def test_paths_that_hold_nothing_are_refused(cli: Cli, tmp_path: Path, command: str) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "photo.jpeg").write_bytes(b"\xff\xd8")
+
+    for path, told in (
+        ("nowhere", "doesn't exist"),
+        ("empty", "holds no file that can be loaded"),
+        ("photo.jpeg", "has an unknown suffix"),
+    ):
+        result = cli(command, path)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert result.stderr.startswith(f"Error: {path}: {told}")
+    assert not (tmp_path / "kinsplit-data").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["chunk", "course", "--strategy", "magic"],
+        ["index", "nowhere"],
+        ["search", "loops", "--collection", "none"],
+        ["strategies", "magic"],
+        ["demo", "--course", "nowhere"],
+    ],
+)
+def test_with_json_an_error_is_an_object_on_stderr(cli: Cli, folder: Path, arguments: list[str]) -> None:
+    result = cli(*arguments, "--json")
+
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    error = json.loads(result.stderr)["error"]
+    assert error["type"] in {"InvalidParameterError", "LoadError", "CollectionNotFoundError"}
+    assert error["message"]
+
+
+def test_wrong_usage_is_2_and_no_arguments_show_the_help(cli: Cli) -> None:
+    assert cli("chunk").exit_code == 2
+    assert cli("search", "a", "--top-k", "three").exit_code == 2
+    assert cli("fly").exit_code == 2
+    assert "strategies" in cli().output
+    assert cli("--help").exit_code == 0
+
+
+def test_the_version_is_shown(cli: Cli) -> None:
+    assert cli("--version").stdout == f"kinsplit {kinsplit.__version__}\n"
+
+
+def test_ctrl_c_is_130_without_a_traceback(cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(loaders, "discover", interrupt)
+    for command in ("chunk", "index"):
+        result = cli(command, folder)
+        assert (result.exit_code, result.stderr) == (130, "Warning: Stopped.\n")
+
+
+def test_control_characters_in_names_do_not_reach_the_terminal(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "a\x1b[31mb.json").write_text("{}")
+
+    result = cli("chunk", tmp_path)
+
+    assert "\x1b" not in result.stderr
+    assert "a\ufffd[31mb.json" in result.stderr

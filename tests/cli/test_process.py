@@ -1,0 +1,127 @@
+"""What only a real process shows: pipes, locks, terminals, and what is imported."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import pty
+import struct
+import subprocess
+import sys
+import termios
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import COURSE, Cli, environment
+
+KINSPLIT = (sys.executable, "-c", "from kinsplit.cli import main; main()")
+
+
+def run(*arguments: object, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    command = [*KINSPLIT, *map(str, arguments)]
+    return subprocess.run(command, cwd=cwd, env=environment(**variables), capture_output=True, encoding="utf-8")
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["strategies"], ["strategies", "token"]])
+def test_help_and_strategies_need_no_model_and_no_store(tmp_path: Path, arguments: list[str]) -> None:
+    probe = (
+        "import atexit, sys; from kinsplit.cli import main\n"
+        "heavy = {'torch', 'sentence_transformers', 'qdrant_edge', 'pypdfium2', 'llama_index', 'langchain_core'}\n"
+        "atexit.register(lambda: print(sorted(heavy & set(sys.modules)), file=sys.stderr))\n"
+        "main()"
+    )
+    command = [sys.executable, "-c", probe, *arguments]
+    done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=True)
+    assert done.stderr == "[]\n"
+
+
+def test_a_reader_that_stops_reading_is_no_error(tmp_path: Path) -> None:
+    for arguments in (["chunk", COURSE], ["strategies"], ["index", COURSE, "--embedder", "hash"]):
+        reading, writing = os.pipe()
+        os.close(reading)
+        command = [*KINSPLIT, *map(str, arguments)]
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment(), stdout=writing, stderr=subprocess.PIPE, text=True
+        )
+        os.close(writing)
+        assert (done.returncode, done.stderr) == (141, "")
+
+
+def test_json_is_utf8_whatever_the_locale(tmp_path: Path) -> None:
+    (tmp_path / "é.txt").write_text("Das Maß ist voll. 東京", encoding="utf-8")
+
+    rows = run("chunk", "é.txt", cwd=tmp_path, PYTHONIOENCODING="ascii", PYTHONUTF8="0").stdout
+    shown = run("index", "é.txt", "--embedder", "hash", cwd=tmp_path, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+
+    assert json.loads(rows)["text"] == "Das Maß ist voll. 東京"
+    assert shown.returncode == 0
+    assert "?.txt  Split into 1 chunk  +1" in shown.stdout
+
+
+def test_a_locked_store_is_one_line(tmp_path: Path, folder: Path, cli: Cli) -> None:
+    cli("index", folder, "--embedder", "hash")
+    holder = "from kinsplit import Index; i = Index(embedder='hash'); print('open', flush=True); input()"
+    command = [sys.executable, "-c", holder]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=tmp_path, env=environment(), stdin=pipe, stdout=pipe, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "open\n"
+        results = [cli(*a, "--embedder", "hash") for a in (("index", folder), ("search", "loops"))]
+        process.communicate("\n")
+
+    for result in results:
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert "is open in another process" in result.stderr
+        assert result.stderr.count("\n") == 1
+    assert cli("search", "loops", "--embedder", "hash").exit_code == 0
+
+
+def on_terminal(columns: int, cwd: Path, *arguments: str) -> str:
+    """Run a command on a terminal of its own and return what it wrote there."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    env = {key: value for key, value in environment(TERM="xterm-256color").items() if key != "NO_COLOR"}
+    with subprocess.Popen([*KINSPLIT, *arguments], cwd=cwd, env=env, stdin=slave, stdout=slave, stderr=slave):
+        os.close(slave)
+        written = b""
+        while data := _read(master):
+            written += data
+    os.close(master)
+    return written.decode()
+
+
+def _read(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, 65536)
+    except OSError:  # Linux's way to say that the other side is closed.
+        return b""
+
+
+@pytest.mark.parametrize("columns", [40, 60, 100])
+def test_a_terminal_gets_colours_and_a_bar_and_a_pipe_gets_neither(tmp_path: Path, folder: Path, columns: int) -> None:
+    (folder / "bad.json").write_text("{}")
+    indexed = on_terminal(columns, tmp_path, "index", "course", "--embedder", "hash")
+    found = on_terminal(columns, tmp_path, "search", "a while loop", "--embedder", "hash")
+    piped = run("search", "a while loop", "--embedder", "hash", cwd=tmp_path)
+
+    assert "Indexing" in indexed
+    assert "\x1b[1;31mError:\x1b[0m" in indexed
+    assert indexed.count("course/cs/loops.txt") == 1
+    assert "\x1b[1;33mwhile\x1b[0m" not in found, "a stop word is no query word"
+    assert "\x1b[1;33mloop\x1b[0m" in found
+    assert "\x1b" not in piped.stdout + piped.stderr
+
+
+@pytest.mark.parametrize("columns", [50, 60, 100])
+def test_tables_fit_a_narrow_terminal_without_losing_a_character(tmp_path: Path, columns: int) -> None:
+    wide = run("strategies", "--json", cwd=tmp_path).stdout
+    narrow = run("strategies", cwd=tmp_path, COLUMNS=str(columns)).stdout
+
+    table = narrow[: narrow.index("Parameters of one")]
+    assert max(map(len, table.splitlines())) <= columns
+    for strategy in json.loads(wide):
+        for word in f"{strategy['name']} {strategy['summary']}".split():
+            assert word in table
+    assert "…" not in table

@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kinsplit.cli.passages import QueryWords, excerpt
+from tests.cli.conftest import Cli
+from tests.loaders.helpers import pdf
+
+HASH = ("--embedder", "hash")
+
+
+@pytest.fixture
+def indexed(cli: Cli, folder: Path) -> Cli:
+    (folder / "cs" / "trees.pdf").write_bytes(pdf(["A tree has a root."], ["A leaf has no children."]))
+    cli("index", folder, *HASH, "--strategy", "structure", "--set", "chunk_size=6", "--set", "min_chunk_size=1")
+    return cli
+
+
+def test_a_result_looks_as_the_course_search_showed_it(indexed: Cli) -> None:
+    result = indexed("search", "merge sort", *HASH, "--top-k", "1")
+
+    lines = result.stdout.splitlines()
+    assert result.exit_code == 0
+    assert lines[0].startswith("[Result 1] (score 0.")
+    assert lines[1] == "File: course/cs/sorting.md"
+    assert lines[2].startswith("Chunk: ")
+    assert "Section: Sorting > Merge sort" in lines
+    assert lines[-1].startswith("    ")
+    assert "Merge sort" in lines[-1]
+
+
+def test_pages_and_documents_are_shown_where_they_are_known(indexed: Cli) -> None:
+    alone = *HASH, "--top-k", "1", "--window", "0", "--candidates", "1"
+    tree = indexed("search", "leaf children", *alone).stdout.splitlines()
+    alice = indexed("search", "2 rabbits", *alone).stdout.splitlines()
+
+    assert "File: course/cs/trees.pdf" in tree
+    assert "Page: 2" in tree
+    assert "Chunk: 2/2" in tree
+    assert alice[1:3] == ["File: course/math/alice.jsonl", "Document: alice:ch02"]
+
+
+def test_the_passage_around_a_hit_is_told(indexed: Cli) -> None:
+    lines = indexed("search", "leaf children", *HASH, "--top-k", "1").stdout.splitlines()
+
+    assert "Chunk: 2/2 (passage 1-2)" in lines
+    assert "Pages: 1-2" in lines
+
+
+def test_json_holds_whole_passages(indexed: Cli, folder: Path) -> None:
+    found = json.loads(indexed("search", "while loop", *HASH, "--top-k", "2", "--json").stdout)
+
+    first = found["passages"][0]
+    text = (folder / "cs" / "loops.txt").read_text()
+    assert found["query"] == "while loop"
+    assert [passage["rank"] for passage in found["passages"]] == [1, 2]
+    assert first["source_id"] == "course/cs/loops.txt"
+    assert first["text"] == text[first["start"] : first["end"]]
+    assert first["score"] == first["hits"][0]["score"]
+    assert {"dense", "bm25", "fused"} == set(first["hits"][0]["scores"])
+    assert first["metadata"]["group_id"] == "loops"
+    assert set(first) == {
+        *("rank", "score", "source_id", "start", "end", "pages", "context", "text", "chunks", "hits", "metadata"),
+    }
+
+
+def test_where_filters_by_strings_and_by_integers(indexed: Cli) -> None:
+    def sources(*conditions: str) -> set[str]:
+        options = [f"--where={condition}" for condition in conditions]
+        found = json.loads(indexed("search", "a", *HASH, "--top-k", "9", "--json", *options).stdout)
+        return {passage["source_id"] for passage in found["passages"]}
+
+    assert sources("file_type=pdf") == {"course/cs/trees.pdf"}
+    assert sources("group_id=trees", "group_id=loops") == {"course/cs/trees.pdf", "course/cs/loops.txt"}
+    assert sources("page_start=2") == {"course/cs/trees.pdf"}
+    assert sources("file_type=pdf", "group_id=loops") == set()
+
+
+def test_a_budget_limits_the_tokens_of_all_passages(indexed: Cli) -> None:
+    assert indexed("search", "loop", *HASH, "--budget", "1").stdout == "Nothing found.\n"
+    assert json.loads(indexed("search", "loop", *HASH, "--budget", "1", "--json").stdout)["passages"] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ([" "], "query: must hold a question"),
+        (["x", "--top-k", "0"], "top_k: must be at least 1 (got 0)"),
+        (["x", "--candidates", "0"], "candidates: must be at least 1"),
+        (["x", "--window", "-1"], "window: must be at least 0"),
+        (["x", "--budget", "0"], "budget: must be at least 1"),
+        (["x", "--where", "pdf"], "--where: must be key=value (got 'pdf')"),
+        (["x", "--collection", "none"], "There is no collection 'none'"),
+        (["x", "--store", "edge:elsewhere"], "There is no collection 'default' in elsewhere"),
+        (["x", "--embedder", "hash:32"], "was made with another model or strategy"),
+    ],
+)
+def test_a_wrong_argument_is_one_line_and_makes_nothing(
+    indexed: Cli, tmp_path: Path, arguments: list[str], told: str
+) -> None:
+    result = indexed("search", *HASH, *arguments)
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert told in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert sorted(path.name for path in (tmp_path / "kinsplit-data").iterdir()) == ["default"]
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_query_words_are_found_by_stem_and_stop_words_are_not() -> None:
+    text = "Sorting the lists: a sorted list is what one sorts for."
+
+    found = [text[place.start : place.end] for place in QueryWords("what does sort the list?").find(text)]
+
+    assert found == ["Sorting", "lists", "sorted", "list", "sorts"]
+
+
+def test_an_excerpt_is_the_part_with_most_of_the_query_and_highlights_it() -> None:
+    filler = "Nothing of interest is said here, and at length. " * 20
+    text = f"{filler}\n\nA heap keeps the smallest item on top. {filler}"
+
+    found = excerpt(text, QueryWords("smallest item of a heap"), 80)
+
+    assert found.plain.startswith("… A heap keeps the smallest item on top.")
+    assert found.plain.endswith(" …")
+    assert len(found.plain) <= 84
+    assert [found.plain[span.start : span.end] for span in found.spans] == ["heap", "smallest", "item"]
+
+
+def test_an_excerpt_joins_the_lines_of_a_paragraph_and_keeps_those_of_code() -> None:
+    prose = "A paragraph that a page has broken into lines of equal width\ngoes on here.\n"
+    code = "for x in y:\n    print(x)"
+
+    assert excerpt(prose + code, QueryWords("x"), 400).plain == prose.replace("\n", " ", 1) + code
+
+
+def test_a_word_longer_than_an_excerpt_is_cut() -> None:
+    assert excerpt("x" * 100, QueryWords("y"), 10).plain == "x" * 10 + " …"
