@@ -45,10 +45,11 @@ class TokenPlaces:
     def __init__(self, text: str, begins: IntArray, counts: IntArray) -> None:
         self.text = text
         # Where pieces begin and how many tokens lie before each; the last entry is the end of the text.
-        self._begins = begins
-        self._before = np.concatenate([[0], np.cumsum(counts)])
+        self._begins: list[int] = begins.tolist()
+        self._before: list[int] = [0, *np.cumsum(counts).tolist()]
         self._inside: dict[int, _Piece] = {}
-        self.total = int(self._before[-1])
+        self.total = self._before[-1]
+        self._plain = text.isascii()
 
     def __getitem__(self, number: int) -> int:
         """Return the place of a token that was located, moved back to the start of its grapheme cluster.
@@ -58,19 +59,19 @@ class TokenPlaces:
         """
         if number >= self.total:
             return len(self.text)
-        piece = self._piece_of(number)
-        place = int(self._begins[piece])
+        piece = bisect_right(self._before, number) - 1
+        place = self._begins[piece]
         if number != self._before[piece]:
             inside = self._inside[piece]
             place = inside.places[bisect_left(inside.numbers, number)]
-        return place if self.text.isascii() else grapheme_floor(self.text, place, 0)
+        return place if self._plain else grapheme_floor(self.text, place, 0)
 
     def at_or_before(self, place: int) -> int:
         """Return the number of the last token known to begin at or before a place or the white space behind it."""
         place = skip_space(self.text, place)
-        piece = max(0, int(np.searchsorted(self._begins[:-1], place, side="right")) - 1)
+        piece = max(0, bisect_right(self._begins, place, hi=len(self._begins) - 1) - 1)
         if piece not in self._inside:
-            return int(self._before[piece])
+            return self._before[piece]
         inside = self._inside[piece]
         return inside.numbers[max(0, bisect_right(inside.places, place) - 1)]
 
@@ -95,7 +96,7 @@ class TokenPlaces:
         for i in range(bisect_left(inside.numbers, number), len(inside.numbers)):
             if inside.begins_word[i]:
                 return inside.numbers[i]
-        return int(self._before[piece + 1])
+        return self._before[piece + 1]
 
     def _last_word(self, number: int) -> int:
         piece = self._piece_of(number)
@@ -108,19 +109,16 @@ class TokenPlaces:
         return inside.numbers[i]
 
     def _piece_of(self, number: int) -> int:
-        return int(np.searchsorted(self._before, number, side="right")) - 1
+        return bisect_right(self._before, number) - 1
 
     def uncounted(self, numbers: Iterable[int]) -> list[int]:
         """Return the pieces inside which one of some tokens lies and whose words aren't counted yet."""
-        wanted = np.array([n for n in numbers if n < self.total], dtype=np.int64)
-        piece = np.searchsorted(self._before, wanted, side="right") - 1
-        inside = piece[self._before[piece] < wanted]
-        return [p for p in np.unique(inside).tolist() if p not in self._inside]
+        inside = {p for n in numbers if n < self.total and self._before[p := self._piece_of(n)] < n}
+        return sorted(inside - self._inside.keys())
 
     def whole(self, piece: int) -> list[int]:
         """Return where a piece begins and ends."""
-        bounds: list[int] = self._begins[piece : piece + 2].tolist()
-        return bounds
+        return self._begins[piece : piece + 2]
 
     def words(self, piece: int) -> list[int]:
         """Return where the words of a piece begin, and where it ends."""
@@ -129,7 +127,7 @@ class TokenPlaces:
 
     def learn_words(self, piece: int, places: list[int], counts: list[int]) -> None:
         """Take in how many tokens the words of a piece have."""
-        numbers = list(accumulate(counts[:-1], initial=int(self._before[piece])))
+        numbers = list(accumulate(counts[:-1], initial=self._before[piece]))
         self._inside[piece] = _Piece(numbers, places, [True] * len(places))
 
     def unknown_words(self, numbers: Iterable[int]) -> list[tuple[int, int, int, int]]:
@@ -140,7 +138,7 @@ class TokenPlaces:
                 i = bisect_left(piece.numbers, number)
                 if i == len(piece.numbers) or piece.numbers[i] != number:
                     of = self._piece_of(number)
-                    end = piece.places[i] if i < len(piece.places) else int(self._begins[of + 1])
+                    end = piece.places[i] if i < len(piece.places) else self._begins[of + 1]
                     found.add((of, piece.numbers[i - 1], piece.places[i - 1], end))
         return sorted(found)
 
@@ -148,7 +146,7 @@ class TokenPlaces:
         """Take in where the tokens of a word begin."""
         inside = self._inside[piece]
         i = bisect_left(inside.numbers, first) + 1
-        following = inside.numbers[i] if i < len(inside.numbers) else int(self._before[piece + 1])
+        following = inside.numbers[i] if i < len(inside.numbers) else self._before[piece + 1]
         # Counter and reference may know characters of different Unicode versions; the count is what limits are
         # checked with, so tokens that the reference doesn't see share the place of the one before.
         found = [start + s for s in starts.tolist()[: following - first]] or [start]

@@ -174,9 +174,8 @@ class _Job:
         """Return where windows lie, without the white space at their ends."""
         found: list[Span] = []
         for first, stop in runs:
-            start, end = self.places[first], self.places[stop]
-            if not found and self.resume is not None:
-                start = self.resume
+            # Several tokens can have their place in the white space or the cluster that was resumed behind.
+            start, end = max(self.places[first], self.resume or 0), self.places[stop]
             found.append(Span(start, start + len(self.text[start:end].rstrip())))
         return found
 
@@ -188,17 +187,25 @@ def _count(
 
     Where tokens never reach across white space only the words that a window cuts have to be counted again.
     """
-    whole: list[list[int]] = []
+    counts: list[list[int]] = []
+    again: list[tuple[list[int], int]] = []
     pieces: list[str] = []
     for job, r, found in zip(jobs, runs, spans, strict=True):
-        whole.append([])
-        for (first, stop), (start, end) in zip(r, found, strict=True):
+        known: list[int] = []
+        counts.append(known)
+        for i, ((first, stop), (start, end)) in enumerate(zip(r, found, strict=True)):
             bounds = job.places.word_bounds(first, stop) if tokenizer.splits_at_space and job.resume is None else None
+            known.append(bounds[1] - bounds[0] if bounds else 0)
             if bounds is None:
-                pieces += (job.text[start:end], "")
-                whole[-1].append(0)
-            else:
-                pieces += (job.text[start : job.places[bounds[0]]], job.text[job.places[bounds[1]] : end])
-                whole[-1].append(bounds[1] - bounds[0])
-    parts = iter(tokenizer.count(pieces).reshape(-1, 2).sum(axis=1).tolist())
-    return [[count + next(parts) for count in counts] for counts in whole]
+                pieces.append(job.text[start:end])
+                again.append((known, i))
+                continue
+            if first < bounds[0]:
+                pieces.append(job.text[start : job.places[bounds[0]]])
+                again.append((known, i))
+            if bounds[1] < stop:
+                pieces.append(job.text[job.places[bounds[1]] : end])
+                again.append((known, i))
+    for (known, i), count in zip(again, tokenizer.count(pieces).tolist(), strict=True):
+        known[i] += count
+    return counts
