@@ -14,7 +14,7 @@ from kinsplit.errors import InvalidParameterError
 if TYPE_CHECKING:
     from kinsplit.parsers import Strategy
 
-Paths = Annotated[list[Path], typer.Argument(metavar="PATHS...", help="Files and folders.", show_default=False)]
+Paths = Annotated[list[Path], typer.Argument(metavar="PATHS", help="Files and folders.", show_default=False)]
 Settings = Annotated[
     list[str] | None,
     typer.Option(

@@ -16,7 +16,7 @@ from kinsplit.cli.terminal import Terminal
 
 def strategies(
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="Show this strategy's parameters.", show_default=False)
+        str | None, typer.Argument(metavar="NAME", help="Show this strategy's parameters.", show_default=False)
     ] = None,
     as_json: AsJson = False,
 ) -> None:
