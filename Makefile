@@ -18,7 +18,7 @@ check: .venv/dev.stamp ## Lint, check the format and the types.
 	$(BIN)/mypy
 
 bench: .venv/bench.stamp ## Measure the parsers against their peers.
-	$(BIN)/python -m benchmarks.parsers
+	$(BIN)/python benchmarks/parsers.py
 
 clean: ## Remove what the other targets made.
 	rm -rf .venv build dist kinsplit-data .hypothesis .mypy_cache .pytest_cache .ruff_cache *.egg-info

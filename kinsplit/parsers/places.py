@@ -127,8 +127,12 @@ class TokenPlaces:
 
     def learn_words(self, piece: int, places: list[int], counts: list[int]) -> None:
         """Take in how many tokens the words of a piece have."""
-        numbers = list(accumulate(counts[:-1], initial=self._before[piece]))
-        self._inside[piece] = _Piece(numbers, places, [True] * len(places))
+        numbers = accumulate(counts[:-1], initial=self._before[piece])
+        first_at: dict[int, int] = {}
+        for number, place in zip(numbers, places, strict=True):
+            # Words that the tokenizer drops have the number of the next one and belong to it.
+            first_at.setdefault(number, place)
+        self._inside[piece] = _Piece(list(first_at), list(first_at.values()), [True] * len(first_at))
 
     def unknown_words(self, numbers: Iterable[int]) -> list[tuple[int, int, int, int]]:
         """Return the words inside which one of some tokens begins: piece, first token, start and end."""

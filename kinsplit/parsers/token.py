@@ -174,8 +174,10 @@ class _Job:
         """Return where windows lie, without the white space at their ends."""
         found: list[Span] = []
         for first, stop in runs:
-            # Several tokens can have their place in the white space or the cluster that was resumed behind.
-            start, end = max(self.places[first], self.resume or 0), self.places[stop]
+            start, end = self.places[first], self.places[stop]
+            if self.resume is not None:
+                # Tokens behind it can have their place in the white space or the cluster before it.
+                start = max(start, self.resume) if found else self.resume
             found.append(Span(start, start + len(self.text[start:end].rstrip())))
         return found
 
