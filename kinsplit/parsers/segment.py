@@ -29,6 +29,8 @@ _FIRST_UNSPACED = 0x0E00
 # A boundary between two of these is a grapheme boundary whatever stands around them (UAX #29, GB999).
 _PLAIN = regex.compile(r"\p{Grapheme_Cluster_Break=Other}")
 _CLUSTER = regex.compile(r"\X")
+# A heap of more combining marks than this is no character that anybody reads; it may be cut.
+_LONGEST_CLUSTER = 1000
 
 
 class Units(NamedTuple):
@@ -145,10 +147,12 @@ def grapheme_floor(text: str, at: int, low: int) -> int:
         low: A position known to be a boundary, not after `at`; the search stays above it.
 
     Returns:
-        A position between `low` and `at`; `low` where one cluster spans the whole range.
+        A position between `low` and `at`; `low` where one cluster spans the whole range. Clusters of more than 1,000
+        code points aren't kept whole.
     """
     if at <= low or at >= len(text) or _is_certain(text, at):
         return at
+    low = max(low, at - _LONGEST_CLUSTER)
     anchor = at - 1
     while anchor > low and not _is_certain(text, anchor):
         anchor -= 1

@@ -129,15 +129,15 @@ class TokenStrategy(Strategy):
                 end = grapheme_floor(text, start + own[min(self.chunk_size, len(own) - 1)], start)
             end = start + len(text[start:end].rstrip())
             if end == start:
-                return self._one_code_point(text, skip_space(text, start), tokenizer)
+                # Where white space leaves no room for anything else, a later window begins behind it.
+                return (Span(start, start), 0) if text[start].isspace() else self._one_code_point(text, start, tokenizer)
         return Span(start, end), count
 
     def _one_code_point(self, text: str, start: int, tokenizer: Tokenizer) -> tuple[Span, int]:
         """Cut inside a grapheme cluster that doesn't fit."""
         stop = grapheme_end(text, start)
-        while stop > start + 1 and int(tokenizer.count([text[start:stop]])[0]) > self.chunk_size:
-            stop -= 1
-        count = int(tokenizer.count([text[start:stop]])[0])
+        while (count := int(tokenizer.count([text[start:stop]])[0])) > self.chunk_size and stop > start + 1:
+            stop = start + (stop - start) // 2
         if count > self.chunk_size:
             raise InvalidParameterError(
                 "chunk_size", "must hold every single character of the text in tokens", self.chunk_size, "Raise it."
