@@ -16,7 +16,7 @@ from kinsplit.chunk import Document
 from kinsplit.errors import InvalidParameterError, MissingExtraError, TokenizerError
 from kinsplit.parsers import create
 from kinsplit.tokenizers import describe, resolve
-from tests.generators import FRAGMENTS, texts
+from tests.generators import FRAGMENTS, strategy_parameters, texts
 from tests.parsers.contract import check_chunks
 from tests.parsers.sized import sized
 from tests.tokenizer_files import KINDS, saved
@@ -265,11 +265,31 @@ def test_every_kind_of_tokenizer_keeps_the_invariants(kind: str, name: str, fold
     tokenizer: Any = {"split": str.split, "list": list}.get(kind) or tokenizer_file(kind, folder)
 
     @settings(max_examples=200, deadline=None)
-    @given(text=texts(12))
-    def check(text: str) -> None:
-        for size, overlap in [(12, 0), (40, 9)]:
-            strategy = sized(name, size, "token", overlap=overlap, tokenizer=tokenizer)
-            document = Document("d", text)
-            check_chunks(strategy, document, strategy.chunk(document))
+    @given(text=texts(), parameters=strategy_parameters(name))
+    def check(text: str, parameters: dict[str, Any]) -> None:
+        strategy = create(name, **{**parameters, "tokenizer": tokenizer})
+        document = Document("d", text)
+        check_chunks(strategy, document, strategy.chunk(document))
 
     check()
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "bundled"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("No. \x1b\n[text](../path/to/file.md) some;;text... ", id="dropped word before a line end"),
+        pytest.param("No. No. No. 0\n\x1f\n0:", id="dropped word that is white space"),
+        pytest.param("e" + "\u0301\u0323" * 12 + "No. No. ", id="cluster wider than the window"),
+        pytest.param("line one.\r\nline two.\r\n\r\nline three.\r\n", id="white space as wide as a window"),
+        pytest.param("Hi 👩\u200d👩\u200d👧\u200d👦 café 🤣🤣. ", id="family"),
+        pytest.param("## Deeper ##\n\n\xa0\u2003\x80ঀ𐀀", id="white space of several bytes"),
+        pytest.param("No. No. No. 0\U0001239aalpha -- beta -- -- gamma ", id="character that one library knows"),
+    ],
+)
+@pytest.mark.parametrize(("size", "stride"), [(8, 1), (9, 9), (12, 12)])
+def test_token_windows_that_once_went_wrong(kind: str, text: str, size: int, stride: int, folder: Path) -> None:
+    tokenizer = kind if kind == "bundled" else tokenizer_file(kind, folder)
+    strategy = create("token", chunk_size=size, stride=stride, tokenizer=tokenizer)
+    document = Document("d", text)
+    check_chunks(strategy, document, strategy.chunk(document))
