@@ -53,8 +53,11 @@ class MissingExtraError(KinsplitError, ImportError):
     """
 
     def __init__(self, package: str, extra: str) -> None:
-        super().__init__(f'{package} is not installed. Run: pip install "kinsplit[{extra}]"')
+        super().__init__(package, extra)
         self.package, self.extra = package, extra
+
+    def __str__(self) -> str:
+        return f'{self.package} is not installed. Run: pip install "kinsplit[{self.extra}]"'
 
 
 class TokenizerError(KinsplitError):

@@ -60,7 +60,7 @@ def strategy_class(name: str) -> type[Strategy]:
     """
     try:
         return _BY_NAME[name]
-    except KeyError:
+    except (KeyError, TypeError):
         raise InvalidParameterError(
             "strategy", "must be the name of a strategy", name, f"Known are: {', '.join(names())}."
         ) from None

@@ -9,7 +9,8 @@ from pydantic import AfterValidator, Field
 from kinsplit.errors import InvalidParameterError
 from kinsplit.parsers.sentences import check_language
 
-Size = Annotated[int, Field(gt=0, strict=True)]
+#: Positive, and small enough for the arrays that lengths are kept in.
+Size = Annotated[int, Field(gt=0, le=2**31 - 1, strict=True)]
 Overlap = Annotated[int, Field(ge=0, strict=True)]
 Language = Annotated[
     str,

@@ -15,8 +15,7 @@ from kinsplit.parsers.sentences import sentences
 from tests.generators import strategy_parameters, texts
 from tests.parsers.contract import check_chunks
 
-SENTENCES = [f"Sentence {word} ends here." for word in "one two three four five six seven eight nine ten".split()]
-TEXT = " ".join(SENTENCES)
+TEXT = " ".join(f"Sentence {letter * 3} ends here." for letter in "abcdefghij")
 MARKDOWN = f"Intro.\n\n# A\n\n{TEXT}\n\n## B\n\n{TEXT}\n\n# C\n\nShort.\n"
 
 
