@@ -27,11 +27,11 @@ _WORD = re.compile(f"[^{''.join(SEPARATORS)}]+")
 
 
 class _Piece(NamedTuple):
-    """Tokens of a piece of which the place is known: numbers, places, and whether a word begins there; ascending."""
+    """Tokens of a piece of which the place is known, ascending: their numbers and places, and those that begin a word."""
 
     numbers: list[int]
     places: list[int]
-    begins_word: list[bool]
+    word_numbers: list[int]
 
 
 class TokenPlaces:
@@ -92,21 +92,16 @@ class TokenPlaces:
         piece = self._piece_of(number)
         if number >= self.total or number == self._before[piece]:
             return min(number, self.total)
-        inside = self._inside[piece]
-        for i in range(bisect_left(inside.numbers, number), len(inside.numbers)):
-            if inside.begins_word[i]:
-                return inside.numbers[i]
-        return self._before[piece + 1]
+        words = self._inside[piece].word_numbers
+        i = bisect_left(words, number)
+        return words[i] if i < len(words) else self._before[piece + 1]
 
     def _last_word(self, number: int) -> int:
         piece = self._piece_of(number)
         if number >= self.total or number == self._before[piece]:
             return min(number, self.total)
-        inside = self._inside[piece]
-        i = bisect_left(inside.numbers, number)
-        while not inside.begins_word[i]:
-            i -= 1
-        return inside.numbers[i]
+        words = self._inside[piece].word_numbers
+        return words[bisect_right(words, number) - 1]
 
     def _piece_of(self, number: int) -> int:
         return bisect_right(self._before, number) - 1
@@ -132,7 +127,7 @@ class TokenPlaces:
         for number, place in zip(numbers, places, strict=True):
             # Words that the tokenizer drops have the number of the next one and belong to it.
             first_at.setdefault(number, place)
-        self._inside[piece] = _Piece(list(first_at), list(first_at.values()), [True] * len(first_at))
+        self._inside[piece] = _Piece(list(first_at), list(first_at.values()), list(first_at))
 
     def unknown_words(self, numbers: Iterable[int]) -> list[tuple[int, int, int, int]]:
         """Return the words inside which one of some tokens begins: piece, first token, start and end."""
@@ -157,7 +152,6 @@ class TokenPlaces:
         found += [found[-1]] * (following - first - len(found))
         inside.numbers[i:i] = range(first + 1, following)
         inside.places[i:i] = found[1:]
-        inside.begins_word[i:i] = [False] * (following - first - 1)
 
 
 def count_tokens(texts: Sequence[str], tokenizer: Tokenizer) -> list[TokenPlaces]:

@@ -47,6 +47,7 @@ _UNSPACED_STOP = re.compile(r"[。！？｡．؟।॥۔]+[\"'”’»」』）)
 _ONLY_STOPS = re.compile(r"[\s.?!]+")
 _SAMPLE = 300
 _FEWEST_LETTERS = 200
+_PIECE = 1000
 
 
 def check_language(language: str) -> str:
@@ -78,13 +79,15 @@ def sentences(text: str, language: str = "auto") -> Units:
     """
     if language == "auto":
         language = detect_language(text)
-    starts = [0]
-    starts.extend(_punkt_starts(text, language) if language in PUNKT_LANGUAGES else _sentencex_starts(text, language))
-    extra = [m.end() for m in _BLANK_LINE.finditer(text)]
+    certain = [m.end() for m in _BLANK_LINE.finditer(text)]
     if not text.isascii():
-        extra.extend(m.end() for m in _UNSPACED_STOP.finditer(text))
-    if extra:
-        starts = sorted({*starts, *extra})
+        certain = sorted({*certain, *(m.end() for m in _UNSPACED_STOP.finditer(text))})
+    if language in PUNKT_LANGUAGES:
+        starts = [0, *_punkt_starts(text, language)]
+    else:
+        starts = [0, *_sentencex_starts(text, language, certain)]
+    if certain:
+        starts = sorted({*starts, *certain})
     if not text.isascii():
         starts = [
             s for s in starts if not 0 < s < len(text) or text[s - 1].isspace() or grapheme_floor(text, s, 0) == s
@@ -123,14 +126,21 @@ def detect_language(text: str) -> str:
     return {"zxx": "en", "nb": "no", "nn": "no"}.get(code, code)
 
 
-def _sentencex_starts(text: str, language: str) -> list[int]:
+def _sentencex_starts(text: str, language: str, certain: list[int]) -> Iterator[int]:
     import sentencex
 
     # Rust wants valid Unicode; one character for one keeps the offsets.
     valid = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if len(valid) != len(text):
         valid = "".join("\ufffd" if "\ud800" <= c <= "\udfff" else c for c in text)
-    return [int(s["start_index"]) for s in sentencex.get_sentence_boundaries(language, valid)]
+    # Where no white space stands between sentences it takes quadratic time, so it gets the text in pieces, each of
+    # which ends where a sentence is certain to.
+    start = 0
+    for end in [*certain, len(text)]:
+        if end - start >= _PIECE or end == len(text):
+            for sentence in sentencex.get_sentence_boundaries(language, valid[start:end]):
+                yield start + int(sentence["start_index"])
+            start = end
 
 
 @functools.cache
