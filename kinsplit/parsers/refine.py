@@ -23,8 +23,8 @@ from kinsplit.parsers.sentences import detect_language, sentences
 # WordPiece reads a word of more than 100 characters as one unknown token, and byte-pair encoders take quadratic time
 # on long ones, so such a word is cut before it is measured in tokens.
 _LONG_WORD = 100
-# No word or token of prose is this long on average: a unit beyond it is certain to be cut, so it isn't measured.
-_CHARACTERS_PER_UNIT = 100
+# No token of prose is this long on average: a unit beyond it is certain to be cut, so it isn't measured.
+_CHARACTERS_PER_TOKEN = 100
 
 #: A way to cut a range of a text into units.
 Rung = Callable[[str, int, int], Units]
@@ -118,9 +118,9 @@ def refine(
 def _measure_new(
     texts: Sequence[str], units: Sequence[Units], lengths: Sequence[IntArray], ruler: Ruler, limit: int
 ) -> None:
-    bound = max(_LONG_WORD, limit * _CHARACTERS_PER_UNIT)
+    bound = max(_LONG_WORD, limit * _CHARACTERS_PER_TOKEN)
     fresh = [known < 0 for known in lengths]
-    if ruler.unit != "character":
+    if ruler.unit == "token":
         for u, known, new in zip(units, lengths, fresh, strict=True):
             huge = new & (u.ends - u.starts > bound)
             known[huge] = limit + 1

@@ -24,7 +24,6 @@ _SCRIPTS = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
 _UNSPACED = regex.compile(rf"[{_SCRIPTS}]")
 _SPACE = r"\s\x1c-\x1f"  # as str.isspace has it
 _UNSPACED_WORDS = regex.compile(rf"(?=[{_SCRIPTS}])\X|(?:(?![{_SCRIPTS}{_SPACE}])\X)+")
-_FIRST_UNSPACED = 0x0E00
 
 # A boundary between two of these is a grapheme boundary whatever stands around them (UAX #29, GB999).
 _PLAIN = regex.compile(r"\p{Grapheme_Cluster_Break=Other}")
@@ -93,15 +92,36 @@ def words(text: str) -> Units:
     found = _runs(points)
     if text.isascii():
         return found
-    unspaced = _unspaced_places(points)
-    return cut_units(text, found, np.unique(np.searchsorted(found.ends, unspaced, side="right")), _unspaced_words)
+    unspaced, plain = _kinds(points)
+    if not unspaced.any():
+        return found
+    before_unspaced, before_plain = _shifted(unspaced), _shifted(plain)
+    solid = ~is_space(points)
+    # Between two plain characters there always is a boundary; runs with others are cut cluster by cluster.
+    inner = np.flatnonzero((unspaced | before_unspaced) & plain & before_plain & solid & _shifted(solid))
+    units = Units(_merged(found.starts, inner), _merged(found.ends, inner))
+    clustered = np.flatnonzero((unspaced | before_unspaced) & ~(plain & before_plain) & solid)
+    numbers = np.searchsorted(units.ends, clustered, side="right")
+    return cut_units(text, units, numbers[np.diff(numbers, prepend=-1) > 0], _unspaced_words)
 
 
-def _unspaced_places(points: npt.NDArray[np.uint32]) -> IntArray:
-    high = np.flatnonzero(points >= _FIRST_UNSPACED)
-    kinds, kind = np.unique(points[high], return_inverse=True)
-    unspaced = np.array([_UNSPACED.match(chr(k)) is not None for k in kinds.tolist()], dtype=np.bool_)
-    return high[unspaced[kind]] if len(high) else high
+def _merged(places: IntArray, others: IntArray) -> IntArray:
+    # A stable sort takes linear time on what is two ascending runs.
+    return np.sort(np.concatenate([places, others]), kind="stable")
+
+
+def _shifted(mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """Return what holds for the code point before each one."""
+    return np.concatenate([[False], mask[:-1]])
+
+
+def _kinds(points: npt.NDArray[np.uint32]) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """Return which code points are of an unspaced script, and which are clusters whatever plain ones stand beside."""
+    kinds = np.flatnonzero(np.bincount(points))
+    unspaced, plain = (np.zeros(int(kinds[-1]) + 1, dtype=np.bool_) for _ in range(2))
+    unspaced[kinds] = [_UNSPACED.match(chr(k)) is not None for k in kinds.tolist()]
+    plain[kinds] = [_PLAIN.match(chr(k)) is not None for k in kinds.tolist()]
+    return unspaced[points], plain[points]
 
 
 def _unspaced_words(text: str, start: int, end: int) -> Units:

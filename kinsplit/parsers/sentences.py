@@ -2,7 +2,8 @@
 
 Punkt (Kiss & Strunk 2006, *Unsupervised Multilingual Sentence Boundary Detection*) decides in the 19 languages it has
 a model for, sentencex in all others. On top of both, in every language: a blank line ends a sentence, and so do the
-full stops of scripts that put no space after them.
+full stops of scripts that put no space after them. Where words aren't spaced, lines aren't wrapped at spaces either, so
+there the end of any line ends a sentence.
 """
 
 from __future__ import annotations
@@ -42,6 +43,10 @@ PUNKT_LANGUAGES = {
     "tr": "turkish",
 }
 
+#: Languages written without spaces between words.
+_UNSPACED_LANGUAGES = frozenset({"ja", "km", "lo", "my", "th", "yue", "zh"})
+
+_LINE = re.compile(r"\n\s*")
 _BLANK_LINE = re.compile(r"\n[^\S\n]*\n\s*")
 _UNSPACED_STOP = re.compile(r"[。！？｡．؟।॥۔]+[\"'”’»」』）)\]]*\s*")
 _ONLY_STOPS = re.compile(r"[\s.?!]+")
@@ -79,7 +84,8 @@ def sentences(text: str, language: str = "auto") -> Units:
     """
     if language == "auto":
         language = detect_language(text)
-    certain = [m.end() for m in _BLANK_LINE.finditer(text)]
+    line_end = _LINE if language in _UNSPACED_LANGUAGES else _BLANK_LINE
+    certain = [m.end() for m in line_end.finditer(text)]
     if not text.isascii():
         certain = sorted({*certain, *(m.end() for m in _UNSPACED_STOP.finditer(text))})
     if language in PUNKT_LANGUAGES:

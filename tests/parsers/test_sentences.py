@@ -165,8 +165,14 @@ def test_sentences_without_spaces_by_hand(language: str, expected: list[str], gi
 
 def test_a_blank_line_ends_a_sentence_in_every_language() -> None:
     text = "A heading\n\nText goes on\nover lines\r\n\r\nand here\n \t\n\nend"
-    for language in ["en", "de", "zh", "ar", "th", "xx"]:
+    for language in ["en", "de", "ar", "xx"]:
         assert split(text, language) == ["A heading", "Text goes on\nover lines", "and here", "end"]
+
+
+def test_the_end_of_a_line_ends_a_sentence_where_words_are_not_spaced() -> None:
+    text = "标题\n正文在这里\r\n\r\n结束"
+    for language in ["zh", "ja", "th"]:
+        assert split(text, language) == ["标题", "正文在这里", "结束"]
 
 
 def test_chinese_is_cut_behind_its_stops() -> None:
