@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kinsplit.chunk import Document
@@ -13,7 +13,7 @@ from kinsplit.parsers import create, names
 from tests.generators import strategy_parameters, texts
 from tests.parsers.contract import check_chunks
 
-MANY = settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+MANY = settings(max_examples=250)
 
 
 @pytest.mark.parametrize("name", names())
