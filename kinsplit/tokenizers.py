@@ -11,6 +11,7 @@ import functools
 import json
 import os
 import re
+import string
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -29,6 +30,15 @@ BUNDLED = "bundled"
 
 #: White space that separates tokens wherever a tokenizer splits at white space; others BERT's normaliser drops.
 SEPARATORS = frozenset(" \t\n\r\u00a0\u3000")
+
+#: Punctuation after which no space is written and which every such tokenizer reads as a token of its own.
+STOPS = frozenset("。！？，、；：")
+
+# From 64 KiB on tokie cuts a text for its threads wherever it likes, inside words and even inside characters.
+_LONGEST = 16_000
+# A long text is cut where counts add up instead.
+_ENDS = re.escape("".join(SEPARATORS | STOPS) + string.punctuation)
+_PIECE = re.compile(rf".{{0,{_LONGEST - 1}}}[{_ENDS}]|[^{_ENDS}]+[{_ENDS}]?", re.DOTALL)
 
 # Words of which tokenizers disagree most: case, accents, CJK, emoji, controls, contractions, numbers, long words.
 _PROBE = (
@@ -209,16 +219,40 @@ class JsonTokenizer:
             if self._drops_delete and "\x7f" in "".join(texts):
                 texts = [text.replace("\x7f", "") for text in texts]
             try:
+                if max(map(len, texts), default=0) > _LONGEST:
+                    return self._count_long(texts)
                 return np.array(self._fast(list(texts)), dtype=np.int64)
             except UnicodeEncodeError:
                 return self.count(_valid(texts))
+        return self._count_exactly(texts)
+
+    def _count_exactly(self, texts: Sequence[str]) -> IntArray:
         encodings = self._reference.encode_batch_fast(list(_valid(texts)), add_special_tokens=False)
         return np.array([len(e) for e in encodings], dtype=np.int64)
+
+    def _count_long(self, texts: Sequence[str]) -> IntArray:
+        """Count long texts in pieces where tokens never reach across white space, else without tokie."""
+        is_cut = self.splits_at_space
+        pieces = [
+            [*map(_abridged, _PIECE.findall(text))] if is_cut and len(text) > _LONGEST else [text] for text in texts
+        ]
+        flat = [piece for found in pieces for piece in found]
+        short = np.array([len(piece) <= _LONGEST for piece in flat])
+        counts = np.empty(len(flat), dtype=np.int64)
+        counts[short] = self._fast([piece for piece in flat if len(piece) <= _LONGEST])  # type: ignore[misc]
+        counts[~short] = self._count_exactly([piece for piece in flat if len(piece) > _LONGEST])
+        first = np.cumsum([0, *(len(found) for found in pieces[:-1])])
+        return np.add.reduceat(counts, first)
 
     def starts(self, texts: Sequence[str]) -> list[IntArray]:
         """See `Tokenizer.starts`."""
         encodings = self._reference.encode_batch(list(_valid(texts)), add_special_tokens=False)
         return [np.maximum.accumulate(np.array([start for start, _ in e.offsets], dtype=np.int64)) for e in encodings]
+
+
+def _abridged(piece: str) -> str:
+    """Return as much of a piece as is needed to count it: a word so long is one unknown token."""
+    return piece[: _LONGEST - 1] + piece[-1] if piece.isascii() and piece[:-1].isalnum() else piece
 
 
 def _raw(config: dict[str, Any]) -> dict[str, Any]:
@@ -232,6 +266,7 @@ def _splits_at_space(raw: dict[str, Any]) -> bool:
     pre_tokenizer, normalizer = raw.get("pre_tokenizer") or {}, raw.get("normalizer") or {}
     return (
         pre_tokenizer.get("type") == "BertPreTokenizer"
+        and raw["model"].get("max_input_chars_per_word", _LONGEST) < _LONGEST
         and normalizer.get("type") in {None, "BertNormalizer"}
         and not any(
             t.get("lstrip") or t.get("rstrip") or any(map(str.isspace, t["content"])) for t in raw["added_tokens"]

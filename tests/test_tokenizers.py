@@ -246,6 +246,36 @@ def test_delete_is_dropped_whatever_stands_around_it() -> None:
     assert resolve("bundled").count(["a\x7fb", "\x7f", "a \x7f b", "a\x7fb é"]).tolist() == [1, 0, 2, 2]
 
 
+@pytest.mark.parametrize("name", ["bundled", "word_piece", "byte_level"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "é" * 40_000,
+        "x" * 100_000,
+        "x" * 100_000 + ".",
+        "今天天气很好。" * 5_000,
+        "今天" * 20_000,
+        ("x" * 30_000 + " ") * 5,
+        "a/b-c_" * 20_000,
+        "\x0b" * 20_000 + "abc",
+        "The quick brown fox. " * 5_000,
+    ],
+    ids=lambda text: ascii(text[:4]),
+)
+def test_long_texts_are_counted_as_the_reference_counts_them(name: str, text: str, folder: Path) -> None:
+    # Found: from 64 KiB on the fast counter cuts a text once for each core, inside words and even characters.
+    tokenizer = resolve(name if name == "bundled" else tokenizer_file(name, folder))
+    if name == "bundled":
+        expected = len(bundled_reference().encode(text, add_special_tokens=False).ids)
+    else:
+        made = tokenizers.Tokenizer.from_file(tokenizer_file(name, folder))
+        made.no_truncation()
+        made.no_padding()
+        expected = len(made.encode(text, add_special_tokens=False).ids)
+    assert tokenizer.count(["one two", text, ""]).tolist()[1] == expected
+    assert tokenizer.count([text + "\ud800"])[0] >= expected
+
+
 def test_tokens_with_white_space_inside_do_not_add_up(tmp_path: Path, folder: Path) -> None:
     content = json.loads(Path(tokenizer_file("word_piece", folder)).read_text())
     token = {"id": 900, "content": "New York", "special": False, "single_word": False}

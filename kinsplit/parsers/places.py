@@ -19,15 +19,17 @@ import numpy as np
 
 from kinsplit.parsers.measure import divide
 from kinsplit.parsers.segment import IntArray, code_points, grapheme_floor, runs, skip_space
-from kinsplit.tokenizers import SEPARATORS, Tokenizer
+from kinsplit.tokenizers import SEPARATORS, STOPS, Tokenizer
 
 # Words in a piece.
 _PIECE = 8
-_WORD = re.compile(f"[^{''.join(SEPARATORS)}]+")
+_SPACES, _STOPS = "".join(SEPARATORS), "".join(STOPS)
+_WORD = re.compile(f"[^{_SPACES}{_STOPS}]+[{_STOPS}]*|[{_STOPS}]+")
+_UNSPACED_WORD = re.compile(rf"(?<=[{_STOPS}])[^\s{_STOPS}]")
 
 
 class _Piece(NamedTuple):
-    """Tokens of a piece of which the place is known, ascending: their numbers and places, and those that begin a word."""
+    """Tokens of a piece whose place is known, ascending: their numbers and places, and those that begin a word."""
 
     numbers: list[int]
     places: list[int]
@@ -167,8 +169,10 @@ def _piece_begins(text: str, tokenizer: Tokenizer) -> IntArray:
     if not tokenizer.splits_at_space:
         return np.append(starts[:1], len(text))
     before = code_points(text)[starts[1:] - 1]
-    separated = np.isin(before, [ord(c) for c in SEPARATORS])
-    return np.concatenate([starts[:1], starts[1:][separated][_PIECE - 1 :: _PIECE], [len(text)]])
+    begins = starts[1:][np.isin(before, [ord(c) for c in SEPARATORS])]
+    if unspaced := [] if text.isascii() else [m.start() for m in _UNSPACED_WORD.finditer(text)]:
+        begins = np.union1d(begins, unspaced)
+    return np.concatenate([starts[:1], begins[_PIECE - 1 :: _PIECE], [len(text)]])
 
 
 def locate(places: Sequence[TokenPlaces], wanted: Sequence[Iterable[int]], tokenizer: Tokenizer) -> None:
