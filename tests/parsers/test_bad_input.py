@@ -1,0 +1,122 @@
+"""Odd texts and limits give a documented result or a clear error; no text is ever lost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kinsplit.chunk import Chunk, Document
+from kinsplit.errors import InvalidParameterError
+from kinsplit.parsers import create, names
+from kinsplit.tokenizers import resolve
+from tests.parsers.contract import check_chunks
+from tests.parsers.sized import has_unit, sized
+
+every_strategy = pytest.mark.parametrize("name", names())
+FAMILY = "👩‍👩‍👧‍👦"
+#: One grapheme cluster of 61 code points.
+STACK = "e" + "\u0301\u0323" * 30
+
+
+def checked(text: str, name: str, size: int, unit: str = "character", **more: Any) -> list[Chunk]:
+    strategy, document = sized(name, size, unit, **more), Document("d", text)
+    chunks = strategy.chunk(document)
+    check_chunks(strategy, document, chunks)
+    return [chunk for chunk in chunks if chunk.level == 0]
+
+
+@every_strategy
+@pytest.mark.parametrize("blank", ["", " ", "\n", "\r\n\r\n", "\t \u00a0\u2003\u3000\u2028\x1c", " " * 100_000])
+def test_blank_text_gives_no_chunk(name: str, blank: str) -> None:
+    strategy = create(name)
+    assert strategy.chunk(Document("d", blank)) == []
+    assert strategy.split(blank) == []
+
+
+@every_strategy
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\x00",
+        "\x00\x00a\x00 b\x00." * 20,
+        "\ud800",
+        "a\udc80b \ud83d c\ude00. " * 20,
+        "\u0301\u0301\u0323",
+        "\u0301 \u0323\u200d " * 30,
+        STACK,
+        FAMILY,
+        (FAMILY + "🤣🇩🇪👍🏽") * 40,
+        f"{FAMILY} 🤣 🇩🇪 👍🏽 " * 40,
+        "\ufeff\u200b\u00ad\u2060" * 20,
+        "\x01\x02\x1b\x7f\x80\x9f" * 30,
+        "\ufffd\ufffe\uffff" * 30,
+        "." * 500,
+        "? ! . " * 100,
+        "-" * 500,
+        "#" * 500,
+        "|" * 300 + "\n" + "|" * 300,
+        "<" * 300,
+        "a" * 2000,
+        "食" * 2000,
+        "\u202eabc\u202c \u2067שלום\u2069 " * 20,
+        "𐀀" * 300,
+    ],
+    ids=lambda text: ascii(text[:6]),
+)
+def test_odd_texts_keep_the_invariants(name: str, text: str) -> None:
+    for size in (12, 40):
+        for unit in ("character", "word", "token") if has_unit(name) else ("own",):
+            assert checked(text, name, size, unit)
+    strategy, document = create(name), Document("d", text)
+    check_chunks(strategy, document, [*strategy.chunk(document)])
+
+
+@every_strategy
+@pytest.mark.parametrize("size", [1, 2, 3, 7])
+def test_a_cluster_longer_than_the_limit_is_cut_between_code_points(name: str, size: int) -> None:
+    text = f"a{STACK} {FAMILY}z"
+    chunks = checked(text, name, size)
+    assert max(len(chunk.text) for chunk in chunks) <= size or not (has_unit(name) or name == "character")
+    assert "".join(chunk.text.strip() for chunk in chunks) == text.replace(" ", "") or name != "character"
+
+
+@pytest.mark.parametrize("name", ["token", "sentence", "structure", "hierarchical"])
+def test_a_code_point_longer_than_the_limit_is_refused(name: str) -> None:
+    pytest.importorskip("tiktoken")
+    pytest.importorskip("llama_index.core", reason="llama-index-core carries cl100k_base")
+    tokenizer = "tiktoken:cl100k_base"
+    assert resolve(tokenizer).count(["𐀀"])[0] == 4
+    with pytest.raises(InvalidParameterError, match="must hold every single character of the text in tokens") as caught:
+        sized(name, 3, "token", tokenizer=tokenizer).split("Fine. 𐀀 not.")
+    assert (caught.value.field, caught.value.remedy) == ("chunk_size", "Raise it.")
+    assert checked("Fine. 𐀀 is.", name, 4, "token", tokenizer=tokenizer)
+
+
+@every_strategy
+def test_a_limit_of_one_cuts_down_to_single_units(name: str) -> None:
+    for unit in ("character", "word", "token") if has_unit(name) else ("own",):
+        chunks = checked("Ab cd, 食べ物.", name, 1, unit)
+        assert len(chunks) >= 5
+
+
+@every_strategy
+@pytest.mark.parametrize(
+    ("piece", "megabytes"),
+    [
+        pytest.param("The quick brown fox jumps over the lazy dog. ", 20, id="prose"),
+        pytest.param("x", 20, id="one word"),
+        pytest.param("word ", 5, id="one sentence"),
+        pytest.param("今天天气很好。", 3, id="chinese"),
+        pytest.param("今天天气很好", 1, id="one chinese sentence"),
+    ],
+)
+def test_many_megabytes_on_one_line(name: str, piece: str, megabytes: int) -> None:
+    # Anything quadratic would take minutes here.
+    text = piece * ((megabytes << 20) // len(piece.encode()))
+    spans = create(name).split(text)
+    reached = 0
+    for start, end in spans[max(i for i, span in enumerate(spans) if span.start == 0) :]:
+        assert not text[reached:start].strip()
+        reached = end
+    assert reached == len(text.rstrip())
