@@ -104,7 +104,7 @@ def build_pdf(source: str, target: Path) -> None:
     document.build([flowable(block, styles) for block in read])
 
 
-def flowable(block: Block, styles: Any) -> Any: - reportlab has no types
+def flowable(block: Block, styles: Any) -> Any:  # reportlab has no types
     """Set one block."""
     from reportlab.lib import colors
     from reportlab.platypus import ListFlowable, Paragraph, Preformatted, Table

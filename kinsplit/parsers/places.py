@@ -170,8 +170,9 @@ def _piece_begins(text: str, tokenizer: Tokenizer) -> IntArray:
         return np.append(starts[:1], len(text))
     before = code_points(text)[starts[1:] - 1]
     begins = starts[1:][np.isin(before, [ord(c) for c in SEPARATORS])]
-    if unspaced := [] if text.isascii() else [m.start() for m in _UNSPACED_WORD.finditer(text)]:
-        begins = np.union1d(begins, unspaced)
+    if any(stop in text for stop in STOPS):
+        unspaced = np.array([m.start() for m in _UNSPACED_WORD.finditer(text)], dtype=np.int64)
+        begins = np.sort(np.concatenate([begins, unspaced]), kind="stable")
     return np.concatenate([starts[:1], begins[_PIECE - 1 :: _PIECE], [len(text)]])
 
 

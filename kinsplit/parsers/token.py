@@ -128,9 +128,11 @@ class TokenStrategy(Strategy):
                 own = [*tokenizer.starts([text[start:end]])[0].tolist(), end - start - 1]
                 end = grapheme_floor(text, start + own[min(self.chunk_size, len(own) - 1)], start)
             end = start + len(text[start:end].rstrip())
-            if end == start:
+            if end == start and text[start].isspace():
                 # Where white space leaves no room for anything else, a later window begins behind it.
-                return (Span(start, start), 0) if text[start].isspace() else self._one_code_point(text, start, tokenizer)
+                return Span(start, start), 0
+            if end == start:
+                return self._one_code_point(text, start, tokenizer)
         return Span(start, end), count
 
     def _one_code_point(self, text: str, start: int, tokenizer: Tokenizer) -> tuple[Span, int]:

@@ -69,29 +69,15 @@ def test_german_sentences_are_punkts() -> None:
         assert spans(document.text, "de") == punkts(document.text, "de", "paragraph")
 
 
-PIECES = (
-    ["the", "cat", "She", "I", "Smith", "Paris", "costs", "and", "it's", "U.S.", "e.g.", "i.e.", "etc.", "Dr.", "Mrs."]
-    + [
-        "J.",
-        "K.",
-        "a.m.",
-        "p.m.",
-        "No.",
-        "vs.",
-        "3.14",
-        "$3.50",
-        "1,234.5",
-        "2.",
-        "10.",
-        "1990s.",
-        "v2.0",
-        "-5.",
-        "...",
-    ]
-    + ["....", ". . .", "word.", "word!", "word?", "word?!", "word.)", 'word."', "word.'", "(word.)", "[1]", "end.[2]"]
-    + ["“Quoted.”", "“Really?”", "‘so.’", "—", "--", "-", ",", ";", "»", "Ph.D.", "St.", "www.example.com", "a.b.c"]
-    + ["x.y.", "!", "?", ".", "!!!", '"', "(", ")", "*", "U.N.", "co.", "Inc.", "Jan.", "Mr. X.", "Yahoo!", "naïve."]
-)
+# fmt: off
+PIECES = [
+    "the", "cat", "She", "I", "Smith", "Paris", "costs", "and", "it's", "U.S.", "e.g.", "i.e.", "etc.", "Dr.", "Mrs.",
+    "J.", "K.", "a.m.", "p.m.", "No.", "vs.", "3.14", "$3.50", "1,234.5", "2.", "10.", "1990s.", "v2.0", "-5.", "...",
+    "....", ". . .", "word.", "word!", "word?", "word?!", "word.)", 'word."', "word.'", "(word.)", "[1]", "end.[2]",
+    "“Quoted.”", "“Really?”", "‘so.’", "—", "--", "-", ",", ";", "»", "Ph.D.", "St.", "www.example.com", "a.b.c",
+    "x.y.", "!", "?", ".", "!!!", '"', "(", ")", "*", "U.N.", "co.", "Inc.", "Jan.", "Mr. X.", "Yahoo!", "naïve.",
+]
+# fmt: on
 GAPS = [" ", " ", " ", " ", "  ", "\n", "\n\n", "\r\n", "\r\n\r\n", " \n \n", "\t", "", "\u00a0"]
 
 
