@@ -49,6 +49,7 @@ _UNSPACED_LANGUAGES = frozenset({"ja", "km", "lo", "my", "th", "yue", "zh"})
 _LINE = re.compile(r"\n\s*")
 _BLANK_LINE = re.compile(r"\n[^\S\n]*\n\s*")
 _UNSPACED_STOP = re.compile(r"[。！？｡．؟।॥۔]+[\"'”’»」』）)\]]*\s*")
+_GLUED_QUOTE = re.compile(r"[“”’»«›‹]+(\s*)")
 _ONLY_STOPS = re.compile(r"[\s.?!]+")
 _SAMPLE = 300
 _FEWEST_LETTERS = 200
@@ -195,8 +196,16 @@ class _Punkt:
             if self._stops.fullmatch(text, begin, following):
                 # A sentence of full stops alone ("acting! !!") is the tail of the one before it.
                 continue
-            if closing := self._closing.match(text, begin):
+            if begin > end and text[begin] in "«‹":
+                # Behind white space it opens a quotation, though Punkt takes it for one that closes.
+                pass
+            elif closing := self._closing.match(text, begin):
                 begin = closing.end()
+            elif begin == end and (closing := _GLUED_QUOTE.match(text, begin)):
+                # What stands right behind a full stop closes, also “ and « where other languages open with them.
+                begin = closing.end()
+                if begin < len(text) and not closing[1]:
+                    continue
             starts.append(begin)
         return starts
 
