@@ -30,7 +30,7 @@ def chunked(text: str, **parameters: Any) -> dict[int, list[Chunk]]:
 
 
 def test_children_are_listed_below_their_parents_and_made_of_sentences() -> None:
-    levels = chunked(TEXT, parent_size=120, child_size=60)
+    levels = chunked(TEXT, parent_size=100, child_size=60)
     assert [chunk.text.count(".") for chunk in levels[0]] == [2, 2, 2, 2, 2]
     assert [chunk.text.count(".") for chunk in levels[1]] == [4, 4, 2]
     parents = [next(p.index for p in levels[1] if p.id == chunk.parent_id) for chunk in levels[0]]
@@ -38,7 +38,7 @@ def test_children_are_listed_below_their_parents_and_made_of_sentences() -> None
 
 
 def test_parents_come_first_and_have_no_parent() -> None:
-    chunks = create("hierarchical", parent_size=120, child_size=60).chunk(Document("d", TEXT))
+    chunks = create("hierarchical", parent_size=100, child_size=60).chunk(Document("d", TEXT))
     assert [chunk.level for chunk in chunks] == [1, 1, 1, 0, 0, 0, 0, 0]
     assert {chunk.parent_id for chunk in chunks if chunk.level == 1} == {None}
 
