@@ -204,6 +204,13 @@ class ChunkStore(Protocol):
         """
         ...
 
+    def export(self, source_id: str) -> list[tuple[Chunk, Vectors]]:
+        """Return every chunk of a source with its vectors, by level and index, to copy it into another store.
+
+        Dense vectors may come back normalised to length 1, and a sparse vector without terms as None.
+        """
+        ...
+
     def delete(self, source_id: str) -> int:
         """Delete all chunks of a source and return their number."""
         ...
