@@ -31,7 +31,9 @@ def wanted_schema(place: object, collection: str, schema: Schema | None) -> Sche
         CollectionNotFoundError: There is none, so the collection was to be there.
     """
     if schema is None:
-        raise CollectionNotFoundError(f"There is no collection {collection!r} in {place}. Index documents into it first.")
+        raise CollectionNotFoundError(
+            f"There is no collection {collection!r} in {place}. Index documents into it first."
+        )
     return schema
 
 
