@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("qdrant_client")
-
 from kinsplit.errors import InvalidParameterError, StoreError
 from kinsplit.stores import open_store
 from kinsplit.stores.protocol import Query
 from kinsplit.stores.qdrant import QdrantStore
 from kinsplit.stores.qdrant_options import QdrantOptions, parse_place
 from kinsplit.stores.testing import DENSE, SCHEMA, SPARSE, TEXTS, ChunkStoreContract, make_chunks, save
+
+pytest.importorskip("qdrant_client")
 
 SERVER = os.environ.get("KINSPLIT_TEST_QDRANT_URL")
 
