@@ -38,11 +38,10 @@ def to_statement(
     tables: Tables, queries: Sequence[Query], level: int | None, conditions: Sequence[Condition]
 ) -> Statement:
     """Return the statement that answers all queries, as rows of query number, id, payload and distance."""
-    where = _where(conditions)
     parts = [
-        _terms(tables, number, query.vector, query.limit, level or 0, where)
+        _terms(tables, number, query.vector, query.limit, level or 0, conditions)
         if isinstance(query.vector, SparseVector)
-        else _cosines(tables, number, query, where)
+        else _cosines(tables, number, query, _where(conditions))
         for number, query in enumerate(queries)
     ]
     text = sql.SQL("SELECT * FROM ({}) AS found ORDER BY number, distance").format(
@@ -59,27 +58,37 @@ def _cosines(tables: Tables, number: int, query: Query, where: Statement) -> Sta
     return Statement(text, (query.vector, *where.values, query.vector, query.limit))
 
 
-def _terms(tables: Tables, number: int, vector: SparseVector, limit: int, level: int, where: Statement) -> Statement:
-    """BM25 over the term table; the IDF counts all chunks of the field, whatever the filter, as Qdrant's does."""
+def _terms(
+    tables: Tables, number: int, vector: SparseVector, limit: int, level: int, conditions: Sequence[Condition]
+) -> Statement:
+    """BM25 over the term table; the IDF counts all chunks of the field, whatever the filter, as Qdrant's does.
+
+    Computed before anything else by MATERIALIZED: else Postgres may compute it again for every chunk.
+    """
     field = field_of(level)
+    whole = field == level < len(SPARSE) - 1
+    # Terms of a field that is one level are of that level, which is the last condition.
+    others = conditions[:-1] if whole else conditions
+    chosen = _where(others)
     text = sql.SQL(
-        "(WITH asked AS (SELECT * FROM unnest(%s::bigint[], %s::float8[]) AS a(term, weight)),"
-        " size AS (SELECT count(*) AS n FROM {chunks} WHERE {level} AND has_terms),"
-        " rare AS (SELECT term, weight * ln((n - df + 0.5) / (df + 0.5) + 1) AS weight FROM asked, size,"
-        "  LATERAL (SELECT count(*) AS df FROM {terms} AS t WHERE t.field = {field} AND t.term = asked.term) AS c),"
-        " best AS (SELECT key, sum(t.weight::float8 * rare.weight) AS score"
-        "  FROM rare JOIN {terms} AS t ON t.field = {field} AND t.term = rare.term JOIN {chunks} ON key = chunk"
-        "  WHERE {where} GROUP BY key ORDER BY score DESC, key LIMIT %s)"
+        "(WITH asked AS (SELECT * FROM unnest(%s::bigint[], %s::float8[]) AS a(term, asked)),"
+        " size AS MATERIALIZED (SELECT count(*)::float8 AS n FROM {chunks} WHERE {level} AND has_terms),"
+        " rare AS MATERIALIZED (SELECT term, asked * ln((n - df + 0.5) / (df + 0.5) + 1) AS idf FROM asked, size,"
+        "  LATERAL (SELECT count(*)::float8 AS df FROM {terms} AS t WHERE field = {field} AND t.term = asked.term)),"
+        " best AS MATERIALIZED (SELECT chunk AS key, sum(weight * idf) AS score FROM rare JOIN {terms} USING (term)"
+        "  WHERE field = {field}{among} GROUP BY chunk ORDER BY score DESC, chunk LIMIT %s)"
         " SELECT {number} AS number, id, payload, -score AS distance FROM best JOIN {chunks} USING (key))"
     ).format(
         number=sql.Literal(number),
         chunks=tables.chunks,
         terms=tables.terms,
         field=sql.Literal(field),
-        level=sql.SQL("level >= {}" if field == len(SPARSE) - 1 else "level = {}").format(sql.Literal(field)),
-        where=where.text,
+        level=sql.SQL("level = {}" if whole else "level >= {}").format(sql.Literal(field)),
+        among=sql.SQL(" AND chunk IN (SELECT key FROM {} WHERE {})").format(tables.chunks, chosen.text)
+        if others
+        else sql.SQL(""),
     )
-    return Statement(text, (list(vector.indices), list(vector.values), *where.values, limit))
+    return Statement(text, (list(vector.indices), list(vector.values), *chosen.values, limit))
 
 
 def _where(conditions: Sequence[Condition]) -> Statement:

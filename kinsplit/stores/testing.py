@@ -247,6 +247,29 @@ class ChunkStoreContract:
         with pytest.raises(InvalidParameterError, match="level"):
             store.search([Query("bm25", SPARSE.embed_query("class"), 5)], level=None)
 
+    def test_filters_hold_for_terms_too(self, store: ChunkStore) -> None:
+        """A filter chooses among the hits and changes no score."""
+        save(store, "a", make_chunks("a", TEXTS, subject="cs"))
+        save(store, "b", [*make_chunks("b", TEXTS, subject="math"), *make_chunks("b", TEXTS, level=1)])
+        save(store, "c", make_chunks("c", TEXTS, level=2, subject="cs"))
+        query = Query("bm25", SPARSE.embed_query("recursion of a class"), 50)
+
+        def scores(level: int = 0, **where: Any) -> dict[str, float]:
+            (hits,) = store.search([query], level=level, where=where)
+            return {hit.chunk.id: hit.score for hit in hits}
+
+        everything = scores()
+        for source_id, subject in (("a", "cs"), ("b", "math")):
+            ids = {chunk.id for chunk in make_chunks(source_id, TEXTS)}
+            expected = {id_: score for id_, score in everything.items() if id_ in ids}
+            assert len(expected) == 3
+            assert scores(subject=subject) == pytest.approx(expected)
+            assert scores(source_id=[source_id], subject=subject) == pytest.approx(expected)
+        assert scores(subject=["cs", "math"]) == pytest.approx(everything)
+        assert len(scores(1)) == len(scores(2)) == len(scores(2, subject="cs")) == 3
+        assert scores(3) == scores(2, subject="math") == scores(subject=[]) == scores(1, subject="cs") == {}
+        assert store.search([query], where={"level": 1}) == [[]]
+
     def test_get_keeps_the_order_and_leaves_out_what_is_missing(self, store: ChunkStore) -> None:
         """Ids that are not stored cost nothing; ids that can't be are refused."""
         chunks = make_chunks("doc", TEXTS)
