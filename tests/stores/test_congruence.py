@@ -22,7 +22,7 @@ CHANGED = "pointer memory memory class"
 
 def documents():
     rng = random.Random(5)
-    for number in range(12):
+    for number in range(6):
         leaves = [" ".join(rng.choices(WORDS, k=rng.randint(3, 30))) for _ in range(15)]
         parents = [" ".join(leaves[start : start + 5]) for start in range(0, 15, 5)]
         source_id, subject = f"doc{number:02}", ("cs", "math", "art")[number % 3]
@@ -71,7 +71,7 @@ HOW = (
     {"level": None},
     {"where": {"subject": "cs"}},
     {"where": {"subject": ["cs", "art"], "year": [2001, 2002]}},
-    {"where": {"source_id": ["doc01", "doc07"]}},
+    {"where": {"source_id": ["doc01", "doc04"]}},
     {"where": {"chunk_index": [0, 1]}, "level": 1},
 )
 
@@ -79,7 +79,7 @@ HOW = (
 @pytest.fixture
 def filled(request):
     def make(engine, name):
-        store = open_store(address_of(engine, request, name), "cs", SCHEMA)
+        store = open_store(address_of(engine, request, name), name, SCHEMA)
         request.addfinalizer(store.close)
         return fill(store)
 
@@ -111,7 +111,7 @@ def test_term_rankings_equal_the_exact_ones_where_nothing_was_deleted(engine, re
 @pytest.mark.parametrize("target", ENGINES)
 def test_a_copy_answers_as_the_original_does(source, target, filled, request):
     original = filled(source, "original")
-    with open_store(address_of(target, request, "copy"), "cs", SCHEMA) as duplicate:
+    with open_store(address_of(target, request, "copy"), "copy", SCHEMA) as duplicate:
         assert copy(original, duplicate) == original.count()
         assert duplicate.sources() == original.sources()
         for source_id, chunks in documents():
