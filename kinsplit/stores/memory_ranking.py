@@ -46,8 +46,9 @@ class Ranking:
         """Return the best rows of some, with their cosine similarity; 0 for a vector of length 0."""
         if not rows:
             return []
-        scores = self._unit[rows] @ _unit(vector[None])[0]
-        return _best(np.asarray(rows), scores, limit)
+        chosen = np.asarray(rows)
+        # All scores, since picking rows of the matrix would copy them.
+        return _best(chosen, (self._unit @ _unit(vector[None])[0])[chosen], limit)
 
     def terms(self, vector: SparseVector, level: int, rows: Rows, limit: int) -> list[tuple[int, float]]:
         """Return the best rows of some that hold a term, with the sum of the terms' weights times IDF.

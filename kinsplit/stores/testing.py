@@ -336,7 +336,7 @@ class ChunkStoreContract:
             open_store(address, COLLECTION, replace(SCHEMA, model="other-model", fingerprint="f2"))
         message = str(caught.value)
         assert all(part in message for part in (SCHEMA.model, "other-model", "f1", "f2", "another collection name"))
-        open_store(address, "second", replace(SCHEMA, model="other-model")).close()
+        open_store(address, f"{COLLECTION}-second", replace(SCHEMA, model="other-model")).close()
 
     def test_a_collection_that_is_not_there_needs_a_schema(self, address: str) -> None:
         """Nothing is created by asking."""

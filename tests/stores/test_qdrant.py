@@ -1,5 +1,8 @@
+import json
 import os
-import uuid
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -9,7 +12,7 @@ from kinsplit.stores import open_store
 from kinsplit.stores.protocol import Query
 from kinsplit.stores.qdrant import QdrantStore
 from kinsplit.stores.qdrant_options import QdrantOptions, parse_place
-from kinsplit.stores.testing import DENSE, SCHEMA, SPARSE, TEXTS, ChunkStoreContract, make_chunks, save
+from kinsplit.stores.testing import COLLECTION, DENSE, SCHEMA, SPARSE, TEXTS, ChunkStoreContract, make_chunks, save
 
 pytest.importorskip("qdrant_client")
 
@@ -36,17 +39,17 @@ class TestQdrantMemory(ChunkStoreContract):
 @pytest.mark.enable_socket
 class TestQdrantServer(ChunkStoreContract):
     @pytest.fixture
-    def address(self, monkeypatch) -> str:
-        """The server, under collection names of this test's own."""
-        from kinsplit.stores import qdrant
+    def address(self) -> Iterator[str]:
+        """The server, which is there for tests, without what earlier ones left."""
+        from qdrant_client import QdrantClient
 
-        prefix, opened = uuid.uuid4().hex, qdrant.open_collection
-
-        def open_collection(place, options, collection, schema):
-            return opened(place, options, f"{prefix}-{collection}", schema)
-
-        monkeypatch.setattr(qdrant, "open_collection", open_collection)
-        return f"qdrant:{SERVER}"
+        client = QdrantClient(SERVER, api_key=os.environ.get("KINSPLIT_QDRANT_API_KEY"))
+        for when in ("before", "after"):
+            for name in (COLLECTION, f"{COLLECTION}-second"):
+                client.delete_collection(name)
+            if when == "before":
+                yield f"qdrant:{SERVER}"
+        client.close()
 
 
 class Recorder:
@@ -164,4 +167,51 @@ def test_a_server_that_does_not_answer_is_one_line_without_the_key(monkeypatch):
         open_store("qdrant:http://127.0.0.1:9", "cs", SCHEMA)
     assert "http://127.0.0.1:9/cs" in str(caught.value)
     assert "\n" not in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.enable_socket
+def test_a_server_gets_the_key_as_a_header_and_the_options_with_the_collection(monkeypatch):
+    requests = []
+
+    class Server(BaseHTTPRequestHandler):
+        def do_GET(self):
+            body = self.rfile.read(int(self.headers.get("content-length", 0)))
+            requests.append((self.command, self.path, self.headers.get("api-key"), json.loads(body or "{}")))
+            result = {"exists": False} if self.path.endswith("/exists") else True
+            answer = json.dumps({"result": result, "status": "ok", "time": 0}).encode()
+            self.send_response(200 if len(requests) < 3 else 500)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(answer)))
+            self.end_headers()
+            self.wfile.write(answer)
+
+        def do_PUT(self):
+            self.do_GET()
+
+        def log_message(self, *arguments):
+            pass
+
+    monkeypatch.setenv("KINSPLIT_QDRANT_API_KEY", "secret")
+    with ThreadingHTTPServer(("127.0.0.1", 0), Server) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        address = (
+            f"qdrant:http://127.0.0.1:{server.server_port}?shard_number=2&replication_factor=3&quantization=binary"
+        )
+        with pytest.warns(UserWarning, match="insecure"), pytest.raises(StoreError) as caught:
+            open_store(address, "cs", SCHEMA)
+        server.shutdown()
+        thread.join()
+    assert [(method, path, key) for method, path, key, _ in requests] == [
+        ("GET", "/collections/cs/exists", "secret"),
+        ("PUT", "/collections/cs", "secret"),
+        ("GET", "/collections/cs", "secret"),
+    ]
+    created = requests[1][3]
+    assert (created["shard_number"], created["replication_factor"]) == (2, 3)
+    assert created["quantization_config"] == {"binary": {"always_ram": True}}
+    assert created["metadata"]["kinsplit"]["model"] == SCHEMA.model
+    assert created["vectors"]["dense"] == {"size": SCHEMA.dimension, "distance": "Cosine"}
+    assert created["sparse_vectors"]["bm25_parent"] == {"modifier": "idf"}
     assert "secret" not in str(caught.value)
