@@ -11,7 +11,7 @@ from kinsplit.embedding.protocol import SparseVector
 from kinsplit.errors import StoreError
 from kinsplit.stores.conditions import Condition
 from kinsplit.stores.engine import EngineStore, Found
-from kinsplit.stores.memory_ranking import Ranking, fulfils
+from kinsplit.stores.memory_ranking import Ranking
 from kinsplit.stores.payload import Payload
 from kinsplit.stores.plan import Plan
 from kinsplit.stores.protocol import Query, Schema, Vectors
@@ -124,10 +124,10 @@ class MemoryStore(EngineStore):
         with collection.lock:
             if collection.ranking is None:
                 collection.ranking = Ranking(collection.points)
-            ranking, points = collection.ranking, collection.points
-        rows = [row for row, id_ in enumerate(ranking.ids) if fulfils(points[id_][0], conditions)]
+            ranking = collection.ranking
+        rows = ranking.rows(conditions)
         return [
-            [Found(ranking.ids[row], points[ranking.ids[row]][0], score) for row, score in best]
+            [Found(ranking.ids[row], ranking.payloads[row], score) for row, score in best]
             for best in (
                 ranking.terms(query.vector, level or 0, rows, query.limit)
                 if isinstance(query.vector, SparseVector)

@@ -27,6 +27,7 @@ class Ranking:
 
     def __init__(self, points: Mapping[str, tuple[Payload, Vectors]]) -> None:
         self.ids = tuple(points)
+        self.payloads = tuple(payload for payload, _ in points.values())
         self._unit = _unit(np.array([vectors.dense for _, vectors in points.values()], dtype=np.float32))
         postings: dict[tuple[str, int], list[tuple[int, float]]] = defaultdict(list)
         self._sizes: dict[str, int] = defaultdict(int)
@@ -41,6 +42,15 @@ class Ranking:
             key: (np.array([row for row, _ in pairs]), np.array([weight for _, weight in pairs], dtype=np.float32))
             for key, pairs in postings.items()
         }
+
+    def rows(self, conditions: Sequence[Condition]) -> Rows:
+        """Return the rows of the points that meet all conditions."""
+        rows: Rows = range(len(self.ids))
+        for condition in conditions:
+            key = condition.key
+            wanted: frozenset[str | int] = frozenset((*condition.strings, *condition.integers))
+            rows = [row for row in rows if _fulfils(self.payloads[row].get(key), wanted)]
+        return rows
 
     def cosines(self, vector: NDArray[np.float32], rows: Rows, limit: int) -> list[tuple[int, float]]:
         """Return the best rows of some, with their cosine similarity; 0 for a vector of length 0."""
@@ -69,17 +79,11 @@ class Ranking:
         return _best(chosen, scores[chosen], limit)
 
 
-def fulfils(payload: Payload, conditions: Sequence[Condition]) -> bool:
-    """Tell whether a payload meets all conditions."""
-    return all(_meets(payload.get(condition.key), condition) for condition in conditions)
-
-
-def _meets(stored: object, condition: Condition) -> bool:
-    if isinstance(stored, list):
-        return any(not isinstance(item, list) and _meets(item, condition) for item in stored)
-    if isinstance(stored, str):
-        return stored in condition.strings
-    return isinstance(stored, int) and not isinstance(stored, bool) and stored in condition.integers
+def _fulfils(stored: object, wanted: frozenset[str | int]) -> bool:
+    """Tell whether a value, or a member of a list, is wanted; neither True nor 1.0 is 1."""
+    if type(stored) is list:
+        return any(type(item) is not list and _fulfils(item, wanted) for item in stored)
+    return (type(stored) is str or type(stored) is int) and stored in wanted
 
 
 def _unit(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
