@@ -25,7 +25,11 @@ class Found(NamedTuple):
 
 
 class EngineStore(ChunkStore):
-    """`ChunkStore` by means of a few reads and writes. Args: schema: What the collection was made with."""
+    """`ChunkStore` by means of a few reads and writes, which each engine provides.
+
+    Args:
+        schema: What the collection was made with.
+    """
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
