@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeVar
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING
 
-from kinsplit.chunk import Chunk
 from kinsplit.errors import KinsplitError, StoreError
+from kinsplit.stores.conditions import Condition, to_conditions
 from kinsplit.stores.edge_folder import open_folder
 from kinsplit.stores.edge_point import to_point, to_vectors
 from kinsplit.stores.edge_query import to_filter, to_request
+from kinsplit.stores.engine import EngineStore, Found, batches
 from kinsplit.stores.layout import DENSE, SPARSE
-from kinsplit.stores.payload import Payload, from_payload
-from kinsplit.stores.plan import Plan, plan_sync
-from kinsplit.stores.protocol import ChunkStore, Hit, Query, Schema, SyncReport, Vectors, Where, check_ids
+from kinsplit.stores.payload import Payload
+from kinsplit.stores.plan import Plan
+from kinsplit.stores.protocol import Query, Schema, Vectors
 
 if TYPE_CHECKING:
     from qdrant_edge import EdgeShard
-
-T = TypeVar("T")
 
 #: Points per write or read of vectors.
 _BATCH = 500
@@ -28,7 +27,7 @@ _BATCH = 500
 _ALL = 2**31
 
 
-class EdgeStore(ChunkStore):
+class EdgeStore(EngineStore):
     """A collection in the folder `place/collection`. One process opens it at a time, and its threads share it.
 
     Args:
@@ -41,59 +40,17 @@ class EdgeStore(ChunkStore):
     """
 
     def __init__(self, place: str, collection: str, schema: Schema | None = None) -> None:
-        self._folder, self._schema, self._shard = open_folder(place, collection, schema)
+        self._folder, stored, self._shard = open_folder(place, collection, schema)
+        super().__init__(stored)
         self._closed = False
         self._writing = threading.RLock()
-
-    @property
-    def schema(self) -> Schema:
-        """What the collection was made with."""
-        return self._schema
-
-    def known(self, source_id: str) -> dict[str, str]:
-        """Return the content hash of every stored chunk of a source by chunk id."""
-        payloads = self._payloads(source_id, ["content_hash"])
-        return {id_: payload["content_hash"] for id_, payload in payloads.items()}
-
-    def sync(self, source_id: str, chunks: Sequence[Chunk], vectors: Mapping[str, Vectors]) -> SyncReport:
-        """Make the stored chunks of a source equal to `chunks`; see `ChunkStore.sync`."""
-        with self._writing:
-            plan = plan_sync(source_id, chunks, self._payloads(source_id, True), vectors, self._schema.dimension)
-            # Read before anything is written: the point that lends its vectors may itself get another content.
-            moved = self._stored_vectors(plan.donors)
-            self._write(plan, {**moved, **vectors})
-        return plan.report
-
-    def search(self, queries: Sequence[Query], *, level: int | None = 0, where: Where | None = None) -> list[list[Hit]]:
-        """Ask all queries in one call; see `ChunkStore.search`. Exact up to 200 MB of dense vectors."""
-        import qdrant_edge as qe
-
-        requests = [to_request(query, self._schema.dimension, level, where) for query in queries]
-        with self._engine() as shard:
-            rankings = shard.query_batch(qe.QueryBatchRequest(requests))
-        return [
-            [Hit(from_payload(str(point.id), point.payload or {}), point.score) for point in ranking]
-            for ranking in rankings
-        ]
-
-    def get(self, ids: Sequence[str]) -> list[Chunk]:
-        """Return chunks by id, in the order of the ids, without those that are not stored."""
-        check_ids(ids)
-        with self._engine() as shard:
-            records = shard.retrieve(list(ids), True, False)
-        found = {id_: from_payload(id_, record.payload or {}) for record in records for id_ in [str(record.id)]}
-        return [found[id_] for id_ in ids if id_ in found]
-
-    def delete(self, source_id: str) -> int:
-        """Delete all chunks of a source and return their number."""
-        return self.sync(source_id, [], {}).deleted
 
     def count(self, level: int | None = None) -> int:
         """Count the chunks of a level, or all."""
         import qdrant_edge as qe
 
         with self._engine() as shard:
-            return shard.count(qe.CountRequest(filter=to_filter(level, None)))
+            return shard.count(qe.CountRequest(filter=to_filter(to_conditions(level, None))))
 
     def sources(self) -> dict[str, int]:
         """Return the number of chunks of every source."""
@@ -124,34 +81,35 @@ class EdgeStore(ChunkStore):
         except Exception as error:  # The engine raises nothing more special.
             raise StoreError(f"{self._folder}: {error}") from error
 
-    def _payloads(self, source_id: str, keys: list[str] | bool) -> dict[str, Payload]:
-        """Return the payloads of a source's points by id: all of each, or some keys."""
+    def _exclusively(self) -> AbstractContextManager[object]:
+        return self._writing
+
+    def _payloads(self, source_id: str, key: str | None = None) -> dict[str, Payload]:
         import qdrant_edge as qe
 
         request = qe.ScrollRequest(
-            limit=_ALL, filter=to_filter(None, {"source_id": source_id}), with_payload=keys, with_vector=False
+            limit=_ALL,
+            filter=to_filter(to_conditions(None, {"source_id": source_id})),
+            with_payload=True if key is None else [key],
+            with_vector=False,
         )
         with self._engine() as shard:
             records, _ = shard.scroll(request)
         return {str(record.id): record.payload or {} for record in records}
 
-    def _stored_vectors(self, donors: Mapping[str, str]) -> dict[str, Vectors]:
-        """Return the vectors of stored points by content hash."""
+    def _vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
         vectors: dict[str, Vectors] = {}
-        hashes = {id_: hash_ for hash_, id_ in donors.items()}
-        for batch in _batches(list(hashes)):
+        for batch in batches(ids, _BATCH):
             with self._engine() as shard:
                 records = shard.retrieve(list(batch), False, [DENSE, *SPARSE])
-            vectors.update((hashes[str(record.id)], to_vectors(record)) for record in records)
+            vectors.update((str(record.id), to_vectors(record)) for record in records)
         return vectors
 
     def _write(self, plan: Plan, vectors: Mapping[str, Vectors]) -> None:
         import qdrant_edge as qe
 
-        if not (plan.upserts or plan.payloads or plan.deletes):
-            return
         with self._engine() as shard:
-            for batch in _batches(plan.upserts):
+            for batch in batches(plan.upserts, _BATCH):
                 points = [to_point(id_, payload, vectors[payload["content_hash"]]) for id_, payload in batch]
                 shard.update(qe.UpdateOperation.upsert_points(points))
             for id_, payload in plan.payloads:
@@ -163,7 +121,16 @@ class EdgeStore(ChunkStore):
             # Nothing to do most of the time; clears away deleted points once they are a fifth of all.
             shard.optimize()
 
+    def _rank(self, queries: Sequence[Query], level: int | None, conditions: Sequence[Condition]) -> list[list[Found]]:
+        """Exact up to 200 MB of dense vectors."""
+        import qdrant_edge as qe
 
-def _batches(items: Sequence[T]) -> Iterator[Sequence[T]]:
-    for start in range(0, len(items), _BATCH):
-        yield items[start : start + _BATCH]
+        requests = [to_request(query, level, conditions) for query in queries]
+        with self._engine() as shard:
+            rankings = shard.query_batch(qe.QueryBatchRequest(requests))
+        return [[Found(str(point.id), point.payload or {}, point.score) for point in ranking] for ranking in rankings]
+
+    def _fetch(self, ids: Sequence[str]) -> list[tuple[str, Payload]]:
+        with self._engine() as shard:
+            records = shard.retrieve(list(ids), True, False)
+        return [(str(record.id), record.payload or {}) for record in records]

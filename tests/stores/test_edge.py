@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kinsplit.errors import InvalidParameterError, StoreError
+from kinsplit.errors import StoreError
 from kinsplit.stores import edge_folder, open_store
 from kinsplit.stores.edge import EdgeStore
 from kinsplit.stores.protocol import Query, SyncReport
@@ -204,9 +204,3 @@ def test_the_payload_indexes_have_the_right_kinds(store):
         "subject": "Keyword",
         "group_id": "Keyword",
     }
-
-
-@pytest.mark.parametrize("address", ["", "edge", "edge:", "redis:x", "./data", "EDGE:./data"])
-def test_an_unknown_address_lists_the_known_ones(address):
-    with pytest.raises(InvalidParameterError, match=r"'edge:\.\.\.'"):
-        open_store(address, "cs", SCHEMA)

@@ -1,0 +1,146 @@
+"""Chunks in this process's memory, searched exactly: for tests, notebooks and small corpora."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+
+from kinsplit.embedding.protocol import SparseVector
+from kinsplit.errors import StoreError
+from kinsplit.stores.conditions import Condition
+from kinsplit.stores.engine import EngineStore, Found
+from kinsplit.stores.memory_ranking import Ranking
+from kinsplit.stores.payload import Payload
+from kinsplit.stores.plan import Plan
+from kinsplit.stores.protocol import Query, Schema, Vectors
+from kinsplit.stores.schema import check_collection, check_schema, wanted_schema
+
+Points = Mapping[str, tuple[Payload, Vectors]]
+
+
+@dataclass(slots=True)
+class _Collection:
+    """What the store objects of one collection share.
+
+    Attributes:
+        schema: What it was made with.
+        points: By id. Replaced as a whole by each sync, so that a reader sees all of it or nothing.
+        sources: Ids of each source's points; replaced together with the points.
+        ranking: Matrices of these points, made by the first search after a sync.
+        lock: Held by a writer, and to read what belongs together.
+    """
+
+    schema: Schema
+    points: Points = field(default_factory=dict)
+    sources: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    ranking: Ranking | None = None
+    lock: threading.RLock = field(default_factory=threading.RLock)
+
+
+#: Collections of named places, which live as long as the process.
+_PLACES: dict[str, dict[str, _Collection]] = {}
+_PLACES_LOCK = threading.Lock()
+
+
+class MemoryStore(EngineStore):
+    """A collection in memory. Each sync costs time in the number of all chunks, so this is for thousands of them.
+
+    The term ranking is Edge's. They differ after deletions only: Edge counts a deleted chunk in its IDF until it clears
+    its segments, this store never does.
+
+    Args:
+        place: A name by which this process finds the collection again, also after it was closed; "" for a place of
+            this object's own.
+        collection: Name of the collection.
+        schema: What the collection must have been made with; None opens an existing one as it is.
+
+    Raises:
+        StoreError: And its kinds, as `kinsplit.stores.open_store` tells.
+    """
+
+    def __init__(self, place: str, collection: str, schema: Schema | None = None) -> None:
+        check_collection(collection)
+        self._name = f"memory:{place}/{collection}"
+        with _PLACES_LOCK:
+            found = _PLACES.get(place, {}).get(collection) if place else None
+            if found is None:
+                found = _Collection(wanted_schema(f"memory:{place}", collection, schema))
+                if place:
+                    _PLACES.setdefault(place, {})[collection] = found
+        check_schema(self._name, found.schema, schema)
+        super().__init__(found.schema)
+        self._collection: _Collection | None = found
+
+    def count(self, level: int | None = None) -> int:
+        """Count the chunks of a level, or all."""
+        points = self._open().points
+        return sum(level is None or payload["level"] == level for payload, _ in points.values())
+
+    def sources(self) -> dict[str, int]:
+        """Return the number of chunks of every source."""
+        return {source_id: len(ids) for source_id, ids in sorted(self._open().sources.items())}
+
+    def close(self) -> None:
+        """Let go of the collection. A second call does nothing."""
+        self._collection = None
+
+    def _open(self) -> _Collection:
+        if self._collection is None:
+            raise StoreError(f"{self._name} was closed. Open the store again.")
+        return self._collection
+
+    def _exclusively(self) -> AbstractContextManager[object]:
+        return self._open().lock
+
+    def _payloads(self, source_id: str, key: str | None = None) -> dict[str, Payload]:
+        collection = self._open()
+        with collection.lock:
+            points, ids = collection.points, collection.sources.get(source_id, ())
+        found = {id_: points[id_][0] for id_ in ids}
+        return found if key is None else {id_: {key: payload[key]} for id_, payload in found.items()}
+
+    def _vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
+        points = self._open().points
+        return {id_: points[id_][1] for id_ in ids if id_ in points}
+
+    def _write(self, plan: Plan, vectors: Mapping[str, Vectors]) -> None:
+        collection = self._open()
+        points, sources = dict(collection.points), {key: dict.fromkeys(ids) for key, ids in collection.sources.items()}
+        for id_, payload in plan.upserts:
+            points[id_] = (payload, _own(vectors[payload["content_hash"]]))
+            sources.setdefault(payload["source_id"], {})[id_] = None
+        for id_, payload in plan.payloads:
+            points[id_] = (payload, points[id_][1])
+        for id_ in plan.deletes:
+            del sources[points.pop(id_)[0]["source_id"]][id_]
+        with collection.lock:
+            collection.points, collection.ranking = points, None
+            collection.sources = {source_id: tuple(ids) for source_id, ids in sources.items() if ids}
+
+    def _rank(self, queries: Sequence[Query], level: int | None, conditions: Sequence[Condition]) -> list[list[Found]]:
+        collection = self._open()
+        with collection.lock:
+            if collection.ranking is None:
+                collection.ranking = Ranking(collection.points)
+            ranking = collection.ranking
+        rows = ranking.rows(conditions)
+        return [
+            [Found(ranking.ids[row], ranking.payloads[row], score) for row, score in best]
+            for best in (
+                ranking.terms(query.vector, level or 0, rows, query.limit)
+                if isinstance(query.vector, SparseVector)
+                else ranking.cosines(query.vector, rows, query.limit)
+                for query in queries
+            )
+        ]
+
+    def _fetch(self, ids: Sequence[str]) -> list[tuple[str, Payload]]:
+        points = self._open().points
+        return [(id_, points[id_][0]) for id_ in ids if id_ in points]
+
+
+def _own(vectors: Vectors) -> Vectors:
+    """Return vectors that the caller can't change any more."""
+    return replace(vectors, dense=vectors.dense.copy())

@@ -1,0 +1,194 @@
+"""Chunks in Postgres with pgvector."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kinsplit.embedding.protocol import SparseVector
+from kinsplit.errors import MissingExtraError, StoreError
+from kinsplit.stores.engine import EngineStore, Found, batches
+from kinsplit.stores.payload import Payload
+from kinsplit.stores.plan import Plan
+from kinsplit.stores.postgres_json import decode_text, dump, encode_text
+from kinsplit.stores.protocol import Query, Schema, Vectors
+
+try:
+    from psycopg import sql
+    from psycopg.types.json import Jsonb
+
+    from kinsplit.stores.postgres_query import field_of, to_statement
+    from kinsplit.stores.postgres_tables import LOCK, open_tables, postgres_errors
+except ImportError as error:
+    raise MissingExtraError("psycopg or pgvector", "pgvector") from error
+
+if TYPE_CHECKING:
+    from psycopg import Cursor
+
+    from kinsplit.stores.conditions import Condition
+    from kinsplit.stores.postgres_tables import Connection
+
+#: Points per statement.
+_BATCH = 500
+
+
+class PostgresStore(EngineStore):
+    """A collection in a Postgres database, with an HNSW index for up to 2,000 dimensions.
+
+    A sync is one transaction. Writers of a collection take turns, in all processes, by an advisory lock; readers never
+    wait for them. Terms are ranked by exact BM25, with the IDF of the collection's chunks as they are now; Edge also
+    counts those that were deleted lately. Postgres chooses between comparing all vectors, which is exact, and the
+    index, which finds nearly all of the nearest. A filter for 1 also finds 1.0; a vector of length 0 is found last.
+
+    The payload lies in a jsonb column as it does in Qdrant. NUL, which Postgres can't store, is escaped (see
+    `kinsplit.stores.postgres_json`) and comes back.
+
+    Args:
+        dsn: A connection string or URL of libpq; what it leaves out, libpq takes from its environment variables and
+            password file. The role may create the extension "vector", unless it is there, and the schema "kinsplit".
+        collection: Name of the collection.
+        schema: What the collection must have been made with; None opens an existing one as it is.
+
+    Raises:
+        MissingExtraError: psycopg or pgvector is not installed.
+        StoreError: And its kinds, as `kinsplit.stores.open_store` tells.
+    """
+
+    def __init__(self, dsn: str, collection: str, schema: Schema | None = None) -> None:
+        opened = open_tables(dsn, collection, schema)
+        super().__init__(opened.schema)
+        self._name, self._number, self._tables = opened.name, opened.number, opened.tables
+        self._reader, self._writer = opened.reader, opened.writer
+        self._closed = False
+        self._writing = threading.RLock()
+
+    def delete(self, source_id: str) -> int:
+        """Delete all chunks of a source by one statement and return their number."""
+        with self._exclusively():
+            cursor = self._run(self._writer, "DELETE FROM {chunks} WHERE source_id = %s", [encode_text(source_id)])
+            return cursor.rowcount
+
+    def count(self, level: int | None = None) -> int:
+        """Count the chunks of a level, or all."""
+        rows = self._read("SELECT count(*) FROM {chunks} WHERE %s::int IS NULL OR level = %s", [level, level])
+        return int(rows[0][0])
+
+    def sources(self) -> dict[str, int]:
+        """Return the number of chunks of every source."""
+        rows = self._read("SELECT source_id, count(*) FROM {chunks} GROUP BY source_id")
+        return dict(sorted((decode_text(source_id), count) for source_id, count in rows))
+
+    def close(self) -> None:
+        """Close the connections. A second call does nothing."""
+        with self._writing:
+            self._closed = True
+            self._reader.close()
+            self._writer.close()
+
+    @contextmanager
+    def _exclusively(self) -> Iterator[None]:
+        with self._writing, self._usable(), self._writer.transaction():
+            self._writer.execute("SELECT pg_advisory_xact_lock(%s, %s)", [LOCK, self._number])
+            yield
+
+    @contextmanager
+    def _usable(self) -> Iterator[None]:
+        if self._closed:
+            raise StoreError(f"{self._name} was closed. Open the store again.")
+        with postgres_errors(self._name):
+            yield
+
+    def _read(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        with self._usable():
+            return self._run(self._reader, statement, values).fetchall()
+
+    def _run(self, connection: Connection, statement: str, values: Sequence[Any] = ()) -> Cursor[Any]:
+        text = sql.SQL(statement).format(chunks=self._tables.chunks, terms=self._tables.terms)
+        return connection.execute(text, values)
+
+    def _payloads(self, source_id: str, key: str | None = None) -> dict[str, Payload]:
+        if key is None:
+            rows = self._read("SELECT id, payload FROM {chunks} WHERE source_id = %s", [encode_text(source_id)])
+        else:
+            statement = "SELECT id, jsonb_build_object(%s::text, payload -> %s) FROM {chunks} WHERE source_id = %s"
+            rows = self._read(statement, [key, key, encode_text(source_id)])
+        return {str(id_): found for id_, found in rows}
+
+    def _vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
+        rows = self._read(
+            "SELECT id, dense, array_agg(term ORDER BY term), array_agg(weight ORDER BY term)"
+            " FROM {chunks} LEFT JOIN {terms} ON chunk = key WHERE id = ANY(%s::uuid[]) GROUP BY key",
+            [list(ids)],
+        )
+        return {
+            str(id_): Vectors(
+                np.asarray(dense.to_numpy(), dtype=np.float32),
+                None if terms[0] is None else SparseVector(tuple(terms), tuple(weights)),
+            )
+            for id_, dense, terms, weights in rows
+        }
+
+    def _write(self, plan: Plan, vectors: Mapping[str, Vectors]) -> None:
+        with self._writer.cursor() as cursor:
+            for batch in batches(plan.upserts, _BATCH):
+                self._upsert(cursor, batch, vectors)
+            if plan.payloads:
+                cursor.executemany(
+                    sql.SQL("UPDATE {} SET payload = %s WHERE id = %s").format(self._tables.chunks),
+                    [(Jsonb(payload, dumps=dump), id_) for id_, payload in plan.payloads],
+                )
+            if plan.deletes:
+                self._run(self._writer, "DELETE FROM {chunks} WHERE id = ANY(%s::uuid[])", [list(plan.deletes)])
+
+    def _upsert(
+        self, cursor: Cursor[Any], points: Sequence[tuple[str, Payload]], vectors: Mapping[str, Vectors]
+    ) -> None:
+        rows, terms = [], []
+        for id_, payload in points:
+            given = vectors[payload["content_hash"]]
+            sparse = given.sparse or SparseVector((), ())
+            rows.append((id_, Jsonb(payload, dumps=dump), given.dense, bool(sparse.indices)))
+            field = field_of(payload["level"])
+            terms += [(id_, field, *pair) for pair in zip(sparse.indices, sparse.values, strict=True)]
+        cursor.executemany(
+            sql.SQL(
+                "INSERT INTO {} (id, payload, dense, has_terms) VALUES (%s, %s, %s, %s) ON CONFLICT (id) DO UPDATE"
+                " SET payload = excluded.payload, dense = excluded.dense, has_terms = excluded.has_terms"
+            ).format(self._tables.chunks),
+            rows,
+        )
+        ids = [id_ for id_, _ in points]
+        self._run(
+            self._writer,
+            "DELETE FROM {terms} USING {chunks} WHERE chunk = key AND id = ANY(%s::uuid[])",
+            [ids],
+        )
+        if terms:
+            self._run(
+                self._writer,
+                "INSERT INTO {terms} SELECT key, field, term, weight FROM"
+                " unnest(%s::uuid[], %s::smallint[], %s::bigint[], %s::real[]) AS given(id, field, term, weight)"
+                " JOIN {chunks} USING (id)",
+                [list(column) for column in zip(*terms, strict=True)],
+            )
+
+    def _rank(self, queries: Sequence[Query], level: int | None, conditions: Sequence[Condition]) -> list[list[Found]]:
+        rankings: list[list[Found]] = [[] for _ in queries]
+        if not queries:
+            return rankings
+        text, values = to_statement(self._tables, queries, level, conditions)
+        with self._usable():
+            rows = self._reader.execute(text, values).fetchall()
+        for number, id_, payload, distance in rows:
+            score = -distance if queries[number].using == "bm25" else 1 - distance
+            # The cosine with a vector of length 0 is no number to Postgres.
+            rankings[number].append(Found(str(id_), payload, 0.0 if score != score else score))
+        return rankings
+
+    def _fetch(self, ids: Sequence[str]) -> list[tuple[str, Payload]]:
+        rows = self._read("SELECT id, payload FROM {chunks} WHERE id = ANY(%s::uuid[])", [list(ids)])
+        return [(str(id_), payload) for id_, payload in rows]

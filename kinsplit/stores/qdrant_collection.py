@@ -1,0 +1,156 @@
+"""Opening a Qdrant collection: the schema is kept in the collection's own metadata, written when it is created."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kinsplit.errors import KinsplitError, MissingExtraError, StoreError, StoreLockedError
+from kinsplit.stores.layout import DENSE, INDEXED, SPARSE
+from kinsplit.stores.protocol import Schema
+from kinsplit.stores.qdrant_options import QdrantOptions, is_url
+from kinsplit.stores.schema import check_collection, check_schema, parse_schema, wanted_schema
+
+if TYPE_CHECKING:
+    from qdrant_client import QdrantClient, models
+
+API_KEY = "KINSPLIT_QDRANT_API_KEY"
+#: Key of the schema in the collection's metadata.
+_METADATA = "kinsplit"
+
+
+def open_collection(
+    place: str, options: QdrantOptions, collection: str, schema: Schema | None
+) -> tuple[QdrantClient, Schema]:
+    """Connect and open a collection, creating it where there is none.
+
+    Raises:
+        StoreError: And its kinds, as `kinsplit.stores.open_store` tells.
+    """
+    check_collection(collection)
+    client = _connect(place, options)
+    name = f"{place}/{collection}"
+    try:
+        with qdrant_errors(name):
+            if not client.collection_exists(collection):
+                _create(client, options, collection, wanted_schema(place, collection, schema))
+            info = client.get_collection(collection)
+            stored = (info.config.metadata or {}).get(_METADATA)
+            if not isinstance(stored, dict):
+                raise StoreError(
+                    f"{name} holds no schema of kinsplit in its metadata, so something else made it, or a server older "
+                    "than Qdrant 1.16. Choose another name."
+                )
+            check_schema(name, found := parse_schema(name, stored), schema)
+            # A creation that was broken off may have left some out.
+            missing = INDEXED.keys() - info.payload_schema.keys() if is_url(place) else set()
+            for key, kind in _indexes().items():
+                if key in missing:
+                    client.create_payload_index(collection, key, kind, wait=True)
+    except BaseException:
+        client.close()
+        raise
+    return client, found
+
+
+@contextmanager
+def qdrant_errors(name: str) -> Iterator[None]:
+    """Turn what the client raises into one line; the API key is in none of it."""
+    try:
+        yield
+    except KinsplitError:
+        raise
+    except Exception as error:  # The client's REST, gRPC and local modes each raise their own.
+        reason = " ".join(str(error).split())
+        raise StoreError(f"{name}: {reason or type(error).__name__}") from error
+
+
+def _connect(place: str, options: QdrantOptions) -> QdrantClient:
+    try:
+        from qdrant_client import QdrantClient
+    except ImportError:
+        raise MissingExtraError("qdrant-client", "qdrant") from None
+    if is_url(place):
+        # Without a check of the versions, which would write a warning where no server answers.
+        return QdrantClient(
+            url=place,
+            api_key=os.environ.get(API_KEY),
+            timeout=options.timeout,
+            prefer_grpc=options.grpc,
+            check_compatibility=False,
+        )
+    if place == ":memory:":
+        return QdrantClient(":memory:")
+    return _connect_folder(place)
+
+
+def _connect_folder(place: str) -> QdrantClient:
+    from qdrant_client import QdrantClient
+
+    with warnings.catch_warnings():
+        # A client that finds the folder locked leaves its lock file to the garbage collector.
+        warnings.simplefilter("ignore", ResourceWarning)
+        try:
+            # Every call goes through one lock, so SQLite's own check is not needed.
+            return QdrantClient(path=str(Path(place).expanduser()), force_disable_check_same_thread=True)
+        except OSError as error:
+            raise StoreError(f"{place}: {error.strerror}. Choose a folder that you may read and write.") from error
+        except RuntimeError as error:
+            if "already accessed" not in str(error):
+                raise
+    raise StoreLockedError(
+        f"{place} is open in another process, or in another store object of this one. "
+        "Close it there first, or share one store object."
+    )
+
+
+def _create(client: QdrantClient, options: QdrantOptions, collection: str, schema: Schema) -> None:
+    from qdrant_client import models
+    from qdrant_client.http.exceptions import UnexpectedResponse
+
+    dense = models.VectorParams(
+        size=schema.dimension, distance=models.Distance.COSINE, on_disk=True if options.on_disk else None
+    )
+    try:
+        client.create_collection(
+            collection,
+            vectors_config={DENSE: dense},
+            sparse_vectors_config={name: models.SparseVectorParams(modifier=models.Modifier.IDF) for name in SPARSE},
+            shard_number=options.shard_number,
+            replication_factor=options.replication_factor,
+            write_consistency_factor=options.write_consistency_factor,
+            quantization_config=_quantization(options),
+            metadata={_METADATA: asdict(schema)},
+        )
+    except (UnexpectedResponse, ValueError):
+        # Whoever made the collection meanwhile was first, and theirs is the one to open.
+        if not client.collection_exists(collection):
+            raise
+
+
+def _quantization(options: QdrantOptions) -> models.ScalarQuantization | models.BinaryQuantization | None:
+    from qdrant_client import models
+
+    if options.quantization == "scalar":
+        config = models.ScalarQuantizationConfig(type=models.ScalarType.INT8, always_ram=True)
+        return models.ScalarQuantization(scalar=config)
+    if options.quantization == "binary":
+        return models.BinaryQuantization(binary=models.BinaryQuantizationConfig(always_ram=True))
+    return None
+
+
+def _indexes() -> dict[str, Any]:
+    """Return the payload indexes by key; chunk_index is also found by range, to read a run of siblings."""
+    from qdrant_client import models
+
+    kinds = {
+        "keyword": models.PayloadSchemaType.KEYWORD,
+        "uuid": models.PayloadSchemaType.UUID,
+        "integer": models.IntegerIndexParams(type=models.IntegerIndexType.INTEGER, lookup=True, range=True),
+    }
+    return {key: kinds[kind] for key, kind in INDEXED.items()}

@@ -1,0 +1,70 @@
+"""A collection's name and schema, checked alike by every engine."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from kinsplit.errors import CollectionNotFoundError, InvalidParameterError, SchemaMismatchError, StoreError
+from kinsplit.stores.protocol import Schema
+
+_COLLECTION = re.compile(r"\w[\w.-]*")
+
+
+def check_collection(name: str) -> None:
+    """Make sure that a collection's name suits every engine.
+
+    Raises:
+        InvalidParameterError: It holds something else than letters, digits, "-", "_" and ".", or begins with a sign.
+    """
+    if not _COLLECTION.fullmatch(name):
+        rule = "must be letters and digits, with '-', '_' and '.' inside"
+        raise InvalidParameterError("collection", rule, name, "Choose another name.")
+
+
+def wanted_schema(place: object, collection: str, schema: Schema | None) -> Schema:
+    """Return the schema to create a collection with.
+
+    Raises:
+        CollectionNotFoundError: There is none, so the collection was to be there.
+    """
+    if schema is None:
+        raise CollectionNotFoundError(
+            f"There is no collection {collection!r} in {place}. Index documents into it first."
+        )
+    return schema
+
+
+def parse_schema(place: object, stored: Mapping[str, Any]) -> Schema:
+    """Return the schema that a collection keeps as JSON.
+
+    Raises:
+        StoreError: It is none that this version reads.
+    """
+    try:
+        return Schema(**stored)
+    except TypeError as error:
+        remedy = "Delete the collection and index again, or open it with the version of kinsplit that made it."
+        raise StoreError(f"{place}: is not a schema that this version reads: {error}. {remedy}") from error
+
+
+def check_schema(place: object, stored: Schema, asked: Schema | None) -> None:
+    """Compare the schema that a collection was made with and the one it is opened with, if any.
+
+    Raises:
+        SchemaMismatchError: They differ.
+    """
+    if asked is None:
+        return
+    differences = [
+        f"{field.name} is {old!r} there and {new!r} here"
+        for field in fields(Schema)
+        if (old := getattr(stored, field.name)) != (new := getattr(asked, field.name))
+    ]
+    if differences:
+        raise SchemaMismatchError(
+            f"{place} was made with another model or strategy: {'; '.join(differences)}. "
+            "Use another collection name, or delete the collection and index again."
+        )

@@ -1,0 +1,141 @@
+"""The same chunks and vectors give the same rankings on every engine."""
+
+import random
+from dataclasses import replace
+
+import pytest
+from engines import ENGINES, address_of
+
+from kinsplit.errors import SchemaMismatchError
+from kinsplit.stores import open_store
+from kinsplit.stores.copy import copy
+from kinsplit.stores.protocol import Query
+from kinsplit.stores.testing import DENSE, SCHEMA, SPARSE, make_chunks, save
+
+WORDS = (
+    *("class", "object", "loop", "list", "tuple", "stack", "queue", "tree", "graph"),
+    *("sort", "search", "hash", "table", "pointer", "memory", "thread", "lock"),
+)
+QUESTIONS = ("how does a hash table search", "stack and queue", "a lock for each thread", "tree", "unknown words only")
+CHANGED = "pointer memory memory class"
+
+
+def documents():
+    rng = random.Random(5)
+    for number in range(6):
+        leaves = [" ".join(rng.choices(WORDS, k=rng.randint(3, 30))) for _ in range(15)]
+        parents = [" ".join(leaves[start : start + 5]) for start in range(0, 15, 5)]
+        source_id, subject = f"doc{number:02}", ("cs", "math", "art")[number % 3]
+        yield (
+            source_id,
+            [
+                *make_chunks(source_id, leaves, 0, subject=subject, year=2000 + number % 4),
+                *make_chunks(source_id, parents, 1, subject=subject),
+                *make_chunks(source_id, [" ".join(parents)], 2, subject=subject),
+            ],
+        )
+
+
+def fill(store):
+    """Write, change and delete, so that what is left has a history."""
+    for source_id, chunks in documents():
+        save(store, source_id, chunks)
+    save(store, "gone", make_chunks("gone", WORDS))
+    store.delete("gone")
+    return store
+
+
+def rankings(store, **how):
+    queries = [Query("dense", DENSE.embed_query(question), 40) for question in QUESTIONS]
+    if how.get("level", 0) is not None:
+        queries += [Query("bm25", SPARSE.embed_query(question), 40) for question in QUESTIONS]
+    return store.search(queries, **how)
+
+
+def same(found, expected):
+    """Compare rankings: equal scores at each place, and the same chunks wherever a score stands alone."""
+    assert len(found) == len(expected)
+    for ours, theirs in zip(found, expected, strict=True):
+        scores = [hit.score for hit in theirs]
+        assert [hit.score for hit in ours] == pytest.approx(scores, abs=1e-5)
+        for place, (one, other) in enumerate(zip(ours, theirs, strict=True)):
+            neighbours = [*scores[max(0, place - 1) : place], *scores[place + 1 : place + 2]]
+            alone = all(abs(score - scores[place]) > 1e-5 for score in neighbours) and place < len(scores) - 1
+            assert not alone or one.chunk == other.chunk
+
+
+HOW = (
+    {},
+    {"level": 1},
+    {"level": 2},
+    {"level": None},
+    {"where": {"subject": "cs"}},
+    {"where": {"subject": ["cs", "art"], "year": [2001, 2002]}},
+    {"where": {"source_id": ["doc01", "doc04"]}},
+    {"where": {"chunk_index": [0, 1]}, "level": 1},
+)
+
+
+@pytest.fixture
+def filled(request):
+    def make(engine, name):
+        store = open_store(address_of(engine, request, name), name, SCHEMA)
+        request.addfinalizer(store.close)
+        return fill(store)
+
+    return make
+
+
+@pytest.mark.parametrize("engine", [engine for engine in ENGINES if engine != "memory"])
+def test_dense_rankings_equal_the_exact_ones(engine, filled):
+    exact, store = filled("memory", "exact"), filled(engine, "other")
+    for how in HOW:
+        # Edge counts deleted chunks in its IDF until it clears its segments, so terms are compared without any.
+        same(*(rankings(each, **how)[: len(QUESTIONS)] for each in (store, exact)))
+
+
+@pytest.mark.parametrize("engine", [engine for engine in ENGINES if engine != "memory"])
+def test_term_rankings_equal_the_exact_ones_where_nothing_was_deleted(engine, request):
+    with (
+        open_store("memory:", "cs", SCHEMA) as exact,
+        open_store(address_of(engine, request, "terms"), "cs", SCHEMA) as store,
+    ):
+        for source_id, chunks in documents():
+            save(exact, source_id, chunks)
+            save(store, source_id, chunks)
+        for how in HOW:
+            same(rankings(store, **how), rankings(exact, **how))
+
+
+@pytest.mark.parametrize("source", ENGINES)
+@pytest.mark.parametrize("target", ENGINES)
+def test_a_copy_answers_as_the_original_does(source, target, filled, request):
+    original = filled(source, "original")
+    with open_store(address_of(target, request, "copy"), "copy", SCHEMA) as duplicate:
+        assert copy(original, duplicate) == original.count()
+        assert duplicate.sources() == original.sources()
+        for source_id, chunks in documents():
+            assert duplicate.get([chunk.id for chunk in chunks]) == chunks
+            assert duplicate.missing(source_id, chunks) == []
+        for how in HOW:
+            dense = slice(len(QUESTIONS))
+            same(rankings(duplicate, **how)[dense], rankings(original, **how)[dense])
+        assert copy(original, duplicate) == original.count()
+
+
+def test_a_copy_leaves_other_documents_alone_and_takes_changes(filled):
+    original, duplicate = filled("memory", "original"), filled("memory", "copy")
+    mine = make_chunks("mine", WORDS[:2])
+    save(duplicate, "mine", mine)
+    changed = make_chunks("doc00", [CHANGED])
+    save(original, "doc00", changed)
+    copy(original, duplicate)
+    assert duplicate.get([chunk.id for chunk in mine]) == mine
+    assert [chunk for chunk, _ in duplicate.export("doc00")] == changed
+
+
+def test_a_copy_between_different_schemas_is_refused():
+    source = open_store("memory:", "a", SCHEMA)
+    target = open_store("memory:", "b", replace(SCHEMA, model="x"))
+    with pytest.raises(SchemaMismatchError, match="model"):
+        copy(source, target)

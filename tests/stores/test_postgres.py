@@ -1,0 +1,256 @@
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kinsplit.errors import StoreError
+from kinsplit.stores import open_store
+from kinsplit.stores.postgres_json import decode_text, dump, encode_text, load
+from kinsplit.stores.protocol import Query, SyncReport, Vectors
+from kinsplit.stores.testing import (
+    DENSE,
+    SCHEMA,
+    SPARSE,
+    TEXTS,
+    ChunkStoreContract,
+    embed,
+    make_chunks,
+    save,
+)
+
+psycopg = pytest.importorskip("psycopg")
+pytest.importorskip("pgvector")
+
+
+class TestPostgres(ChunkStoreContract):
+    @pytest.fixture
+    def address(self, postgres: str) -> str:
+        return postgres
+
+
+@pytest.fixture
+def store(postgres):
+    with open_store(postgres, "cs", SCHEMA) as store:
+        yield store
+
+
+@pytest.fixture
+def connection(postgres):
+    with psycopg.connect(postgres.removeprefix("pgvector:"), autocommit=True) as connection:
+        yield connection
+
+
+class Recorder:
+    def __init__(self, connection):
+        self.connection, self.calls = connection, []
+
+    def __getattr__(self, name):
+        if name == "execute":
+            self.calls.append(name)
+        return getattr(self.connection, name)
+
+
+def test_search_get_known_and_sources_are_one_statement_each(store):
+    chunks = make_chunks("doc", TEXTS)
+    save(store, "doc", chunks)
+    store._reader = Recorder(store._reader)
+    queries = [Query("dense", DENSE.embed_query("a"), 3), Query("bm25", SPARSE.embed_query("class"), 3)]
+    for number, ask in enumerate(
+        (
+            lambda: store.search(queries * 5, where={"source_id": "doc"}),
+            lambda: store.get([chunk.id for chunk in chunks]),
+            lambda: store.known("doc"),
+            store.sources,
+        )
+    ):
+        ask()
+        assert len(store._reader.calls) == number + 1
+
+
+def test_a_sync_that_breaks_off_changes_nothing(store, monkeypatch):
+    old = make_chunks("doc", TEXTS)
+    save(store, "doc", old)
+    monkeypatch.setattr("kinsplit.stores.postgres._BATCH", 2)
+    new = make_chunks("doc", ["Something else.", *TEXTS[::-1]])
+    run, calls = store._run, []
+
+    def fail_later(*arguments):
+        calls.append(arguments)
+        if len(calls) == 6:
+            raise psycopg.OperationalError("the disk is full")
+        return run(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "_run", fail_later)
+        with pytest.raises(StoreError, match="disk is full"):
+            store.sync("doc", new, embed(new[:1]))
+    assert [chunk for chunk, _ in store.export("doc")] == old
+    report, _ = save(store, "doc", new)
+    assert (report.added, store.get([chunk.id for chunk in new])) == (1, new)
+
+
+def test_readers_see_the_old_answer_until_a_sync_is_done(postgres, store):
+    old = make_chunks("doc", TEXTS)
+    save(store, "doc", old)
+    with open_store(postgres, "cs") as reader:
+        with store._exclusively():
+            store._run(store._writer, "DELETE FROM {chunks}")
+            assert [chunk for chunk, _ in reader.export("doc")] == old
+        assert reader.count() == 0
+
+
+def test_two_processes_that_write_one_source_take_turns(postgres, store):
+    code = """
+import sys
+from kinsplit.stores import open_store
+from kinsplit.stores.testing import SCHEMA, TEXTS, make_chunks, save
+with open_store(sys.argv[1], "cs", SCHEMA) as store:
+    for n in range(20):
+        save(store, "doc", make_chunks("doc", [f"{text} {sys.argv[2]} {n}" for text in TEXTS[: n % 5 + 1]]))
+"""
+    processes = [subprocess.Popen([sys.executable, "-c", code, postgres, who]) for who in "ab"]
+    assert [process.wait() for process in processes] == [0, 0]
+    chunks = [chunk for chunk, _ in store.export("doc")]
+    assert [chunk.total for chunk in chunks] == [5] * 5
+    assert len({chunk.text.split()[-2] for chunk in chunks}) == 1
+
+
+def test_a_killed_process_leaves_no_lock(postgres):
+    code = """
+import os, sys
+from kinsplit.stores import open_store
+from kinsplit.stores.testing import SCHEMA, TEXTS, make_chunks, save
+store = open_store(sys.argv[1], "cs", SCHEMA)
+save(store, "doc", make_chunks("doc", TEXTS))
+with store._exclusively():
+    store._run(store._writer, "DELETE FROM {chunks}")
+    os.kill(os.getpid(), 9)
+"""
+    assert subprocess.run([sys.executable, "-c", code, postgres], check=False).returncode == -9
+    with open_store(postgres, "cs", SCHEMA) as store:
+        assert save(store, "doc", make_chunks("doc", TEXTS))[0] == SyncReport(unchanged=len(TEXTS))
+
+
+def test_the_columns_are_real_and_follow_the_payload(store, connection):
+    chunks = make_chunks("doc", TEXTS[:2])
+    save(store, "doc", chunks)
+    rows = connection.execute(
+        "SELECT id::text, source_id, chunk_index, level, parent_id, content_hash, payload ->> 'full_content'"
+        " FROM kinsplit.chunks_1 ORDER BY chunk_index"
+    ).fetchall()
+    assert rows == [(c.id, "doc", c.index, 0, None, c.content_hash, c.text) for c in chunks]
+
+
+def test_terms_go_with_their_chunks(store, connection):
+    def terms():
+        return connection.execute("SELECT count(*) FROM kinsplit.terms_1").fetchone()[0]
+
+    save(store, "doc", make_chunks("doc", TEXTS))
+    expected = sum(len(vectors.sparse.indices) for vectors in embed(make_chunks("doc", TEXTS)).values())
+    assert terms() == expected
+    save(store, "doc", make_chunks("doc", TEXTS[::-1]))
+    assert terms() == expected
+    store.delete("doc")
+    assert terms() == 0
+
+
+def test_filters_use_the_index(store, connection):
+    save(store, "doc", make_chunks("doc", TEXTS, subject="cs"))
+    connection.execute("SET enable_seqscan = off")
+    plan = connection.execute(
+        "EXPLAIN SELECT id FROM kinsplit.chunks_1 WHERE payload @> %s OR payload @> %s",
+        ['{"subject": "cs"}', '{"subject": ["cs"]}'],
+    ).fetchall()
+    assert any("Bitmap Index Scan on chunks_1_payload_idx" in line for (line,) in plan)
+
+
+def test_the_vector_index_finds_enough_through_a_narrow_filter(store, connection):
+    rng = np.random.default_rng(3)
+    chunks = make_chunks("doc", [f"text {number}" for number in range(1500)])
+    rows = rng.standard_normal((1500, SCHEMA.dimension)).astype(np.float32)
+    store.sync("doc", chunks, {c.content_hash: Vectors(row) for c, row in zip(chunks, rows, strict=True)})
+    rare = make_chunks("rare", [f"rare {number}" for number in range(30)], subject="rare")
+    save(store, "rare", rare)
+    store._reader.execute("SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off")
+    (hits,) = store.search([Query("dense", rows[0], 30)], where={"subject": "rare"})
+    assert {hit.chunk.source_id for hit in hits} == {"rare"}
+    assert len(hits) == 30
+    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+
+
+def test_a_vector_of_length_zero_is_found_last(store):
+    chunks = make_chunks("doc", TEXTS[:2])
+    vectors = embed(chunks)
+    vectors[chunks[0].content_hash] = Vectors(np.zeros(SCHEMA.dimension, np.float32))
+    store.sync("doc", chunks, vectors)
+    (hits,) = store.search([Query("dense", DENSE.embed_query(TEXTS[1]), 5)])
+    assert [(hit.chunk.index, round(hit.score, 5)) for hit in hits] == [(1, 1.0), (0, 0.0)]
+
+
+def test_a_vector_too_long_for_the_index_is_compared_exactly(postgres):
+    from dataclasses import replace
+
+    with open_store(postgres, "wide", replace(SCHEMA, dimension=2500)) as store:
+        chunks = make_chunks("doc", TEXTS[:2])
+        rows = np.eye(2, 2500, dtype=np.float32)
+        store.sync("doc", chunks, {c.content_hash: Vectors(row) for c, row in zip(chunks, rows, strict=True)})
+        (hits,) = store.search([Query("dense", rows[1], 5)])
+        assert [hit.chunk for hit in hits] == chunks[::-1]
+
+
+def test_values_are_bound_and_never_read_as_sql(store):
+    nasty = "'; DROP TABLE kinsplit.collections; -- %s {chunks}"
+    save(store, nasty, make_chunks(nasty, [nasty], 0, **{nasty: nasty}))
+    (hits,) = store.search([Query("dense", DENSE.embed_query("a"), 5)], where={nasty: nasty, "source_id": nasty})
+    assert len(hits) == 1
+    assert store.delete(nasty) == 1
+    assert store.sources() == {}
+
+
+def test_a_filter_by_parent_takes_ids_only(store):
+    save(store, "doc", make_chunks("doc", TEXTS))
+    (hits,) = store.search([Query("dense", DENSE.embed_query("a"), 5)], where={"parent_id": ["no uuid"]})
+    assert hits == []
+
+
+@pytest.mark.parametrize("dsn", ["postgresql://me:secret%zz@localhost/db", "host=localhost password=secret x"])
+def test_an_address_that_can_not_be_read_does_not_show_the_password(dsn):
+    with pytest.raises(StoreError, match="no connection string") as caught:
+        open_store(f"pgvector:{dsn}", "cs", SCHEMA)
+    assert "secret" not in str(caught.value)
+
+
+def test_a_server_that_does_not_answer_is_one_line_without_the_password(tmp_path):
+    with pytest.raises(StoreError) as caught:
+        open_store(f"pgvector:postgresql://me:secret@/db?host={tmp_path}", "cs", SCHEMA)
+    assert str(tmp_path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+texts = st.text(st.sampled_from('\0\x1a01f\\u"ä😀'))
+values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@given(values)
+def test_json_comes_back_and_holds_no_nul(value):
+    assert load(dump(value)) == value
+    assert load(dump(value).encode()) == value
+    assert "\\u0000" not in dump(value).replace("\\\\", "")
+
+
+@given(texts)
+def test_text_comes_back_and_holds_no_nul(text):
+    assert decode_text(encode_text(text)) == text
+    assert "\0" not in encode_text(text)
