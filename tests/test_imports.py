@@ -49,6 +49,8 @@ ONLY_IN: dict[str, str] = {
     "langchain_core": "integrations",
     "langchain_text_splitters": "integrations",
     "pypdfium2": "loaders",
+    "psycopg": "stores",
+    "qdrant_client": "stores",
     "typer": "cli",
     "rich": "cli",
 }

@@ -24,7 +24,7 @@ Settings = Annotated[
     ),
 ]
 Subjects = Annotated[str | None, typer.Option(metavar="A,B", help="Read only these sub-folders of the given folders.")]
-Store = Annotated[str, typer.Option(metavar="ADDRESS", help="Where the collection lies; edge:DIR is a folder.")]
+Store = Annotated[str, typer.Option(metavar="ADDRESS", help="Where it lies: edge:DIR, qdrant:URL, pgvector:DSN.")]
 Collection = Annotated[str, typer.Option(metavar="NAME", help="Name of the collection.")]
 Embedder = Annotated[
     str, typer.Option(metavar="SPEC", help="Embedding model: bundled, st:NAME_OR_PATH, or hash for tests.")

@@ -14,8 +14,9 @@ from kinsplit.parsers.segment import grapheme_end, grapheme_floor, skip_space, t
 from kinsplit.parsers.sizes import Overlap, Size, check_below
 from kinsplit.tokenizers import Tokenizer, resolve
 
-# Windows of one text that are looked at together: enough to keep all cores busy, few enough to redo after a gap.
-_ROUND = 256
+# Most and fewest windows of one text that are looked at together: many keep all cores busy, but where a shortened
+# window leaves a gap those behind it have to be made anew.
+_MOST, _FEWEST = 256, 4
 _LONG_WORD = 100
 
 
@@ -88,7 +89,7 @@ class TokenStrategy(Strategy):
 
     def _next_windows(self, job: _Job) -> list[Run]:
         left = job.places.total - job.at
-        ahead = min(left, self.chunk_size + (_ROUND - 1) * self.stride)
+        ahead = min(left, self.chunk_size + (job.ahead - 1) * self.stride)
         # A window is a tail only if the text ends with it.
         tail = self.tail if ahead == left else "keep"
         return [
@@ -112,8 +113,10 @@ class TokenStrategy(Strategy):
             if job.text[job.reached : following].strip():
                 job.at = job.places.at_or_before(job.reached) if adds else run.first + 1
                 job.resume = skip_space(job.text, job.reached)
+                job.ahead = max(_FEWEST, job.ahead // 2)
                 return
         job.resume = None
+        job.ahead = min(_MOST, 2 * job.ahead)
         job.at = runs[-1].first + self.stride if runs else job.places.total
         job.done = not runs or runs[-1].stop >= job.places.total
 
@@ -155,12 +158,13 @@ class _Job:
         places: Its tokens.
         cuts: The windows so far.
         at: Token at which the next window begins.
+        ahead: Windows to look at together.
         resume: Where the next window begins instead, after a shortened one that left a gap.
         done: Whether all windows are there.
     """
 
     def __init__(self, text: str, places: TokenPlaces) -> None:
-        self.text, self.places, self.at = text, places, 0
+        self.text, self.places, self.at, self.ahead = text, places, 0, _MOST
         everything = trim(text, 0, len(text))
         # A text whose every character the tokenizer drops still makes one chunk.
         self.cuts = [Cut((everything,), tokens=0)] if everything and not places.total else []
