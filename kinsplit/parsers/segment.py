@@ -177,17 +177,18 @@ def grapheme_floor(text: str, at: int, low: int) -> int:
     while anchor > low and not _is_certain(text, anchor):
         anchor -= 1
     floor = anchor
-    for match in _CLUSTER.finditer(text, anchor):
-        if match.end() > at:
+    # In a slice, since the pattern looks back over all flags before the place where it begins.
+    for match in _CLUSTER.finditer(text[anchor : at + 1]):
+        if anchor + match.end() > at:
             break
-        floor = match.end()
+        floor = anchor + match.end()
     return floor
 
 
 def grapheme_end(text: str, start: int) -> int:
     """Return where the grapheme cluster that begins at `start` ends."""
-    match = _CLUSTER.match(text, start)
-    return match.end() if match else start + 1
+    match = _CLUSTER.match(text[start : start + _LONGEST_CLUSTER])
+    return start + match.end() if match else start + 1
 
 
 def _is_certain(text: str, at: int) -> bool:
