@@ -27,6 +27,9 @@ DEFAULT_STORE = "edge:./kinsplit-data"
 DEFAULT_COLLECTION = "default"
 DEFAULT_STRATEGY = "sentence"
 
+# More of anything than a search can use, and few enough for every engine.
+_MOST = 1_000_000
+
 
 @dataclass(frozen=True, slots=True)
 class AddReport:
@@ -221,7 +224,7 @@ class Index:
         Raises:
             InvalidParameterError: A blank query, or a number that is too small.
         """
-        if not query.strip():
+        if not isinstance(query, str) or not query.strip():
             raise InvalidParameterError("query", "must hold a question", query, "Ask something.")
         for name, value, least in (
             ("top_k", top_k, 1),
@@ -229,8 +232,10 @@ class Index:
             ("window", window, 0),
             ("budget", 1 if budget is None else budget, 1),
         ):
-            if value < least:
-                raise InvalidParameterError(name, f"must be at least {least}", value, "Raise it.")
+            if not isinstance(value, int) or not least <= value <= _MOST:
+                raise InvalidParameterError(
+                    name, f"must be a whole number from {least} to {_MOST}", value, "Choose one in that range."
+                )
         found = find_candidates(self.store, self.embedder, self._bm25, query, candidates, where)
         passages = expand(self.store, found, window=window, top_k=top_k)
         return passages if budget is None else within_budget(passages, budget, resolve(self.strategy.tokenizer))

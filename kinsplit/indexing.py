@@ -9,6 +9,7 @@ from typing import Any
 from kinsplit.chunk import Chunk, Document
 from kinsplit.embedding.protocol import Embedder, Progress
 from kinsplit.embedding.sparse import Bm25Embedder
+from kinsplit.errors import InvalidParameterError
 from kinsplit.parsers import Strategy
 from kinsplit.stores.payload import GAP, check_metadata
 from kinsplit.stores.protocol import ChunkStore, SyncReport, Vectors
@@ -71,11 +72,17 @@ class Indexer:
             A report of each document, in order, once it is stored.
 
         Raises:
-            InvalidParameterError: Metadata that can't be stored; the documents before are stored.
+            InvalidParameterError: An id that comes twice, or metadata that can't be stored.
         """
         batch: list[_Job] = []
         waiting = 0
+        seen: set[str] = set()
         for document in documents:
+            if document.id in seen:
+                raise InvalidParameterError(
+                    "documents", "must each have an id of their own", document.id, "Give every document another id."
+                )
+            seen.add(document.id)
             check_metadata(document.metadata)
             chunks = self.place(document)
             missing = self.store.missing(document.id, chunks)

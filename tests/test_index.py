@@ -207,3 +207,20 @@ def test_paths_that_hold_nothing_are_refused(tmp_path: Path) -> None:
 def test_metadata_that_would_hide_a_chunks_own_fields_are_refused(tmp_path: Path) -> None:
     with open_index(tmp_path, RecordingEmbedder()) as index, pytest.raises(InvalidParameterError, match="chunk_index"):
         index.add(Document("d", "Text.", {"chunk_index": 3}))
+
+
+def test_two_documents_with_one_id_are_refused(tmp_path: Path) -> None:
+    with (
+        open_index(tmp_path, RecordingEmbedder()) as index,
+        pytest.raises(InvalidParameterError, match="id of their own"),
+    ):
+        index.add([Document("x", "One."), Document("x", "Two.")])
+
+
+def test_a_store_inside_the_folder_is_no_source(tmp_path: Path, course: Path) -> None:
+    for _ in range(2):
+        with Index(f"edge:{course / 'kinsplit-data'}", embedder="hash") as index:
+            report = index.add(course)
+
+    assert report.failed == ()
+    assert {d.source_id for d in report.documents} == {"course/lecture_01.md", "course/lecture_02.md"}

@@ -47,7 +47,7 @@ def parse_settings(settings: Iterable[str] | None) -> dict[str, Any]:
             raise InvalidParameterError("--set", f"can't give {key} twice", value, "Give it once.")
         try:
             parsed[key] = json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             parsed[key] = value
     return parsed
 

@@ -11,6 +11,9 @@ from kinsplit.errors import InvalidParameterError, LoadError
 from kinsplit.loaders.facts import course_facts, kin_facts
 from kinsplit.loaders.registry import format_of, suffixes
 
+# What marks the folder of an embedded collection, which may lie inside the folder that it was made from.
+_COLLECTION = "kinsplit.json"
+
 _NEVER_WALKED = frozenset({"__pycache__", "node_modules"})  # .venv and the like are hidden anyway
 
 
@@ -156,7 +159,7 @@ def _list(folder: Path) -> _Listing:
                 # A link could lead back up; following it would give files a second id or no end.
                 if path.is_symlink():
                     listing.skipped.append(path)
-                elif path.name not in _NEVER_WALKED:
+                elif path.name not in _NEVER_WALKED and not (path / _COLLECTION).is_file():
                     listing.folders.append(path)
             elif path.is_file() and format_of(path) is not None:
                 listing.files.append(path)

@@ -156,8 +156,10 @@ class _Scanner:
             depth, title = len(match[1] or match[3]), match[2] or match[4]
         elif shallow and (match := _FENCE.fullmatch(line)):
             stop, kind = self._fence_end(at, match[1] or match[2]), "fence"
+        elif shallow and line.startswith("<!--"):
+            stop = self._raw_end(at, "-->")
         elif shallow and (match := _HTML_RAW.match(line)):
-            stop, kind = self._raw_end(at, match[1]), "fence"
+            stop, kind = self._raw_end(at, f"</{match[1].lower()}"), "fence"
             if stop > at and "<h" in self.lines[stop - 1].lower():
                 # A heading follows on the line that closes the element.
                 self._paragraph(begun, stop)
@@ -181,8 +183,7 @@ class _Scanner:
                 return i + 1
         return len(self.lines)
 
-    def _raw_end(self, at: int, tag: str) -> int:
-        closing = f"</{tag.lower()}"
+    def _raw_end(self, at: int, closing: str) -> int:
         if closing not in self.unclosed:
             for i in range(at, len(self.lines)):
                 if closing in self.lines[i].lower():

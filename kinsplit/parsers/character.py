@@ -73,4 +73,4 @@ def _end(text: str, start: int, at: int) -> int:
 def _next_start(text: str, start: int, at: int, end: int) -> int:
     """Return the last grapheme boundary up to a position, or the first one behind it that the window reaches."""
     floor = grapheme_floor(text, at, start)
-    return floor if floor > start else min(grapheme_end(text, start), end)
+    return min(floor if floor > start else grapheme_end(text, start), end)

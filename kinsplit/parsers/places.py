@@ -59,14 +59,17 @@ class TokenPlaces:
         Args:
             number: Number of the token from 0; `total` is the end of the text.
         """
+        place = self._place(number)
+        return place if self._plain else grapheme_floor(self.text, place, 0)
+
+    def _place(self, number: int) -> int:
         if number >= self.total:
             return len(self.text)
         piece = bisect_right(self._before, number) - 1
-        place = self._begins[piece]
-        if number != self._before[piece]:
-            inside = self._inside[piece]
-            place = inside.places[bisect_left(inside.numbers, number)]
-        return place if self._plain else grapheme_floor(self.text, place, 0)
+        if number == self._before[piece]:
+            return self._begins[piece]
+        inside = self._inside[piece]
+        return inside.places[bisect_left(inside.numbers, number)]
 
     def at_or_before(self, place: int) -> int:
         """Return the number of the last token known to begin at or before a place or the white space behind it."""
@@ -88,7 +91,9 @@ class TokenPlaces:
             Numbers of tokens, or None where no word begins between the two. Counts add up between the words.
         """
         after, before = self._next_word(first), self._last_word(stop)
-        return (after, before) if after <= before else None
+        # Where a word begins inside a grapheme cluster the window ends elsewhere than its tokens.
+        in_place = all(self[number] == self._place(number) for number in {first, after, before, stop})
+        return (after, before) if after <= before and in_place else None
 
     def _next_word(self, number: int) -> int:
         piece = self._piece_of(number)

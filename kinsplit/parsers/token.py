@@ -111,7 +111,7 @@ class TokenStrategy(Strategy):
             else:
                 following = job.places[run.first + self.stride if run.stop < job.places.total else run.stop]
             if job.text[job.reached : following].strip():
-                job.at = job.places.at_or_before(job.reached) if adds else run.first + 1
+                job.at = job.places.at_or_before(job.reached) if adds else min(run.first + 1, job.places.total - 1)
                 job.resume = skip_space(job.text, job.reached)
                 job.ahead = max(_FEWEST, job.ahead // 2)
                 return
