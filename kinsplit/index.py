@@ -232,10 +232,10 @@ class Index:
             ("window", window, 0),
             ("budget", 1 if budget is None else budget, 1),
         ):
-            if not isinstance(value, int) or not least <= value <= _MOST:
-                raise InvalidParameterError(
-                    name, f"must be a whole number from {least} to {_MOST}", value, "Choose one in that range."
-                )
+            if not isinstance(value, int) or value > _MOST:
+                raise InvalidParameterError(name, f"must be a whole number up to {_MOST}", value, "Lower it.")
+            if value < least:
+                raise InvalidParameterError(name, f"must be at least {least}", value, "Raise it.")
         found = find_candidates(self.store, self.embedder, self._bm25, query, candidates, where)
         passages = expand(self.store, found, window=window, top_k=top_k)
         return passages if budget is None else within_budget(passages, budget, resolve(self.strategy.tokenizer))

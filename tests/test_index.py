@@ -188,6 +188,9 @@ def test_another_strategy_or_model_is_refused(tmp_path: Path, course: Path) -> N
         ({"query": "x", "candidates": 0}, "candidates"),
         ({"query": "x", "window": -1}, "window"),
         ({"query": "x", "budget": 0}, "budget"),
+        ({"query": "x", "candidates": 10**20}, "candidates"),
+        ({"query": "x", "top_k": 2.5}, "top_k"),
+        ({"query": None}, "query"),
     ],
 )
 def test_a_wrong_argument_is_named(tmp_path: Path, arguments: dict[str, object], field: str) -> None:
