@@ -40,6 +40,8 @@ _LONGEST = 16_000
 _ENDS = re.escape("".join(SEPARATORS | STOPS) + string.punctuation)
 _PIECE = re.compile(rf".{{0,{_LONGEST - 1}}}[{_ENDS}]|[^{_ENDS}]+[{_ENDS}]?", re.DOTALL)
 
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
 # Words of which tokenizers disagree most: case, accents, CJK, emoji, controls, contractions, numbers, long words.
 _PROBE = (
     "The quick brown fox's 1,234.50 jumps! Über naïve café cafe\u0301 Ελλάδα Привет 東京タワー 食べ物 ไทย नमस्ते عربي",
@@ -187,12 +189,13 @@ def _valid(texts: Sequence[str]) -> Sequence[str]:
     try:
         "".join(texts).encode()
     except UnicodeEncodeError:
-        return [_replace_surrogates(text) for text in texts]
+        return [replace_surrogates(text) for text in texts]
     return texts
 
 
-def _replace_surrogates(text: str) -> str:
-    return "".join("\ufffd" if "\ud800" <= c <= "\udfff" else c for c in text)
+def replace_surrogates(text: str) -> str:
+    """Replace lone surrogates, which no encoding can carry, by U+FFFD; the length and every offset stay."""
+    return text if text.isascii() else _SURROGATES.sub("\ufffd", text)
 
 
 class JsonTokenizer:
@@ -320,7 +323,7 @@ class TiktokenTokenizer:
         # A token may begin inside a character; it then counts from that character's first byte.
         sizes = np.array([len(b) for b in self._encoding.decode_tokens_bytes(ids)], dtype=np.int64)
         byte_starts = np.concatenate([[0], np.cumsum(sizes)])[:-1]
-        data = np.frombuffer(_replace_surrogates(text).encode(), dtype=np.uint8)
+        data = np.frombuffer(replace_surrogates(text).encode(), dtype=np.uint8)
         character = np.cumsum((data & 0xC0) != 0x80) - 1
         starts: IntArray = character[byte_starts].astype(np.int64)
         return starts

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from kinsplit.errors import InvalidParameterError
+from kinsplit.tokenizers import replace_surrogates
 
-_SURROGATES = re.compile("[\ud800-\udfff]")
-
-
-def replace_surrogates(text: str) -> str:
-    """Replace lone surrogates, which no encoding can carry, by U+FFFD; the length and every offset stay."""
-    return text if text.isascii() else _SURROGATES.sub("\ufffd", text)
+__all__ = ["check_texts", "replace_surrogates"]
 
 
 def check_texts(texts: Sequence[str]) -> list[str]:

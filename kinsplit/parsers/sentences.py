@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from kinsplit.errors import InvalidParameterError
 from kinsplit.parsers.segment import Units, as_units, grapheme_floor, skip_space
+from kinsplit.tokenizers import replace_surrogates
 
 if TYPE_CHECKING:
     from punkt import LanguageVars
@@ -137,9 +138,7 @@ def _sentencex_starts(text: str, language: str, certain: list[int]) -> Iterator[
     import sentencex
 
     # Rust wants valid Unicode; one character for one keeps the offsets.
-    valid = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    if len(valid) != len(text):
-        valid = "".join("\ufffd" if "\ud800" <= c <= "\udfff" else c for c in text)
+    valid = replace_surrogates(text)
     # Where no white space stands between sentences it takes quadratic time, so it gets the text in pieces, each of
     # which ends where a sentence is certain to.
     start = 0
