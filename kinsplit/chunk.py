@@ -5,12 +5,19 @@ from __future__ import annotations
 import bisect
 import hashlib
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 #: Namespace of every chunk id, so that ids are equal on every machine.
 KINSPLIT = uuid.uuid5(uuid.NAMESPACE_URL, "https://pypi.org/project/kinsplit")
+
+#: Level of the chunk that stands for a whole document, above any depth of parents.
+DOCUMENT = 100
+
+#: Level and content hash: what a chunk's vectors depend on. A parent with a single child has its child's text, but
+#: other vectors.
+Content = tuple[int, str]
 
 
 class Span(NamedTuple):
@@ -26,7 +33,7 @@ def chunk_id(source_id: str, fingerprint: str, level: int, index: int) -> str:
     Args:
         source_id: The document's id.
         fingerprint: `Strategy.fingerprint` of the strategy that made the chunk.
-        level: 0 for leaves, 1 for their parents, and so on.
+        level: 0 for leaves, 1 for their parents, and so on; `DOCUMENT` for the whole document.
         index: Position among the chunks of that level.
 
     Returns:
@@ -53,6 +60,18 @@ def content_hash(text: str, context: str = "") -> str:
     return hashlib.blake2b(data.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
+def document_hash(hashes: Iterable[str]) -> str:
+    """Return the content hash of the chunk that stands for a whole document.
+
+    Args:
+        hashes: Content hashes of its leaves, in order.
+
+    Returns:
+        128 bits as 32 hexadecimal digits.
+    """
+    return content_hash("\n".join(hashes))
+
+
 @dataclass(frozen=True, slots=True)
 class Chunk:
     """A piece of one document that knows its place and its kin.
@@ -62,16 +81,19 @@ class Chunk:
         source_id: Id of the document.
         index: Position among the chunks of its level, from 0.
         total: Number of chunks of its level.
-        level: 0 for leaves, 1 for their parents, and so on.
+        level: 0 for leaves, 1 for their parents, and so on; `DOCUMENT` for the chunk that stands for its whole
+            document.
         spans: Where the text lies in the document, in document order; nearly always one span.
-        text: The spans' text, joined by a separator where there are several.
+        text: The spans' text, joined by a separator where there are several; empty for a whole document, whose text is
+            in its leaves.
         overlap: Length in characters that the text shares with the previous sibling.
         parent_id: Id of the chunk one level up that holds this one.
         prev_id: Id of the previous chunk of the same level.
         next_id: Id of the next chunk of the same level.
         context: Heading path or repeated table header; embedded with the text, never part of it.
         token_count: Length in tokens where the strategy counts tokens.
-        content_hash: Changes when text or context change (see `content_hash`).
+        content_hash: Changes when text or context change (see `content_hash`); for a whole document, when a leaf's
+            does (see `document_hash`).
         metadata: The document's metadata, shared by its chunks and read-only.
     """
 
@@ -100,6 +122,11 @@ class Chunk:
     def end(self) -> int:
         """One past the last code point of the chunk in its document."""
         return self.spans[-1].end
+
+    @property
+    def content(self) -> Content:
+        """Level and content hash, by which the chunk's vectors are kept."""
+        return self.level, self.content_hash
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,7 +112,7 @@ class Indexer:
         dense = iter(self.embedder.embed(texts, progress) if texts else ())
         sparse = iter(self.bm25.embed([chunk.text for chunk in new]))
         for job in batch:
-            vectors = {chunk.content_hash: Vectors(next(dense), next(sparse)) for chunk in job.missing}
+            vectors = {chunk.content: Vectors(next(dense), next(sparse)) for chunk in job.missing}
             windowed = sum(next(windows) > 1 for _ in job.missing)
             changes = self.store.sync(job.document.id, job.chunks, vectors)
             leaves = sum(chunk.level == 0 for chunk in job.chunks)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinsplit.chunk import KINSPLIT, Chunk, Document, Span, chunk_id, content_hash
+from kinsplit.chunk import KINSPLIT, Chunk, Document, Span, chunk_id, content_hash, document_hash
 
 names = st.text(st.characters(codec="utf-8"), max_size=30)
 
@@ -103,3 +103,9 @@ def test_the_pages_of_a_range(start: int, end: int, pages: tuple[int, int]) -> N
 
 def test_a_document_without_pages_has_no_page_range() -> None:
     assert Document("d", "text").page_range(0, 4) is None
+
+
+def test_a_documents_hash_depends_on_its_leaves_and_their_order() -> None:
+    one, two = content_hash("one"), content_hash("two")
+    assert document_hash([one, two]) == document_hash(iter([one, two]))
+    assert len({document_hash(hashes) for hashes in ([one, two], [two, one], [one], [])}) == 4

@@ -41,15 +41,16 @@ def find_candidates(
         bm25: Embeds it for the term ranking.
         query: The question.
         limit: Most hits of each ranking, and most candidates.
-        where: See `ChunkStore.search`.
+        where: See `Query`.
 
     Returns:
         The candidates, best first.
     """
     dense, terms = store.search(
-        [Query("dense", embedder.embed_query(query), limit), Query("bm25", bm25.embed_query(query), limit)],
-        level=0,
-        where=where,
+        [
+            Query("dense", embedder.embed_query(query), limit, where=where),
+            Query("bm25", bm25.embed_query(query), limit, where=where),
+        ]
     )
     return fuse(dense, terms, limit)
 

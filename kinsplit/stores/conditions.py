@@ -38,17 +38,13 @@ def to_conditions(level: int | None, where: Where | None) -> list[Condition]:
     return conditions
 
 
-def check_query(query: Query, dimension: int, level: int | None) -> None:
-    """Make sure that a query can be asked of a collection.
+def check_query(query: Query, dimension: int) -> None:
+    """Make sure that a dense query's vector is one of the collection's.
 
     Raises:
         InvalidParameterError: See `ChunkStore.search`.
     """
-    if isinstance(query.vector, SparseVector):
-        if level is None:
-            remedy = "Ask each level on its own, or leave the bm25 query out."
-            raise InvalidParameterError("level", "must be given for 'bm25', whose IDF is per level", level, remedy)
-    elif query.vector.shape != (dimension,):
+    if not isinstance(query.vector, SparseVector) and query.vector.shape != (dimension,):
         rule = f"must be of shape ({dimension},), as the collection's schema says"
         raise InvalidParameterError("vector", rule, query.vector.shape, "Embed with the collection's model.")
 

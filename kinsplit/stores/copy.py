@@ -26,6 +26,6 @@ def copy(source: ChunkStore, target: ChunkStore) -> int:
     copied = 0
     for source_id in source.sources():
         pairs = source.export(source_id)
-        target.sync(source_id, [chunk for chunk, _ in pairs], {chunk.content_hash: vectors for chunk, vectors in pairs})
+        target.sync(source_id, [chunk for chunk, _ in pairs], {chunk.content: vectors for chunk, vectors in pairs})
         copied += len(pairs)
     return copied

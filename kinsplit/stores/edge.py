@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
 
+from kinsplit.chunk import Content
 from kinsplit.errors import KinsplitError, StoreError
 from kinsplit.stores.conditions import Condition, to_conditions
 from kinsplit.stores.edge_folder import open_folder
@@ -15,7 +16,7 @@ from kinsplit.stores.edge_query import to_filter, to_request
 from kinsplit.stores.engine import EngineStore, Found, batches
 from kinsplit.stores.layout import DENSE, SPARSE
 from kinsplit.stores.payload import Payload
-from kinsplit.stores.plan import Plan
+from kinsplit.stores.plan import Plan, content_of
 from kinsplit.stores.protocol import Query, Schema, Vectors
 
 if TYPE_CHECKING:
@@ -84,13 +85,13 @@ class EdgeStore(EngineStore):
     def _exclusively(self) -> AbstractContextManager[object]:
         return self._writing
 
-    def _payloads(self, source_id: str, key: str | None = None) -> dict[str, Payload]:
+    def _payloads(self, conditions: Sequence[Condition], keys: Sequence[str] | None = None) -> dict[str, Payload]:
         import qdrant_edge as qe
 
         request = qe.ScrollRequest(
             limit=_ALL,
-            filter=to_filter(to_conditions(None, {"source_id": source_id})),
-            with_payload=True if key is None else [key],
+            filter=to_filter(conditions),
+            with_payload=True if keys is None else list(keys),
             with_vector=False,
         )
         with self._engine() as shard:
@@ -101,16 +102,16 @@ class EdgeStore(EngineStore):
         vectors: dict[str, Vectors] = {}
         for batch in batches(ids, _BATCH):
             with self._engine() as shard:
-                records = shard.retrieve(list(batch), False, [DENSE, *SPARSE])
+                records = shard.retrieve(list(batch), False, [*DENSE, *SPARSE])
             vectors.update((str(record.id), to_vectors(record)) for record in records)
         return vectors
 
-    def _write(self, plan: Plan, vectors: Mapping[str, Vectors]) -> None:
+    def _write(self, plan: Plan, vectors: Mapping[Content, Vectors]) -> None:
         import qdrant_edge as qe
 
         with self._engine() as shard:
             for batch in batches(plan.upserts, _BATCH):
-                points = [to_point(id_, payload, vectors[payload["content_hash"]]) for id_, payload in batch]
+                points = [to_point(id_, payload, vectors[content_of(payload)]) for id_, payload in batch]
                 shard.update(qe.UpdateOperation.upsert_points(points))
             for id_, payload in plan.payloads:
                 shard.update(qe.UpdateOperation.overwrite_payload([id_], payload))
@@ -121,16 +122,16 @@ class EdgeStore(EngineStore):
             # Nothing to do most of the time; clears away deleted points once they are a fifth of all.
             shard.optimize()
 
-    def _rank(self, queries: Sequence[Query], level: int | None, conditions: Sequence[Condition]) -> list[list[Found]]:
+    def _rank(self, queries: Sequence[Query]) -> list[list[Found]]:
         """Exact up to 200 MB of dense vectors."""
         import qdrant_edge as qe
 
-        requests = [to_request(query, level, conditions) for query in queries]
+        requests = [to_request(query) for query in queries]
         with self._engine() as shard:
             rankings = shard.query_batch(qe.QueryBatchRequest(requests))
         return [[Found(str(point.id), point.payload or {}, point.score) for point in ranking] for ranking in rankings]
 
-    def _fetch(self, ids: Sequence[str]) -> list[tuple[str, Payload]]:
+    def _fetch(self, ids: Sequence[str]) -> dict[str, Payload]:
         with self._engine() as shard:
             records = shard.retrieve(list(ids), True, False)
-        return [(str(record.id), record.payload or {}) for record in records]
+        return {str(record.id): record.payload or {} for record in records}

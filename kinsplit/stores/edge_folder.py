@@ -72,7 +72,7 @@ def _create_shard(path: Path, dimension: int) -> None:
     shard = qe.EdgeShard.create(
         str(path),
         qe.EdgeConfig(
-            vectors={DENSE: qe.EdgeVectorParams(size=dimension, distance=qe.Distance.Cosine)},
+            vectors={name: qe.EdgeVectorParams(size=dimension, distance=qe.Distance.Cosine) for name in DENSE},
             sparse_vectors={name: qe.EdgeSparseVectorParams(modifier=qe.Modifier.Idf) for name in SPARSE},
             optimizers=qe.EdgeOptimizersConfig(indexing_threshold=_INDEXING_KB),
         ),

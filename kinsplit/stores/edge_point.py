@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from kinsplit.embedding.protocol import SparseVector
-from kinsplit.stores.layout import DENSE, SPARSE, sparse_name
+from kinsplit.stores.layout import DENSE, SPARSE, layer_of
 from kinsplit.stores.payload import Payload
 from kinsplit.stores.protocol import Vectors
 
@@ -16,21 +16,25 @@ if TYPE_CHECKING:
 
 
 def to_point(id_: str, payload: Payload, vectors: Vectors) -> Point:
-    """Return the point of a chunk; its level decides under which name the sparse vector is kept."""
+    """Return the point of a chunk; its level decides under which names the vectors are kept."""
     import qdrant_edge as qe
 
-    named: dict[str, Any] = {DENSE: vectors.dense.tolist()}
+    layer = layer_of(payload["level"])
+    named: dict[str, Any] = {}
+    if vectors.dense is not None and layer.dense is not None:
+        named[layer.dense] = vectors.dense.tolist()
     if vectors.sparse is not None:
         sparse = qe.SparseVector(list(vectors.sparse.indices), list(vectors.sparse.values))
-        named[sparse_name(payload["level"])] = sparse
+        named[layer.sparse] = sparse
     return qe.Point(id_, named, payload)
 
 
 def to_vectors(record: Record) -> Vectors:
     """Return the vectors of a point that was read with them."""
     named = cast("dict[str, Any]", record.vector)
+    dense = next((named[name] for name in DENSE if name in named), None)
     sparse = next((named[name] for name in SPARSE if name in named), None)
     return Vectors(
-        np.asarray(named[DENSE], dtype=np.float32),
+        None if dense is None else np.asarray(dense, dtype=np.float32),
         None if sparse is None else SparseVector(tuple(sparse.indices), tuple(sparse.values)),
     )

@@ -6,24 +6,26 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kinsplit.embedding.protocol import SparseVector
-from kinsplit.stores.conditions import Condition
-from kinsplit.stores.layout import DENSE, sparse_name
+from kinsplit.stores.conditions import Condition, to_conditions
+from kinsplit.stores.layout import layer_of
 from kinsplit.stores.protocol import Query
 
 if TYPE_CHECKING:
     from qdrant_edge import Filter, QueryRequest
 
 
-def to_request(query: Query, level: int | None, conditions: Sequence[Condition]) -> QueryRequest:
-    """Return the request for one query; a sparse one has a level."""
+def to_request(query: Query) -> QueryRequest:
+    """Return the request for one query."""
     import qdrant_edge as qe
 
+    layer = layer_of(query.level)
     if isinstance(query.vector, SparseVector):
         sparse = qe.SparseVector(list(query.vector.indices), list(query.vector.values))
-        nearest = qe.Query.Nearest(sparse, using=sparse_name(level or 0))
+        nearest = qe.Query.Nearest(sparse, using=layer.sparse)
     else:
-        nearest = qe.Query.Nearest(query.vector.tolist(), using=DENSE)
-    return qe.QueryRequest(limit=query.limit, query=nearest, filter=to_filter(conditions), with_payload=True)
+        nearest = qe.Query.Nearest(query.vector.tolist(), using=layer.dense)
+    wanted = to_filter(to_conditions(query.level, query.where))
+    return qe.QueryRequest(limit=query.limit, query=nearest, filter=wanted, with_payload=True)
 
 
 def to_filter(conditions: Sequence[Condition]) -> Filter | None:

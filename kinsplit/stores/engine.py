@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import NamedTuple, TypeVar
 
-from kinsplit.chunk import Chunk
+from kinsplit.chunk import Chunk, Content
 from kinsplit.stores.conditions import Condition, check_query, to_conditions
 from kinsplit.stores.payload import Payload, from_payload
-from kinsplit.stores.plan import Plan, plan_sync
+from kinsplit.stores.plan import Plan, content_of, missing_of, plan_put, plan_removal, plan_sync
 from kinsplit.stores.protocol import ChunkStore, Hit, Query, Schema, SyncReport, Vectors, Where, check_ids
 
 T = TypeVar("T")
@@ -39,33 +39,59 @@ class EngineStore(ChunkStore):
         """What the collection was made with."""
         return self._schema
 
-    def known(self, source_id: str) -> dict[str, str]:
-        """Return the content hash of every stored chunk of a source by chunk id."""
-        payloads = self._payloads(source_id, "content_hash")
-        return {id_: payload["content_hash"] for id_, payload in payloads.items()}
+    def known(self, source_id: str) -> dict[str, Content]:
+        """Return level and content hash of every stored chunk of a source by chunk id."""
+        payloads = self._payloads(_of(source_id), ("level", "content_hash"))
+        return {id_: content_of(payload) for id_, payload in payloads.items()}
 
-    def sync(self, source_id: str, chunks: Sequence[Chunk], vectors: Mapping[str, Vectors]) -> SyncReport:
+    def missing(self, source_id: str, chunks: Sequence[Chunk]) -> list[Chunk]:
+        """Return the chunks to embed before `sync`; see `ChunkStore.missing`."""
+        return missing_of(chunks, self.known(source_id).values())
+
+    def sync(self, source_id: str, chunks: Sequence[Chunk], vectors: Mapping[Content, Vectors]) -> SyncReport:
         """Make the stored chunks of a source equal to `chunks`; see `ChunkStore.sync`."""
         with self._exclusively():
-            plan = plan_sync(source_id, chunks, self._payloads(source_id), vectors, self._schema.dimension)
-            # Read before anything is written: the point that lends its vectors may itself get another content.
-            lent = self._vectors(list(plan.donors.values())) if plan.donors else {}
-            moved = {hash_: lent[id_] for hash_, id_ in plan.donors.items()}
-            if plan.upserts or plan.payloads or plan.deletes:
-                self._write(plan, {**moved, **vectors})
+            stored = self._payloads(_of(source_id))
+            return self._carry_out(plan_sync(source_id, chunks, stored, vectors, self._schema.dimension), vectors)
+
+    def put(self, chunks: Sequence[Chunk], vectors: Mapping[Content, Vectors]) -> SyncReport:
+        """Add or replace chunks by id; see `ChunkStore.put`."""
+        ids = [chunk.id for chunk in chunks]
+        check_ids(ids)
+        with self._exclusively():
+            stored = self._fetch(ids)
+            return self._carry_out(plan_put(chunks, stored, vectors, self._schema.dimension), vectors)
+
+    def remove(self, ids: Sequence[str]) -> int:
+        """Delete chunks by id and return how many there were."""
+        check_ids(ids)
+        with self._exclusively():
+            return self._carry_out(plan_removal(self._fetch(ids)), {}).deleted
+
+    def _carry_out(self, plan: Plan, vectors: Mapping[Content, Vectors]) -> SyncReport:
+        # Read before anything is written: the point that lends its vectors may itself get another content.
+        lent = self._vectors(list(plan.donors.values())) if plan.donors else {}
+        moved = {content: lent[id_] for content, id_ in plan.donors.items()}
+        if plan.writes:
+            self._write(plan, {**moved, **vectors})
         return plan.report
 
-    def search(self, queries: Sequence[Query], *, level: int | None = 0, where: Where | None = None) -> list[list[Hit]]:
+    def search(self, queries: Sequence[Query]) -> list[list[Hit]]:
         """Ask all queries in one call; see `ChunkStore.search`."""
         for query in queries:
-            check_query(query, self._schema.dimension, level)
-        rankings = self._rank(queries, level, to_conditions(level, where))
+            check_query(query, self._schema.dimension)
+        rankings = self._rank(queries) if queries else []
         return [[Hit(from_payload(id_, payload), score) for id_, payload, score in ranking] for ranking in rankings]
+
+    def find(self, where: Where, level: int | None = 0) -> list[Chunk]:
+        """Return all chunks that a filter lets through; see `ChunkStore.find`."""
+        payloads = self._payloads(to_conditions(level, where))
+        return sorted((from_payload(id_, payload) for id_, payload in payloads.items()), key=_place)
 
     def get(self, ids: Sequence[str]) -> list[Chunk]:
         """Return chunks by id, in the order of the ids, without those that are not stored."""
         check_ids(ids)
-        found = {id_: from_payload(id_, payload) for id_, payload in self._fetch(ids)}
+        found = {id_: from_payload(id_, payload) for id_, payload in self._fetch(ids).items()} if ids else {}
         return [found[id_] for id_ in ids if id_ in found]
 
     def delete(self, source_id: str) -> int:
@@ -74,37 +100,45 @@ class EngineStore(ChunkStore):
 
     def export(self, source_id: str) -> list[tuple[Chunk, Vectors]]:
         """Return every chunk of a source with its vectors; see `ChunkStore.export`."""
-        payloads = self._payloads(source_id)
+        payloads = self._payloads(_of(source_id))
         vectors = self._vectors(list(payloads))
         pairs = [(from_payload(id_, payload), vectors[id_]) for id_, payload in payloads.items() if id_ in vectors]
-        return sorted(pairs, key=lambda pair: (pair[0].level, pair[0].index))
+        return sorted(pairs, key=lambda pair: _place(pair[0]))
 
     @abstractmethod
     def _exclusively(self) -> AbstractContextManager[object]:
         """Keep every other writer out."""
 
     @abstractmethod
-    def _payloads(self, source_id: str, key: str | None = None) -> dict[str, Payload]:
-        """Return the payloads of a source's points by id: all of each, or one key; in one round trip."""
+    def _payloads(self, conditions: Sequence[Condition], keys: Sequence[str] | None = None) -> dict[str, Payload]:
+        """Return the payloads, or some of their keys, of the points that meet conditions, by id, in one round trip."""
+
+    @abstractmethod
+    def _fetch(self, ids: Sequence[str]) -> dict[str, Payload]:
+        """Return the payloads of the points among some ids that are stored, by id, in one round trip."""
 
     @abstractmethod
     def _vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
         """Return the vectors of stored points by id."""
 
     @abstractmethod
-    def _write(self, plan: Plan, vectors: Mapping[str, Vectors]) -> None:
-        """Carry out a plan that is not empty: upserts, payloads, then deletes, with vectors by content hash."""
+    def _write(self, plan: Plan, vectors: Mapping[Content, Vectors]) -> None:
+        """Carry out a plan that is not empty: upserts, payloads, then deletes, with vectors by content."""
 
     @abstractmethod
-    def _rank(self, queries: Sequence[Query], level: int | None, conditions: Sequence[Condition]) -> list[list[Found]]:
+    def _rank(self, queries: Sequence[Query]) -> list[list[Found]]:
         """Answer all queries, which have been checked, in one round trip."""
-
-    @abstractmethod
-    def _fetch(self, ids: Sequence[str]) -> Iterable[tuple[str, Payload]]:
-        """Return the stored points among some ids, in any order, in one round trip."""
 
 
 def batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
     """Cut a sequence into pieces of at most `size` items."""
     for start in range(0, len(items), size):
         yield items[start : start + size]
+
+
+def _of(source_id: str) -> list[Condition]:
+    return to_conditions(None, {"source_id": source_id})
+
+
+def _place(chunk: Chunk) -> tuple[str, int, int]:
+    return chunk.source_id, chunk.level, chunk.index

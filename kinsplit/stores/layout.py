@@ -1,13 +1,36 @@
-"""Names that all Qdrant engines share: vectors and payload indexes of a collection."""
+"""Names that all engines share: vectors and payload indexes of a collection."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
-DENSE = "dense"
+from kinsplit.chunk import DOCUMENT
 
-#: Sparse vectors of leaves, of their parents, and of everything above: each level has its own IDF.
-SPARSE = ("bm25", "bm25_parent", "bm25_document")
+
+class Layer(NamedTuple):
+    """Levels whose vectors have names of their own, and with them an index and an IDF of their own.
+
+    Attributes:
+        levels: The levels.
+        dense: Name of their dense vector, or None where they have none.
+        sparse: Name of their sparse vector.
+    """
+
+    levels: range
+    dense: str | None
+    sparse: str
+
+
+#: Leaves, parents and whole documents. Whoever asks for the vector "dense", as the frameworks' own Qdrant stores do,
+#: finds leaves alone.
+LAYERS = (
+    Layer(range(1), "dense", "bm25"),
+    Layer(range(1, DOCUMENT), "dense_parent", "bm25_parent"),
+    Layer(range(DOCUMENT, DOCUMENT + 1), None, "bm25_document"),
+)
+
+DENSE = tuple(layer.dense for layer in LAYERS if layer.dense)
+SPARSE = tuple(layer.sparse for layer in LAYERS)
 
 #: Payload keys that filters use, with the kind of their values.
 INDEXED: dict[str, Literal["keyword", "integer", "uuid"]] = {
@@ -20,6 +43,6 @@ INDEXED: dict[str, Literal["keyword", "integer", "uuid"]] = {
 }
 
 
-def sparse_name(level: int) -> str:
-    """Return the name of the sparse vector that chunks of a level carry."""
-    return SPARSE[min(max(level, 0), len(SPARSE) - 1)]
+def layer_of(level: int) -> Layer:
+    """Return the layer of a level from 0 to `DOCUMENT`."""
+    return next(layer for layer in LAYERS if level in layer.levels)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 
-from kinsplit.embedding.protocol import SparseVector
+from kinsplit.chunk import Content
 from kinsplit.errors import StoreError
 from kinsplit.stores.conditions import Condition
 from kinsplit.stores.engine import EngineStore, Found
-from kinsplit.stores.memory_ranking import Ranking
+from kinsplit.stores.memory_ranking import Ranking, matcher
 from kinsplit.stores.payload import Payload
-from kinsplit.stores.plan import Plan
+from kinsplit.stores.plan import Plan, content_of
 from kinsplit.stores.protocol import Query, Schema, Vectors
 from kinsplit.stores.schema import check_collection, check_schema, wanted_schema
 
@@ -94,22 +94,24 @@ class MemoryStore(EngineStore):
     def _exclusively(self) -> AbstractContextManager[object]:
         return self._open().lock
 
-    def _payloads(self, source_id: str, key: str | None = None) -> dict[str, Payload]:
+    def _payloads(self, conditions: Sequence[Condition], keys: Sequence[str] | None = None) -> dict[str, Payload]:
         collection = self._open()
         with collection.lock:
-            points, ids = collection.points, collection.sources.get(source_id, ())
-        found = {id_: points[id_][0] for id_ in ids}
-        return found if key is None else {id_: {key: payload[key]} for id_, payload in found.items()}
+            points, sources = collection.points, collection.sources
+        fulfils = matcher(conditions)
+        candidates = ((id_, points[id_][0]) for id_ in _candidates(points, sources, conditions))
+        found = {id_: payload for id_, payload in candidates if fulfils(payload)}
+        return found if keys is None else {id_: {key: p[key] for key in keys} for id_, p in found.items()}
 
     def _vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
         points = self._open().points
         return {id_: points[id_][1] for id_ in ids if id_ in points}
 
-    def _write(self, plan: Plan, vectors: Mapping[str, Vectors]) -> None:
+    def _write(self, plan: Plan, vectors: Mapping[Content, Vectors]) -> None:
         collection = self._open()
         points, sources = dict(collection.points), {key: dict.fromkeys(ids) for key, ids in collection.sources.items()}
         for id_, payload in plan.upserts:
-            points[id_] = (payload, _own(vectors[payload["content_hash"]]))
+            points[id_] = (payload, _own(vectors[content_of(payload)]))
             sources.setdefault(payload["source_id"], {})[id_] = None
         for id_, payload in plan.payloads:
             points[id_] = (payload, points[id_][1])
@@ -119,28 +121,28 @@ class MemoryStore(EngineStore):
             collection.points, collection.ranking = points, None
             collection.sources = {source_id: tuple(ids) for source_id, ids in sources.items() if ids}
 
-    def _rank(self, queries: Sequence[Query], level: int | None, conditions: Sequence[Condition]) -> list[list[Found]]:
+    def _rank(self, queries: Sequence[Query]) -> list[list[Found]]:
         collection = self._open()
         with collection.lock:
             if collection.ranking is None:
                 collection.ranking = Ranking(collection.points)
             ranking = collection.ranking
-        rows = ranking.rows(conditions)
         return [
-            [Found(ranking.ids[row], ranking.payloads[row], score) for row, score in best]
-            for best in (
-                ranking.terms(query.vector, level or 0, rows, query.limit)
-                if isinstance(query.vector, SparseVector)
-                else ranking.cosines(query.vector, rows, query.limit)
-                for query in queries
-            )
+            [Found(ranking.ids[row], ranking.payloads[row], score) for row, score in ranking.best(query)]
+            for query in queries
         ]
 
-    def _fetch(self, ids: Sequence[str]) -> list[tuple[str, Payload]]:
+    def _fetch(self, ids: Sequence[str]) -> dict[str, Payload]:
         points = self._open().points
-        return [(id_, points[id_][0]) for id_ in ids if id_ in points]
+        return {id_: points[id_][0] for id_ in ids if id_ in points}
+
+
+def _candidates(points: Points, sources: Mapping[str, Sequence[str]], conditions: Sequence[Condition]) -> Iterable[str]:
+    """Return the ids of the points that can meet conditions, few where a source is asked for."""
+    named = [condition.strings for condition in conditions if condition.key == "source_id"]
+    return [id_ for name in dict.fromkeys(named[0]) for id_ in sources.get(name, ())] if named else points
 
 
 def _own(vectors: Vectors) -> Vectors:
     """Return vectors that the caller can't change any more."""
-    return replace(vectors, dense=vectors.dense.copy())
+    return vectors if vectors.dense is None else replace(vectors, dense=vectors.dense.copy())

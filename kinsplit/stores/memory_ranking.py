@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kinsplit.embedding.protocol import SparseVector
-from kinsplit.stores.conditions import Condition
-from kinsplit.stores.layout import sparse_name
+from kinsplit.stores.conditions import Condition, to_conditions
+from kinsplit.stores.layout import layer_of
 from kinsplit.stores.payload import Payload
-from kinsplit.stores.protocol import Vectors
+from kinsplit.stores.protocol import Query, Vectors
 
-Rows = Sequence[int]
+Rows = NDArray[np.intp]
 
 
 class Ranking:
@@ -28,44 +28,52 @@ class Ranking:
     def __init__(self, points: Mapping[str, tuple[Payload, Vectors]]) -> None:
         self.ids = tuple(points)
         self.payloads = tuple(payload for payload, _ in points.values())
-        self._unit = _unit(np.array([vectors.dense for _, vectors in points.values()], dtype=np.float32))
+        rows: dict[int, list[int]] = defaultdict(list)
+        dense: dict[str, list[NDArray[np.float32]]] = defaultdict(list)
         postings: dict[tuple[str, int], list[tuple[int, float]]] = defaultdict(list)
+        #: Of each row in the matrix that holds its dense vector.
+        self._places = np.zeros(len(points), dtype=np.intp)
         self._sizes: dict[str, int] = defaultdict(int)
         for row, (payload, vectors) in enumerate(points.values()):
-            if vectors.sparse is None or not vectors.sparse.indices:
-                continue
-            name = sparse_name(payload["level"])
-            self._sizes[name] += 1
-            for term, weight in zip(vectors.sparse.indices, vectors.sparse.values, strict=True):
-                postings[name, term].append((row, weight))
+            rows[payload["level"]].append(row)
+            layer = layer_of(payload["level"])
+            if layer.dense is not None and vectors.dense is not None:
+                self._places[row] = len(dense[layer.dense])
+                dense[layer.dense].append(vectors.dense)
+            if vectors.sparse is not None and vectors.sparse.indices:
+                self._sizes[layer.sparse] += 1
+                for term, weight in zip(vectors.sparse.indices, vectors.sparse.values, strict=True):
+                    postings[layer.sparse, term].append((row, weight))
+        self._levels = {level: np.array(of_level, dtype=np.intp) for level, of_level in rows.items()}
+        self._unit = {name: _unit(np.array(vectors, dtype=np.float32)) for name, vectors in dense.items()}
         self._postings = {
             key: (np.array([row for row, _ in pairs]), np.array([weight for _, weight in pairs], dtype=np.float32))
             for key, pairs in postings.items()
         }
 
-    def rows(self, conditions: Sequence[Condition]) -> Rows:
-        """Return the rows of the points that meet all conditions."""
-        rows: Rows = range(len(self.ids))
-        for condition in conditions:
-            key = condition.key
-            wanted: frozenset[str | int] = frozenset((*condition.strings, *condition.integers))
-            rows = [row for row in rows if _fulfils(self.payloads[row].get(key), wanted)]
-        return rows
-
-    def cosines(self, vector: NDArray[np.float32], rows: Rows, limit: int) -> list[tuple[int, float]]:
-        """Return the best rows of some, with their cosine similarity; 0 for a vector of length 0."""
-        if not rows:
+    def best(self, query: Query) -> list[tuple[int, float]]:
+        """Return the best rows for a query with their scores, best first."""
+        rows = self._levels.get(query.level, np.array([], dtype=np.intp))
+        if conditions := to_conditions(None, query.where):
+            fulfils = matcher(conditions)
+            rows = rows[np.array([fulfils(self.payloads[row]) for row in rows], dtype=bool)]
+        if not len(rows):
             return []
-        chosen = np.asarray(rows)
+        layer = layer_of(query.level)
+        if isinstance(query.vector, SparseVector):
+            return self._terms(layer.sparse, query.vector, rows, query.limit)
+        return self._cosines(str(layer.dense), query.vector, rows, query.limit)
+
+    def _cosines(self, name: str, vector: NDArray[np.float32], rows: Rows, limit: int) -> list[tuple[int, float]]:
+        """Rank some rows by cosine similarity; 0 for a vector of length 0."""
         # All scores, since picking rows of the matrix would copy them.
-        return _best(chosen, (self._unit @ _unit(vector[None])[0])[chosen], limit)
+        return _best(rows, (self._unit[name] @ _unit(vector[None])[0])[self._places[rows]], limit)
 
-    def terms(self, vector: SparseVector, level: int, rows: Rows, limit: int) -> list[tuple[int, float]]:
-        """Return the best rows of some that hold a term, with the sum of the terms' weights times IDF.
+    def _terms(self, name: str, vector: SparseVector, rows: Rows, limit: int) -> list[tuple[int, float]]:
+        """Rank some rows that hold a term by the sum of the terms' weights times IDF.
 
-        The IDF is that of all points whose sparse vector has the level's name, as in Qdrant.
+        The IDF is that of all points whose sparse vector has that name, as in Qdrant.
         """
-        name = sparse_name(level)
         scores = np.zeros(len(self.ids))
         holds = np.zeros(len(self.ids), dtype=bool)
         for term, asked in zip(vector.indices, vector.values, strict=True):
@@ -74,15 +82,20 @@ class Ranking:
                 idf = math.log((self._sizes[name] - len(found) + 0.5) / (len(found) + 0.5) + 1)
                 scores[found] += weights * (asked * idf)
                 holds[found] = True
-        chosen = np.asarray(rows, dtype=np.intp)
-        chosen = chosen[holds[chosen]]
-        return _best(chosen, scores[chosen], limit)
+        rows = rows[holds[rows]]
+        return _best(rows, scores[rows], limit)
 
 
-def _fulfils(stored: object, wanted: frozenset[str | int]) -> bool:
+def matcher(conditions: Sequence[Condition]) -> Callable[[Payload], bool]:
+    """Return what tells whether a payload meets all conditions."""
+    wanted = [(each.key, frozenset[str | int]((*each.strings, *each.integers))) for each in conditions]
+    return lambda payload: all(_holds(payload.get(key), values) for key, values in wanted)
+
+
+def _holds(stored: object, wanted: frozenset[str | int]) -> bool:
     """Tell whether a value, or a member of a list, is wanted; neither True nor 1.0 is 1."""
     if type(stored) is list:
-        return any(type(item) is not list and _fulfils(item, wanted) for item in stored)
+        return any(type(item) is not list and _holds(item, wanted) for item in stored)
     return (type(stored) is str or type(stored) is int) and stored in wanted
 
 

@@ -1,79 +1,135 @@
-"""What a sync has to write, decided without touching a database."""
+"""What a sync or a put has to write, decided without touching a database."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from kinsplit.chunk import Chunk
+from kinsplit.chunk import Chunk, Content
 from kinsplit.embedding.texts import replace_surrogates
 from kinsplit.errors import InvalidParameterError
+from kinsplit.stores.layout import layer_of
 from kinsplit.stores.payload import Payload, to_payload
-from kinsplit.stores.protocol import SyncReport, Vectors, check_ids
+from kinsplit.stores.protocol import SyncReport, Vectors, check_ids, check_level
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The writes that make a stored source equal to its chunks, in the order in which they must happen.
+    """Writes in the order in which they must happen.
 
     Attributes:
         upserts: Id and payload of points that are new or have another content; they need vectors.
         payloads: Id and payload of points whose content stayed.
-        deletes: Ids of points that no chunk has any more.
-        donors: By content hash, a stored point whose vectors a point in `upserts` takes over.
+        deletes: Ids of points that are to go.
+        donors: By content, a stored point whose vectors a point in `upserts` takes over.
         report: What the plan comes to.
     """
 
-    upserts: tuple[tuple[str, Payload], ...]
-    payloads: tuple[tuple[str, Payload], ...]
-    deletes: tuple[str, ...]
-    donors: Mapping[str, str]
-    report: SyncReport
+    upserts: tuple[tuple[str, Payload], ...] = ()
+    payloads: tuple[tuple[str, Payload], ...] = ()
+    deletes: tuple[str, ...] = ()
+    donors: Mapping[Content, str] = field(default_factory=dict)
+    report: SyncReport = field(default_factory=SyncReport)
+
+    @property
+    def writes(self) -> bool:
+        """Whether there is anything to do."""
+        return bool(self.upserts or self.payloads or self.deletes)
+
+
+def content_of(payload: Payload) -> Content:
+    """Return what a point's vectors depend on."""
+    return payload["level"], payload["content_hash"]
+
+
+def missing_of(chunks: Sequence[Chunk], known: Iterable[Content]) -> list[Chunk]:
+    """Return the chunks whose content is not known, the first of each content."""
+    stored = set(known)
+    new = {chunk.content: chunk for chunk in reversed(chunks) if chunk.content not in stored}
+    return list(reversed(new.values()))
+
+
+def check_source(source_id: str) -> None:
+    """Make sure that a document's id comes back as it was given.
+
+    Raises:
+        InvalidParameterError: It does not.
+    """
+    if replace_surrogates(source_id) != source_id:
+        remedy = "Give the document an id of valid Unicode."
+        raise InvalidParameterError("source_id", "can't hold lone surrogates", source_id, remedy)
 
 
 def plan_sync(
     source_id: str,
     chunks: Sequence[Chunk],
     stored: Mapping[str, Payload],
-    vectors: Mapping[str, Vectors],
+    vectors: Mapping[Content, Vectors],
     dimension: int,
 ) -> Plan:
-    """Compare a source's chunks with what is stored.
+    """Plan the writes that make a source equal to its chunks.
 
     Args:
         source_id: The document's id.
         chunks: All its chunks.
         stored: Payload of each of its points, by id.
-        vectors: By content hash, what the caller embedded.
+        vectors: By content, what the caller embedded.
         dimension: Length that a dense vector must have.
 
     Raises:
         InvalidParameterError: See `ChunkStore.sync`.
     """
-    wanted = {chunk.id: to_payload(chunk) for chunk in chunks}
-    _check_chunks(source_id, chunks, wanted)
-    upserts = [(id_, payload) for id_, payload in wanted.items() if _content(payload) != _content(stored.get(id_))]
-    rewritten = {id_ for id_, _ in upserts}
-    payloads = [
-        (id_, payload) for id_, payload in wanted.items() if id_ not in rewritten and not _equal(payload, stored[id_])
-    ]
-    hashes = {payload["content_hash"] for _, payload in upserts}
-    holders = {payload["content_hash"]: id_ for id_, payload in stored.items()}
-    donors = {hash_: holders[hash_] for hash_ in hashes if hash_ not in vectors and hash_ in holders}
-    _check_vectors(upserts, vectors, donors, dimension)
+    check_source(source_id)
+    for chunk in chunks:
+        if chunk.source_id != source_id:
+            rule = f"must all be of the source {source_id!r}"
+            raise InvalidParameterError("chunks", rule, chunk.source_id, "Sync each source on its own.")
+    plan = plan_put(chunks, stored, vectors, dimension)
+    wanted = {chunk.id for chunk in chunks}
     deletes = tuple(id_ for id_ in stored if id_ not in wanted)
+    return replace(plan, deletes=deletes, report=replace(plan.report, deleted=len(deletes)))
+
+
+def plan_put(
+    chunks: Sequence[Chunk], stored: Mapping[str, Payload], vectors: Mapping[Content, Vectors], dimension: int
+) -> Plan:
+    """Plan the writes that bring chunks into a collection and leave all others alone.
+
+    Args:
+        chunks: The chunks, of any sources.
+        stored: Payload by id of the points that have their ids, and of others that may lend vectors.
+        vectors: By content, what the caller embedded.
+        dimension: Length that a dense vector must have.
+
+    Raises:
+        InvalidParameterError: See `ChunkStore.put`.
+    """
+    wanted = {chunk.id: to_payload(chunk) for chunk in chunks}
+    _check_chunks(chunks, wanted)
+    upserts, payloads = [], []
+    for id_, payload in wanted.items():
+        if id_ not in stored or content_of(payload) != content_of(stored[id_]):
+            upserts.append((id_, payload))
+        elif not _equal(payload, stored[id_]):
+            payloads.append((id_, payload))
+    holders = {content_of(payload): id_ for id_, payload in stored.items()}
+    contents = {content_of(payload) for _, payload in upserts}
+    donors = {content: holders[content] for content in contents if content not in vectors and content in holders}
+    _check_vectors(upserts, vectors, donors, dimension)
     added = sum(id_ not in stored for id_ in wanted)
     updated = len(upserts) - added + len(payloads)
-    report = SyncReport(added, updated, len(wanted) - added - updated, len(deletes))
-    return Plan(tuple(upserts), tuple(payloads), deletes, donors, report)
+    report = SyncReport(added, updated, len(wanted) - added - updated)
+    return Plan(tuple(upserts), tuple(payloads), (), donors, report)
 
 
-def _content(payload: Payload | None) -> tuple[str, int] | None:
-    """Return what a point's vectors depend on: the level decides under which name the sparse one is kept."""
-    return None if payload is None else (payload["content_hash"], payload["level"])
+def plan_removal(ids: Iterable[str]) -> Plan:
+    """Plan the deletion of stored points."""
+    deletes = tuple(ids)
+    return Plan(deletes=deletes, report=SyncReport(deleted=len(deletes)))
 
 
 def _equal(one: object, other: object) -> bool:
@@ -87,33 +143,37 @@ def _equal(one: object, other: object) -> bool:
     return type(one) is type(other) and one == other
 
 
-def _check_chunks(source_id: str, chunks: Sequence[Chunk], wanted: Mapping[str, Payload]) -> None:
-    if replace_surrogates(source_id) != source_id:
-        remedy = "Give the document an id of valid Unicode."
-        raise InvalidParameterError("source_id", "can't hold lone surrogates", source_id, remedy)
+def _check_chunks(chunks: Sequence[Chunk], wanted: Mapping[str, Payload]) -> None:
     check_ids(wanted)
     if len(wanted) < len(chunks):
-        raise InvalidParameterError("chunks", "must have ids that differ", source_id, "Sync each chunk once.")
+        twice = next(id_ for id_, times in Counter(chunk.id for chunk in chunks).items() if times > 1)
+        raise InvalidParameterError("chunks", "must have ids that differ", twice, "Give each chunk once.")
     for chunk in chunks:
-        if chunk.source_id != source_id:
-            rule = f"must all be of the source {source_id!r}"
-            raise InvalidParameterError("chunks", rule, chunk.source_id, "Sync each source on its own.")
+        check_level(chunk.level)
+        check_source(chunk.source_id)
 
 
 def _check_vectors(
     upserts: Sequence[tuple[str, Payload]],
-    vectors: Mapping[str, Vectors],
-    donors: Mapping[str, str],
+    vectors: Mapping[Content, Vectors],
+    donors: Mapping[Content, str],
     dimension: int,
 ) -> None:
     for id_, payload in upserts:
-        hash_ = payload["content_hash"]
-        if hash_ not in vectors:
-            if hash_ not in donors:
-                rule = f"must hold the content of chunk {id_}"
-                raise InvalidParameterError("vectors", rule, hash_, "Embed every chunk that missing() returns.")
-            continue
-        dense = vectors[hash_].dense
-        if dense.shape != (dimension,) or not np.isfinite(dense).all():
-            rule = f"must be finite and of shape ({dimension},), as the collection's schema says"
-            raise InvalidParameterError(f"vectors[{hash_!r}].dense", rule, dense, "Embed with the collection's model.")
+        content = content_of(payload)
+        if content in vectors:
+            _check_dense(content, vectors[content], dimension)
+        elif content not in donors:
+            rule = f"must hold the content of chunk {id_}"
+            raise InvalidParameterError("vectors", rule, content, "Embed every chunk that missing() returns.")
+
+
+def _check_dense(content: Content, given: Vectors, dimension: int) -> None:
+    if layer_of(content[0]).dense is None:
+        if given.dense is not None:
+            rule = "must be None for a whole document"
+            raise InvalidParameterError(f"vectors[{content!r}].dense", rule, given.dense, "Give it terms alone.")
+    elif given.dense is None or given.dense.shape != (dimension,) or not np.isfinite(given.dense).all():
+        rule = f"must be finite and of shape ({dimension},), as the collection's schema says"
+        remedy = "Embed with the collection's model."
+        raise InvalidParameterError(f"vectors[{content!r}].dense", rule, given.dense, remedy)

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kinsplit.chunk import Content
 from kinsplit.embedding.protocol import SparseVector
 from kinsplit.errors import MissingExtraError, StoreError
 from kinsplit.stores.engine import EngineStore, Found, batches
+from kinsplit.stores.layout import DENSE, layer_of
 from kinsplit.stores.payload import Payload
-from kinsplit.stores.plan import Plan
+from kinsplit.stores.plan import Plan, check_source, content_of
 from kinsplit.stores.postgres_json import decode_text, dump, encode_text
 from kinsplit.stores.protocol import Query, Schema, Vectors
 
@@ -21,7 +23,7 @@ try:
     from psycopg import sql
     from psycopg.types.json import Jsonb
 
-    from kinsplit.stores.postgres_query import field_of, to_statement
+    from kinsplit.stores.postgres_query import field_of, to_statement, to_where
     from kinsplit.stores.postgres_tables import LOCK, open_tables, postgres_errors
 except ImportError as error:
     raise MissingExtraError("psycopg or pgvector", "pgvector") from error
@@ -34,6 +36,11 @@ if TYPE_CHECKING:
 
 #: Points per statement.
 _BATCH = 500
+
+# The columns of the dense vectors, of which a chunk fills that of its layer, and their places in an upsert.
+_DENSE = sql.SQL(", ").join(map(sql.Identifier, DENSE))
+_EXCLUDED = sql.SQL(", ").join(sql.Identifier("excluded", name) for name in DENSE)
+_VALUES = sql.SQL(", ").join([sql.Placeholder()] * (3 + len(DENSE)))
 
 
 class PostgresStore(EngineStore):
@@ -68,6 +75,7 @@ class PostgresStore(EngineStore):
 
     def delete(self, source_id: str) -> int:
         """Delete all chunks of a source by one statement and return their number."""
+        check_source(source_id)
         with self._exclusively():
             cursor = self._run(self._writer, "DELETE FROM {chunks} WHERE source_id = %s", [encode_text(source_id)])
             return cursor.rowcount
@@ -102,37 +110,45 @@ class PostgresStore(EngineStore):
         with postgres_errors(self._name):
             yield
 
-    def _read(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    def _read(self, statement: str, values: Sequence[Any] = (), **parts: sql.Composable) -> list[tuple[Any, ...]]:
         with self._usable():
-            return self._run(self._reader, statement, values).fetchall()
+            return self._run(self._reader, statement, values, **parts).fetchall()
 
-    def _run(self, connection: Connection, statement: str, values: Sequence[Any] = ()) -> Cursor[Any]:
-        text = sql.SQL(statement).format(chunks=self._tables.chunks, terms=self._tables.terms)
+    def _run(
+        self, connection: Connection, statement: str, values: Sequence[Any] = (), **parts: sql.Composable
+    ) -> Cursor[Any]:
+        text = sql.SQL(statement).format(chunks=self._tables.chunks, terms=self._tables.terms, **parts)
         return connection.execute(text, values)
 
-    def _payloads(self, source_id: str, key: str | None = None) -> dict[str, Payload]:
-        if key is None:
-            rows = self._read("SELECT id, payload FROM {chunks} WHERE source_id = %s", [encode_text(source_id)])
+    def _payloads(self, conditions: Sequence[Condition], keys: Sequence[str] | None = None) -> dict[str, Payload]:
+        where = to_where(conditions)
+        if keys is None:
+            rows = self._read("SELECT id, payload FROM {chunks} WHERE {where}", where.values, where=where.text)
         else:
-            statement = "SELECT id, jsonb_build_object(%s::text, payload -> %s) FROM {chunks} WHERE source_id = %s"
-            rows = self._read(statement, [key, key, encode_text(source_id)])
-        return {str(id_): found for id_, found in rows}
+            rows = self._read(
+                "SELECT id, (SELECT jsonb_object_agg(key, payload -> key) FROM unnest(%s::text[]) AS key)"
+                " FROM {chunks} WHERE {where}",
+                [list(keys), *where.values],
+                where=where.text,
+            )
+        return {str(id_): payload for id_, payload in rows}
 
     def _vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
         rows = self._read(
-            "SELECT id, dense, array_agg(term ORDER BY term), array_agg(weight ORDER BY term)"
+            "SELECT id, coalesce({dense}), array_agg(term ORDER BY term), array_agg(weight ORDER BY term)"
             " FROM {chunks} LEFT JOIN {terms} ON chunk = key WHERE id = ANY(%s::uuid[]) GROUP BY key",
             [list(ids)],
+            dense=_DENSE,
         )
         return {
             str(id_): Vectors(
-                np.asarray(dense.to_numpy(), dtype=np.float32),
+                None if dense is None else np.asarray(dense.to_numpy(), dtype=np.float32),
                 None if terms[0] is None else SparseVector(tuple(terms), tuple(weights)),
             )
             for id_, dense, terms, weights in rows
         }
 
-    def _write(self, plan: Plan, vectors: Mapping[str, Vectors]) -> None:
+    def _write(self, plan: Plan, vectors: Mapping[Content, Vectors]) -> None:
         with self._writer.cursor() as cursor:
             for batch in batches(plan.upserts, _BATCH):
                 self._upsert(cursor, batch, vectors)
@@ -145,20 +161,21 @@ class PostgresStore(EngineStore):
                 self._run(self._writer, "DELETE FROM {chunks} WHERE id = ANY(%s::uuid[])", [list(plan.deletes)])
 
     def _upsert(
-        self, cursor: Cursor[Any], points: Sequence[tuple[str, Payload]], vectors: Mapping[str, Vectors]
+        self, cursor: Cursor[Any], points: Sequence[tuple[str, Payload]], vectors: Mapping[Content, Vectors]
     ) -> None:
         rows, terms = [], []
         for id_, payload in points:
-            given = vectors[payload["content_hash"]]
+            given = vectors[content_of(payload)]
             sparse = given.sparse or SparseVector((), ())
-            rows.append((id_, Jsonb(payload, dumps=dump), given.dense, bool(sparse.indices)))
+            dense = [given.dense if name == layer_of(payload["level"]).dense else None for name in DENSE]
+            rows.append((id_, Jsonb(payload, dumps=dump), bool(sparse.indices), *dense))
             field = field_of(payload["level"])
             terms += [(id_, field, *pair) for pair in zip(sparse.indices, sparse.values, strict=True)]
         cursor.executemany(
             sql.SQL(
-                "INSERT INTO {} (id, payload, dense, has_terms) VALUES (%s, %s, %s, %s) ON CONFLICT (id) DO UPDATE"
-                " SET payload = excluded.payload, dense = excluded.dense, has_terms = excluded.has_terms"
-            ).format(self._tables.chunks),
+                "INSERT INTO {chunks} (id, payload, has_terms, {dense}) VALUES ({values}) ON CONFLICT (id) DO UPDATE"
+                " SET (payload, has_terms, {dense}) = (excluded.payload, excluded.has_terms, {excluded})"
+            ).format(chunks=self._tables.chunks, dense=_DENSE, values=_VALUES, excluded=_EXCLUDED),
             rows,
         )
         ids = [id_ for id_, _ in points]
@@ -176,11 +193,9 @@ class PostgresStore(EngineStore):
                 [list(column) for column in zip(*terms, strict=True)],
             )
 
-    def _rank(self, queries: Sequence[Query], level: int | None, conditions: Sequence[Condition]) -> list[list[Found]]:
+    def _rank(self, queries: Sequence[Query]) -> list[list[Found]]:
         rankings: list[list[Found]] = [[] for _ in queries]
-        if not queries:
-            return rankings
-        text, values = to_statement(self._tables, queries, level, conditions)
+        text, values = to_statement(self._tables, queries)
         with self._usable():
             rows = self._reader.execute(text, values).fetchall()
         for number, id_, payload, distance in rows:
@@ -189,6 +204,6 @@ class PostgresStore(EngineStore):
             rankings[number].append(Found(str(id_), payload, 0.0 if score != score else score))
         return rankings
 
-    def _fetch(self, ids: Sequence[str]) -> list[tuple[str, Payload]]:
+    def _fetch(self, ids: Sequence[str]) -> dict[str, Payload]:
         rows = self._read("SELECT id, payload FROM {chunks} WHERE id = ANY(%s::uuid[])", [list(ids)])
-        return [(str(id_), payload) for id_, payload in rows]
+        return {str(id_): payload for id_, payload in rows}

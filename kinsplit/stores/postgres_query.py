@@ -9,8 +9,8 @@ from psycopg import sql
 from psycopg.types.json import Jsonb
 
 from kinsplit.embedding.protocol import SparseVector
-from kinsplit.stores.conditions import Condition
-from kinsplit.stores.layout import SPARSE, sparse_name
+from kinsplit.stores.conditions import Condition, to_conditions
+from kinsplit.stores.layout import LAYERS, layer_of
 from kinsplit.stores.postgres_json import dump, encode_text
 from kinsplit.stores.protocol import UUID, Query
 
@@ -30,18 +30,16 @@ class Statement(NamedTuple):
 
 
 def field_of(level: int) -> int:
-    """Return the number under which the terms of a level are kept: each has an IDF of its own."""
-    return SPARSE.index(sparse_name(level))
+    """Return the number under which the terms of a level are kept: each layer has an IDF of its own."""
+    return LAYERS.index(layer_of(level))
 
 
-def to_statement(
-    tables: Tables, queries: Sequence[Query], level: int | None, conditions: Sequence[Condition]
-) -> Statement:
+def to_statement(tables: Tables, queries: Sequence[Query]) -> Statement:
     """Return the statement that answers all queries, as rows of query number, id, payload and distance."""
     parts = [
-        _terms(tables, number, query.vector, query.limit, level or 0, conditions)
+        _terms(tables, number, query, query.vector)
         if isinstance(query.vector, SparseVector)
-        else _cosines(tables, number, query, _where(conditions))
+        else _cosines(tables, number, query)
         for number, query in enumerate(queries)
     ]
     text = sql.SQL("SELECT * FROM ({}) AS found ORDER BY number, distance").format(
@@ -50,29 +48,33 @@ def to_statement(
     return Statement(text, tuple(value for part in parts for value in part.values))
 
 
-def _cosines(tables: Tables, number: int, query: Query, where: Statement) -> Statement:
+def _cosines(tables: Tables, number: int, query: Query) -> Statement:
+    where = to_where(to_conditions(query.level, query.where))
     text = sql.SQL(
-        "(SELECT {number} AS number, id, payload, dense <=> %s AS distance FROM {chunks} WHERE {where}"
-        " ORDER BY dense <=> %s LIMIT %s)"
-    ).format(number=sql.Literal(number), chunks=tables.chunks, where=where.text)
+        "(SELECT {number} AS number, id, payload, {dense} <=> %s AS distance FROM {chunks} WHERE {where}"
+        " ORDER BY {dense} <=> %s LIMIT %s)"
+    ).format(
+        number=sql.Literal(number),
+        chunks=tables.chunks,
+        dense=sql.Identifier(layer_of(query.level).dense or ""),
+        where=where.text,
+    )
     return Statement(text, (query.vector, *where.values, query.vector, query.limit))
 
 
-def _terms(
-    tables: Tables, number: int, vector: SparseVector, limit: int, level: int, conditions: Sequence[Condition]
-) -> Statement:
+def _terms(tables: Tables, number: int, query: Query, vector: SparseVector) -> Statement:
     """BM25 over the term table; the IDF counts all chunks of the field, whatever the filter, as Qdrant's does.
 
     Computed before anything else by MATERIALIZED: else Postgres may compute it again for every chunk.
     """
-    field = field_of(level)
-    whole = field == level < len(SPARSE) - 1
-    # Terms of a field that is one level are of that level, which is the last condition.
-    others = conditions[:-1] if whole else conditions
-    chosen = _where(others)
+    levels = layer_of(query.level).levels
+    # The terms of a field that is one level are all of that level.
+    others = to_conditions(query.level if len(levels) > 1 else None, query.where)
+    chosen = to_where(others)
     text = sql.SQL(
         "(WITH asked AS (SELECT * FROM unnest(%s::bigint[], %s::float8[]) AS a(term, asked)),"
-        " size AS MATERIALIZED (SELECT count(*)::float8 AS n FROM {chunks} WHERE {level} AND has_terms),"
+        " size AS MATERIALIZED (SELECT count(*)::float8 AS n FROM {chunks}"
+        "  WHERE level BETWEEN {first} AND {last} AND has_terms),"
         " rare AS MATERIALIZED (SELECT term, asked * ln((n - df + 0.5) / (df + 0.5) + 1) AS idf FROM asked, size,"
         "  LATERAL (SELECT count(*)::float8 AS df FROM {terms} AS t WHERE field = {field} AND t.term = asked.term)),"
         " best AS MATERIALIZED (SELECT chunk AS key, sum(weight * idf) AS score FROM rare JOIN {terms} USING (term)"
@@ -82,16 +84,18 @@ def _terms(
         number=sql.Literal(number),
         chunks=tables.chunks,
         terms=tables.terms,
-        field=sql.Literal(field),
-        level=sql.SQL("level = {}" if whole else "level >= {}").format(sql.Literal(field)),
+        field=sql.Literal(field_of(query.level)),
+        first=sql.Literal(levels[0]),
+        last=sql.Literal(levels[-1]),
         among=sql.SQL(" AND chunk IN (SELECT key FROM {} WHERE {})").format(tables.chunks, chosen.text)
         if others
         else sql.SQL(""),
     )
-    return Statement(text, (list(vector.indices), list(vector.values), *chosen.values, limit))
+    return Statement(text, (list(vector.indices), list(vector.values), *chosen.values, query.limit))
 
 
-def _where(conditions: Sequence[Condition]) -> Statement:
+def to_where(conditions: Sequence[Condition]) -> Statement:
+    """Return the SQL that is true where all conditions are met."""
     parts = [_condition(condition) for condition in conditions]
     text = sql.SQL(" AND ").join([sql.SQL("true"), *(part.text for part in parts)])
     return Statement(text, tuple(value for part in parts for value in part.values))

@@ -18,6 +18,7 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.types.json import Jsonb, set_json_loads
 
 from kinsplit.errors import KinsplitError, StoreError
+from kinsplit.stores.layout import DENSE
 from kinsplit.stores.postgres_json import load
 from kinsplit.stores.postgres_query import Tables
 from kinsplit.stores.protocol import Schema
@@ -47,7 +48,7 @@ CREATE TABLE {chunks} (
     content_hash text NOT NULL GENERATED ALWAYS AS (payload ->> 'content_hash') STORED,
     has_terms bool NOT NULL,
     payload jsonb NOT NULL,
-    dense vector({dimension}) NOT NULL);
+{dense});
 CREATE INDEX ON {chunks} (source_id, level, chunk_index);
 CREATE INDEX ON {chunks} (parent_id);
 CREATE INDEX ON {chunks} (level) WHERE has_terms;
@@ -60,7 +61,8 @@ CREATE TABLE {terms} (
     PRIMARY KEY (field, term, chunk) INCLUDE (weight));
 CREATE INDEX ON {terms} (chunk)
 """
-_HNSW = "CREATE INDEX ON {chunks} USING hnsw (dense vector_cosine_ops)"
+_DENSE = "    {name} vector({dimension})"
+_HNSW = "CREATE INDEX ON {chunks} USING hnsw ({name} vector_cosine_ops)"
 
 # An index scan goes on until the filter has let enough chunks through.
 _SESSION = """
@@ -165,10 +167,11 @@ def _create(connection: Connection, collection: str, schema: Schema) -> None:
         if row is None:
             return
         tables = _tables(row[0])
-        statements = [_CHUNKS, _HNSW] if schema.dimension <= _MOST_DIMENSIONS else [_CHUNKS]
-        for statement in statements:
-            connection.execute(
-                sql.SQL(statement).format(
-                    chunks=tables.chunks, terms=tables.terms, dimension=sql.Literal(schema.dimension)
-                )
-            )
+        columns = [
+            sql.SQL(_DENSE).format(name=sql.Identifier(name), dimension=sql.Literal(schema.dimension)) for name in DENSE
+        ]
+        connection.execute(
+            sql.SQL(_CHUNKS).format(chunks=tables.chunks, terms=tables.terms, dense=sql.SQL(",\n").join(columns))
+        )
+        for name in DENSE if schema.dimension <= _MOST_DIMENSIONS else ():
+            connection.execute(sql.SQL(_HNSW).format(chunks=tables.chunks, name=sql.Identifier(name)))

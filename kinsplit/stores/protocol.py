@@ -11,13 +11,16 @@ from typing import Literal, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from kinsplit.chunk import Chunk
+from kinsplit.chunk import DOCUMENT, Chunk, Content
 from kinsplit.embedding.protocol import SparseVector
 from kinsplit.errors import InvalidParameterError
 
 #: What a filter compares a payload key with. Not bool: Qdrant Edge 0.9 takes True for 1, which no stored bool equals.
 Scalar = str | int
 Where = Mapping[str, Scalar | Sequence[Scalar]]
+
+#: Of payloads and vectors' names; raised whenever a collection of an older version can't be read any more.
+LAYOUT = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +34,7 @@ class Schema:
         strategy: Name and parameters of the chunking strategy, for people.
         fingerprint: Fingerprint of the strategy, which is part of every chunk's id.
         distance: How dense vectors are compared.
-        version: Of the payload's layout.
+        version: Of the layout of payloads and vectors.
     """
 
     model: str
@@ -40,7 +43,7 @@ class Schema:
     strategy: str
     fingerprint: str
     distance: Literal["cosine"] = "cosine"
-    version: int = 1
+    version: int = LAYOUT
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,17 +51,17 @@ class Vectors:
     """The vectors of one content.
 
     Attributes:
-        dense: Shape (dimension,), float32.
+        dense: Shape (dimension,), float32; None for a whole document, and only there.
         sparse: Term weights, or None for a chunk that no term search should find.
     """
 
-    dense: NDArray[np.float32]
+    dense: NDArray[np.float32] | None
     sparse: SparseVector | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class SyncReport:
-    """What a sync changed, counted in chunk ids. Reports of several documents add up with `+`.
+    """What a sync or a put changed, counted in chunk ids. Reports of several documents add up with `+`.
 
     Attributes:
         added: Ids that the store did not hold.
@@ -89,11 +92,17 @@ class Query:
         using: "dense" for cosine similarity, "bm25" for term weights times IDF.
         vector: A dense vector of shape (dimension,), or a sparse one.
         limit: Most hits.
+        level: Of the chunks to find: 0 for leaves, 1 for their parents, and so on; `kinsplit.chunk.DOCUMENT` for whole
+            documents, which have no dense vector. Leaves, parents and documents each have an IDF of their own.
+        where: Payload keys and the value, or the list of values, one of which each must have. A stored list matches
+            when any of its members does.
     """
 
     using: Literal["dense", "bm25"]
     vector: NDArray[np.float32] | SparseVector
     limit: int
+    level: int = 0
+    where: Where | None = None
 
     def __post_init__(self) -> None:
         if self.using not in ("dense", "bm25"):
@@ -103,6 +112,10 @@ class Query:
             raise InvalidParameterError("vector", "must be sparse for 'bm25' and only then", self.vector, remedy)
         if self.limit < 1:
             raise InvalidParameterError("limit", "must be at least 1", self.limit, "Ask for one hit or more.")
+        check_level(self.level)
+        if self.level == DOCUMENT and self.using == "dense":
+            rule = "can't be that of whole documents for 'dense'"
+            raise InvalidParameterError("level", rule, self.level, "Ask for documents by 'bm25'.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +147,17 @@ def check_ids(ids: Iterable[str]) -> None:
             raise InvalidParameterError("id", "must be a UUID in lower case with hyphens", id_, remedy)
 
 
+def check_level(level: int) -> None:
+    """Make sure that a level is one that a chunk can have.
+
+    Raises:
+        InvalidParameterError: It is not.
+    """
+    if not isinstance(level, int) or isinstance(level, bool) or not 0 <= level <= DOCUMENT:
+        remedy = "Take 0 for leaves, 1 for their parents."
+        raise InvalidParameterError("level", f"must be a whole number from 0 to {DOCUMENT}", level, remedy)
+
+
 class ChunkStore(Protocol):
     """A collection of chunks with their vectors. Safe to use from several threads.
 
@@ -145,20 +169,18 @@ class ChunkStore(Protocol):
         """What the collection was made with."""
         ...
 
-    def known(self, source_id: str) -> dict[str, str]:
-        """Return the content hash of every stored chunk of a source by chunk id, in one round trip."""
+    def known(self, source_id: str) -> dict[str, Content]:
+        """Return level and content hash of every stored chunk of a source by chunk id, in one round trip."""
         ...
 
     def missing(self, source_id: str, chunks: Sequence[Chunk]) -> list[Chunk]:
-        """Return the chunks whose content the source does not hold yet: those to embed before `sync`.
+        """Return the chunks whose content the source does not hold yet at their level: those to embed before `sync`.
 
-        Equal contents are returned once.
+        Equal contents of one level are returned once.
         """
-        stored = set(self.known(source_id).values())
-        new = {chunk.content_hash: chunk for chunk in reversed(chunks) if chunk.content_hash not in stored}
-        return list(reversed(new.values()))
+        ...
 
-    def sync(self, source_id: str, chunks: Sequence[Chunk], vectors: Mapping[str, Vectors]) -> SyncReport:
+    def sync(self, source_id: str, chunks: Sequence[Chunk], vectors: Mapping[Content, Vectors]) -> SyncReport:
         """Make the stored chunks of a source equal to `chunks`.
 
         New and changed chunks are written before stale ones are deleted, so a crash between the two loses nothing, and
@@ -168,7 +190,7 @@ class ChunkStore(Protocol):
         Args:
             source_id: The document's id, which all chunks carry.
             chunks: Every chunk of the document, of all levels. None at all deletes the source.
-            vectors: By content hash, at least for what `missing` returns.
+            vectors: By level and content hash (`Chunk.content`), at least for what `missing` returns.
 
         Returns:
             The numbers of chunks added, updated, unchanged and deleted.
@@ -179,21 +201,55 @@ class ChunkStore(Protocol):
         """
         ...
 
-    def search(self, queries: Sequence[Query], *, level: int | None = 0, where: Where | None = None) -> list[list[Hit]]:
-        """Ask all queries in one call to the engine.
+    def put(self, chunks: Sequence[Chunk], vectors: Mapping[Content, Vectors]) -> SyncReport:
+        """Add chunks of any sources, or replace those that have their ids, and delete nothing.
+
+        For chunks that arrive in batches which are no whole documents; where they are, `sync` also clears away what is
+        stale.
+
+        Args:
+            chunks: The chunks.
+            vectors: By level and content hash (`Chunk.content`); not needed for a chunk whose stored content is equal.
+
+        Returns:
+            The numbers of chunks added, updated and unchanged.
+
+        Raises:
+            InvalidParameterError: As `sync` does.
+        """
+        ...
+
+    def remove(self, ids: Sequence[str]) -> int:
+        """Delete chunks by id and return their number, without those that are not stored.
+
+        Raises:
+            InvalidParameterError: An id that is no UUID as kinsplit writes them.
+        """
+        ...
+
+    def search(self, queries: Sequence[Query]) -> list[list[Hit]]:
+        """Ask all queries, each of a level and with a filter of its own, in one call to the engine.
 
         Args:
             queries: The rankings to ask for; they are not fused.
-            level: Of the chunks to find: 0 for leaves, None for all levels (dense queries only, since every level has
-                its own IDF).
-            where: Payload keys and the value, or the list of values, one of which each must have. A stored list
-                matches when any of its members does.
 
         Returns:
             Per query its hits, best first.
 
         Raises:
             InvalidParameterError: A filter or a vector that the engine can't take.
+        """
+        ...
+
+    def find(self, where: Where, level: int | None = 0) -> list[Chunk]:
+        """Return all chunks that a filter lets through, in order of source, level and index.
+
+        Args:
+            where: As in `Query`.
+            level: Of the chunks to find; None for all levels.
+
+        Raises:
+            InvalidParameterError: A filter that the engine can't take.
         """
         ...
 

@@ -7,12 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
+from kinsplit.chunk import Content
 from kinsplit.errors import StoreError
 from kinsplit.stores.conditions import to_conditions
 from kinsplit.stores.engine import EngineStore, Found, batches
 from kinsplit.stores.layout import DENSE, SPARSE
 from kinsplit.stores.payload import Payload
-from kinsplit.stores.plan import Plan
+from kinsplit.stores.plan import Plan, check_source
 from kinsplit.stores.protocol import Query, Schema, Vectors
 from kinsplit.stores.qdrant_collection import open_collection, qdrant_errors
 from kinsplit.stores.qdrant_options import QdrantOptions, is_url
@@ -65,6 +66,7 @@ class QdrantStore(EngineStore):
         """Delete all chunks of a source by one filter and return their number."""
         from qdrant_client import models
 
+        check_source(source_id)
         wanted = to_filter(to_conditions(None, {"source_id": source_id}))
         with self._writing, self._engine() as client:
             count = client.count(self._collection, count_filter=wanted, exact=True).count
@@ -108,9 +110,9 @@ class QdrantStore(EngineStore):
     def _exclusively(self) -> AbstractContextManager[object]:
         return self._writing
 
-    def _payloads(self, source_id: str, key: str | None = None) -> dict[str, Payload]:
+    def _payloads(self, conditions: Sequence[Condition], keys: Sequence[str] | None = None) -> dict[str, Payload]:
         payloads: dict[str, Payload] = {}
-        wanted = to_filter(to_conditions(None, {"source_id": source_id}))
+        wanted = to_filter(conditions)
         offset = None
         while True:
             with self._engine() as client:
@@ -119,7 +121,7 @@ class QdrantStore(EngineStore):
                     scroll_filter=wanted,
                     limit=_PAGE,
                     offset=offset,
-                    with_payload=True if key is None else [key],
+                    with_payload=True if keys is None else list(keys),
                 )
             payloads.update((str(record.id), record.payload or {}) for record in records)
             if offset is None:
@@ -130,20 +132,18 @@ class QdrantStore(EngineStore):
         for batch in batches(ids, _BATCH):
             with self._engine() as client:
                 records = client.retrieve(
-                    self._collection, list(batch), with_payload=False, with_vectors=[DENSE, *SPARSE]
+                    self._collection, list(batch), with_payload=False, with_vectors=[*DENSE, *SPARSE]
                 )
             vectors.update((str(record.id), to_vectors(record)) for record in records)
         return vectors
 
-    def _write(self, plan: Plan, vectors: Mapping[str, Vectors]) -> None:
+    def _write(self, plan: Plan, vectors: Mapping[Content, Vectors]) -> None:
         for operations in batches(list(to_operations(plan, vectors)), _BATCH):
             with self._engine() as client:
                 client.batch_update_points(self._collection, list(operations), wait=True)
 
-    def _rank(self, queries: Sequence[Query], level: int | None, conditions: Sequence[Condition]) -> list[list[Found]]:
-        requests = [to_request(query, level, conditions) for query in queries]
-        if not requests:
-            return []
+    def _rank(self, queries: Sequence[Query]) -> list[list[Found]]:
+        requests = [to_request(query) for query in queries]
         with self._engine() as client:
             responses = client.query_batch_points(self._collection, requests)
         return [
@@ -151,9 +151,7 @@ class QdrantStore(EngineStore):
             for response in responses
         ]
 
-    def _fetch(self, ids: Sequence[str]) -> list[tuple[str, Payload]]:
-        if not ids:
-            return []
+    def _fetch(self, ids: Sequence[str]) -> dict[str, Payload]:
         with self._engine() as client:
             records = client.retrieve(self._collection, list(ids), with_payload=True, with_vectors=False)
-        return [(str(record.id), record.payload or {}) for record in records]
+        return {str(record.id): record.payload or {} for record in records}

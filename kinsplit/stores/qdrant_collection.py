@@ -119,7 +119,7 @@ def _create(client: QdrantClient, options: QdrantOptions, collection: str, schem
     try:
         client.create_collection(
             collection,
-            vectors_config={DENSE: dense},
+            vectors_config=dict.fromkeys(DENSE, dense),
             sparse_vectors_config={name: models.SparseVectorParams(modifier=models.Modifier.IDF) for name in SPARSE},
             shard_number=options.shard_number,
             replication_factor=options.replication_factor,

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from kinsplit.chunk import Content
 from kinsplit.embedding.protocol import SparseVector
-from kinsplit.stores.conditions import Condition
-from kinsplit.stores.layout import DENSE, SPARSE, sparse_name
+from kinsplit.stores.conditions import Condition, to_conditions
+from kinsplit.stores.layout import DENSE, SPARSE, layer_of
 from kinsplit.stores.payload import Payload
-from kinsplit.stores.plan import Plan
+from kinsplit.stores.plan import Plan, content_of
 from kinsplit.stores.protocol import Query, Vectors
 
 if TYPE_CHECKING:
@@ -19,33 +20,37 @@ if TYPE_CHECKING:
 
 
 def to_point(id_: str, payload: Payload, vectors: Vectors) -> models.PointStruct:
-    """Return the point of a chunk; its level decides under which name the sparse vector is kept."""
+    """Return the point of a chunk; its level decides under which names the vectors are kept."""
     from qdrant_client import models
 
-    named: dict[str, Any] = {DENSE: vectors.dense.tolist()}
+    layer = layer_of(payload["level"])
+    named: dict[str, Any] = {}
+    if vectors.dense is not None and layer.dense is not None:
+        named[layer.dense] = vectors.dense.tolist()
     # An empty one would count in the IDF of the client's local mode, as it does nowhere else.
     if vectors.sparse is not None and vectors.sparse.indices:
         sparse = models.SparseVector(indices=list(vectors.sparse.indices), values=list(vectors.sparse.values))
-        named[sparse_name(payload["level"])] = sparse
+        named[layer.sparse] = sparse
     return models.PointStruct(id=id_, vector=named, payload=payload)
 
 
 def to_vectors(record: models.Record) -> Vectors:
     """Return the vectors of a point that was read with them."""
     named = cast("dict[str, Any]", record.vector)
+    dense = next((named[name] for name in DENSE if name in named), None)
     sparse = next((named[name] for name in SPARSE if name in named), None)
     return Vectors(
-        np.asarray(named[DENSE], dtype=np.float32),
+        None if dense is None else np.asarray(dense, dtype=np.float32),
         None if sparse is None else SparseVector(tuple(sparse.indices), tuple(sparse.values)),
     )
 
 
-def to_operations(plan: Plan, vectors: Mapping[str, Vectors]) -> Iterator[models.UpdateOperation]:
+def to_operations(plan: Plan, vectors: Mapping[Content, Vectors]) -> Iterator[models.UpdateOperation]:
     """Yield the writes of a plan, one per point and one for all deletions, in the order in which they must happen."""
     from qdrant_client import models
 
     for id_, payload in plan.upserts:
-        points = models.PointsList(points=[to_point(id_, payload, vectors[payload["content_hash"]])])
+        points = models.PointsList(points=[to_point(id_, payload, vectors[content_of(payload)])])
         yield models.UpsertOperation(upsert=points)
     for id_, payload in plan.payloads:
         yield models.OverwritePayloadOperation(overwrite_payload=models.SetPayload(payload=payload, points=[id_]))
@@ -53,21 +58,23 @@ def to_operations(plan: Plan, vectors: Mapping[str, Vectors]) -> Iterator[models
         yield models.DeleteOperation(delete=models.PointIdsList(points=list(plan.deletes)))
 
 
-def to_request(query: Query, level: int | None, conditions: Sequence[Condition]) -> models.QueryRequest:
-    """Return the request for one query; a sparse one has a level."""
+def to_request(query: Query) -> models.QueryRequest:
+    """Return the request for one query."""
     from qdrant_client import models
 
+    layer = layer_of(query.level)
     vector: Any
+    using: str | None
     if isinstance(query.vector, SparseVector):
         vector = models.SparseVector(indices=list(query.vector.indices), values=list(query.vector.values))
-        using = sparse_name(level or 0)
+        using = layer.sparse
     else:
-        vector, using = query.vector.tolist(), DENSE
+        vector, using = query.vector.tolist(), layer.dense
     return models.QueryRequest(
         query=models.NearestQuery(nearest=vector),
         using=using,
         limit=query.limit,
-        filter=to_filter(conditions),
+        filter=to_filter(to_conditions(query.level, query.where)),
         with_payload=True,
     )
 

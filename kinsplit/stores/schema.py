@@ -8,8 +8,9 @@ from dataclasses import fields
 from typing import Any
 
 from kinsplit.errors import CollectionNotFoundError, InvalidParameterError, SchemaMismatchError, StoreError
-from kinsplit.stores.protocol import Schema
+from kinsplit.stores.protocol import LAYOUT, Schema
 
+_REMEDY = "Delete the collection and index again, or open it with the version of kinsplit that made it."
 _COLLECTION = re.compile(r"\w[\w.-]*")
 
 
@@ -46,16 +47,18 @@ def parse_schema(place: object, stored: Mapping[str, Any]) -> Schema:
     try:
         return Schema(**stored)
     except TypeError as error:
-        remedy = "Delete the collection and index again, or open it with the version of kinsplit that made it."
-        raise StoreError(f"{place}: is not a schema that this version reads: {error}. {remedy}") from error
+        raise StoreError(f"{place}: is not a schema that this version reads: {error}. {_REMEDY}") from error
 
 
 def check_schema(place: object, stored: Schema, asked: Schema | None) -> None:
     """Compare the schema that a collection was made with and the one it is opened with, if any.
 
     Raises:
-        SchemaMismatchError: They differ.
+        SchemaMismatchError: They differ, or the collection has the layout of another version of kinsplit.
     """
+    if stored.version != LAYOUT:
+        made = f"its layout is {stored.version!r}, and this version reads {LAYOUT}"
+        raise SchemaMismatchError(f"{place} was made by another version of kinsplit: {made}. {_REMEDY}")
     if asked is None:
         return
     differences = [

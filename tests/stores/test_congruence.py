@@ -6,11 +6,12 @@ from dataclasses import replace
 import pytest
 from engines import ENGINES, address_of
 
+from kinsplit.chunk import DOCUMENT
 from kinsplit.errors import SchemaMismatchError
 from kinsplit.stores import open_store
 from kinsplit.stores.copy import copy
 from kinsplit.stores.protocol import Query
-from kinsplit.stores.testing import DENSE, SCHEMA, SPARSE, make_chunks, save
+from kinsplit.stores.testing import DENSE, SCHEMA, SPARSE, make_chunks, make_document, save
 
 WORDS = (
     *("class", "object", "loop", "list", "tuple", "stack", "queue", "tree", "graph"),
@@ -32,6 +33,7 @@ def documents():
                 *make_chunks(source_id, leaves, 0, subject=subject, year=2000 + number % 4),
                 *make_chunks(source_id, parents, 1, subject=subject),
                 *make_chunks(source_id, [" ".join(parents)], 2, subject=subject),
+                make_document(make_chunks(source_id, leaves), " ".join(parents[:2]), subject=subject),
             ],
         )
 
@@ -45,11 +47,9 @@ def fill(store):
     return store
 
 
-def rankings(store, **how):
-    queries = [Query("dense", DENSE.embed_query(question), 40) for question in QUESTIONS]
-    if how.get("level", 0) is not None:
-        queries += [Query("bm25", SPARSE.embed_query(question), 40) for question in QUESTIONS]
-    return store.search(queries, **how)
+def rankings(store, using, level=0, where=None):
+    embedder = {"dense": DENSE, "bm25": SPARSE}[using]
+    return store.search([Query(using, embedder.embed_query(text), 40, level, where) for text in QUESTIONS])
 
 
 def same(found, expected):
@@ -68,7 +68,6 @@ HOW = (
     {},
     {"level": 1},
     {"level": 2},
-    {"level": None},
     {"where": {"subject": "cs"}},
     {"where": {"subject": ["cs", "art"], "year": [2001, 2002]}},
     {"where": {"source_id": ["doc01", "doc04"]}},
@@ -91,7 +90,7 @@ def test_dense_rankings_equal_the_exact_ones(engine, filled):
     exact, store = filled("memory", "exact"), filled(engine, "other")
     for how in HOW:
         # Edge counts deleted chunks in its IDF until it clears its segments, so terms are compared without any.
-        same(*(rankings(each, **how)[: len(QUESTIONS)] for each in (store, exact)))
+        same(rankings(store, "dense", **how), rankings(exact, "dense", **how))
 
 
 @pytest.mark.parametrize("engine", [engine for engine in ENGINES if engine != "memory"])
@@ -103,8 +102,8 @@ def test_term_rankings_equal_the_exact_ones_where_nothing_was_deleted(engine, re
         for source_id, chunks in documents():
             save(exact, source_id, chunks)
             save(store, source_id, chunks)
-        for how in HOW:
-            same(rankings(store, **how), rankings(exact, **how))
+        for how in (*HOW, {"level": DOCUMENT}, {"level": DOCUMENT, "where": {"subject": "cs"}}):
+            same(rankings(store, "bm25", **how), rankings(exact, "bm25", **how))
 
 
 @pytest.mark.parametrize("source", ENGINES)
@@ -118,8 +117,7 @@ def test_a_copy_answers_as_the_original_does(source, target, filled, request):
             assert duplicate.get([chunk.id for chunk in chunks]) == chunks
             assert duplicate.missing(source_id, chunks) == []
         for how in HOW:
-            dense = slice(len(QUESTIONS))
-            same(rankings(duplicate, **how)[dense], rankings(original, **how)[dense])
+            same(rankings(duplicate, "dense", **how), rankings(original, "dense", **how))
         assert copy(original, duplicate) == original.count()
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from kinsplit.chunk import DOCUMENT
 from kinsplit.errors import StoreError
 from kinsplit.stores import edge_folder, open_store
 from kinsplit.stores.edge import EdgeStore
@@ -51,11 +52,18 @@ def test_search_get_known_and_sources_are_one_engine_call_each(store):
     chunks = make_chunks("doc", TEXTS)
     save(store, "doc", chunks)
     calls = record(store)
-    store.search([Query("dense", DENSE.embed_query("a"), 3), Query("bm25", SPARSE.embed_query("a"), 3)])
+    store.search(
+        [
+            Query("dense", DENSE.embed_query("a"), 3),
+            Query("dense", DENSE.embed_query("a"), 3, 1, {"subject": "cs"}),
+            Query("bm25", SPARSE.embed_query("class"), 3, DOCUMENT, {"source_id": "doc"}),
+        ]
+    )
     store.get([chunk.id for chunk in chunks])
+    store.find({"source_id": "doc"})
     store.known("doc")
     store.sources()
-    assert calls == ["query_batch", "retrieve", "scroll", "facet"]
+    assert calls == ["query_batch", "retrieve", "scroll", "scroll", "facet"]
 
 
 def test_an_unchanged_source_costs_no_write(store):

@@ -3,8 +3,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kinsplit.errors import InvalidParameterError
 from kinsplit.stores.payload import to_payload
-from kinsplit.stores.plan import plan_sync
+from kinsplit.stores.plan import content_of, plan_sync
 from kinsplit.stores.protocol import SyncReport, Vectors
 from kinsplit.stores.testing import make_chunks
 
@@ -17,7 +18,7 @@ def test_a_plan_turns_what_is_stored_into_what_is_wanted(old, new):
     stored = {chunk.id: to_payload(chunk) for chunk in make_chunks("doc", old)}
     wanted = {chunk.id: to_payload(chunk) for chunk in make_chunks("doc", new)}
     chunks = make_chunks("doc", new)
-    vectors = {chunk.content_hash: Vectors(np.ones(2, np.float32)) for chunk in chunks if chunk.text not in old}
+    vectors = {chunk.content: Vectors(np.ones(2, np.float32)) for chunk in chunks if chunk.text not in old}
 
     plan = plan_sync("doc", chunks, stored, vectors, 2)
 
@@ -29,8 +30,8 @@ def test_a_plan_turns_what_is_stored_into_what_is_wanted(old, new):
     assert len(written) == len(set(written))
     assert all(stored.get(id_) != wanted[id_] for id_ in written)
     assert all(stored[id_]["content_hash"] == payload["content_hash"] for id_, payload in plan.payloads)
-    assert all(stored[id_]["content_hash"] == hash_ for hash_, id_ in plan.donors.items())
-    assert {payload["content_hash"] for _, payload in plan.upserts} <= {*plan.donors, *vectors}
+    assert all(content_of(stored[id_]) == content for content, id_ in plan.donors.items())
+    assert {content_of(payload) for _, payload in plan.upserts} <= {*plan.donors, *vectors}
     report = plan.report
     assert report.added == len(wanted.keys() - stored.keys())
     assert report.deleted == len(stored.keys() - wanted.keys()) == len(plan.deletes)
@@ -38,11 +39,19 @@ def test_a_plan_turns_what_is_stored_into_what_is_wanted(old, new):
     assert report.added + report.updated + report.unchanged == len(wanted)
 
 
-def test_a_chunk_that_changes_its_level_is_written_with_its_vectors():
+def test_a_chunk_that_changes_its_level_needs_other_vectors():
     (leaf,) = make_chunks("doc", ["text"])
-    parent = {**to_payload(leaf), "level": 1}
-    plan = plan_sync("doc", [leaf], {leaf.id: parent}, {}, 2)
-    assert (len(plan.upserts), plan.donors, plan.report) == (1, {leaf.content_hash: leaf.id}, SyncReport(updated=1))
+    stored = {leaf.id: {**to_payload(leaf), "level": 1}}
+    with pytest.raises(InvalidParameterError, match="content of chunk"):
+        plan_sync("doc", [leaf], stored, {}, 2)
+    plan = plan_sync("doc", [leaf], stored, {leaf.content: Vectors(np.ones(2, np.float32))}, 2)
+    assert (len(plan.upserts), plan.donors, plan.report) == (1, {}, SyncReport(updated=1))
+
+
+def test_an_id_that_comes_twice_is_named():
+    one, two = make_chunks("doc", ["a", "b"])
+    with pytest.raises(InvalidParameterError, match=two.id):
+        plan_sync("doc", [one, two, two], {}, {}, 2)
 
 
 def test_reports_add_up():

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kinsplit.chunk import DOCUMENT
 from kinsplit.errors import StoreError
 from kinsplit.stores import open_store
 from kinsplit.stores.postgres_json import decode_text, dump, encode_text, load
@@ -18,6 +19,7 @@ from kinsplit.stores.testing import (
     ChunkStoreContract,
     embed,
     make_chunks,
+    make_document,
     save,
 )
 
@@ -57,11 +59,19 @@ def test_search_get_known_and_sources_are_one_statement_each(store):
     chunks = make_chunks("doc", TEXTS)
     save(store, "doc", chunks)
     store._reader = Recorder(store._reader)
-    queries = [Query("dense", DENSE.embed_query("a"), 3), Query("bm25", SPARSE.embed_query("class"), 3)]
+    queries = [
+        query
+        for level, where in ((0, None), (1, {"source_id": "doc"}), (3, {"subject": ["cs"]}))
+        for query in (
+            Query("dense", DENSE.embed_query("a"), 3, level, where),
+            Query("bm25", SPARSE.embed_query("class"), 3, level, where),
+        )
+    ]
     for number, ask in enumerate(
         (
-            lambda: store.search(queries * 5, where={"source_id": "doc"}),
+            lambda: store.search([*queries, Query("bm25", SPARSE.embed_query("class"), 3, DOCUMENT)]),
             lambda: store.get([chunk.id for chunk in chunks]),
+            lambda: store.find({"subject": "cs"}),
             lambda: store.known("doc"),
             store.sources,
         )
@@ -77,11 +87,11 @@ def test_a_sync_that_breaks_off_changes_nothing(store, monkeypatch):
     new = make_chunks("doc", ["Something else.", *TEXTS[::-1]])
     run, calls = store._run, []
 
-    def fail_later(*arguments):
+    def fail_later(*arguments, **parts):
         calls.append(arguments)
         if len(calls) == 6:
             raise psycopg.OperationalError("the disk is full")
-        return run(*arguments)
+        return run(*arguments, **parts)
 
     with monkeypatch.context() as patch:
         patch.setattr(store, "_run", fail_later)
@@ -171,11 +181,11 @@ def test_the_vector_index_finds_enough_through_a_narrow_filter(store, connection
     rng = np.random.default_rng(3)
     chunks = make_chunks("doc", [f"text {number}" for number in range(1500)])
     rows = rng.standard_normal((1500, SCHEMA.dimension)).astype(np.float32)
-    store.sync("doc", chunks, {c.content_hash: Vectors(row) for c, row in zip(chunks, rows, strict=True)})
+    store.sync("doc", chunks, {c.content: Vectors(row) for c, row in zip(chunks, rows, strict=True)})
     rare = make_chunks("rare", [f"rare {number}" for number in range(30)], subject="rare")
     save(store, "rare", rare)
     store._reader.execute("SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off")
-    (hits,) = store.search([Query("dense", rows[0], 30)], where={"subject": "rare"})
+    (hits,) = store.search([Query("dense", rows[0], 30, where={"subject": "rare"})])
     assert {hit.chunk.source_id for hit in hits} == {"rare"}
     assert len(hits) == 30
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
@@ -184,10 +194,23 @@ def test_the_vector_index_finds_enough_through_a_narrow_filter(store, connection
 def test_a_vector_of_length_zero_is_found_last(store):
     chunks = make_chunks("doc", TEXTS[:2])
     vectors = embed(chunks)
-    vectors[chunks[0].content_hash] = Vectors(np.zeros(SCHEMA.dimension, np.float32))
+    vectors[chunks[0].content] = Vectors(np.zeros(SCHEMA.dimension, np.float32))
     store.sync("doc", chunks, vectors)
     (hits,) = store.search([Query("dense", DENSE.embed_query(TEXTS[1]), 5)])
     assert [(hit.chunk.index, round(hit.score, 5)) for hit in hits] == [(1, 1.0), (0, 0.0)]
+
+
+def test_each_layer_has_a_vector_index_of_its_own(store, connection):
+    indexes = connection.execute("SELECT indexdef FROM pg_indexes WHERE tablename = 'chunks_1'").fetchall()
+    columns = [text.split("hnsw (")[1].split()[0] for (text,) in indexes if "hnsw" in text]
+    assert sorted(columns) == ["dense", "dense_parent"]
+    leaves = make_chunks("doc", TEXTS)
+    chunks = [*leaves, *make_chunks("doc", TEXTS[:2], level=1), make_document(leaves, "Objects")]
+    save(store, "doc", chunks)
+    rows = connection.execute(
+        "SELECT level, count(dense), count(dense_parent), count(*) FROM kinsplit.chunks_1 GROUP BY level ORDER BY level"
+    ).fetchall()
+    assert rows == [(0, 5, 0, 5), (1, 0, 2, 2), (DOCUMENT, 0, 0, 1)]
 
 
 def test_a_vector_too_long_for_the_index_is_compared_exactly(postgres):
@@ -196,7 +219,7 @@ def test_a_vector_too_long_for_the_index_is_compared_exactly(postgres):
     with open_store(postgres, "wide", replace(SCHEMA, dimension=2500)) as store:
         chunks = make_chunks("doc", TEXTS[:2])
         rows = np.eye(2, 2500, dtype=np.float32)
-        store.sync("doc", chunks, {c.content_hash: Vectors(row) for c, row in zip(chunks, rows, strict=True)})
+        store.sync("doc", chunks, {c.content: Vectors(row) for c, row in zip(chunks, rows, strict=True)})
         (hits,) = store.search([Query("dense", rows[1], 5)])
         assert [hit.chunk for hit in hits] == chunks[::-1]
 
@@ -204,7 +227,7 @@ def test_a_vector_too_long_for_the_index_is_compared_exactly(postgres):
 def test_values_are_bound_and_never_read_as_sql(store):
     nasty = "'; DROP TABLE kinsplit.collections; -- %s {chunks}"
     save(store, nasty, make_chunks(nasty, [nasty], 0, **{nasty: nasty}))
-    (hits,) = store.search([Query("dense", DENSE.embed_query("a"), 5)], where={nasty: nasty, "source_id": nasty})
+    (hits,) = store.search([Query("dense", DENSE.embed_query("a"), 5, where={nasty: nasty, "source_id": nasty})])
     assert len(hits) == 1
     assert store.delete(nasty) == 1
     assert store.sources() == {}
@@ -212,7 +235,7 @@ def test_values_are_bound_and_never_read_as_sql(store):
 
 def test_a_filter_by_parent_takes_ids_only(store):
     save(store, "doc", make_chunks("doc", TEXTS))
-    (hits,) = store.search([Query("dense", DENSE.embed_query("a"), 5)], where={"parent_id": ["no uuid"]})
+    (hits,) = store.search([Query("dense", DENSE.embed_query("a"), 5, where={"parent_id": ["no uuid"]})])
     assert hits == []
 
 

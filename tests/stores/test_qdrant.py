@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from kinsplit.chunk import DOCUMENT
 from kinsplit.errors import InvalidParameterError, StoreError
 from kinsplit.stores import open_store
 from kinsplit.stores.protocol import Query
@@ -76,12 +77,19 @@ def test_search_get_known_sources_and_delete_are_the_fewest_calls(store):
     chunks = make_chunks("doc", TEXTS)
     save(store, "doc", chunks)
     calls = record(store)
-    store.search([Query("dense", DENSE.embed_query("a"), 3), Query("bm25", SPARSE.embed_query("class"), 3)])
+    store.search(
+        [
+            Query("dense", DENSE.embed_query("a"), 3),
+            Query("dense", DENSE.embed_query("a"), 3, 1, {"subject": "cs"}),
+            Query("bm25", SPARSE.embed_query("class"), 3, DOCUMENT, {"source_id": "doc"}),
+        ]
+    )
     store.get([chunk.id for chunk in chunks])
+    store.find({"source_id": "doc"})
     store.known("doc")
     store.sources()
     store.delete("doc")
-    assert calls == ["query_batch_points", "retrieve", "scroll", "facet", "count", "delete"]
+    assert calls == ["query_batch_points", "retrieve", "scroll", "scroll", "facet", "count", "delete"]
 
 
 def test_a_sync_writes_in_one_call_new_before_old(store):
@@ -95,7 +103,7 @@ def test_a_sync_writes_in_one_call_new_before_old(store):
 def test_the_schema_is_kept_with_the_collection(store):
     info = store._client.get_collection("cs")
     assert info.config.metadata["kinsplit"]["fingerprint"] == "f1"
-    assert set(info.config.params.vectors) == {"dense"}
+    assert set(info.config.params.vectors) == {"dense", "dense_parent"}
     assert set(info.config.params.sparse_vectors) == {"bm25", "bm25_parent", "bm25_document"}
 
 

@@ -1,0 +1,115 @@
+"""A sync writes what changed and nothing else."""
+
+# ruff: noqa: S101
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from kinsplit.errors import InvalidParameterError
+from kinsplit.stores.protocol import ChunkStore, Query, SyncReport
+from kinsplit.stores.testing.base import Contract
+from kinsplit.stores.testing.data import DENSE, SPARSE, TEXTS, embed, make_chunks, save
+
+
+class Syncing(Contract):
+    """A sync writes what changed and nothing else."""
+
+    def test_sync_reports_what_it_changed(self, store: ChunkStore) -> None:
+        """Added, unchanged, updated and deleted are counted per id; only new content is embedded."""
+        first = make_chunks("doc", TEXTS[:4])
+        assert save(store, "doc", first) == (SyncReport(added=4), first)
+        assert save(store, "doc", first) == (SyncReport(unchanged=4), [])
+
+        edited = make_chunks("doc", [*TEXTS[:2], "Tail calls need no stack.", TEXTS[3]])
+        report, embedded = save(store, "doc", edited)
+        assert embedded == [edited[2]]
+        # The last chunk keeps its text, but starts elsewhere.
+        assert report == SyncReport(updated=2, unchanged=2)
+
+        shorter = make_chunks("doc", TEXTS[:2])
+        assert save(store, "doc", shorter) == (SyncReport(updated=2, deleted=2), [])
+        assert store.get([chunk.id for chunk in first]) == shorter
+        assert store.known("doc") == {chunk.id: chunk.content for chunk in shorter}
+
+    def test_text_that_moved_keeps_its_vectors(self, store: ChunkStore) -> None:
+        """Inserting a chunk in front embeds one text, and every text is found by its own vectors."""
+        save(store, "doc", make_chunks("doc", TEXTS[1:]))
+        moved = make_chunks("doc", TEXTS)
+        report, embedded = save(store, "doc", moved)
+        assert (report, embedded) == (SyncReport(added=1, updated=4), [moved[0]])
+        for chunk in moved:
+            queries = [
+                Query("dense", DENSE.embed_query(chunk.text), 1),
+                Query("bm25", SPARSE.embed_query(chunk.text), 1),
+            ]
+            assert [hits[0].chunk for hits in store.search(queries)] == [chunk, chunk]
+
+    def test_texts_that_change_places(self, store: ChunkStore) -> None:
+        """Points can lend each other their vectors."""
+        save(store, "doc", make_chunks("doc", TEXTS[:3]))
+        turned = make_chunks("doc", TEXTS[2::-1])
+        assert save(store, "doc", turned)[1] == []
+        for chunk in turned:
+            (hits,) = store.search([Query("dense", DENSE.embed_query(chunk.text), 1)])
+            assert hits[0].chunk == chunk
+            assert hits[0].score == pytest.approx(1.0, abs=1e-5)
+
+    def test_payload_changes_need_no_vectors(self, store: ChunkStore) -> None:
+        """Metadata is rewritten, keys that are gone included."""
+        save(store, "doc", make_chunks("doc", TEXTS[:2], course="cs", old="x"))
+        changed = make_chunks("doc", TEXTS[:2], course="math")
+        assert save(store, "doc", changed) == (SyncReport(updated=2), [])
+        assert store.get([chunk.id for chunk in changed]) == changed
+
+    def test_equal_texts_are_embedded_once_and_kept_apart(self, store: ChunkStore) -> None:
+        """Neither two documents nor two chunks of one document melt together."""
+        one, two = make_chunks("one", [TEXTS[0], TEXTS[0]]), make_chunks("two", [TEXTS[0]])
+        assert save(store, "one", one) == (SyncReport(added=2), [one[0]])
+        assert save(store, "two", two) == (SyncReport(added=1), two)
+        assert store.sources() == {"one": 2, "two": 1}
+        assert store.delete("one") == 2
+        assert (store.sources(), store.get([two[0].id])) == ({"two": 1}, two)
+        assert store.delete("one") == 0
+
+    def test_a_sync_that_can_not_be_done_writes_nothing(self, store: ChunkStore) -> None:
+        """Every argument is checked before the first write."""
+        chunks = make_chunks("doc", TEXTS[:2])
+        vectors = embed(chunks)
+        wrong = {key: replace(value, dense=np.zeros(5, np.float32)) for key, value in vectors.items()}
+        with pytest.raises(InvalidParameterError, match=r"missing\(\)"):
+            store.sync("doc", chunks, {})
+        with pytest.raises(InvalidParameterError, match=r"\(64,\)"):
+            store.sync("doc", chunks, wrong)
+        with pytest.raises(InvalidParameterError, match="source 'other'"):
+            store.sync("other", chunks, vectors)
+        with pytest.raises(InvalidParameterError, match="differ"):
+            store.sync("doc", [*chunks, chunks[0]], vectors)
+        with pytest.raises(InvalidParameterError, match="full_content"):
+            store.sync("doc", make_chunks("doc", TEXTS[:2], full_content="mine"), vectors)
+        with pytest.raises(InvalidParameterError, match=r"metadata\['when'\]"):
+            store.sync("doc", make_chunks("doc", TEXTS[:2], when=object()), vectors)
+        with pytest.raises(InvalidParameterError, match="surrogates"):
+            save(store, "\udce9", make_chunks("\udce9", TEXTS[:1]))
+        assert (store.count(), store.sources(), store.known("doc")) == (0, {}, {})
+
+    def test_eight_writing_threads_lose_nothing(self, store: ChunkStore) -> None:
+        """Syncs of different sources, and searches, at the same time."""
+        documents = {f"doc{n}": make_chunks(f"doc{n}", [f"{text} {n}" for text in TEXTS * 5]) for n in range(32)}
+        query = Query("dense", DENSE.embed_query("class"), 5)
+
+        def work(source_id: str) -> SyncReport:
+            report, _ = save(store, source_id, documents[source_id])
+            assert len(store.search([query])[0]) == 5
+            return report
+
+        with ThreadPoolExecutor(8) as pool:
+            reports = list(pool.map(work, documents))
+        assert sum(reports, SyncReport()) == SyncReport(added=32 * 25)
+        assert store.sources() == dict.fromkeys(sorted(documents), 25)
+        for chunks in documents.values():
+            assert store.get([chunk.id for chunk in chunks]) == chunks
