@@ -129,6 +129,11 @@ class Chunk:
         return self.level, self.content_hash
 
 
+def embedded_text(chunk: Chunk) -> str:
+    """Return what is embedded of a chunk: its context, where it has one, before its text."""
+    return f"{chunk.context}\n\n{chunk.text}" if chunk.context else chunk.text
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
     """A text with an id, as a loader or a caller gives it.

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Self, Unpack
 
 from kinsplit import embedding, loaders
 from kinsplit.chunk import Document
@@ -18,17 +18,23 @@ from kinsplit.errors import CollectionNotFoundError, InvalidParameterError
 from kinsplit.indexing import DocumentReport, Indexer
 from kinsplit.loaders import Loaded
 from kinsplit.parsers import Strategy, create
-from kinsplit.retrieval import Passage, expand, find_candidates, within_budget
+from kinsplit.retrieval import (
+    Passage,
+    Question,
+    Reranker,
+    SearchKeywords,
+    SearchOptions,
+    create_reranker,
+    run,
+    search,
+)
+from kinsplit.retrieval.steps import Steps
 from kinsplit.stores import Schema, SyncReport, open_store
-from kinsplit.stores.protocol import Where
 from kinsplit.tokenizers import describe, resolve
 
 DEFAULT_STORE = "edge:./kinsplit-data"
 DEFAULT_COLLECTION = "default"
 DEFAULT_STRATEGY = "sentence"
-
-# More of anything than a search can use, and few enough for every engine.
-_MOST = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +126,7 @@ class Index:
     ) -> None:
         self.embedder = embedding.create(embedder) if isinstance(embedder, str) else embedder
         self._bm25 = Bm25Embedder(terms)
+        self._rerankers: dict[str, Reranker | None] = {}
         if isinstance(strategy, str):
             strategy = create(strategy)
         try:
@@ -197,48 +204,39 @@ class Index:
         seconds = time.perf_counter() - begun
         return AddReport(tuple(reports), tuple(failed), tuple(warnings), pruned, seconds)
 
-    def search(
-        self,
-        query: str,
-        *,
-        top_k: int = 3,
-        candidates: int = 30,
-        window: int = 1,
-        budget: int | None = None,
-        where: Where | None = None,
-    ) -> list[Passage]:
+    def search(self, query: str, **options: Unpack[SearchKeywords]) -> list[Passage]:
         """Find the passages that answer a query.
 
         Args:
             query: The question.
-            top_k: Most passages, counted after neighbouring hits are merged.
-            candidates: Chunks to consider (30, as in the course search that this replaces).
-            window: Siblings that are added to a hit on each side.
-            budget: Most tokens of all passages together, by the strategy's tokenizer; a passage that doesn't fit is
-                skipped.
-            where: Metadata keys and the value, or the list of values, that a chunk must have.
+            **options: See `kinsplit.retrieval.SearchOptions`: `top_k`, `candidates`, `window`, `parents`,
+                `within_sections`, `rerank`, `budget`, `where`, `level`, `weights`.
 
         Returns:
             Passages, best first.
 
         Raises:
-            InvalidParameterError: A blank query, or a number that is too small.
+            InvalidParameterError: A blank query, an unknown option, or a value that it can't have.
         """
+        return run(self._steps(query, SearchOptions(**options)), self.store)
+
+    def _steps(self, query: str, options: SearchOptions) -> Steps[list[Passage]]:
         if not isinstance(query, str) or not query.strip():
             raise InvalidParameterError("query", "must hold a question", query, "Ask something.")
-        for name, value, least in (
-            ("top_k", top_k, 1),
-            ("candidates", candidates, 1),
-            ("window", window, 0),
-            ("budget", 1 if budget is None else budget, 1),
-        ):
-            if not isinstance(value, int) or value > _MOST:
-                raise InvalidParameterError(name, f"must be a whole number up to {_MOST}", value, "Lower it.")
-            if value < least:
-                raise InvalidParameterError(name, f"must be at least {least}", value, "Raise it.")
-        found = find_candidates(self.store, self.embedder, self._bm25, query, candidates, where)
-        passages = expand(self.store, found, window=window, top_k=top_k)
-        return passages if budget is None else within_budget(passages, budget, resolve(self.strategy.tokenizer))
+        question = Question(
+            self.embedder.embed_query(query), self._bm25.embed_query(query), options.level, options.where
+        )
+        tokenizer = resolve(self.strategy.tokenizer)
+        reranker = self._reranker(options.rerank)
+        return search(query, question, self.store.schema.fingerprint, options, reranker, tokenizer)
+
+    def _reranker(self, rerank: str | Reranker) -> Reranker | None:
+        """Return a reranker; one that was named is kept, since its model takes seconds to load."""
+        if not isinstance(rerank, str):
+            return rerank
+        if rerank not in self._rerankers:
+            self._rerankers[rerank] = create_reranker(rerank, self.embedder)
+        return self._rerankers[rerank]
 
     def delete(self, source_id: str) -> int:
         """Delete a document and return the number of its chunks, 0 if there is none."""

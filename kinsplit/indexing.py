@@ -1,15 +1,19 @@
-"""Documents -> a store's chunks: split, placed, and only what is new embedded."""
+"""Documents -> a store's chunks: split, placed, completed by their parents, and only what is new embedded."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kinsplit.chunk import Chunk, Document
+import numpy as np
+from numpy.typing import NDArray
+
+from kinsplit.chunk import DOCUMENT, Chunk, Content, Document, embedded_text
 from kinsplit.embedding.protocol import Embedder, Progress
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import InvalidParameterError
+from kinsplit.kin import with_kin
 from kinsplit.parsers import Strategy
 from kinsplit.stores.payload import GAP, check_metadata
 from kinsplit.stores.protocol import ChunkStore, SyncReport, Vectors
@@ -26,7 +30,7 @@ class DocumentReport:
     Attributes:
         source_id: Its id.
         chunks: Number of its leaves.
-        changes: What the sync changed.
+        changes: What the sync changed, in leaves.
         embedded: Texts that had to be embedded.
         windowed: Those of them that were longer than the model's window, and embedded as the mean of several.
     """
@@ -44,6 +48,9 @@ class _Job:
     chunks: list[Chunk]
     missing: list[Chunk]
 
+    def new(self, level: int) -> list[Chunk]:
+        return [chunk for chunk in self.missing if chunk.level == level]
+
 
 @dataclass(frozen=True, slots=True)
 class Indexer:
@@ -52,7 +59,7 @@ class Indexer:
     Attributes:
         store: Where the chunks go.
         strategy: Splits the documents.
-        embedder: Embeds context and text.
+        embedder: Embeds context and text of leaves. A parent's vector is the mean of its leaves', and costs nothing.
         bm25: Weighs the terms of the text alone, so that a heading repeated in every chunk doesn't blur the ranking.
     """
 
@@ -94,8 +101,9 @@ class Indexer:
         yield from self._write(batch, progress)
 
     def place(self, document: Document) -> list[Chunk]:
-        """Split a document and add to its chunks' metadata what the payload says of their place."""
-        return [self._placed(document, c, previous) for c, previous in _with_previous(self.strategy.chunk(document))]
+        """Split a document into chunks of all levels, with what the payload says of their place in the metadata."""
+        chunks = with_kin(document, self.strategy.chunk(document), self.strategy.fingerprint)
+        return [self._placed(document, chunk, previous) for chunk, previous in _with_previous(chunks)]
 
     def _placed(self, document: Document, chunk: Chunk, previous: Chunk | None) -> Chunk:
         placed: dict[str, Any] = {**chunk.metadata, "strategy": self.strategy.name}
@@ -106,22 +114,48 @@ class Indexer:
         return replace(chunk, metadata=placed)
 
     def _write(self, batch: Sequence[_Job], progress: Progress | None) -> Iterator[DocumentReport]:
-        new = [chunk for job in batch for chunk in job.missing]
-        texts = [embedded_text(chunk) for chunk in new]
+        texts = [embedded_text(leaf) for job in batch for leaf in job.new(0)]
         windows = iter(self.embedder.windows(texts) if texts else [])
         dense = iter(self.embedder.embed(texts, progress) if texts else ())
-        sparse = iter(self.bm25.embed([chunk.text for chunk in new]))
         for job in batch:
-            vectors = {chunk.content: Vectors(next(dense), next(sparse)) for chunk in job.missing}
-            windowed = sum(next(windows) > 1 for _ in job.missing)
-            changes = self.store.sync(job.document.id, job.chunks, vectors)
-            leaves = sum(chunk.level == 0 for chunk in job.chunks)
-            yield DocumentReport(job.document.id, leaves, changes, len(job.missing), windowed)
+            leaves = {leaf.content_hash: next(dense) for leaf in job.new(0)}
+            windowed = sum(next(windows) > 1 for _ in leaves)
+            report = self.store.sync(job.document.id, job.chunks, self._vectors(job, leaves))
+            number = sum(chunk.level == 0 for chunk in job.chunks)
+            yield DocumentReport(job.document.id, number, report, len(leaves), windowed)
 
+    def _vectors(self, job: _Job, dense: Mapping[str, NDArray[np.float32]]) -> dict[Content, Vectors]:
+        """Return the vectors of a document's new contents of all levels.
 
-def embedded_text(chunk: Chunk) -> str:
-    """Return what is embedded of a chunk: its context, where it has one, before its text."""
-    return f"{chunk.context}\n\n{chunk.text}" if chunk.context else chunk.text
+        Args:
+            job: The document.
+            dense: By content hash, what was embedded of its leaves.
+        """
+        sparse = self.bm25.embed([job.document.text if c.level == DOCUMENT else c.text for c in job.missing])
+        parents = [chunk for chunk in job.missing if 0 < chunk.level < DOCUMENT]
+        means = self._means(job, parents, dense) if parents else {}
+        return {
+            chunk.content: Vectors(dense[chunk.content_hash] if chunk.level == 0 else means.get(chunk.id), terms)
+            for chunk, terms in zip(job.missing, sparse, strict=True)
+        }
+
+    def _means(
+        self, job: _Job, parents: Sequence[Chunk], dense: Mapping[str, NDArray[np.float32]]
+    ) -> dict[str, NDArray[np.float32]]:
+        """Return the mean vector, of length 1, of the leaves that each parent holds, by the parent's id."""
+        leaves = [chunk for chunk in job.chunks if chunk.level == 0]
+        known = dict(dense)
+        if any(leaf.content_hash not in known for leaf in leaves):
+            stored = self.store.export(job.document.id)
+            known.update((c.content_hash, v.dense) for c, v in stored if c.level == 0 and v.dense is not None)
+        vectors = np.stack([known[leaf.content_hash] for leaf in leaves])
+        starts, ends = np.array([leaf.start for leaf in leaves]), np.array([leaf.end for leaf in leaves])
+        means = {}
+        for parent in parents:
+            within = (starts < parent.end) & (ends > parent.start)
+            mean = vectors[within].mean(axis=0)
+            means[parent.id] = np.asarray(mean / max(float(np.linalg.norm(mean)), 1e-12), dtype=np.float32)
+        return means
 
 
 def _with_previous(chunks: Sequence[Chunk]) -> Iterator[tuple[Chunk, Chunk | None]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,6 +60,21 @@ class Embedder(Protocol):
 
         Returns:
             A vector of length 1: float32, shape (dimension,).
+        """
+
+
+@runtime_checkable
+class TokenEmbedder(Protocol):
+    """An embedding model that also gives a vector for each token, for late interaction."""
+
+    def embed_tokens(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
+        """Embed the tokens of texts.
+
+        Args:
+            texts: Any number of texts, of any length.
+
+        Returns:
+            Per text one vector of length 1 per token, special tokens left out: float32, shape (tokens, dimension).
         """
 
 

@@ -98,6 +98,19 @@ class SentenceTransformerEmbedder:
         vector: NDArray[np.float32] = mean_of_windows(vectors, [len(slices)])[0]
         return vector
 
+    def embed_tokens(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
+        """Embed the tokens of texts; see `TokenEmbedder.embed_tokens`. A long text's windows follow one another."""
+        loaded = self._load()
+        slices = split_texts(check_texts(texts), loaded.tokenizer, loaded.budget(""))
+        flat = list(chain.from_iterable(slices))
+        with self._lock:
+            found = loaded.model.encode(
+                flat, batch_size=self.batch_size, show_progress_bar=False, output_value="token_embeddings"
+            )
+        vectors = iter(loaded.without_special(text, tokens.numpy()) for text, tokens in zip(flat, found, strict=True))
+        empty = np.zeros((0, loaded.dimension), dtype=np.float32)
+        return [np.concatenate([empty, *(next(vectors) for _ in parts)]) for parts in slices]
+
     def _encode(
         self, encode: Callable[..., object], batch: Sequence[int], texts: list[str], prompt: str
     ) -> NDArray[np.float32]:
@@ -147,6 +160,13 @@ class _Loaded:
                 f"The model's window of {self.window} tokens leaves none beside its prompt {prompt!r}."
             )
         return self.window - taken
+
+    def without_special(self, text: str, tokens: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the vectors of the text's own tokens, each of length 1."""
+        special = np.array(self.tokenizer.encode(text).special_tokens_mask, dtype=bool)
+        own = tokens[: len(special)][~special]
+        norms = np.linalg.norm(own, axis=1, keepdims=True)
+        return np.asarray(own / np.maximum(norms, np.finfo(np.float32).tiny), dtype=np.float32)
 
 
 def _load(folder_or_name: str) -> _Loaded:

@@ -1,8 +1,47 @@
-"""Query -> passages: candidates, sibling expansion, and a token budget."""
+"""Query -> passages: candidates judged with their kin, reranking, expansion, and a token budget."""
 
 from kinsplit.retrieval.budget import within_budget
-from kinsplit.retrieval.candidates import Candidate, find_candidates, fuse
-from kinsplit.retrieval.expand import expand
-from kinsplit.retrieval.passage import Passage
+from kinsplit.retrieval.candidate import Candidate
+from kinsplit.retrieval.candidates import Question, find_candidates
+from kinsplit.retrieval.expand import Expansion, expand
+from kinsplit.retrieval.options import SearchKeywords, SearchOptions
+from kinsplit.retrieval.passage import Passage, join
+from kinsplit.retrieval.pipeline import search
+from kinsplit.retrieval.rerank import (
+    CrossEncoderReranker,
+    LanguageModelReranker,
+    LateInteractionReranker,
+    Ranked,
+    Reranker,
+    RerankWarning,
+    create_reranker,
+    rerank,
+)
+from kinsplit.retrieval.steps import run, run_async
+from kinsplit.retrieval.weights import NO_KIN, KinWeights
 
-__all__ = ["Candidate", "Passage", "expand", "find_candidates", "fuse", "within_budget"]
+__all__ = [
+    "NO_KIN",
+    "Candidate",
+    "CrossEncoderReranker",
+    "Expansion",
+    "KinWeights",
+    "LanguageModelReranker",
+    "LateInteractionReranker",
+    "Passage",
+    "Question",
+    "Ranked",
+    "RerankWarning",
+    "Reranker",
+    "SearchKeywords",
+    "SearchOptions",
+    "create_reranker",
+    "expand",
+    "find_candidates",
+    "join",
+    "rerank",
+    "run",
+    "run_async",
+    "search",
+    "within_budget",
+]

@@ -1,86 +1,112 @@
-"""Query -> candidates: one batched call for the dense and the term ranking, fused over their union."""
+"""Query -> candidates, judged with their kin, in at most two calls to the store."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-from kinsplit.chunk import Chunk
-from kinsplit.embedding.protocol import Embedder
-from kinsplit.embedding.sparse import Bm25Embedder
-from kinsplit.stores.protocol import ChunkStore, Hit, Query, Where
+import numpy as np
+from numpy.typing import NDArray
 
-#: Weight of the term ranking beside the dense one.
-BM25_WEIGHT = 0.5
+from kinsplit.chunk import DOCUMENT
+from kinsplit.embedding.protocol import SparseVector
+from kinsplit.retrieval.candidate import Candidate
+from kinsplit.retrieval.scoring import Evidence, judge, unit
+from kinsplit.retrieval.steps import Steps, ask
+from kinsplit.retrieval.weights import KinWeights
+from kinsplit.stores.protocol import Hit, Query, Where
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A chunk that may answer the query.
+@dataclass(frozen=True, slots=True, eq=False)
+class Question:
+    """What is asked, in the forms in which a store takes it.
 
     Attributes:
-        chunk: The chunk.
-        score: By which candidates are ranked, higher is better.
-        scores: Every stage's score by the stage's name: `dense` is the cosine, `bm25` the term score, where the chunk
-            was found by it, and `fused` what both together make, from 0 to 1.
+        dense: The question's vector, shape (dimension,).
+        terms: Its terms.
+        level: Of the chunks to find: 0 for leaves, 1 for their parents.
+        where: See `Query`.
     """
 
-    chunk: Chunk
-    score: float
-    scores: Mapping[str, float] = field(default_factory=dict)
+    dense: NDArray[np.float32]
+    terms: SparseVector
+    level: int = 0
+    where: Where | None = None
+
+    def by_meaning(self, level: int, limit: int, source_id: str | None = None) -> Query:
+        """Return the dense ranking to ask for, of one source or of all."""
+        return Query("dense", self.dense, limit, level, self._within(source_id))
+
+    def by_terms(self, level: int, limit: int, source_id: str | None = None) -> Query:
+        """Return the term ranking to ask for, of one source or of all."""
+        return Query("bm25", self.terms, limit, level, self._within(source_id))
+
+    def _within(self, source_id: str | None) -> Where | None:
+        return self.where if source_id is None else {**(self.where or {}), "source_id": source_id}
 
 
-def find_candidates(
-    store: ChunkStore, embedder: Embedder, bm25: Bm25Embedder, query: str, limit: int, where: Where | None = None
-) -> list[Candidate]:
-    """Find the chunks nearest to a query, by meaning and by words.
+def find_candidates(question: Question, weights: KinWeights, limit: int) -> Steps[list[Candidate]]:
+    """Find the chunks that answer a question, each judged with its siblings, its parent and its document.
+
+    One call asks for the best chunks by meaning and by terms, the best parents and the best documents. A second one
+    looks into the best documents, since a question that names its document finds there what is only a little like it.
 
     Args:
-        store: Where to search; its leaves are searched.
-        embedder: Embeds the query for the dense ranking.
-        bm25: Embeds it for the term ranking.
-        query: The question.
-        limit: Most hits of each ranking, and most candidates.
-        where: See `Query`.
+        question: The question.
+        weights: How much each kind of evidence counts; without weight it isn't asked for.
+        limit: Most candidates.
 
     Returns:
-        The candidates, best first.
+        The candidates, best first; equal scores in order of source and place.
     """
-    dense, terms = store.search(
+    pool, above = max(limit, weights.pool), question.level + 1
+    wanted = {
+        "dense": question.by_meaning(question.level, pool),
+        "bm25": question.by_terms(question.level, pool),
+        "parent": question.by_terms(above, weights.parents) if weights.parent else None,
+        "parent_dense": question.by_meaning(above, weights.parents) if weights.parent_dense else None,
+        "document": question.by_terms(DOCUMENT, weights.documents)
+        if weights.document or weights.best_documents
+        else None,
+    }
+    asked = {name: query for name, query in wanted.items() if query is not None}
+    found = dict(zip(asked, (yield from ask(list(asked.values()))), strict=True))
+    dense, terms = found["dense"], found["bm25"]
+    documents = _scores(found.get("document", ()), by_source=True)
+    inside = yield from ask(
         [
-            Query("dense", embedder.embed_query(query), limit, where=where),
-            Query("bm25", bm25.embed_query(query), limit, where=where),
+            query
+            for source_id in _best_documents(dense, documents, weights.best_documents)
+            for query in (
+                question.by_meaning(question.level, weights.inside, source_id),
+                question.by_terms(question.level, weights.inside, source_id),
+            )
         ]
     )
-    return fuse(dense, terms, limit)
+    for hits in inside[0::2]:
+        dense = [*dense, *hits]
+    for hits in inside[1::2]:
+        terms = [*terms, *hits]
+    evidence = Evidence(
+        chunks={hit.chunk.id: hit.chunk for hit in (*dense, *terms)},
+        dense=_scores(dense),
+        bm25=_scores(terms),
+        parent=_scores(found.get("parent", ())),
+        parent_dense=_scores(found.get("parent_dense", ())),
+        document=documents,
+    )
+    return judge(evidence, weights)[:limit]
 
 
-def fuse(dense: list[Hit], terms: list[Hit], limit: int) -> list[Candidate]:
-    """Fuse two rankings into one.
+def _scores(hits: Iterable[Hit], *, by_source: bool = False) -> dict[str, float]:
+    return {hit.chunk.source_id if by_source else hit.chunk.id: hit.score for hit in hits}
 
-    The fused score is the mean of the cosine and of the term score as a share of the best one, weighted 1 to 0.5. A
-    chunk that only one ranking found gets the lowest score of the other, more than which it can't have, if that
-    ranking is as long as was asked for, and 0 otherwise.
 
-    Args:
-        dense: Hits scored by cosine.
-        terms: Hits scored by BM25.
-        limit: Length that the rankings were asked for, and most candidates.
-
-    Returns:
-        The union, best first; equal scores in order of source and place.
-    """
-    cosine = {hit.chunk.id: hit.score for hit in dense}
-    best = max((hit.score for hit in terms), default=0.0) or 1.0
-    share = {hit.chunk.id: hit.score / best for hit in terms}
-    least_cosine = min(cosine.values()) if len(dense) >= limit else 0.0
-    least_share = min(share.values()) if len(terms) >= limit else 0.0
-    found = []
-    for hit in {hit.chunk.id: hit for hit in (*dense, *terms)}.values():
-        name = hit.chunk.id
-        parts = cosine.get(name, least_cosine), share.get(name, least_share)
-        fused = (max(0.0, parts[0]) + BM25_WEIGHT * parts[1]) / (1 + BM25_WEIGHT)
-        scores = {"dense": cosine.get(name), "bm25": share[name] * best if name in share else None, "fused": fused}
-        found.append(Candidate(hit.chunk, fused, {stage: s for stage, s in scores.items() if s is not None}))
-    found.sort(key=lambda c: (-c.score, c.chunk.source_id, c.chunk.index))
-    return found[:limit]
+def _best_documents(dense: Sequence[Hit], documents: dict[str, float], number: int) -> list[str]:
+    """Return the sources with the most evidence: their own terms, and their best chunk's meaning."""
+    meaning: dict[str, float] = {}
+    for hit in dense:
+        meaning.setdefault(hit.chunk.source_id, hit.score)  # Best first, so the first one counts.
+    shares = unit(meaning), unit(documents)
+    total = {source: sum(share.get(source, 0.0) for share in shares) for source in {**meaning, **documents}}
+    return sorted(total, key=lambda source: (-total[source], source))[:number]

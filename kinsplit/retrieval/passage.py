@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kinsplit.chunk import Chunk
-from kinsplit.retrieval.candidates import Candidate
+from kinsplit.retrieval.candidate import Candidate
 from kinsplit.stores.payload import GAP, PLACED
 
 
@@ -20,9 +20,14 @@ class Passage:
         start: First code point in the document.
         end: One past the last code point.
         text: The document's text from `start` to `end`.
-        score: The best hit's.
+        score: The last stage's: a reranker's, or the best hit's.
+        scores: Every stage's score of the best hit (see `Candidate.scores`), and `rerank_passage` where a reranker read
+            the whole passage.
         hits: The chunks that were found, best first.
-        chunks: All chunks that the passage is made of, in document order.
+        chunks: All chunks that the passage is made of, in document order; its parent alone where parents were asked
+            for.
+        related: Where the document is not chunked, the other files of its group that aren't either (code beside a
+            lecture, say), whole.
         context: Heading path of the best hit.
         pages: First and last page, counted from 1, where the document has pages.
         metadata: The document's.
@@ -33,8 +38,10 @@ class Passage:
     end: int
     text: str
     score: float
+    scores: Mapping[str, float]
     hits: tuple[Candidate, ...]
     chunks: tuple[Chunk, ...]
+    related: tuple[Chunk, ...]
     context: str
     pages: tuple[int, int] | None
     metadata: Mapping[str, Any]
@@ -44,13 +51,18 @@ class Passage:
         """The hit that gave the passage its score."""
         return self.hits[0]
 
+    def judged(self, stage: str, score: float) -> Passage:
+        """Return the passage with a further stage's score, by which it is ranked from now on."""
+        return replace(self, score=score, scores={**self.scores, stage: score})
 
-def join(chunks: Iterable[Chunk], hits: Sequence[Candidate]) -> Passage:
+
+def join(chunks: Iterable[Chunk], hits: Sequence[Candidate], related: Sequence[Chunk] = ()) -> Passage:
     """Join neighbouring chunks into a passage, repeating no overlap.
 
     Args:
         chunks: Chunks of one level of one source without a gap in their indices.
-        hits: Those of them that were found.
+        hits: What was found of them, or inside them; the first one is the best.
+        related: See `Passage`.
     """
     ordered = sorted(chunks, key=lambda chunk: chunk.index)
     text, reached = ordered[0].text, ordered[0].end
@@ -61,17 +73,19 @@ def join(chunks: Iterable[Chunk], hits: Sequence[Candidate]) -> Passage:
             chunk.metadata.get(GAP, "") + chunk.text if chunk.start >= reached else chunk.text[reached - chunk.start :]
         )
         reached = chunk.end
-    ranked = sorted(hits, key=lambda hit: -hit.score)
+    best = hits[0]
     pages = [page for c in ordered for key in ("page_start", "page_end") if (page := c.metadata.get(key)) is not None]
     return Passage(
         ordered[0].source_id,
         ordered[0].start,
         reached,
         text,
-        ranked[0].score,
-        tuple(ranked),
+        best.score,
+        best.scores,
+        tuple(hits),
         tuple(ordered),
-        ranked[0].chunk.context,
+        tuple(related),
+        best.chunk.context,
         (min(pages), max(pages)) if pages else None,
-        {key: value for key, value in ranked[0].chunk.metadata.items() if key not in PLACED},
+        {key: value for key, value in best.chunk.metadata.items() if key not in PLACED},
     )

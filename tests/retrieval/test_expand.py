@@ -10,7 +10,7 @@ import pytest
 from kinsplit.chunk import Chunk, Document
 from kinsplit.indexing import Indexer
 from kinsplit.parsers import create
-from kinsplit.retrieval import Candidate, Passage, expand, within_budget
+from kinsplit.retrieval import Candidate, Expansion, Passage, expand, run, within_budget
 from kinsplit.stores.protocol import ChunkStore, Schema
 from kinsplit.tokenizers import resolve
 
@@ -35,11 +35,16 @@ class CountingStore:
 def stored(strategy: Any = STRATEGY, documents: int = 1) -> tuple[CountingStore, list[list[Chunk]]]:
     indexer = Indexer(cast(ChunkStore, None), strategy, cast(Any, None), cast(Any, None))
     placed = [indexer.place(Document(f"d{n}", TEXT)) for n in range(documents)]
-    return CountingStore([c for chunks in placed for c in chunks], strategy.fingerprint), placed
+    leaves = [[chunk for chunk in chunks if chunk.level == 0] for chunks in placed]
+    return CountingStore([c for chunks in placed for c in chunks], strategy.fingerprint), leaves
 
 
-def passages(store: CountingStore, hits: Sequence[tuple[Chunk, float]], *, window: int, top_k: int) -> list[Passage]:
-    return expand(cast(ChunkStore, store), [Candidate(c, s) for c, s in hits], window=window, top_k=top_k)
+def passages(
+    store: CountingStore, hits: Sequence[tuple[Chunk, float]], *, window: int, top_k: int, **options: bool
+) -> list[Passage]:
+    expansion = Expansion(window=window, **options)
+    candidates = [Candidate(chunk, score) for chunk, score in hits]
+    return run(expand(candidates, expansion, store.schema.fingerprint, top_k), cast(ChunkStore, store))
 
 
 @pytest.mark.parametrize("window", [0, 1, 2, 5])

@@ -1,0 +1,67 @@
+"""What a search can be told, the same at every door: Python, both frameworks, the command line."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+from pydantic import ConfigDict, Field, SkipValidation
+
+from kinsplit.retrieval.expand import Expansion
+from kinsplit.retrieval.rerank import Reranker
+from kinsplit.retrieval.weights import KinWeights
+from kinsplit.settings import Settings
+from kinsplit.stores.protocol import Where
+
+# More of anything than a search can use, and few enough for every engine.
+_MOST = 1_000_000
+
+
+class SearchOptions(Settings):
+    """The settings of a search.
+
+    Attributes:
+        top_k: Most passages, counted after neighbouring hits are merged.
+        candidates: Chunks to rerank and expand (30, as in the course search that kinsplit replaces).
+        window: Siblings that are added to a hit on each side.
+        parents: Whether to return the whole parents of hits instead.
+        within_sections: Whether siblings stop where the heading path changes.
+        rerank: A reranker, or its name (see `create_reranker`); it judges the candidates, and then the passages.
+        budget: Most tokens of all passages together, by the strategy's tokenizer; a passage that doesn't fit is
+            skipped, and the next ones are tried.
+        where: Metadata keys and the value, or the list of values, one of which a chunk must have.
+        level: Of the chunks to find: 0 for leaves, 1 for their parents.
+        weights: Of kin scoring.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    top_k: int = Field(default=3, ge=1, le=_MOST)
+    candidates: int = Field(default=30, ge=1, le=_MOST)
+    window: int = Field(default=1, ge=0, le=_MOST)
+    parents: bool = False
+    within_sections: bool = False
+    rerank: str | Reranker = "none"
+    budget: int | None = Field(default=None, ge=1, le=2**62)
+    where: SkipValidation[Where | None] = None
+    level: int = Field(default=0, ge=0)
+    weights: KinWeights = KinWeights()
+
+    @property
+    def expansion(self) -> Expansion:
+        """What is added to a hit."""
+        return Expansion(window=self.window, parents=self.parents, within_sections=self.within_sections)
+
+
+class SearchKeywords(TypedDict, total=False):
+    """`SearchOptions` as keyword arguments."""
+
+    top_k: int
+    candidates: int
+    window: int
+    parents: bool
+    within_sections: bool
+    rerank: str | Reranker
+    budget: int | None
+    where: Where | None
+    level: int
+    weights: KinWeights

@@ -1,0 +1,57 @@
+"""Question -> passages: candidates, reranking, expansion, reranking again, and a token budget.
+
+The stages and their numbers are those of the course search that kinsplit replaces: 30 candidates, reranked, expanded by
+their siblings, reranked as whole passages, and the best 3 of them.
+"""
+
+from __future__ import annotations
+
+from operator import attrgetter
+
+from kinsplit.chunk import embedded_text
+from kinsplit.retrieval.budget import within_budget
+from kinsplit.retrieval.candidate import Candidate
+from kinsplit.retrieval.candidates import Question, find_candidates
+from kinsplit.retrieval.expand import expand
+from kinsplit.retrieval.options import SearchOptions
+from kinsplit.retrieval.passage import Passage
+from kinsplit.retrieval.rerank import Reranker, rerank
+from kinsplit.retrieval.steps import Steps
+from kinsplit.tokenizers import Tokenizer
+
+
+def search(
+    query: str,
+    question: Question,
+    fingerprint: str,
+    options: SearchOptions,
+    reranker: Reranker | None,
+    tokenizer: Tokenizer,
+) -> Steps[list[Passage]]:
+    """Find the passages that answer a question, in at most three calls to the store.
+
+    Args:
+        query: The question as it was asked, for a reranker.
+        question: The same as a store takes it.
+        fingerprint: The strategy's, by which ids are computed.
+        options: The settings of every stage.
+        reranker: Judges the candidates, and later the passages; None leaves both stages out.
+        tokenizer: Counts tokens where there is a budget.
+
+    Returns:
+        Passages, best first.
+    """
+    found = yield from find_candidates(question, options.weights, options.candidates)
+    if reranker is None:
+        passages = yield from expand(found, options.expansion, fingerprint, options.top_k)
+    else:
+        found = rerank(reranker, query, found, _candidate_text, lambda item, score: item.judged("rerank", score))
+        passages = yield from expand(found, options.expansion, fingerprint, options.candidates)
+        passages = rerank(
+            reranker, query, passages, attrgetter("text"), lambda item, score: item.judged("rerank_passage", score)
+        )[: options.top_k]
+    return passages if options.budget is None else within_budget(passages, options.budget, tokenizer)
+
+
+def _candidate_text(candidate: Candidate) -> str:
+    return embedded_text(candidate.chunk)

@@ -1,0 +1,19 @@
+"""Rerankers: models that read the question and a text together, and so judge better, and slower, than a store."""
+
+from kinsplit.retrieval.rerank.apply import rerank
+from kinsplit.retrieval.rerank.cross_encoder import CrossEncoderReranker
+from kinsplit.retrieval.rerank.language_model import LanguageModelReranker
+from kinsplit.retrieval.rerank.late_interaction import LateInteractionReranker
+from kinsplit.retrieval.rerank.protocol import Ranked, Reranker, RerankWarning
+from kinsplit.retrieval.rerank.registry import create_reranker
+
+__all__ = [
+    "CrossEncoderReranker",
+    "LanguageModelReranker",
+    "LateInteractionReranker",
+    "Ranked",
+    "RerankWarning",
+    "Reranker",
+    "create_reranker",
+    "rerank",
+]

@@ -1,0 +1,36 @@
+"""Rerankers by name."""
+
+from __future__ import annotations
+
+from kinsplit.embedding.protocol import Embedder, TokenEmbedder
+from kinsplit.errors import InvalidParameterError
+from kinsplit.retrieval.rerank.cross_encoder import CrossEncoderReranker
+from kinsplit.retrieval.rerank.late_interaction import LateInteractionReranker
+from kinsplit.retrieval.rerank.protocol import Reranker
+
+#: What `create_reranker` takes, for help texts.
+RERANKERS = ("none", "late", "cross-encoder:NAME")
+
+
+def create_reranker(name: str, embedder: Embedder) -> Reranker | None:
+    """Make a reranker.
+
+    Args:
+        name: "none"; "late", for late interaction with the embedder at hand; or "cross-encoder:" and the name or the
+            folder of a `sentence_transformers.CrossEncoder`.
+        embedder: The one at hand.
+
+    Raises:
+        InvalidParameterError: An unknown name, or an embedder without vectors for tokens.
+    """
+    kind, _, model = name.partition(":")
+    if name == "none":
+        return None
+    if kind == "cross-encoder" and model:
+        return CrossEncoderReranker(model)
+    if name != "late":
+        raise InvalidParameterError("rerank", f"must be one of {', '.join(RERANKERS)}", name, "Take one of them.")
+    if not isinstance(embedder, TokenEmbedder):
+        remedy = "Take a sentence-transformers model, or a cross-encoder."
+        raise InvalidParameterError("rerank", "needs an embedder with vectors for tokens", embedder.name, remedy)
+    return LateInteractionReranker(embedder)

@@ -1,0 +1,82 @@
+"""How retrieval asks a store: as a generator, which a store drives, in this thread or from an event loop.
+
+What happens between two calls is written once; only the two drivers at the end know how a call is made.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from kinsplit.chunk import Chunk
+from kinsplit.stores.protocol import ChunkStore, Hit, Query
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """A call of `ChunkStore.search`, answered by one list of hits per query."""
+
+    queries: tuple[Query, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Get:
+    """A call of `ChunkStore.get`, answered by chunks."""
+
+    ids: tuple[str, ...]
+
+
+Call = Search | Get
+Steps = Generator[Call, Any, T]
+
+
+class AsyncReader(Protocol):
+    """What a search awaits of a store."""
+
+    async def search(self, queries: Sequence[Query]) -> list[list[Hit]]:
+        """See `ChunkStore.search`."""
+        ...
+
+    async def get(self, ids: Sequence[str]) -> list[Chunk]:
+        """See `ChunkStore.get`."""
+        ...
+
+
+def ask(queries: Sequence[Query]) -> Steps[list[list[Hit]]]:
+    """Ask all queries in one call to the store, and none without queries."""
+    return (yield Search(tuple(queries))) if queries else []
+
+
+def get(ids: Sequence[str]) -> Steps[list[Chunk]]:
+    """Fetch chunks in one call to the store, and in none without ids."""
+    return (yield Get(tuple(ids))) if ids else []
+
+
+def run(steps: Steps[T], store: ChunkStore) -> T:
+    """Take the steps in this thread and return what they return."""
+    call, result = _advance(steps, None)
+    while call is not None:
+        answer = store.search(call.queries) if isinstance(call, Search) else store.get(call.ids)
+        call, result = _advance(steps, answer)
+    return result  # type: ignore[return-value]  # Set once there is no further call.
+
+
+async def run_async(steps: Steps[T], store: AsyncReader) -> T:
+    """Take the steps with calls that are awaited; the work between two calls goes to a thread."""
+    call, result = await asyncio.to_thread(_advance, steps, None)
+    while call is not None:
+        answer = await (store.search(call.queries) if isinstance(call, Search) else store.get(call.ids))
+        call, result = await asyncio.to_thread(_advance, steps, answer)
+    return result  # type: ignore[return-value]
+
+
+def _advance(steps: Steps[T], answer: object) -> tuple[Call | None, T | None]:
+    """Return the next call, or the result once there is none."""
+    try:
+        return steps.send(answer), None
+    except StopIteration as stop:  # Caught here, since it can't leave a thread or a coroutine.
+        return None, stop.value

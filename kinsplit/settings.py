@@ -1,0 +1,33 @@
+"""Frozen settings, checked when they are made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from kinsplit.errors import InvalidParameterError
+
+
+class Settings(BaseModel):
+    """A pydantic model whose first mistake is raised as an `InvalidParameterError`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+    def __init__(self, **values: Any) -> None:
+        try:
+            super().__init__(**values)
+        except ValidationError as error:
+            raise self._first(error) from None
+
+    @classmethod
+    def _first(cls, error: ValidationError) -> InvalidParameterError:
+        first = error.errors()[0]
+        field = ".".join(str(part) for part in first["loc"]) or cls.__name__
+        known = f"{cls.__name__} has: {', '.join(cls.model_fields)}."
+        if first["type"] == "extra_forbidden":
+            return InvalidParameterError(field, "is not known here", first["input"], known)
+        rule = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
+        info = cls.model_fields.get(str(first["loc"][0])) if first["loc"] else None
+        remedy = f"The default is {info.default!r}." if info and not info.is_required() else known
+        return InvalidParameterError(field, rule[0].lower() + rule[1:], first["input"], remedy)
