@@ -34,7 +34,6 @@ from kinsplit.tokenizers import describe, resolve
 
 DEFAULT_STORE = "edge:./kinsplit-data"
 DEFAULT_COLLECTION = "default"
-DEFAULT_STRATEGY = "sentence"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +96,8 @@ class Index:
     Args:
         store: Address of the store (see `kinsplit.stores.open_store`).
         collection: Name of the collection there.
-        strategy: A strategy or its name. None takes the one that the collection was made with, "sentence" for a new
-            collection.
+        strategy: A strategy or its name. None takes the one that the collection was made with, and
+            `default_strategy` for a new collection.
         embedder: An embedder or its name (see `kinsplit.embedding.create`).
         terms: Language of the term ranking's stop words and stemmer, such as "german"; None takes words as they are.
         must_exist: Whether a collection that is not there is an error, and not made.
@@ -135,7 +134,7 @@ class Index:
         except CollectionNotFoundError:
             if must_exist:
                 raise
-            strategy = create(DEFAULT_STRATEGY)
+            strategy = default_strategy()
             self.store = open_store(store, collection, self._schema(strategy))
         self.strategy = _stored_strategy(self.store.schema) if strategy is None else strategy
         if self.store.schema != self._schema(self.strategy):
@@ -259,6 +258,15 @@ class Index:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
+
+
+def default_strategy() -> Strategy:
+    """Return the strategy of a new collection: whole sentences up to 160 tokens, without overlap.
+
+    Chosen by `benchmarks/retrieval.py` (see docs/kin-scoring.md): chunks of this size are small enough to be found, and
+    what they lack their kin adds.
+    """
+    return create("sentence", chunk_size=160, chunk_overlap=0)
 
 
 def _describe(strategy: Strategy) -> str:

@@ -40,7 +40,7 @@ def index(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="How to split. Default: as the collection was made, and sentence for a new one or with --set.",
+            help="How to split. Default: as the collection was made; a new one in sentences up to 160 tokens.",
             show_default=False,
         ),
     ] = None,
@@ -56,12 +56,12 @@ def index(
 
     For each file: +added ~updated =unchanged -deleted chunks.
     """
-    from kinsplit.index import DEFAULT_STRATEGY, Index
+    from kinsplit.index import Index
     from kinsplit.loaders import discover
 
     terminal = Terminal(as_json=as_json)
     names = parse_names(subjects)
-    splitter = make_strategy(strategy or DEFAULT_STRATEGY, settings) if strategy or settings else None
+    splitter = make_strategy(strategy or "sentence", settings) if strategy or settings else None
     found = discover(paths, subjects=names)  # Wrong paths are found out before a collection is made.
     with Index(store, collection=collection, strategy=splitter, embedder=embedder) as opened:
         report = add(opened, paths, terminal, files=len(found.files), subjects=names, prune=prune)
