@@ -11,8 +11,11 @@ import typer
 import kinsplit
 from kinsplit.cli.chunk import chunk
 from kinsplit.cli.command import command
+from kinsplit.cli.copy import copy
+from kinsplit.cli.delete import delete
 from kinsplit.cli.demo import demo
 from kinsplit.cli.index import index
+from kinsplit.cli.info import info
 from kinsplit.cli.search import search
 from kinsplit.cli.strategies import strategies
 
@@ -25,7 +28,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-for _command in (strategies, chunk, index, search, demo):
+for _command in (strategies, chunk, index, search, info, copy, delete, demo):
     app.command()(command(_command))
 
 

@@ -67,6 +67,8 @@ def show(terminal: Terminal, rank: int, passage: Passage, words: QueryWords, siz
     if passage.context:
         terminal.line(f"Section: {' '.join(passage.context.split())}")
     terminal.quote(excerpt(best.text, words, size), _LINES)
+    if passage.related:
+        terminal.line(f"Beside it: {', '.join(chunk.source_id for chunk in passage.related)}")
 
 
 def file_of(passage: Passage) -> str:
@@ -78,6 +80,8 @@ def chunk_of(passage: Passage) -> str:
     """Return the number of the best hit, counted from 1, and of the passage's chunks where it has several."""
     best, first, last = passage.best.chunk, passage.chunks[0].index + 1, passage.chunks[-1].index + 1
     around = f" (passage {first}-{last})" if last > first else ""
+    if passage.chunks[0].level > best.level:
+        around = f" (parent {first}/{passage.chunks[0].total})"
     return f"{best.index + 1}/{best.total}{around}"
 
 
@@ -120,6 +124,7 @@ def to_dict(rank: int, passage: Passage) -> dict[str, Any]:
     return {
         "rank": rank,
         "score": passage.score,
+        "scores": dict(passage.scores),
         "source_id": passage.source_id,
         "start": passage.start,
         "end": passage.end,
@@ -127,6 +132,7 @@ def to_dict(rank: int, passage: Passage) -> dict[str, Any]:
         "context": passage.context,
         "text": passage.text,
         "chunks": [chunk.id for chunk in passage.chunks],
+        "related": [{"source_id": chunk.source_id, "text": chunk.text} for chunk in passage.related],
         "hits": [
             {
                 "id": hit.chunk.id,
