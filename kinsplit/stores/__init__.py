@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from kinsplit.stores.address import open_store
+from kinsplit.stores.address import open_async_store, open_store
+from kinsplit.stores.async_protocol import AsyncChunkStore
 from kinsplit.stores.protocol import ChunkStore, Hit, Query, Schema, SyncReport, Vectors
 
-__all__ = ["ChunkStore", "Hit", "Query", "Schema", "SyncReport", "Vectors", "open_store"]
+__all__ = [
+    "AsyncChunkStore",
+    "ChunkStore",
+    "Hit",
+    "Query",
+    "Schema",
+    "SyncReport",
+    "Vectors",
+    "open_async_store",
+    "open_store",
+]

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 from kinsplit.errors import InvalidParameterError
+from kinsplit.stores.async_protocol import AsyncChunkStore
 from kinsplit.stores.protocol import ChunkStore, Schema
+from kinsplit.stores.qdrant_options import is_url, parse_place
+from kinsplit.stores.threaded import ThreadedStore
 
 
 def open_store(address: str, collection: str, schema: Schema | None = None) -> ChunkStore:
@@ -28,13 +32,38 @@ def open_store(address: str, collection: str, schema: Schema | None = None) -> C
         StoreLockedError: Another process, or another store object in this one, holds the collection.
         StoreError: There is no such collection and no schema to make it with, or what is there is no collection.
     """
+    engine, place = _split(address)
+    return _ENGINES[engine](place, collection, schema)
+
+
+async def open_async_store(address: str, collection: str, schema: Schema | None = None) -> AsyncChunkStore:
+    """Open a collection for an event loop, or create it where it does not exist yet.
+
+    A Qdrant server is asked through its asynchronous client, every other engine in the event loop's threads.
+
+    Args:
+        address: Of the store; see `open_store`.
+        collection: Name of the collection at that address.
+        schema: What the collection must have been made with. None opens an existing collection as it is.
+
+    Raises:
+        KinsplitError: As `open_store` tells.
+    """
+    engine, place = _split(address)
+    if engine == "qdrant" and (place == ":memory:" or is_url(place)):
+        from kinsplit.stores.qdrant_async import AsyncQdrantStore
+
+        return await AsyncQdrantStore.open(*parse_place(place), collection, schema)
+    return ThreadedStore(await asyncio.to_thread(_ENGINES[engine], place, collection, schema))
+
+
+def _split(address: str) -> tuple[str, str]:
     engine, colon, place = address.partition(":")
-    opener = _ENGINES.get(engine)
-    if opener is None or not colon or not (place or engine == "memory"):
+    if engine not in _ENGINES or not colon or not (place or engine == "memory"):
         known = ", ".join(f"'{name}:...'" for name in _ENGINES)
         # Not the place, which may hold a password.
         raise InvalidParameterError("store", f"must be one of {known}", engine, "Write for example 'edge:./data'.")
-    return opener(place, collection, schema)
+    return engine, place
 
 
 def _edge(place: str, collection: str, schema: Schema | None) -> ChunkStore:
@@ -45,7 +74,6 @@ def _edge(place: str, collection: str, schema: Schema | None) -> ChunkStore:
 
 def _qdrant(place: str, collection: str, schema: Schema | None) -> ChunkStore:
     from kinsplit.stores.qdrant import QdrantStore
-    from kinsplit.stores.qdrant_options import parse_place
 
     return QdrantStore(*parse_place(place), collection, schema)
 

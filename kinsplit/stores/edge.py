@@ -13,8 +13,9 @@ from kinsplit.stores.conditions import Condition, to_conditions
 from kinsplit.stores.edge_folder import open_folder
 from kinsplit.stores.edge_point import to_point, to_vectors
 from kinsplit.stores.edge_query import to_filter, to_request
-from kinsplit.stores.engine import EngineStore, Found, batches
+from kinsplit.stores.engine import EngineStore
 from kinsplit.stores.layout import DENSE, SPARSE
+from kinsplit.stores.logic import Found, batches
 from kinsplit.stores.payload import Payload
 from kinsplit.stores.plan import Plan, content_of
 from kinsplit.stores.protocol import Query, Schema, Vectors

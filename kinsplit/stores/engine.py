@@ -1,30 +1,77 @@
-"""What all engines do alike: a store needs only to read, write and rank payloads."""
+"""Stores that block: the logic of all engines, run in one go over an engine's own reads and writes."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
-from typing import NamedTuple, TypeVar
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 
 from kinsplit.chunk import Chunk, Content
-from kinsplit.stores.conditions import Condition, check_query, to_conditions
-from kinsplit.stores.payload import Payload, from_payload
-from kinsplit.stores.plan import Plan, content_of, missing_of, plan_put, plan_removal, plan_sync
-from kinsplit.stores.protocol import ChunkStore, Hit, Query, Schema, SyncReport, Vectors, Where, check_ids
-
-T = TypeVar("T")
-
-
-class Found(NamedTuple):
-    """A stored point that a query found."""
-
-    id: str
-    payload: Payload
-    score: float
+from kinsplit.stores.blocking import Held, finish
+from kinsplit.stores.conditions import Condition
+from kinsplit.stores.logic import Found, StoreLogic
+from kinsplit.stores.payload import Payload
+from kinsplit.stores.plan import Plan
+from kinsplit.stores.protocol import ChunkStore, Hit, Query, Schema, SyncReport, Vectors, Where
 
 
-class EngineStore(ChunkStore):
+class BlockingStore(ChunkStore):
+    """`ChunkStore` by means of logic that waits for nothing.
+
+    Args:
+        logic: Of this store.
+    """
+
+    def __init__(self, logic: StoreLogic) -> None:
+        self._logic = logic
+
+    @property
+    def schema(self) -> Schema:
+        """What the collection was made with."""
+        return self._logic.schema
+
+    def known(self, source_id: str) -> dict[str, Content]:
+        """Return the content of every stored chunk of a source; see `ChunkStore.known`."""
+        return finish(self._logic.known(source_id))
+
+    def missing(self, source_id: str, chunks: Sequence[Chunk]) -> list[Chunk]:
+        """Return the chunks to embed before `sync`; see `ChunkStore.missing`."""
+        return finish(self._logic.missing(source_id, chunks))
+
+    def sync(self, source_id: str, chunks: Sequence[Chunk], vectors: Mapping[Content, Vectors]) -> SyncReport:
+        """Make the stored chunks of a source equal to `chunks`; see `ChunkStore.sync`."""
+        return finish(self._logic.sync(source_id, chunks, vectors))
+
+    def put(self, chunks: Sequence[Chunk], vectors: Mapping[Content, Vectors]) -> SyncReport:
+        """Add or replace chunks by id; see `ChunkStore.put`."""
+        return finish(self._logic.put(chunks, vectors))
+
+    def remove(self, ids: Sequence[str]) -> int:
+        """Delete chunks by id and return their number; see `ChunkStore.remove`."""
+        return finish(self._logic.remove(ids))
+
+    def search(self, queries: Sequence[Query]) -> list[list[Hit]]:
+        """Ask all queries in one call to the engine; see `ChunkStore.search`."""
+        return finish(self._logic.search(queries))
+
+    def find(self, where: Where, level: int | None = 0) -> list[Chunk]:
+        """Return all chunks that a filter lets through; see `ChunkStore.find`."""
+        return finish(self._logic.find(where, level))
+
+    def get(self, ids: Sequence[str]) -> list[Chunk]:
+        """Return chunks by id; see `ChunkStore.get`."""
+        return finish(self._logic.get(ids))
+
+    def export(self, source_id: str) -> list[tuple[Chunk, Vectors]]:
+        """Return every chunk of a source with its vectors; see `ChunkStore.export`."""
+        return finish(self._logic.export(source_id))
+
+    def delete(self, source_id: str) -> int:
+        """Delete all chunks of a source and return their number."""
+        return finish(self._logic.delete(source_id))
+
+
+class EngineStore(BlockingStore):
     """`ChunkStore` by means of a few reads and writes, which each engine provides.
 
     Args:
@@ -32,78 +79,7 @@ class EngineStore(ChunkStore):
     """
 
     def __init__(self, schema: Schema) -> None:
-        self._schema = schema
-
-    @property
-    def schema(self) -> Schema:
-        """What the collection was made with."""
-        return self._schema
-
-    def known(self, source_id: str) -> dict[str, Content]:
-        """Return level and content hash of every stored chunk of a source by chunk id."""
-        payloads = self._payloads(_of(source_id), ("level", "content_hash"))
-        return {id_: content_of(payload) for id_, payload in payloads.items()}
-
-    def missing(self, source_id: str, chunks: Sequence[Chunk]) -> list[Chunk]:
-        """Return the chunks to embed before `sync`; see `ChunkStore.missing`."""
-        return missing_of(chunks, self.known(source_id).values())
-
-    def sync(self, source_id: str, chunks: Sequence[Chunk], vectors: Mapping[Content, Vectors]) -> SyncReport:
-        """Make the stored chunks of a source equal to `chunks`; see `ChunkStore.sync`."""
-        with self._exclusively():
-            stored = self._payloads(_of(source_id))
-            return self._carry_out(plan_sync(source_id, chunks, stored, vectors, self._schema.dimension), vectors)
-
-    def put(self, chunks: Sequence[Chunk], vectors: Mapping[Content, Vectors]) -> SyncReport:
-        """Add or replace chunks by id; see `ChunkStore.put`."""
-        ids = [chunk.id for chunk in chunks]
-        check_ids(ids)
-        with self._exclusively():
-            stored = self._fetch(ids)
-            return self._carry_out(plan_put(chunks, stored, vectors, self._schema.dimension), vectors)
-
-    def remove(self, ids: Sequence[str]) -> int:
-        """Delete chunks by id and return how many there were."""
-        check_ids(ids)
-        with self._exclusively():
-            return self._carry_out(plan_removal(self._fetch(ids)), {}).deleted
-
-    def _carry_out(self, plan: Plan, vectors: Mapping[Content, Vectors]) -> SyncReport:
-        # Read before anything is written: the point that lends its vectors may itself get another content.
-        lent = self._vectors(list(plan.donors.values())) if plan.donors else {}
-        moved = {content: lent[id_] for content, id_ in plan.donors.items()}
-        if plan.writes:
-            self._write(plan, {**moved, **vectors})
-        return plan.report
-
-    def search(self, queries: Sequence[Query]) -> list[list[Hit]]:
-        """Ask all queries in one call; see `ChunkStore.search`."""
-        for query in queries:
-            check_query(query, self._schema.dimension)
-        rankings = self._rank(queries) if queries else []
-        return [[Hit(from_payload(id_, payload), score) for id_, payload, score in ranking] for ranking in rankings]
-
-    def find(self, where: Where, level: int | None = 0) -> list[Chunk]:
-        """Return all chunks that a filter lets through; see `ChunkStore.find`."""
-        payloads = self._payloads(to_conditions(level, where))
-        return sorted((from_payload(id_, payload) for id_, payload in payloads.items()), key=_place)
-
-    def get(self, ids: Sequence[str]) -> list[Chunk]:
-        """Return chunks by id, in the order of the ids, without those that are not stored."""
-        check_ids(ids)
-        found = {id_: from_payload(id_, payload) for id_, payload in self._fetch(ids).items()} if ids else {}
-        return [found[id_] for id_ in ids if id_ in found]
-
-    def delete(self, source_id: str) -> int:
-        """Delete all chunks of a source and return their number."""
-        return self.sync(source_id, [], {}).deleted
-
-    def export(self, source_id: str) -> list[tuple[Chunk, Vectors]]:
-        """Return every chunk of a source with its vectors; see `ChunkStore.export`."""
-        payloads = self._payloads(_of(source_id))
-        vectors = self._vectors(list(payloads))
-        pairs = [(from_payload(id_, payload), vectors[id_]) for id_, payload in payloads.items() if id_ in vectors]
-        return sorted(pairs, key=lambda pair: _place(pair[0]))
+        super().__init__(_Immediate(schema, self))
 
     @abstractmethod
     def _exclusively(self) -> AbstractContextManager[object]:
@@ -130,15 +106,27 @@ class EngineStore(ChunkStore):
         """Answer all queries, which have been checked, in one round trip."""
 
 
-def batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    """Cut a sequence into pieces of at most `size` items."""
-    for start in range(0, len(items), size):
-        yield items[start : start + size]
+class _Immediate(StoreLogic):
+    """The logic over an engine whose calls are done when they return."""
 
+    def __init__(self, schema: Schema, engine: EngineStore) -> None:
+        super().__init__(schema)
+        self._engine = engine
 
-def _of(source_id: str) -> list[Condition]:
-    return to_conditions(None, {"source_id": source_id})
+    def _exclusively(self) -> AbstractAsyncContextManager[object]:
+        return Held(self._engine._exclusively())
 
+    async def _payloads(self, conditions: Sequence[Condition], keys: Sequence[str] | None = None) -> dict[str, Payload]:
+        return self._engine._payloads(conditions, keys)
 
-def _place(chunk: Chunk) -> tuple[str, int, int]:
-    return chunk.source_id, chunk.level, chunk.index
+    async def _fetch(self, ids: Sequence[str]) -> dict[str, Payload]:
+        return self._engine._fetch(ids)
+
+    async def _vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
+        return self._engine._vectors(ids)
+
+    async def _write(self, plan: Plan, vectors: Mapping[Content, Vectors]) -> None:
+        self._engine._write(plan, vectors)
+
+    async def _rank(self, queries: Sequence[Query]) -> list[list[Found]]:
+        return self._engine._rank(queries)

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, replace
 from kinsplit.chunk import Content
 from kinsplit.errors import StoreError
 from kinsplit.stores.conditions import Condition
-from kinsplit.stores.engine import EngineStore, Found
+from kinsplit.stores.engine import EngineStore
+from kinsplit.stores.logic import Found
 from kinsplit.stores.memory_ranking import Ranking, matcher
 from kinsplit.stores.payload import Payload
 from kinsplit.stores.plan import Plan, content_of

@@ -12,8 +12,9 @@ import numpy as np
 from kinsplit.chunk import Content
 from kinsplit.embedding.protocol import SparseVector
 from kinsplit.errors import MissingExtraError, StoreError
-from kinsplit.stores.engine import EngineStore, Found, batches
+from kinsplit.stores.engine import EngineStore
 from kinsplit.stores.layout import DENSE, layer_of
+from kinsplit.stores.logic import Found, batches
 from kinsplit.stores.payload import Payload
 from kinsplit.stores.plan import Plan, check_source, content_of
 from kinsplit.stores.postgres_json import decode_text, dump, encode_text

@@ -14,32 +14,30 @@ from kinsplit.errors import KinsplitError, MissingExtraError, StoreError, StoreL
 from kinsplit.stores.layout import DENSE, INDEXED, SPARSE
 from kinsplit.stores.protocol import Schema
 from kinsplit.stores.qdrant_options import QdrantOptions, is_url
-from kinsplit.stores.schema import check_collection, check_schema, parse_schema, wanted_schema
+from kinsplit.stores.schema import check_schema, parse_schema, wanted_schema
 
 if TYPE_CHECKING:
-    from qdrant_client import QdrantClient, models
+    from qdrant_client import AsyncQdrantClient, QdrantClient, models
 
 API_KEY = "KINSPLIT_QDRANT_API_KEY"
 #: Key of the schema in the collection's metadata.
 _METADATA = "kinsplit"
 
 
-def open_collection(
-    place: str, options: QdrantOptions, collection: str, schema: Schema | None
-) -> tuple[QdrantClient, Schema]:
-    """Connect and open a collection, creating it where there is none.
+async def open_collection(
+    client: AsyncQdrantClient, place: str, options: QdrantOptions, collection: str, schema: Schema | None
+) -> Schema:
+    """Open a collection, creating it where there is none, and return its schema; the client is closed on errors.
 
     Raises:
         StoreError: And its kinds, as `kinsplit.stores.open_store` tells.
     """
-    check_collection(collection)
-    client = _connect(place, options)
     name = f"{place}/{collection}"
     try:
         with qdrant_errors(name):
-            if not client.collection_exists(collection):
-                _create(client, options, collection, wanted_schema(place, collection, schema))
-            info = client.get_collection(collection)
+            if not await client.collection_exists(collection):
+                await _create(client, options, collection, wanted_schema(place, collection, schema))
+            info = await client.get_collection(collection)
             stored = (info.config.metadata or {}).get(_METADATA)
             if not isinstance(stored, dict):
                 raise StoreError(
@@ -51,11 +49,11 @@ def open_collection(
             missing = INDEXED.keys() - info.payload_schema.keys() if is_url(place) else set()
             for key, kind in _indexes().items():
                 if key in missing:
-                    client.create_payload_index(collection, key, kind, wait=True)
+                    await client.create_payload_index(collection, key, kind, wait=True)
     except BaseException:
-        client.close()
+        await client.close()
         raise
-    return client, found
+    return found
 
 
 @contextmanager
@@ -70,28 +68,20 @@ def qdrant_errors(name: str) -> Iterator[None]:
         raise StoreError(f"{name}: {reason or type(error).__name__}") from error
 
 
-def _connect(place: str, options: QdrantOptions) -> QdrantClient:
+def open_client(place: str, options: QdrantOptions) -> QdrantClient:
+    """Connect to a server, or open the client's local mode.
+
+    Raises:
+        MissingExtraError: qdrant-client is not installed.
+        StoreLockedError: The folder is open already.
+        StoreError: The folder can't be opened.
+    """
     try:
         from qdrant_client import QdrantClient
     except ImportError:
         raise MissingExtraError("qdrant-client", "qdrant") from None
-    if is_url(place):
-        # Without a check of the versions, which would write a warning where no server answers.
-        return QdrantClient(
-            url=place,
-            api_key=os.environ.get(API_KEY),
-            timeout=options.timeout,
-            prefer_grpc=options.grpc,
-            check_compatibility=False,
-        )
-    if place == ":memory:":
-        return QdrantClient(":memory:")
-    return _connect_folder(place)
-
-
-def _connect_folder(place: str) -> QdrantClient:
-    from qdrant_client import QdrantClient
-
+    if is_url(place) or place == ":memory:":
+        return QdrantClient(**_arguments(place, options))
     with warnings.catch_warnings():
         # A client that finds the folder locked leaves its lock file to the garbage collector.
         warnings.simplefilter("ignore", ResourceWarning)
@@ -109,7 +99,33 @@ def _connect_folder(place: str) -> QdrantClient:
     )
 
 
-def _create(client: QdrantClient, options: QdrantOptions, collection: str, schema: Schema) -> None:
+def open_async_client(place: str, options: QdrantOptions) -> AsyncQdrantClient:
+    """Connect to a server, or open memory of this object's own.
+
+    Raises:
+        MissingExtraError: qdrant-client is not installed.
+    """
+    try:
+        from qdrant_client import AsyncQdrantClient
+    except ImportError:
+        raise MissingExtraError("qdrant-client", "qdrant") from None
+    return AsyncQdrantClient(**_arguments(place, options))
+
+
+def _arguments(place: str, options: QdrantOptions) -> dict[str, Any]:
+    if place == ":memory:":
+        return {"location": place}
+    return {
+        "url": place,
+        "api_key": os.environ.get(API_KEY),
+        "timeout": options.timeout,
+        "prefer_grpc": options.grpc,
+        # It would write a warning where no server answers.
+        "check_compatibility": False,
+    }
+
+
+async def _create(client: AsyncQdrantClient, options: QdrantOptions, collection: str, schema: Schema) -> None:
     from qdrant_client import models
     from qdrant_client.http.exceptions import UnexpectedResponse
 
@@ -117,7 +133,7 @@ def _create(client: QdrantClient, options: QdrantOptions, collection: str, schem
         size=schema.dimension, distance=models.Distance.COSINE, on_disk=True if options.on_disk else None
     )
     try:
-        client.create_collection(
+        await client.create_collection(
             collection,
             vectors_config=dict.fromkeys(DENSE, dense),
             sparse_vectors_config={name: models.SparseVectorParams(modifier=models.Modifier.IDF) for name in SPARSE},
@@ -129,7 +145,7 @@ def _create(client: QdrantClient, options: QdrantOptions, collection: str, schem
         )
     except (UnexpectedResponse, ValueError):
         # Whoever made the collection meanwhile was first, and theirs is the one to open.
-        if not client.collection_exists(collection):
+        if not await client.collection_exists(collection):
             raise
 
 

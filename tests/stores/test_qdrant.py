@@ -10,6 +10,7 @@ import pytest
 from kinsplit.chunk import DOCUMENT
 from kinsplit.errors import InvalidParameterError, StoreError
 from kinsplit.stores import open_store
+from kinsplit.stores.blocking import finish
 from kinsplit.stores.protocol import Query
 from kinsplit.stores.qdrant import QdrantStore
 from kinsplit.stores.qdrant_options import QdrantOptions, parse_place
@@ -69,8 +70,8 @@ def store():
 
 
 def record(store):
-    store._client = Recorder(store._client)
-    return store._client.calls
+    store._store._client = Recorder(store._store._client)
+    return store._store._client.calls
 
 
 def test_search_get_known_sources_and_delete_are_the_fewest_calls(store):
@@ -101,7 +102,7 @@ def test_a_sync_writes_in_one_call_new_before_old(store):
 
 
 def test_the_schema_is_kept_with_the_collection(store):
-    info = store._client.get_collection("cs")
+    info = finish(store._store._client.get_collection("cs"))
     assert info.config.metadata["kinsplit"]["fingerprint"] == "f1"
     assert set(info.config.params.vectors) == {"dense", "dense_parent"}
     assert set(info.config.params.sparse_vectors) == {"bm25", "bm25_parent", "bm25_document"}
@@ -121,7 +122,7 @@ def test_a_collection_of_something_else_is_left_alone(tmp_path):
 
 
 def test_more_sources_than_a_page(store, monkeypatch):
-    monkeypatch.setattr("kinsplit.stores.qdrant._PAGE", 2)
+    monkeypatch.setattr("kinsplit.stores.qdrant_async._PAGE", 2)
     for name in "abcde":
         save(store, name, make_chunks(name, TEXTS))
     assert store.sources() == dict.fromkeys("abcde", 5)

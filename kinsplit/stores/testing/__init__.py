@@ -12,7 +12,15 @@ class TestMyStore(ChunkStoreContract):
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import pytest
+
+from kinsplit.stores.address import open_async_store
+from kinsplit.stores.async_protocol import AsyncChunkStore
+from kinsplit.stores.protocol import ChunkStore, Schema
 from kinsplit.stores.testing.batches import Batches
+from kinsplit.stores.testing.bridge import Bridge, running_loop
 from kinsplit.stores.testing.data import (
     COLLECTION,
     DENSE,
@@ -36,6 +44,7 @@ __all__ = [
     "SCHEMA",
     "SPARSE",
     "TEXTS",
+    "AsyncChunkStoreContract",
     "ChunkStoreContract",
     "embed",
     "make_chunks",
@@ -46,3 +55,21 @@ __all__ = [
 
 class ChunkStoreContract(Keeping, Syncing, Batches, Searching, Levels, Opening):
     """Inherit it and provide the fixture `address`; see the module's docstring, and the attributes of `Contract`."""
+
+
+class AsyncChunkStoreContract(ChunkStoreContract):
+    """The same for the stores that `open_async_store` opens."""
+
+    @pytest.fixture(autouse=True)
+    def _running(self) -> Iterator[None]:
+        with running_loop() as loop:
+            self._loop = loop
+            yield
+
+    def open(self, address: str, collection: str = COLLECTION, schema: Schema | None = None) -> ChunkStore:
+        """Open a collection and bridge it to the calls of the tests."""
+        return Bridge(self._loop, self._loop.run(self.open_async(address, collection, schema)))
+
+    async def open_async(self, address: str, collection: str, schema: Schema | None) -> AsyncChunkStore:
+        """Open a collection, as `kinsplit.stores.open_async_store` does."""
+        return await open_async_store(address, collection, schema)

@@ -1,0 +1,82 @@
+"""What every asynchronous chunk store does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Protocol, Self
+
+from kinsplit.chunk import Chunk, Content
+from kinsplit.stores.protocol import Hit, Query, Schema, SyncReport, Vectors, Where
+
+
+class AsyncChunkStore(Protocol):
+    """`ChunkStore` for an event loop, which it never blocks. For the tasks of one loop; each method is as there.
+
+    A task that is cancelled during a sync leaves the old or the new answer, and the next sync finishes the work.
+    """
+
+    @property
+    def schema(self) -> Schema:
+        """What the collection was made with."""
+        ...
+
+    async def known(self, source_id: str) -> dict[str, Content]:
+        """Return the content of every stored chunk of a source; see `ChunkStore.known`."""
+        ...
+
+    async def missing(self, source_id: str, chunks: Sequence[Chunk]) -> list[Chunk]:
+        """Return the chunks to embed before `sync`; see `ChunkStore.missing`."""
+        ...
+
+    async def sync(self, source_id: str, chunks: Sequence[Chunk], vectors: Mapping[Content, Vectors]) -> SyncReport:
+        """Make the stored chunks of a source equal to `chunks`; see `ChunkStore.sync`."""
+        ...
+
+    async def put(self, chunks: Sequence[Chunk], vectors: Mapping[Content, Vectors]) -> SyncReport:
+        """Add or replace chunks by id; see `ChunkStore.put`."""
+        ...
+
+    async def remove(self, ids: Sequence[str]) -> int:
+        """Delete chunks by id and return their number; see `ChunkStore.remove`."""
+        ...
+
+    async def search(self, queries: Sequence[Query]) -> list[list[Hit]]:
+        """Ask all queries in one call to the engine; see `ChunkStore.search`."""
+        ...
+
+    async def find(self, where: Where, level: int | None = 0) -> list[Chunk]:
+        """Return all chunks that a filter lets through; see `ChunkStore.find`."""
+        ...
+
+    async def get(self, ids: Sequence[str]) -> list[Chunk]:
+        """Return chunks by id; see `ChunkStore.get`."""
+        ...
+
+    async def export(self, source_id: str) -> list[tuple[Chunk, Vectors]]:
+        """Return every chunk of a source with its vectors; see `ChunkStore.export`."""
+        ...
+
+    async def delete(self, source_id: str) -> int:
+        """Delete all chunks of a source and return their number."""
+        ...
+
+    async def count(self, level: int | None = None) -> int:
+        """Count the chunks of a level, or all."""
+        ...
+
+    async def sources(self) -> dict[str, int]:
+        """Return the number of chunks of every source, in order of the source ids."""
+        ...
+
+    async def close(self) -> None:
+        """Write everything to disk and let go of the collection. A second call does nothing."""
+        ...
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.close()

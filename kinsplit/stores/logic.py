@@ -1,0 +1,144 @@
+"""What all engines do alike, written once as coroutines: a store needs only to read, write and rank payloads."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import NamedTuple, TypeVar
+
+from kinsplit.chunk import Chunk, Content
+from kinsplit.stores.conditions import Condition, check_query, to_conditions
+from kinsplit.stores.payload import Payload, from_payload
+from kinsplit.stores.plan import Plan, content_of, missing_of, plan_put, plan_removal, plan_sync
+from kinsplit.stores.protocol import Hit, Query, Schema, SyncReport, Vectors, Where, check_ids
+
+T = TypeVar("T")
+
+
+class Found(NamedTuple):
+    """A stored point that a query found."""
+
+    id: str
+    payload: Payload
+    score: float
+
+
+class StoreLogic(ABC):
+    """A store by means of a few reads and writes, which each engine provides.
+
+    Args:
+        schema: What the collection was made with.
+    """
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+
+    @property
+    def schema(self) -> Schema:
+        """What the collection was made with."""
+        return self._schema
+
+    async def known(self, source_id: str) -> dict[str, Content]:
+        """Return level and content hash of every stored chunk of a source by chunk id."""
+        payloads = await self._payloads(_of(source_id), ("level", "content_hash"))
+        return {id_: content_of(payload) for id_, payload in payloads.items()}
+
+    async def missing(self, source_id: str, chunks: Sequence[Chunk]) -> list[Chunk]:
+        """Return the chunks to embed before `sync`; see `ChunkStore.missing`."""
+        return missing_of(chunks, (await self.known(source_id)).values())
+
+    async def sync(self, source_id: str, chunks: Sequence[Chunk], vectors: Mapping[Content, Vectors]) -> SyncReport:
+        """Make the stored chunks of a source equal to `chunks`; see `ChunkStore.sync`."""
+        async with self._exclusively():
+            stored = await self._payloads(_of(source_id))
+            return await self._carry_out(plan_sync(source_id, chunks, stored, vectors, self._schema.dimension), vectors)
+
+    async def put(self, chunks: Sequence[Chunk], vectors: Mapping[Content, Vectors]) -> SyncReport:
+        """Add or replace chunks by id; see `ChunkStore.put`."""
+        ids = [chunk.id for chunk in chunks]
+        check_ids(ids)
+        async with self._exclusively():
+            stored = await self._fetch(ids)
+            return await self._carry_out(plan_put(chunks, stored, vectors, self._schema.dimension), vectors)
+
+    async def remove(self, ids: Sequence[str]) -> int:
+        """Delete chunks by id and return how many there were."""
+        check_ids(ids)
+        async with self._exclusively():
+            return (await self._carry_out(plan_removal(await self._fetch(ids)), {})).deleted
+
+    async def _carry_out(self, plan: Plan, vectors: Mapping[Content, Vectors]) -> SyncReport:
+        # Read before anything is written: the point that lends its vectors may itself get another content.
+        lent = await self._vectors(list(plan.donors.values())) if plan.donors else {}
+        moved = {content: lent[id_] for content, id_ in plan.donors.items()}
+        if plan.writes:
+            await self._write(plan, {**moved, **vectors})
+        return plan.report
+
+    async def search(self, queries: Sequence[Query]) -> list[list[Hit]]:
+        """Ask all queries in one call; see `ChunkStore.search`."""
+        for query in queries:
+            check_query(query, self._schema.dimension)
+        rankings = await self._rank(queries) if queries else []
+        return [[Hit(from_payload(id_, payload), score) for id_, payload, score in ranking] for ranking in rankings]
+
+    async def find(self, where: Where, level: int | None = 0) -> list[Chunk]:
+        """Return all chunks that a filter lets through; see `ChunkStore.find`."""
+        payloads = await self._payloads(to_conditions(level, where))
+        return sorted((from_payload(id_, payload) for id_, payload in payloads.items()), key=_place)
+
+    async def get(self, ids: Sequence[str]) -> list[Chunk]:
+        """Return chunks by id, in the order of the ids, without those that are not stored."""
+        check_ids(ids)
+        found = {id_: from_payload(id_, payload) for id_, payload in (await self._fetch(ids)).items()} if ids else {}
+        return [found[id_] for id_ in ids if id_ in found]
+
+    async def delete(self, source_id: str) -> int:
+        """Delete all chunks of a source and return their number."""
+        return (await self.sync(source_id, [], {})).deleted
+
+    async def export(self, source_id: str) -> list[tuple[Chunk, Vectors]]:
+        """Return every chunk of a source with its vectors; see `ChunkStore.export`."""
+        payloads = await self._payloads(_of(source_id))
+        vectors = await self._vectors(list(payloads))
+        pairs = [(from_payload(id_, payload), vectors[id_]) for id_, payload in payloads.items() if id_ in vectors]
+        return sorted(pairs, key=lambda pair: _place(pair[0]))
+
+    @abstractmethod
+    def _exclusively(self) -> AbstractAsyncContextManager[object]:
+        """Keep every other writer out."""
+
+    @abstractmethod
+    async def _payloads(self, conditions: Sequence[Condition], keys: Sequence[str] | None = None) -> dict[str, Payload]:
+        """Return the payloads, or some of their keys, of the points that meet conditions, by id, in one round trip."""
+
+    @abstractmethod
+    async def _fetch(self, ids: Sequence[str]) -> dict[str, Payload]:
+        """Return the payloads of the points among some ids that are stored, by id, in one round trip."""
+
+    @abstractmethod
+    async def _vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
+        """Return the vectors of stored points by id."""
+
+    @abstractmethod
+    async def _write(self, plan: Plan, vectors: Mapping[Content, Vectors]) -> None:
+        """Carry out a plan that is not empty: upserts, payloads, then deletes, with vectors by content."""
+
+    @abstractmethod
+    async def _rank(self, queries: Sequence[Query]) -> list[list[Found]]:
+        """Answer all queries, which have been checked, in one round trip."""
+
+
+def batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """Cut a sequence into pieces of at most `size` items."""
+    for start in range(0, len(items), size):
+        yield items[start : start + size]
+
+
+def _of(source_id: str) -> list[Condition]:
+    return to_conditions(None, {"source_id": source_id})
+
+
+def _place(chunk: Chunk) -> tuple[str, int, int]:
+    return chunk.source_id, chunk.level, chunk.index

@@ -1,0 +1,171 @@
+"""Chunks in Qdrant through its asynchronous client: a server or a cluster that is waited for without blocking."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager
+from typing import TYPE_CHECKING, Self
+
+from kinsplit.chunk import Content
+from kinsplit.errors import StoreError
+from kinsplit.stores.async_protocol import AsyncChunkStore
+from kinsplit.stores.conditions import to_conditions
+from kinsplit.stores.layout import DENSE, SPARSE
+from kinsplit.stores.logic import Found, StoreLogic, batches
+from kinsplit.stores.payload import Payload
+from kinsplit.stores.plan import Plan, check_source
+from kinsplit.stores.protocol import Query, Schema, Vectors
+from kinsplit.stores.qdrant_collection import open_async_client, open_collection, qdrant_errors
+from kinsplit.stores.qdrant_options import QdrantOptions
+from kinsplit.stores.qdrant_points import to_filter, to_operations, to_request, to_vectors
+from kinsplit.stores.schema import check_collection
+
+if TYPE_CHECKING:
+    from qdrant_client import AsyncQdrantClient
+
+    from kinsplit.stores.conditions import Condition
+
+#: Points per write or read of vectors: a few megabytes of JSON, where a server takes 32.
+_BATCH = 500
+#: Points per page of a scroll, and sources to ask for at first.
+_PAGE = 10_000
+
+
+class AsyncQdrantStore(StoreLogic, AsyncChunkStore):
+    """A collection of a Qdrant server, for an event loop; see `kinsplit.stores.qdrant.QdrantStore`.
+
+    Args:
+        client: Connected; closed with the store.
+        name: Of the place, for errors.
+        collection: Name of the collection.
+        schema: What it was made with.
+        writing: Held by a writer.
+    """
+
+    def __init__(
+        self,
+        client: AsyncQdrantClient,
+        name: str,
+        collection: str,
+        schema: Schema,
+        writing: AbstractAsyncContextManager[object],
+    ) -> None:
+        super().__init__(schema)
+        self._client, self._name, self._collection = client, name, collection
+        self._writing = writing
+        self._closed = False
+
+    @classmethod
+    async def open(cls, place: str, options: QdrantOptions, collection: str, schema: Schema | None = None) -> Self:
+        """Connect and open a collection, creating it where there is none.
+
+        Args:
+            place: "http://..." or "https://..." for a server or a cluster, or ":memory:".
+            options: Settings of a server.
+            collection: Name of the collection.
+            schema: What the collection must have been made with; None opens an existing one as it is.
+
+        Raises:
+            MissingExtraError: qdrant-client is not installed.
+            StoreError: And its kinds, as `kinsplit.stores.open_store` tells.
+        """
+        check_collection(collection)
+        client = open_async_client(place, options)
+        stored = await open_collection(client, place, options, collection, schema)
+        return cls(client, f"{place}/{collection}", collection, stored, asyncio.Lock())
+
+    async def delete(self, source_id: str) -> int:
+        """Delete all chunks of a source by one filter and return their number."""
+        from qdrant_client import models
+
+        check_source(source_id)
+        wanted = to_filter(to_conditions(None, {"source_id": source_id}))
+        async with self._writing:
+            with self._engine() as client:
+                count = (await client.count(self._collection, count_filter=wanted, exact=True)).count
+                if count and wanted:
+                    await client.delete(self._collection, models.FilterSelector(filter=wanted), wait=True)
+        return count
+
+    async def count(self, level: int | None = None) -> int:
+        """Count the chunks of a level, or all."""
+        with self._engine() as client:
+            wanted = to_filter(to_conditions(level, None))
+            return (await client.count(self._collection, count_filter=wanted, exact=True)).count
+
+    async def sources(self) -> dict[str, int]:
+        """Return the number of chunks of every source."""
+        limit = _PAGE
+        while True:
+            with self._engine() as client:
+                hits = (await client.facet(self._collection, "source_id", limit=limit, exact=True)).hits
+            if len(hits) < limit:
+                break
+            limit *= 10
+        # A source whose points are all deleted stays in the index with a count of 0.
+        return dict(sorted((str(hit.value), hit.count) for hit in hits if hit.count))
+
+    async def close(self) -> None:
+        """Let go of the collection. A second call does nothing."""
+        async with self._writing:
+            if not self._closed:
+                with self._engine() as client:
+                    await client.close()
+                self._closed = True
+
+    @contextmanager
+    def _engine(self) -> Iterator[AsyncQdrantClient]:
+        if self._closed:
+            raise StoreError(f"{self._name} was closed. Open the store again.")
+        with qdrant_errors(self._name):
+            yield self._client
+
+    def _exclusively(self) -> AbstractAsyncContextManager[object]:
+        return self._writing
+
+    async def _payloads(self, conditions: Sequence[Condition], keys: Sequence[str] | None = None) -> dict[str, Payload]:
+        payloads: dict[str, Payload] = {}
+        wanted = to_filter(conditions)
+        offset = None
+        while True:
+            with self._engine() as client:
+                records, offset = await client.scroll(
+                    self._collection,
+                    scroll_filter=wanted,
+                    limit=_PAGE,
+                    offset=offset,
+                    with_payload=True if keys is None else list(keys),
+                )
+            payloads.update((str(record.id), record.payload or {}) for record in records)
+            if offset is None:
+                return payloads
+
+    async def _vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
+        vectors: dict[str, Vectors] = {}
+        for batch in batches(ids, _BATCH):
+            with self._engine() as client:
+                records = await client.retrieve(
+                    self._collection, list(batch), with_payload=False, with_vectors=[*DENSE, *SPARSE]
+                )
+            vectors.update((str(record.id), to_vectors(record)) for record in records)
+        return vectors
+
+    async def _write(self, plan: Plan, vectors: Mapping[Content, Vectors]) -> None:
+        for operations in batches(list(to_operations(plan, vectors)), _BATCH):
+            with self._engine() as client:
+                await client.batch_update_points(self._collection, list(operations), wait=True)
+
+    async def _rank(self, queries: Sequence[Query]) -> list[list[Found]]:
+        requests = [to_request(query) for query in queries]
+        with self._engine() as client:
+            responses = await client.query_batch_points(self._collection, requests)
+        return [
+            [Found(str(point.id), point.payload or {}, point.score) for point in response.points]
+            for response in responses
+        ]
+
+    async def _fetch(self, ids: Sequence[str]) -> dict[str, Payload]:
+        with self._engine() as client:
+            records = await client.retrieve(self._collection, list(ids), with_payload=True, with_vectors=False)
+        return {str(record.id): record.payload or {} for record in records}

@@ -1,0 +1,114 @@
+"""An asynchronous store behind the blocking protocol, so that one contract holds for both."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from kinsplit.chunk import Chunk, Content
+from kinsplit.stores.async_protocol import AsyncChunkStore
+from kinsplit.stores.protocol import ChunkStore, Hit, Query, Schema, SyncReport, Vectors, Where
+
+T = TypeVar("T")
+
+
+class Loop:
+    """An event loop in a thread of its own, which any thread gives coroutines to."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+
+    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine in the loop and wait for its result."""
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+
+
+@contextmanager
+def running_loop() -> Iterator[Loop]:
+    """Run an event loop until the block ends."""
+    with asyncio.Runner() as runner:
+        stopped = asyncio.Event()
+        loop = runner.get_loop()
+        thread = threading.Thread(target=runner.run, args=(_wait(stopped),))
+        thread.start()
+        try:
+            yield Loop(loop)
+        finally:
+            loop.call_soon_threadsafe(stopped.set)
+            thread.join()
+
+
+async def _wait(stopped: asyncio.Event) -> None:
+    await stopped.wait()
+
+
+class Bridge(ChunkStore):
+    """`ChunkStore` by means of an asynchronous one.
+
+    Args:
+        loop: Where its coroutines run.
+        store: The store.
+    """
+
+    def __init__(self, loop: Loop, store: AsyncChunkStore) -> None:
+        self._run, self._store = loop.run, store
+
+    @property
+    def schema(self) -> Schema:
+        """What the collection was made with."""
+        return self._store.schema
+
+    def known(self, source_id: str) -> dict[str, Content]:
+        """See `ChunkStore.known`."""
+        return self._run(self._store.known(source_id))
+
+    def missing(self, source_id: str, chunks: Sequence[Chunk]) -> list[Chunk]:
+        """See `ChunkStore.missing`."""
+        return self._run(self._store.missing(source_id, chunks))
+
+    def sync(self, source_id: str, chunks: Sequence[Chunk], vectors: Mapping[Content, Vectors]) -> SyncReport:
+        """See `ChunkStore.sync`."""
+        return self._run(self._store.sync(source_id, chunks, vectors))
+
+    def put(self, chunks: Sequence[Chunk], vectors: Mapping[Content, Vectors]) -> SyncReport:
+        """See `ChunkStore.put`."""
+        return self._run(self._store.put(chunks, vectors))
+
+    def remove(self, ids: Sequence[str]) -> int:
+        """See `ChunkStore.remove`."""
+        return self._run(self._store.remove(ids))
+
+    def search(self, queries: Sequence[Query]) -> list[list[Hit]]:
+        """See `ChunkStore.search`."""
+        return self._run(self._store.search(queries))
+
+    def find(self, where: Where, level: int | None = 0) -> list[Chunk]:
+        """See `ChunkStore.find`."""
+        return self._run(self._store.find(where, level))
+
+    def get(self, ids: Sequence[str]) -> list[Chunk]:
+        """See `ChunkStore.get`."""
+        return self._run(self._store.get(ids))
+
+    def export(self, source_id: str) -> list[tuple[Chunk, Vectors]]:
+        """See `ChunkStore.export`."""
+        return self._run(self._store.export(source_id))
+
+    def delete(self, source_id: str) -> int:
+        """See `ChunkStore.delete`."""
+        return self._run(self._store.delete(source_id))
+
+    def count(self, level: int | None = None) -> int:
+        """See `ChunkStore.count`."""
+        return self._run(self._store.count(level))
+
+    def sources(self) -> dict[str, int]:
+        """See `ChunkStore.sources`."""
+        return self._run(self._store.sources())
+
+    def close(self) -> None:
+        """See `ChunkStore.close`."""
+        self._run(self._store.close())

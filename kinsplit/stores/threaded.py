@@ -1,0 +1,80 @@
+"""Any store for an event loop, by way of threads."""
+
+from __future__ import annotations
+
+from asyncio import to_thread
+from collections.abc import Mapping, Sequence
+
+from kinsplit.chunk import Chunk, Content
+from kinsplit.stores.async_protocol import AsyncChunkStore
+from kinsplit.stores.protocol import ChunkStore, Hit, Query, Schema, SyncReport, Vectors, Where
+
+
+class ThreadedStore(AsyncChunkStore):
+    """An asynchronous store whose every call runs in one of the event loop's threads.
+
+    A task that is cancelled leaves its call to end on its own.
+
+    Args:
+        store: Whose calls they are; closed with this one.
+    """
+
+    def __init__(self, store: ChunkStore) -> None:
+        self._store = store
+
+    @property
+    def schema(self) -> Schema:
+        """What the collection was made with."""
+        return self._store.schema
+
+    async def known(self, source_id: str) -> dict[str, Content]:
+        """Return the content of every stored chunk of a source; see `ChunkStore.known`."""
+        return await to_thread(self._store.known, source_id)
+
+    async def missing(self, source_id: str, chunks: Sequence[Chunk]) -> list[Chunk]:
+        """Return the chunks to embed before `sync`; see `ChunkStore.missing`."""
+        return await to_thread(self._store.missing, source_id, chunks)
+
+    async def sync(self, source_id: str, chunks: Sequence[Chunk], vectors: Mapping[Content, Vectors]) -> SyncReport:
+        """Make the stored chunks of a source equal to `chunks`; see `ChunkStore.sync`."""
+        return await to_thread(self._store.sync, source_id, chunks, vectors)
+
+    async def put(self, chunks: Sequence[Chunk], vectors: Mapping[Content, Vectors]) -> SyncReport:
+        """Add or replace chunks by id; see `ChunkStore.put`."""
+        return await to_thread(self._store.put, chunks, vectors)
+
+    async def remove(self, ids: Sequence[str]) -> int:
+        """Delete chunks by id and return their number; see `ChunkStore.remove`."""
+        return await to_thread(self._store.remove, ids)
+
+    async def search(self, queries: Sequence[Query]) -> list[list[Hit]]:
+        """Ask all queries in one call to the engine; see `ChunkStore.search`."""
+        return await to_thread(self._store.search, queries)
+
+    async def find(self, where: Where, level: int | None = 0) -> list[Chunk]:
+        """Return all chunks that a filter lets through; see `ChunkStore.find`."""
+        return await to_thread(self._store.find, where, level)
+
+    async def get(self, ids: Sequence[str]) -> list[Chunk]:
+        """Return chunks by id; see `ChunkStore.get`."""
+        return await to_thread(self._store.get, ids)
+
+    async def export(self, source_id: str) -> list[tuple[Chunk, Vectors]]:
+        """Return every chunk of a source with its vectors; see `ChunkStore.export`."""
+        return await to_thread(self._store.export, source_id)
+
+    async def delete(self, source_id: str) -> int:
+        """Delete all chunks of a source and return their number."""
+        return await to_thread(self._store.delete, source_id)
+
+    async def count(self, level: int | None = None) -> int:
+        """Count the chunks of a level, or all."""
+        return await to_thread(self._store.count, level)
+
+    async def sources(self) -> dict[str, int]:
+        """Return the number of chunks of every source, in order of the source ids."""
+        return await to_thread(self._store.sources)
+
+    async def close(self) -> None:
+        """Close the store. A second call does nothing."""
+        await to_thread(self._store.close)
