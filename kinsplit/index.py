@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self, Unpack
+from weakref import WeakKeyDictionary
 
 from kinsplit import embedding, loaders
 from kinsplit.chunk import Document
@@ -26,10 +28,12 @@ from kinsplit.retrieval import (
     SearchOptions,
     create_reranker,
     run,
+    run_async,
     search,
 )
 from kinsplit.retrieval.steps import Steps
-from kinsplit.stores import Schema, SyncReport, open_store
+from kinsplit.stores import AsyncChunkStore, Schema, SyncReport, has_async_client, open_async_store, open_store
+from kinsplit.stores.threaded import ThreadedStore
 from kinsplit.tokenizers import describe, resolve
 
 DEFAULT_STORE = "edge:./kinsplit-data"
@@ -125,6 +129,8 @@ class Index:
     ) -> None:
         self.embedder = embedding.create(embedder) if isinstance(embedder, str) else embedder
         self._bm25 = Bm25Embedder(terms)
+        self._address, self._collection = store, collection
+        self._readers: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncChunkStore] = WeakKeyDictionary()
         self._rerankers: dict[str, Reranker | None] = {}
         if isinstance(strategy, str):
             strategy = create(strategy)
@@ -219,6 +225,24 @@ class Index:
         """
         return run(self._steps(query, SearchOptions(**options)), self.store)
 
+    async def asearch(self, query: str, **options: Unpack[SearchKeywords]) -> list[Passage]:
+        """Find passages without blocking the event loop; see `search`.
+
+        A Qdrant server is asked over connections of the loop's own, which `aclose` closes; models, and engines inside
+        this process, run in the loop's threads.
+        """
+        steps = await asyncio.to_thread(self._steps, query, SearchOptions(**options))
+        return await run_async(steps, await self._reader())
+
+    async def _reader(self) -> AsyncChunkStore:
+        """Return the store as the running event loop may use it."""
+        if not has_async_client(self._address):
+            return ThreadedStore(self.store)
+        loop = asyncio.get_running_loop()
+        if loop not in self._readers:
+            self._readers[loop] = await open_async_store(self._address, self._collection, self.store.schema)
+        return self._readers[loop]
+
     def _steps(self, query: str, options: SearchOptions) -> Steps[list[Passage]]:
         if not isinstance(query, str) or not query.strip():
             raise InvalidParameterError("query", "must hold a question", query, "Ask something.")
@@ -245,11 +269,26 @@ class Index:
         """Write everything to disk and let go of the collection."""
         self.store.close()
 
+    async def aclose(self) -> None:
+        """Do as `close`, and close what `asearch` opened in this event loop."""
+        reader = self._readers.pop(asyncio.get_running_loop(), None)
+        if reader is not None:
+            await reader.close()
+        await asyncio.to_thread(self.close)
+
     def _prune(self, paths: Sequence[str | Path], subjects: Sequence[str], kept: set[str]) -> int:
         folders = [Path(path).resolve() for path in paths if Path(path).is_dir()]
         roots = [f"{f.name}/{s}/" for f in folders for s in subjects] if subjects else [f"{f.name}/" for f in folders]
         gone = [s for s in self.store.sources() if s not in kept and s.startswith(tuple(roots))] if roots else []
         return sum(self.store.delete(source) for source in gone)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.aclose()
 
     def __enter__(self) -> Self:
         return self

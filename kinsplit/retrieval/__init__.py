@@ -3,7 +3,7 @@
 from kinsplit.retrieval.budget import within_budget
 from kinsplit.retrieval.candidate import Candidate
 from kinsplit.retrieval.candidates import Question, find_candidates
-from kinsplit.retrieval.expand import Expansion, expand
+from kinsplit.retrieval.expand import Expansion, arrange, expand
 from kinsplit.retrieval.options import SearchKeywords, SearchOptions
 from kinsplit.retrieval.passage import Passage, join
 from kinsplit.retrieval.pipeline import search
@@ -35,6 +35,7 @@ __all__ = [
     "Reranker",
     "SearchKeywords",
     "SearchOptions",
+    "arrange",
     "create_reranker",
     "expand",
     "find_candidates",

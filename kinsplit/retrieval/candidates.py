@@ -1,20 +1,21 @@
-"""Query -> candidates, judged with their kin, in at most two calls to the store."""
+"""Question -> rankings -> candidates, judged with their kin."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kinsplit.chunk import DOCUMENT
+from kinsplit.chunk import DOCUMENT, Chunk
 from kinsplit.embedding.protocol import SparseVector
 from kinsplit.retrieval.candidate import Candidate
-from kinsplit.retrieval.scoring import Evidence, judge, unit
-from kinsplit.retrieval.steps import Steps, ask
+from kinsplit.retrieval.scoring import Evidence, Judged, judge, unit
+from kinsplit.retrieval.steps import Steps, get, rank
 from kinsplit.retrieval.weights import KinWeights
-from kinsplit.stores.protocol import Hit, Query, Where
+from kinsplit.stores.protocol import Entry, Query, Where
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,6 +47,18 @@ class Question:
 
 
 def find_candidates(question: Question, weights: KinWeights, limit: int) -> Steps[list[Candidate]]:
+    """Find the chunks that answer a question, in at most three calls to the store; see `find_places`."""
+    found = yield from find_places(question, weights, limit)
+    chunks = yield from get([judged.place.id for judged in found])
+    return to_candidates(found, {chunk.id: chunk for chunk in chunks})
+
+
+def to_candidates(found: Sequence[Judged], chunks: Mapping[str, Chunk]) -> list[Candidate]:
+    """Return the judged chunks with their texts, without those that were deleted in between."""
+    return [Candidate(chunks[j.place.id], j.score, j.scores) for j in found if j.place.id in chunks]
+
+
+def find_places(question: Question, weights: KinWeights, limit: int) -> Steps[list[Judged]]:
     """Find the chunks that answer a question, each judged with its siblings, its parent and its document.
 
     One call asks for the best chunks by meaning and by terms, the best parents and the best documents. A second one
@@ -57,7 +70,7 @@ def find_candidates(question: Question, weights: KinWeights, limit: int) -> Step
         limit: Most candidates.
 
     Returns:
-        The candidates, best first; equal scores in order of source and place.
+        Their places, best first; equal scores in order of source and place.
     """
     pool, above = max(limit, weights.pool), question.level + 1
     wanted = {
@@ -70,10 +83,10 @@ def find_candidates(question: Question, weights: KinWeights, limit: int) -> Step
         else None,
     }
     asked = {name: query for name, query in wanted.items() if query is not None}
-    found = dict(zip(asked, (yield from ask(list(asked.values()))), strict=True))
+    found = dict(zip(asked, (yield from rank(list(asked.values()))), strict=True))
     dense, terms = found["dense"], found["bm25"]
-    documents = _scores(found.get("document", ()), by_source=True)
-    inside = yield from ask(
+    documents = {entry.source_id: entry.score for entry in found.get("document", ())}
+    inside = yield from rank(
         [
             query
             for source_id in _best_documents(dense, documents, weights.best_documents)
@@ -83,12 +96,10 @@ def find_candidates(question: Question, weights: KinWeights, limit: int) -> Step
             )
         ]
     )
-    for hits in inside[0::2]:
-        dense = [*dense, *hits]
-    for hits in inside[1::2]:
-        terms = [*terms, *hits]
+    dense = [*dense, *chain.from_iterable(inside[0::2])]
+    terms = [*terms, *chain.from_iterable(inside[1::2])]
     evidence = Evidence(
-        chunks={hit.chunk.id: hit.chunk for hit in (*dense, *terms)},
+        places={entry.id: entry for entry in (*dense, *terms)},
         dense=_scores(dense),
         bm25=_scores(terms),
         parent=_scores(found.get("parent", ())),
@@ -98,15 +109,15 @@ def find_candidates(question: Question, weights: KinWeights, limit: int) -> Step
     return judge(evidence, weights)[:limit]
 
 
-def _scores(hits: Iterable[Hit], *, by_source: bool = False) -> dict[str, float]:
-    return {hit.chunk.source_id if by_source else hit.chunk.id: hit.score for hit in hits}
+def _scores(entries: Iterable[Entry]) -> dict[str, float]:
+    return {entry.id: entry.score for entry in entries}
 
 
-def _best_documents(dense: Sequence[Hit], documents: dict[str, float], number: int) -> list[str]:
+def _best_documents(dense: Sequence[Entry], documents: dict[str, float], number: int) -> list[str]:
     """Return the sources with the most evidence: their own terms, and their best chunk's meaning."""
     meaning: dict[str, float] = {}
-    for hit in dense:
-        meaning.setdefault(hit.chunk.source_id, hit.score)  # Best first, so the first one counts.
+    for entry in dense:
+        meaning.setdefault(entry.source_id, entry.score)  # Best first, so the first one counts.
     shares = unit(meaning), unit(documents)
     total = {source: sum(share.get(source, 0.0) for share in shares) for source in {**meaning, **documents}}
     return sorted(total, key=lambda source: (-total[source], source))[:number]

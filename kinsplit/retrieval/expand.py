@@ -11,6 +11,7 @@ from kinsplit.retrieval.candidate import Candidate
 from kinsplit.retrieval.passage import Passage, join
 from kinsplit.retrieval.steps import Steps, get
 from kinsplit.settings import Settings
+from kinsplit.stores.protocol import Entry
 
 
 class Expansion(Settings):
@@ -26,8 +27,47 @@ class Expansion(Settings):
     within_sections: bool = False
     parents: bool = False
 
+    def kin(self, hit: Chunk | Entry, fingerprint: str) -> list[str]:
+        """Return the ids of the parent that is to stand for a hit, or of the hit among its siblings, in order.
+
+        Args:
+            hit: The hit.
+            fingerprint: The strategy's, by which ids are computed.
+        """
+        if self.parents and hit.parent_id is not None:
+            return [hit.parent_id]
+        first, last = max(0, hit.index - self.window), min(hit.total - 1, hit.index + self.window)
+        return [chunk_id(hit.source_id, fingerprint, hit.level, index) for index in range(first, last + 1)]
+
+    def related(self, hit: Chunk | Entry, fingerprint: str) -> list[str]:
+        """Return the ids of the other files of the group of a document that is not chunked, if they aren't either."""
+        if hit.total > 1 or hit.level or not self.window:
+            return []
+        return [chunk_id(source_id, fingerprint, 0, 0) for source_id in _sibling_files(hit)]
+
 
 def expand(candidates: Sequence[Candidate], expansion: Expansion, fingerprint: str, top_k: int) -> Steps[list[Passage]]:
+    """Expand candidates by their kin, which one call to the store fetches; see `arrange`."""
+    chunks = {candidate.chunk.id: candidate.chunk for candidate in candidates}
+    wanted = wanted_ids(chunks.values(), expansion, fingerprint)
+    fetched = yield from get([id_ for id_ in wanted if id_ not in chunks])
+    chunks.update((chunk.id, chunk) for chunk in fetched)
+    return arrange(candidates, chunks, expansion, fingerprint, top_k)
+
+
+def wanted_ids(hits: Iterable[Chunk | Entry], expansion: Expansion, fingerprint: str) -> list[str]:
+    """Return the ids of all that may become part of the hits' passages, each once."""
+    ids = (id_ for h in hits for id_ in (*expansion.kin(h, fingerprint), *expansion.related(h, fingerprint)))
+    return list(dict.fromkeys(ids))
+
+
+def arrange(
+    candidates: Sequence[Candidate],
+    chunks: Mapping[str, Chunk],
+    expansion: Expansion,
+    fingerprint: str,
+    top_k: int,
+) -> list[Passage]:
     """Expand candidates by their kin and merge what touches into passages.
 
     A passage has the score of its best hit. Hits are taken best first until `top_k` passages stand; what lies inside
@@ -36,6 +76,7 @@ def expand(candidates: Sequence[Candidate], expansion: Expansion, fingerprint: s
 
     Args:
         candidates: Hits, best first.
+        chunks: The hits and their kin by id, as far as they are stored.
         expansion: What is added to a hit.
         fingerprint: The strategy's, by which ids are computed.
         top_k: Most passages.
@@ -43,64 +84,21 @@ def expand(candidates: Sequence[Candidate], expansion: Expansion, fingerprint: s
     Returns:
         The passages, best first.
     """
-    kin = _Kin(expansion, fingerprint)
-    chunks = {candidate.chunk.id: candidate.chunk for candidate in candidates}
-    wanted = dict.fromkeys(id_ for candidate in candidates for id_ in kin.ids(candidate.chunk))
-    fetched = yield from get([id_ for id_ in wanted if id_ not in chunks])
-    chunks.update((chunk.id, chunk) for chunk in fetched)
     groups: list[_Group] = []
     for hit in candidates:
-        around = kin.around(hit.chunk, chunks)
+        around = _around(hit.chunk, chunks, expansion, fingerprint)
         home = next((group for group in groups if group.holds(hit.chunk, around)), None)
         if home is not None:
             home.hits.append(hit)
             continue
-        neighbour = next((group for group in groups if group.has_room_for(around, kin.longest)), None)
+        neighbour = next((g for g in groups if g.has_room_for(around, most=4 * expansion.window + 2)), None)
         if neighbour is not None:
             neighbour.add(_beside(hit.chunk, around, [g for g in groups if g is not neighbour]), hit)
         elif len(groups) < top_k:
-            groups.append(_Group(_beside(hit.chunk, around, groups), hit, kin.related(hit.chunk, chunks)))
+            others = (chunks.get(id_) for id_ in expansion.related(hit.chunk, fingerprint))
+            related = [other for other in others if other is not None and other.total == 1]
+            groups.append(_Group(_beside(hit.chunk, around, groups), hit, related))
     return [join(group.chunks.values(), group.hits, group.related) for group in groups]
-
-
-class _Kin:
-    """Which chunks belong around a hit."""
-
-    def __init__(self, expansion: Expansion, fingerprint: str) -> None:
-        self._expansion = expansion
-        self._fingerprint = fingerprint
-        self.longest = 4 * expansion.window + 2
-
-    def ids(self, chunk: Chunk) -> list[str]:
-        """Return the ids of all that may belong to a hit."""
-        return [*self._own_ids(chunk), *self._related_ids(chunk)]
-
-    def around(self, chunk: Chunk, chunks: Mapping[str, Chunk]) -> list[Chunk]:
-        """Return the parent alone, or the hit among its siblings, in document order."""
-        found = [chunks[id_] for id_ in self._own_ids(chunk) if id_ in chunks] or [chunk]
-        if self._expansion.within_sections and found[0].level == chunk.level:
-            found = _stretch(found, chunk, [other.context == chunk.context for other in found])
-        return found
-
-    def related(self, chunk: Chunk, chunks: Mapping[str, Chunk]) -> list[Chunk]:
-        """Return the other files of an unchunked document's group that are not chunked either."""
-        return [chunks[id_] for id_ in self._related_ids(chunk) if id_ in chunks and chunks[id_].total == 1]
-
-    def _own_ids(self, chunk: Chunk) -> list[str]:
-        if self._expansion.parents and chunk.parent_id is not None:
-            return [chunk.parent_id]
-        window = self._expansion.window
-        first, last = max(0, chunk.index - window), min(chunk.total - 1, chunk.index + window)
-        return [self._id(chunk.source_id, chunk.level, index) for index in range(first, last + 1)]
-
-    def _related_ids(self, chunk: Chunk) -> list[str]:
-        siblings = chunk.metadata.get("sibling_files")
-        if chunk.total > 1 or chunk.level or not self._expansion.window or not isinstance(siblings, list | tuple):
-            return []
-        return [self._id(source_id, 0, 0) for source_id in siblings if isinstance(source_id, str)]
-
-    def _id(self, source_id: str, level: int, index: int) -> str:
-        return chunk_id(source_id, self._fingerprint, level, index)
 
 
 class _Group:
@@ -116,7 +114,7 @@ class _Group:
         return chunk.id in self.chunks or (len(around) == 1 and around[0].id in self.chunks)
 
     def has_room_for(self, around: Sequence[Chunk], most: int) -> bool:
-        """Return whether chunks touch these and together are not too many."""
+        """Return whether chunks touch these and together are not too many; parents stay alone."""
         own = next(iter(self.chunks.values()))
         if (own.source_id, own.level) != (around[0].source_id, around[0].level) or own.level > self.hits[0].chunk.level:
             return False
@@ -128,6 +126,21 @@ class _Group:
     def add(self, chunks: Iterable[Chunk], hit: Candidate) -> None:
         self.chunks.update((chunk.id, chunk) for chunk in chunks)
         self.hits.append(hit)
+
+
+def _sibling_files(hit: Chunk | Entry) -> Sequence[str]:
+    if isinstance(hit, Entry):
+        return hit.sibling_files
+    siblings = hit.metadata.get("sibling_files")
+    return [name for name in siblings if isinstance(name, str)] if isinstance(siblings, list | tuple) else []
+
+
+def _around(chunk: Chunk, chunks: Mapping[str, Chunk], expansion: Expansion, fingerprint: str) -> list[Chunk]:
+    """Return the parent alone, or the hit among its siblings, in document order."""
+    found = [chunks[id_] for id_ in expansion.kin(chunk, fingerprint) if id_ in chunks] or [chunk]
+    if expansion.within_sections:
+        found = _stretch(found, chunk, [other.context == chunk.context for other in found])
+    return found
 
 
 def _beside(chunk: Chunk, around: Sequence[Chunk], groups: Sequence[_Group]) -> list[Chunk]:

@@ -11,12 +11,12 @@ from operator import attrgetter
 from kinsplit.chunk import embedded_text
 from kinsplit.retrieval.budget import within_budget
 from kinsplit.retrieval.candidate import Candidate
-from kinsplit.retrieval.candidates import Question, find_candidates
-from kinsplit.retrieval.expand import expand
+from kinsplit.retrieval.candidates import Question, find_places, to_candidates
+from kinsplit.retrieval.expand import arrange, wanted_ids
 from kinsplit.retrieval.options import SearchOptions
 from kinsplit.retrieval.passage import Passage
 from kinsplit.retrieval.rerank import Reranker, rerank
-from kinsplit.retrieval.steps import Steps
+from kinsplit.retrieval.steps import Steps, get
 from kinsplit.tokenizers import Tokenizer
 
 
@@ -41,12 +41,17 @@ def search(
     Returns:
         Passages, best first.
     """
-    found = yield from find_candidates(question, options.weights, options.candidates)
+    expansion = options.expansion
+    places = yield from find_places(question, options.weights, options.candidates)
+    ids = [judged.place.id for judged in places]
+    kin = wanted_ids((judged.place for judged in places), expansion, fingerprint)
+    chunks = {chunk.id: chunk for chunk in (yield from get(list(dict.fromkeys([*ids, *kin]))))}
+    found = to_candidates(places, chunks)
     if reranker is None:
-        passages = yield from expand(found, options.expansion, fingerprint, options.top_k)
+        passages = arrange(found, chunks, expansion, fingerprint, options.top_k)
     else:
         found = rerank(reranker, query, found, _candidate_text, lambda item, score: item.judged("rerank", score))
-        passages = yield from expand(found, options.expansion, fingerprint, options.candidates)
+        passages = arrange(found, chunks, expansion, fingerprint, options.candidates)
         passages = rerank(
             reranker, query, passages, attrgetter("text"), lambda item, score: item.judged("rerank_passage", score)
         )[: options.top_k]

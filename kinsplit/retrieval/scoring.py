@@ -12,12 +12,26 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kinsplit.chunk import Chunk
-from kinsplit.retrieval.candidate import Candidate
 from kinsplit.retrieval.weights import KinWeights
+from kinsplit.stores.protocol import Entry
 
-#: Bytes of UTF-8 that a token stands for, about, where a strategy doesn't count tokens.
-_BYTES_PER_TOKEN = 4
+#: Characters of English that a token stands for, about, where a strategy doesn't count tokens.
+_CHARACTERS_PER_TOKEN = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A candidate before its text is read.
+
+    Attributes:
+        place: Which chunk it is.
+        score: By which candidates are ranked, higher is better.
+        scores: See `kinsplit.retrieval.Candidate`.
+    """
+
+    place: Entry
+    score: float
+    scores: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +39,7 @@ class Evidence:
     """What a store said about the candidates and their kin.
 
     Attributes:
-        chunks: The candidates by id.
+        places: The candidates by id.
         dense: Cosine by id of a chunk, of those found by it.
         bm25: Term score by id of a chunk, of those found by it.
         parent: Term score by id of a parent.
@@ -33,7 +47,7 @@ class Evidence:
         document: Term score by source id.
     """
 
-    chunks: Mapping[str, Chunk]
+    places: Mapping[str, Entry]
     dense: Mapping[str, float]
     bm25: Mapping[str, float]
     parent: Mapping[str, float]
@@ -41,7 +55,7 @@ class Evidence:
     document: Mapping[str, float]
 
 
-def judge(evidence: Evidence, weights: KinWeights) -> list[Candidate]:
+def judge(evidence: Evidence, weights: KinWeights) -> list[Judged]:
     """Rank candidates by the weighted sum of all evidence.
 
     A chunk that the dense ranking doesn't have counts as its last one, above which it can't be; one that the term
@@ -54,38 +68,38 @@ def judge(evidence: Evidence, weights: KinWeights) -> list[Candidate]:
     Returns:
         The candidates, best first; equal scores in order of source and place.
     """
-    chunks = list(evidence.chunks.values())
-    if not chunks:
+    places = list(evidence.places.values())
+    if not places:
         return []
-    ids, sources = [chunk.id for chunk in chunks], [chunk.source_id for chunk in chunks]
-    parents = [chunk.parent_id for chunk in chunks]
+    ids, sources = [place.id for place in places], [place.source_id for place in places]
+    parents = [place.parent_id for place in places]
     own = _standard(_values(ids, evidence.dense, lowest=True)) + weights.bm25 * _standard(_values(ids, evidence.bm25))
-    siblings = _siblings(chunks, own)
+    siblings = _siblings(places, own)
     total = (
         own
-        + sibling_weight(chunks, weights) * _standard(siblings)
+        + sibling_weight(places, weights) * _standard(siblings)
         + weights.parent * _standard(_values(parents, evidence.parent))
         + weights.parent_dense * _standard(_values(parents, evidence.parent_dense, lowest=True))
         + weights.document * _standard(_values(sources, evidence.document))
     )
     found = []
-    for row, chunk in enumerate(chunks):
+    for row, place in enumerate(places):
         stages = {
-            "dense": evidence.dense.get(chunk.id),
-            "bm25": evidence.bm25.get(chunk.id),
+            "dense": evidence.dense.get(place.id),
+            "bm25": evidence.bm25.get(place.id),
             "siblings": float(siblings[row]) if weights.siblings else None,
-            "parent": evidence.parent.get(chunk.parent_id or ""),
-            "parent_dense": evidence.parent_dense.get(chunk.parent_id or ""),
-            "document": evidence.document.get(chunk.source_id),
+            "parent": evidence.parent.get(place.parent_id or ""),
+            "parent_dense": evidence.parent_dense.get(place.parent_id or ""),
+            "document": evidence.document.get(place.source_id),
             "kin": float(total[row]),
         }
-        found.append(Candidate(chunk, float(total[row]), {name: s for name, s in stages.items() if s is not None}))
-    return sorted(found, key=lambda c: (-c.score, c.chunk.source_id, c.chunk.index))
+        found.append(Judged(place, float(total[row]), {name: s for name, s in stages.items() if s is not None}))
+    return sorted(found, key=lambda judged: (-judged.score, judged.place.source_id, judged.place.index))
 
 
-def sibling_weight(chunks: Sequence[Chunk], weights: KinWeights) -> float:
+def sibling_weight(places: Sequence[Entry], weights: KinWeights) -> float:
     """Return the weight of the siblings' evidence for chunks of this length; see `KinWeights.siblings`."""
-    lengths = [chunk.token_count or len(chunk.text.encode()) / _BYTES_PER_TOKEN for chunk in chunks]
+    lengths = [place.token_count or place.length / _CHARACTERS_PER_TOKEN for place in places]
     return weights.siblings * min(1.0, 100 / max(1.0, float(np.mean(lengths))))
 
 
@@ -109,12 +123,12 @@ def _standard(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return (values - values.mean()) / deviation if deviation > 1e-9 else np.zeros_like(values)
 
 
-def _siblings(chunks: Sequence[Chunk], own: NDArray[np.float64]) -> NDArray[np.float64]:
+def _siblings(places: Sequence[Entry], own: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the mean score of each chunk's previous and next one; its own where it has none."""
-    scores = {chunk.id: float(score) for chunk, score in zip(chunks, own, strict=True)}
+    scores = {place.id: float(score) for place, score in zip(places, own, strict=True)}
     worst = float(own.min())
     means = []
-    for chunk in chunks:
-        around = [scores.get(id_, worst) for id_ in (chunk.prev_id, chunk.next_id) if id_ is not None]
-        means.append(sum(around) / len(around) if around else scores[chunk.id])
+    for place in places:
+        around = [scores.get(id_, worst) for id_ in (place.prev_id, place.next_id) if id_ is not None]
+        means.append(sum(around) / len(around) if around else scores[place.id])
     return np.array(means)

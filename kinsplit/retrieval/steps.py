@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from kinsplit.chunk import Chunk
-from kinsplit.stores.protocol import ChunkStore, Hit, Query
+from kinsplit.stores.protocol import ChunkStore, Entry, Query
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
-    """A call of `ChunkStore.search`, answered by one list of hits per query."""
+class Rank:
+    """A call of `ChunkStore.rank`, answered by one list of entries per query."""
 
     queries: tuple[Query, ...]
 
@@ -30,15 +30,15 @@ class Get:
     ids: tuple[str, ...]
 
 
-Call = Search | Get
+Call = Rank | Get
 Steps = Generator[Call, Any, T]
 
 
 class AsyncReader(Protocol):
     """What a search awaits of a store."""
 
-    async def search(self, queries: Sequence[Query]) -> list[list[Hit]]:
-        """See `ChunkStore.search`."""
+    async def rank(self, queries: Sequence[Query]) -> list[list[Entry]]:
+        """See `ChunkStore.rank`."""
         ...
 
     async def get(self, ids: Sequence[str]) -> list[Chunk]:
@@ -46,9 +46,9 @@ class AsyncReader(Protocol):
         ...
 
 
-def ask(queries: Sequence[Query]) -> Steps[list[list[Hit]]]:
+def rank(queries: Sequence[Query]) -> Steps[list[list[Entry]]]:
     """Ask all queries in one call to the store, and none without queries."""
-    return (yield Search(tuple(queries))) if queries else []
+    return (yield Rank(tuple(queries))) if queries else []
 
 
 def get(ids: Sequence[str]) -> Steps[list[Chunk]]:
@@ -60,7 +60,7 @@ def run(steps: Steps[T], store: ChunkStore) -> T:
     """Take the steps in this thread and return what they return."""
     call, result = _advance(steps, None)
     while call is not None:
-        answer = store.search(call.queries) if isinstance(call, Search) else store.get(call.ids)
+        answer = store.rank(call.queries) if isinstance(call, Rank) else store.get(call.ids)
         call, result = _advance(steps, answer)
     return result  # type: ignore[return-value]  # Set once there is no further call.
 
@@ -69,7 +69,7 @@ async def run_async(steps: Steps[T], store: AsyncReader) -> T:
     """Take the steps with calls that are awaited; the work between two calls goes to a thread."""
     call, result = await asyncio.to_thread(_advance, steps, None)
     while call is not None:
-        answer = await (store.search(call.queries) if isinstance(call, Search) else store.get(call.ids))
+        answer = await (store.rank(call.queries) if isinstance(call, Rank) else store.get(call.ids))
         call, result = await asyncio.to_thread(_advance, steps, answer)
     return result  # type: ignore[return-value]
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from kinsplit.stores.address import open_async_store, open_store
+from kinsplit.stores.address import has_async_client, open_async_store, open_store
 from kinsplit.stores.async_protocol import AsyncChunkStore
-from kinsplit.stores.protocol import ChunkStore, Hit, Query, Schema, SyncReport, Vectors
+from kinsplit.stores.protocol import ChunkStore, Entry, Hit, Query, Schema, SyncReport, Vectors
 
 __all__ = [
     "AsyncChunkStore",
     "ChunkStore",
+    "Entry",
     "Hit",
     "Query",
     "Schema",
     "SyncReport",
     "Vectors",
+    "has_async_client",
     "open_async_store",
     "open_store",
 ]

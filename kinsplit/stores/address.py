@@ -50,11 +50,17 @@ async def open_async_store(address: str, collection: str, schema: Schema | None 
         KinsplitError: As `open_store` tells.
     """
     engine, place = _split(address)
-    if engine == "qdrant" and (place == ":memory:" or is_url(place)):
+    if has_async_client(address) or address == "qdrant::memory:":
         from kinsplit.stores.qdrant_async import AsyncQdrantStore
 
         return await AsyncQdrantStore.open(*parse_place(place), collection, schema)
     return ThreadedStore(await asyncio.to_thread(_ENGINES[engine], place, collection, schema))
+
+
+def has_async_client(address: str) -> bool:
+    """Return whether an address is a server's that an event loop can ask without threads."""
+    engine, place = _split(address)
+    return engine == "qdrant" and is_url(place)
 
 
 def _split(address: str) -> tuple[str, str]:

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from kinsplit.chunk import Chunk, Content
-from kinsplit.stores.protocol import Hit, Query, Schema, SyncReport, Vectors, Where
+from kinsplit.stores.protocol import Entry, Hit, Query, Schema, SyncReport, Vectors, Where
 
 
 class AsyncChunkStore(Protocol):
@@ -43,6 +43,10 @@ class AsyncChunkStore(Protocol):
 
     async def search(self, queries: Sequence[Query]) -> list[list[Hit]]:
         """Ask all queries in one call to the engine; see `ChunkStore.search`."""
+        ...
+
+    async def rank(self, queries: Sequence[Query]) -> list[list[Entry]]:
+        """Ask all queries for places alone; see `ChunkStore.rank`."""
         ...
 
     async def find(self, where: Where, level: int | None = 0) -> list[Chunk]:

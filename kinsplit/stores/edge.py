@@ -123,11 +123,11 @@ class EdgeStore(EngineStore):
             # Nothing to do most of the time; clears away deleted points once they are a fifth of all.
             shard.optimize()
 
-    def _rank(self, queries: Sequence[Query]) -> list[list[Found]]:
+    def _rank(self, queries: Sequence[Query], keys: Sequence[str] | None) -> list[list[Found]]:
         """Exact up to 200 MB of dense vectors."""
         import qdrant_edge as qe
 
-        requests = [to_request(query) for query in queries]
+        requests = [to_request(query, keys) for query in queries]
         with self._engine() as shard:
             rankings = shard.query_batch(qe.QueryBatchRequest(requests))
         return [[Found(str(point.id), point.payload or {}, point.score) for point in ranking] for ranking in rankings]

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from qdrant_edge import Filter, QueryRequest
 
 
-def to_request(query: Query) -> QueryRequest:
-    """Return the request for one query."""
+def to_request(query: Query, keys: Sequence[str] | None) -> QueryRequest:
+    """Return the request for one query, for whole payloads or some of their keys."""
     import qdrant_edge as qe
 
     layer = layer_of(query.level)
@@ -25,7 +25,9 @@ def to_request(query: Query) -> QueryRequest:
     else:
         nearest = qe.Query.Nearest(query.vector.tolist(), using=layer.dense)
     wanted = to_filter(to_conditions(query.level, query.where))
-    return qe.QueryRequest(limit=query.limit, query=nearest, filter=wanted, with_payload=True)
+    return qe.QueryRequest(
+        limit=query.limit, query=nearest, filter=wanted, with_payload=True if keys is None else list(keys)
+    )
 
 
 def to_filter(conditions: Sequence[Condition]) -> Filter | None:

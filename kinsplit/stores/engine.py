@@ -12,7 +12,7 @@ from kinsplit.stores.conditions import Condition
 from kinsplit.stores.logic import Found, StoreLogic
 from kinsplit.stores.payload import Payload
 from kinsplit.stores.plan import Plan
-from kinsplit.stores.protocol import ChunkStore, Hit, Query, Schema, SyncReport, Vectors, Where
+from kinsplit.stores.protocol import ChunkStore, Entry, Hit, Query, Schema, SyncReport, Vectors, Where
 
 
 class BlockingStore(ChunkStore):
@@ -53,6 +53,10 @@ class BlockingStore(ChunkStore):
     def search(self, queries: Sequence[Query]) -> list[list[Hit]]:
         """Ask all queries in one call to the engine; see `ChunkStore.search`."""
         return finish(self._logic.search(queries))
+
+    def rank(self, queries: Sequence[Query]) -> list[list[Entry]]:
+        """Ask all queries for places alone; see `ChunkStore.rank`."""
+        return finish(self._logic.rank(queries))
 
     def find(self, where: Where, level: int | None = 0) -> list[Chunk]:
         """Return all chunks that a filter lets through; see `ChunkStore.find`."""
@@ -102,8 +106,8 @@ class EngineStore(BlockingStore):
         """Carry out a plan that is not empty: upserts, payloads, then deletes, with vectors by content."""
 
     @abstractmethod
-    def _rank(self, queries: Sequence[Query]) -> list[list[Found]]:
-        """Answer all queries, which have been checked, in one round trip."""
+    def _rank(self, queries: Sequence[Query], keys: Sequence[str] | None) -> list[list[Found]]:
+        """Answer all queries, which have been checked, in one round trip, with whole payloads or some of their keys."""
 
 
 class _Immediate(StoreLogic):
@@ -128,5 +132,5 @@ class _Immediate(StoreLogic):
     async def _write(self, plan: Plan, vectors: Mapping[Content, Vectors]) -> None:
         self._engine._write(plan, vectors)
 
-    async def _rank(self, queries: Sequence[Query]) -> list[list[Found]]:
-        return self._engine._rank(queries)
+    async def _rank(self, queries: Sequence[Query], keys: Sequence[str] | None) -> list[list[Found]]:
+        return self._engine._rank(queries, keys)

@@ -9,9 +9,9 @@ from typing import NamedTuple, TypeVar
 
 from kinsplit.chunk import Chunk, Content
 from kinsplit.stores.conditions import Condition, check_query, to_conditions
-from kinsplit.stores.payload import Payload, from_payload
+from kinsplit.stores.payload import ENTRY_KEYS, Payload, from_payload, to_entry
 from kinsplit.stores.plan import Plan, content_of, missing_of, plan_put, plan_removal, plan_sync
-from kinsplit.stores.protocol import Hit, Query, Schema, SyncReport, Vectors, Where, check_ids
+from kinsplit.stores.protocol import Entry, Hit, Query, Schema, SyncReport, Vectors, Where, check_ids
 
 T = TypeVar("T")
 
@@ -78,10 +78,17 @@ class StoreLogic(ABC):
 
     async def search(self, queries: Sequence[Query]) -> list[list[Hit]]:
         """Ask all queries in one call; see `ChunkStore.search`."""
+        rankings = await self._ranked(queries, None)
+        return [[Hit(from_payload(id_, payload), score) for id_, payload, score in ranking] for ranking in rankings]
+
+    async def rank(self, queries: Sequence[Query]) -> list[list[Entry]]:
+        """Ask all queries in one call for places alone; see `ChunkStore.rank`."""
+        return [[to_entry(*found) for found in ranking] for ranking in await self._ranked(queries, ENTRY_KEYS)]
+
+    async def _ranked(self, queries: Sequence[Query], keys: Sequence[str] | None) -> list[list[Found]]:
         for query in queries:
             check_query(query, self._schema.dimension)
-        rankings = await self._rank(queries) if queries else []
-        return [[Hit(from_payload(id_, payload), score) for id_, payload, score in ranking] for ranking in rankings]
+        return await self._rank(queries, keys) if queries else []
 
     async def find(self, where: Where, level: int | None = 0) -> list[Chunk]:
         """Return all chunks that a filter lets through; see `ChunkStore.find`."""
@@ -126,8 +133,8 @@ class StoreLogic(ABC):
         """Carry out a plan that is not empty: upserts, payloads, then deletes, with vectors by content."""
 
     @abstractmethod
-    async def _rank(self, queries: Sequence[Query]) -> list[list[Found]]:
-        """Answer all queries, which have been checked, in one round trip."""
+    async def _rank(self, queries: Sequence[Query], keys: Sequence[str] | None) -> list[list[Found]]:
+        """Answer all queries, which have been checked, in one round trip, with whole payloads or some of their keys."""
 
 
 def batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:

@@ -122,7 +122,8 @@ class MemoryStore(EngineStore):
             collection.points, collection.ranking = points, None
             collection.sources = {source_id: tuple(ids) for source_id, ids in sources.items() if ids}
 
-    def _rank(self, queries: Sequence[Query]) -> list[list[Found]]:
+    # A whole payload costs no more here than some of its keys.
+    def _rank(self, queries: Sequence[Query], keys: Sequence[str] | None) -> list[list[Found]]:  # noqa: ARG002
         collection = self._open()
         with collection.lock:
             if collection.ranking is None:

@@ -9,6 +9,7 @@ from typing import Any
 from kinsplit.chunk import Chunk, Span
 from kinsplit.embedding.texts import replace_surrogates
 from kinsplit.errors import InvalidParameterError
+from kinsplit.stores.protocol import Entry
 
 Payload = dict[str, Any]
 
@@ -100,6 +101,32 @@ def from_payload(chunk_id: str, payload: Mapping[str, Any]) -> Chunk:
         token_count=payload["token_count"],
         content_hash=payload["content_hash"],
         metadata={key: value for key, value in payload.items() if key not in RESERVED},
+    )
+
+
+#: What `to_entry` reads of a payload.
+ENTRY_KEYS = (
+    *("source_id", "chunk_index", "total_chunks", "level", "parent_id", "prev_id", "next_id"),
+    *("token_count", "content_length", "sibling_files"),
+)
+
+
+def to_entry(chunk_id: str, payload: Mapping[str, Any], score: float) -> Entry:
+    """Return the entry of a ranking that `ENTRY_KEYS` of a payload make."""
+    siblings = payload.get("sibling_files")
+    return Entry(
+        chunk_id,
+        payload["source_id"],
+        payload["chunk_index"],
+        payload["total_chunks"],
+        payload["level"],
+        payload["parent_id"],
+        payload["prev_id"],
+        payload["next_id"],
+        payload["token_count"],
+        payload["content_length"],
+        tuple(name for name in siblings if isinstance(name, str)) if isinstance(siblings, list) else (),
+        score,
     )
 
 

@@ -194,9 +194,9 @@ class PostgresStore(EngineStore):
                 [list(column) for column in zip(*terms, strict=True)],
             )
 
-    def _rank(self, queries: Sequence[Query]) -> list[list[Found]]:
+    def _rank(self, queries: Sequence[Query], keys: Sequence[str] | None) -> list[list[Found]]:
         rankings: list[list[Found]] = [[] for _ in queries]
-        text, values = to_statement(self._tables, queries)
+        text, values = to_statement(self._tables, queries, keys)
         with self._usable():
             rows = self._reader.execute(text, values).fetchall()
         for number, id_, payload, distance in rows:

@@ -34,12 +34,19 @@ def field_of(level: int) -> int:
     return LAYERS.index(layer_of(level))
 
 
-def to_statement(tables: Tables, queries: Sequence[Query]) -> Statement:
-    """Return the statement that answers all queries, as rows of query number, id, payload and distance."""
+def to_statement(tables: Tables, queries: Sequence[Query], keys: Sequence[str] | None) -> Statement:
+    """Return the statement that answers all queries, as rows of query number, id, payload and distance.
+
+    Args:
+        tables: Of the collection.
+        queries: The queries.
+        keys: Of the payload; None for all of it.
+    """
+    payload = sql.SQL("payload") if keys is None else _picked(keys)
     parts = [
-        _terms(tables, number, query, query.vector)
+        _terms(tables, number, query, query.vector, payload)
         if isinstance(query.vector, SparseVector)
-        else _cosines(tables, number, query)
+        else _cosines(tables, number, query, payload)
         for number, query in enumerate(queries)
     ]
     text = sql.SQL("SELECT * FROM ({}) AS found ORDER BY number, distance").format(
@@ -48,13 +55,19 @@ def to_statement(tables: Tables, queries: Sequence[Query]) -> Statement:
     return Statement(text, tuple(value for part in parts for value in part.values))
 
 
-def _cosines(tables: Tables, number: int, query: Query) -> Statement:
+def _picked(keys: Sequence[str]) -> sql.Composed:
+    pairs = (sql.SQL("{key}, payload -> {key}").format(key=sql.Literal(key)) for key in keys)
+    return sql.SQL("jsonb_build_object({}) AS payload").format(sql.SQL(", ").join(pairs))
+
+
+def _cosines(tables: Tables, number: int, query: Query, payload: sql.Composable) -> Statement:
     where = to_where(to_conditions(query.level, query.where))
     text = sql.SQL(
-        "(SELECT {number} AS number, id, payload, {dense} <=> %s AS distance FROM {chunks} WHERE {where}"
+        "(SELECT {number} AS number, id, {payload}, {dense} <=> %s AS distance FROM {chunks} WHERE {where}"
         " ORDER BY {dense} <=> %s LIMIT %s)"
     ).format(
         number=sql.Literal(number),
+        payload=payload,
         chunks=tables.chunks,
         dense=sql.Identifier(layer_of(query.level).dense or ""),
         where=where.text,
@@ -62,7 +75,7 @@ def _cosines(tables: Tables, number: int, query: Query) -> Statement:
     return Statement(text, (query.vector, *where.values, query.vector, query.limit))
 
 
-def _terms(tables: Tables, number: int, query: Query, vector: SparseVector) -> Statement:
+def _terms(tables: Tables, number: int, query: Query, vector: SparseVector, payload: sql.Composable) -> Statement:
     """BM25 over the term table; the IDF counts all chunks of the field, whatever the filter, as Qdrant's does.
 
     Computed before anything else by MATERIALIZED: else Postgres may compute it again for every chunk.
@@ -79,9 +92,10 @@ def _terms(tables: Tables, number: int, query: Query, vector: SparseVector) -> S
         "  LATERAL (SELECT count(*)::float8 AS df FROM {terms} AS t WHERE field = {field} AND t.term = asked.term)),"
         " best AS MATERIALIZED (SELECT chunk AS key, sum(weight * idf) AS score FROM rare JOIN {terms} USING (term)"
         "  WHERE field = {field}{among} GROUP BY chunk ORDER BY score DESC, chunk LIMIT %s)"
-        " SELECT {number} AS number, id, payload, -score AS distance FROM best JOIN {chunks} USING (key))"
+        " SELECT {number} AS number, id, {payload}, -score AS distance FROM best JOIN {chunks} USING (key))"
     ).format(
         number=sql.Literal(number),
+        payload=payload,
         chunks=tables.chunks,
         terms=tables.terms,
         field=sql.Literal(field_of(query.level)),

@@ -131,6 +131,39 @@ class Hit:
     score: float
 
 
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A chunk in a ranking: its place and its kin, without its text.
+
+    Attributes:
+        id: As of `kinsplit.chunk.Chunk`, like the following ones.
+        source_id: Id of the document.
+        index: Position among the chunks of its level.
+        total: Number of chunks of its level.
+        level: 0 for leaves.
+        parent_id: Id of its parent.
+        prev_id: Id of the previous chunk of the level.
+        next_id: Id of the next one.
+        token_count: Length in tokens where the strategy counts them.
+        length: Length in characters.
+        sibling_files: Source ids of the other files of the document's group.
+        score: The engine's, higher is better; comparable within one query only.
+    """
+
+    id: str
+    source_id: str
+    index: int
+    total: int
+    level: int
+    parent_id: str | None
+    prev_id: str | None
+    next_id: str | None
+    token_count: int | None
+    length: int
+    sibling_files: tuple[str, ...]
+    score: float
+
+
 #: How `kinsplit.chunk.chunk_id` writes an id.
 UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
@@ -238,6 +271,14 @@ class ChunkStore(Protocol):
 
         Raises:
             InvalidParameterError: A filter or a vector that the engine can't take.
+        """
+        ...
+
+    def rank(self, queries: Sequence[Query]) -> list[list[Entry]]:
+        """Ask as `search` does, for the chunks' places alone: for rankings of which few texts will be read.
+
+        Raises:
+            InvalidParameterError: As `search` does.
         """
         ...
 

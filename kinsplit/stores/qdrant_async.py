@@ -156,8 +156,8 @@ class AsyncQdrantStore(StoreLogic, AsyncChunkStore):
             with self._engine() as client:
                 await client.batch_update_points(self._collection, list(operations), wait=True)
 
-    async def _rank(self, queries: Sequence[Query]) -> list[list[Found]]:
-        requests = [to_request(query) for query in queries]
+    async def _rank(self, queries: Sequence[Query], keys: Sequence[str] | None) -> list[list[Found]]:
+        requests = [to_request(query, keys) for query in queries]
         with self._engine() as client:
             responses = await client.query_batch_points(self._collection, requests)
         return [

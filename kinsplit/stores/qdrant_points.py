@@ -58,8 +58,8 @@ def to_operations(plan: Plan, vectors: Mapping[Content, Vectors]) -> Iterator[mo
         yield models.DeleteOperation(delete=models.PointIdsList(points=list(plan.deletes)))
 
 
-def to_request(query: Query) -> models.QueryRequest:
-    """Return the request for one query."""
+def to_request(query: Query, keys: Sequence[str] | None) -> models.QueryRequest:
+    """Return the request for one query, for whole payloads or some of their keys."""
     from qdrant_client import models
 
     layer = layer_of(query.level)
@@ -75,7 +75,7 @@ def to_request(query: Query) -> models.QueryRequest:
         using=using,
         limit=query.limit,
         filter=to_filter(to_conditions(query.level, query.where)),
-        with_payload=True,
+        with_payload=True if keys is None else list(keys),
     )
 
 

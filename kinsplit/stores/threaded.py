@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from kinsplit.chunk import Chunk, Content
 from kinsplit.stores.async_protocol import AsyncChunkStore
-from kinsplit.stores.protocol import ChunkStore, Hit, Query, Schema, SyncReport, Vectors, Where
+from kinsplit.stores.protocol import ChunkStore, Entry, Hit, Query, Schema, SyncReport, Vectors, Where
 
 
 class ThreadedStore(AsyncChunkStore):
@@ -50,6 +50,10 @@ class ThreadedStore(AsyncChunkStore):
     async def search(self, queries: Sequence[Query]) -> list[list[Hit]]:
         """Ask all queries in one call to the engine; see `ChunkStore.search`."""
         return await to_thread(self._store.search, queries)
+
+    async def rank(self, queries: Sequence[Query]) -> list[list[Entry]]:
+        """Ask all queries for places alone; see `ChunkStore.rank`."""
+        return await to_thread(self._store.rank, queries)
 
     async def find(self, where: Where, level: int | None = 0) -> list[Chunk]:
         """Return all chunks that a filter lets through; see `ChunkStore.find`."""

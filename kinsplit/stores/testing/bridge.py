@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from kinsplit.chunk import Chunk, Content
 from kinsplit.stores.async_protocol import AsyncChunkStore
-from kinsplit.stores.protocol import ChunkStore, Hit, Query, Schema, SyncReport, Vectors, Where
+from kinsplit.stores.protocol import ChunkStore, Entry, Hit, Query, Schema, SyncReport, Vectors, Where
 
 T = TypeVar("T")
 
@@ -84,6 +84,10 @@ class Bridge(ChunkStore):
     def search(self, queries: Sequence[Query]) -> list[list[Hit]]:
         """See `ChunkStore.search`."""
         return self._run(self._store.search(queries))
+
+    def rank(self, queries: Sequence[Query]) -> list[list[Entry]]:
+        """See `ChunkStore.rank`."""
+        return self._run(self._store.rank(queries))
 
     def find(self, where: Where, level: int | None = 0) -> list[Chunk]:
         """See `ChunkStore.find`."""

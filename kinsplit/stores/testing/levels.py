@@ -12,7 +12,7 @@ import pytest
 
 from kinsplit.chunk import DOCUMENT, Chunk
 from kinsplit.errors import InvalidParameterError
-from kinsplit.stores.protocol import ChunkStore, Query, SyncReport, Vectors
+from kinsplit.stores.protocol import ChunkStore, Entry, Query, SyncReport, Vectors
 from kinsplit.stores.testing.base import Contract
 from kinsplit.stores.testing.data import DENSE, SPARSE, TEXTS, embed, make_chunks, make_document, save
 
@@ -48,6 +48,34 @@ class Levels(Contract):
             (alone,) = store.search([query])
             assert [hit.score for hit in alone] == pytest.approx([hit.score for hit in hits])
         assert [hit.chunk.source_id for hit in answers[4]] == ["a"]
+
+    def test_rank_tells_the_places_of_what_search_finds(self, store: ChunkStore) -> None:
+        """Same hits, same scores, same order, without texts."""
+        save(store, "a", _family("a", "Objects and classes", sibling_files=["b", "c"]))
+        save(store, "b", _family("b", "Sorting"))
+        dense, terms = DENSE.embed_query("what is a class"), SPARSE.embed_query("class objects")
+        queries = [Query("dense", dense, 3), Query("bm25", terms, 2), Query("bm25", terms, 5, 1)]
+        queries.append(Query("bm25", terms, 5, DOCUMENT, {"source_id": "a"}))
+        for hits, entries in zip(store.search(queries), store.rank(queries), strict=True):
+            assert entries
+            assert [entry.score for entry in entries] == pytest.approx([hit.score for hit in hits])
+            assert entries == [
+                Entry(
+                    chunk.id,
+                    chunk.source_id,
+                    chunk.index,
+                    chunk.total,
+                    chunk.level,
+                    chunk.parent_id,
+                    chunk.prev_id,
+                    chunk.next_id,
+                    chunk.token_count,
+                    len(chunk.text),
+                    tuple(chunk.metadata.get("sibling_files", ())),
+                    entry.score,
+                )
+                for entry, chunk in zip(entries, (hit.chunk for hit in hits), strict=True)
+            ]
 
     def test_a_parent_with_a_single_child_has_vectors_of_its_own(self, store: ChunkStore) -> None:
         """Equal texts of two levels are two contents."""
