@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
@@ -25,12 +26,19 @@ if TYPE_CHECKING:
 
 #: Points per write or read of vectors.
 _BATCH = 500
+#: Seconds from one flush to the next, as in Qdrant's server. The log alone survives the end of the process; a flush
+#: survives the end of the machine's power, and can wait for the disk ten times as long as the writes take.
+_SETTLE_SECONDS = 5.0
 #: More than a shard holds: a scroll or a facet is to return everything at once.
 _ALL = 2**31
 
 
 class EdgeStore(EngineStore):
     """A collection in the folder `place/collection`. One process opens it at a time, and its threads share it.
+
+    What was written survives the end of the process at once. The end of the machine's power can cost what was written
+    since the last flush, which comes with a write 5 seconds after the one before, and with `close`; the next sync
+    writes it again.
 
     Args:
         place: Folder of the collections.
@@ -45,6 +53,8 @@ class EdgeStore(EngineStore):
         self._folder, stored, self._shard = open_folder(place, collection, schema)
         super().__init__(stored)
         self._closed = False
+        self._settled = True
+        self._settle_at = time.monotonic() + _SETTLE_SECONDS
         self._writing = threading.RLock()
 
     def count(self, level: int | None = None) -> int:
@@ -68,9 +78,18 @@ class EdgeStore(EngineStore):
         with self._writing:
             if not self._closed:
                 with self._engine() as shard:
-                    shard.flush()
+                    if not self._settled:
+                        self._settle(shard)
                     shard.close()
                 self._closed = True
+
+    def _settle(self, shard: EdgeShard) -> None:
+        # Nothing to do most of the time; clears away deleted points once they are a fifth of all.
+        shard.optimize()
+        # Also deletes the segments that were replaced.
+        shard.flush()
+        self._settled = True
+        self._settle_at = time.monotonic() + _SETTLE_SECONDS
 
     @contextmanager
     def _engine(self) -> Iterator[EdgeShard]:
@@ -118,10 +137,9 @@ class EdgeStore(EngineStore):
                 shard.update(qe.UpdateOperation.overwrite_payload([id_], payload))
             if plan.deletes:
                 shard.update(qe.UpdateOperation.delete_points(list(plan.deletes)))
-            # The log alone survives the end of the process; this survives the end of the machine's power.
-            shard.flush()
-            # Nothing to do most of the time; clears away deleted points once they are a fifth of all.
-            shard.optimize()
+            self._settled = False
+            if time.monotonic() >= self._settle_at:
+                self._settle(shard)
 
     def _rank(self, queries: Sequence[Query], keys: Sequence[str] | None) -> list[list[Found]]:
         """Exact up to 200 MB of dense vectors."""

@@ -22,7 +22,9 @@ class Plan:
     """Writes in the order in which they must happen.
 
     Attributes:
-        upserts: Id and payload of points that are new or have another content; they need vectors.
+        upserts: Id and payload of points that are new or have another content; they need vectors. A content that moves
+            is written to its new point before another one takes its old point, unless contents change places in a ring,
+            so that it can be found whenever the writes break off.
         payloads: Id and payload of points whose content stayed.
         deletes: Ids of points that are to go.
         donors: By content, a stored point whose vectors a point in `upserts` takes over.
@@ -123,13 +125,31 @@ def plan_put(
     added = sum(id_ not in stored for id_ in wanted)
     updated = len(upserts) - added + len(payloads)
     report = SyncReport(added, updated, len(wanted) - added - updated)
-    return Plan(tuple(upserts), tuple(payloads), (), donors, report)
+    return Plan(_givers_last(upserts, stored), tuple(payloads), (), donors, report)
 
 
 def plan_removal(ids: Iterable[str]) -> Plan:
     """Plan the deletion of stored points."""
     deletes = tuple(ids)
     return Plan(deletes=deletes, report=SyncReport(deleted=len(deletes)))
+
+
+def _givers_last(
+    upserts: Sequence[tuple[str, Payload]], stored: Mapping[str, Payload]
+) -> tuple[tuple[str, Payload], ...]:
+    """Order points so that each comes after one that takes over its stored content, where there is one."""
+    payloads = dict(upserts)
+    takers = {content_of(payload): id_ for id_, payload in upserts}
+    ordered: dict[str, Payload] = {}
+    for id_ in payloads:
+        # From a point to who takes its content, and on to who takes theirs.
+        chain: dict[str, None] = {}
+        taker: str | None = id_
+        while taker is not None and taker not in ordered and taker not in chain:
+            chain[taker] = None
+            taker = takers.get(content_of(stored[taker])) if taker in stored else None
+        ordered.update((link, payloads[link]) for link in reversed(chain))
+    return tuple(ordered.items())
 
 
 def _equal(one: object, other: object) -> bool:

@@ -39,6 +39,22 @@ def test_a_plan_turns_what_is_stored_into_what_is_wanted(old, new):
     assert report.added + report.updated + report.unchanged == len(wanted)
 
 
+@given(old=st.lists(st.sampled_from("abcdefgh"), unique=True), data=st.data())
+@settings(max_examples=300)
+def test_what_stays_in_the_document_is_there_after_every_write(old, data):
+    kept = [text for text in old if data.draw(st.booleans())]
+    new = list(kept)
+    for text in data.draw(st.lists(st.sampled_from("12345"), unique=True)):
+        new.insert(data.draw(st.integers(0, len(new))), text)
+    state = {chunk.id: to_payload(chunk) for chunk in make_chunks("doc", old)}
+    chunks = make_chunks("doc", new)
+    vectors = {chunk.content: Vectors(np.ones(2, np.float32)) for chunk in chunks}
+    plan = plan_sync("doc", chunks, state, vectors, 2)
+    for id_, payload in plan.upserts:
+        state[id_] = payload
+        assert {payload["full_content"] for payload in state.values()} >= set(kept)
+
+
 def test_a_chunk_that_changes_its_level_needs_other_vectors():
     (leaf,) = make_chunks("doc", ["text"])
     stored = {leaf.id: {**to_payload(leaf), "level": 1}}

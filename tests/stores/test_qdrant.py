@@ -14,7 +14,17 @@ from kinsplit.stores.blocking import finish
 from kinsplit.stores.protocol import Query
 from kinsplit.stores.qdrant import QdrantStore
 from kinsplit.stores.qdrant_options import QdrantOptions, parse_place
-from kinsplit.stores.testing import COLLECTION, DENSE, SCHEMA, SPARSE, TEXTS, ChunkStoreContract, make_chunks, save
+from kinsplit.stores.testing import (
+    COLLECTION,
+    DENSE,
+    SCHEMA,
+    SPARSE,
+    TEXTS,
+    ChunkStoreContract,
+    make_chunks,
+    make_document,
+    save,
+)
 
 pytest.importorskip("qdrant_client")
 
@@ -106,6 +116,14 @@ def test_the_schema_is_kept_with_the_collection(store):
     assert info.config.metadata["kinsplit"]["fingerprint"] == "f1"
     assert set(info.config.params.vectors) == {"dense", "dense_parent"}
     assert set(info.config.params.sparse_vectors) == {"bm25", "bm25_parent", "bm25_document"}
+
+
+def test_who_asks_for_the_vector_dense_finds_leaves_only(store):
+    leaves = make_chunks("doc", TEXTS)
+    family = [*leaves, *make_chunks("doc", [" ".join(TEXTS)], level=1), make_document(leaves, "Objects")]
+    save(store, "doc", family)
+    query = store._store._client.query_points("cs", DENSE.embed_query("class").tolist(), using="dense", limit=50)
+    assert {point.id for point in finish(query).points} == {leaf.id for leaf in leaves}
 
 
 def test_a_collection_of_something_else_is_left_alone(tmp_path):
@@ -221,6 +239,7 @@ def test_a_server_gets_the_key_as_a_header_and_the_options_with_the_collection(m
     assert (created["shard_number"], created["replication_factor"]) == (2, 3)
     assert created["quantization_config"] == {"binary": {"always_ram": True}}
     assert created["metadata"]["kinsplit"]["model"] == SCHEMA.model
-    assert created["vectors"]["dense"] == {"size": SCHEMA.dimension, "distance": "Cosine"}
+    dense = {"size": SCHEMA.dimension, "distance": "Cosine"}
+    assert created["vectors"] == {"dense": dense, "dense_parent": dense}
     assert created["sparse_vectors"]["bm25_parent"] == {"modifier": "idf"}
     assert "secret" not in str(caught.value)

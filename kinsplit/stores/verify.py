@@ -1,0 +1,133 @@
+"""Whether what a store holds is whole: every link resolves, every text is the one that was hashed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Literal
+
+from kinsplit.chunk import DOCUMENT, Chunk, content_hash, document_hash
+from kinsplit.stores.protocol import ChunkStore
+
+Kind = Literal["index", "link", "parent", "child", "hash"]
+
+#: What a store writes for a character that it can't keep, so that the text is not the one that was hashed.
+_REPLACED = "\ufffd"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something in a collection that a sync would not have left. Indexing the source again mends it.
+
+    Attributes:
+        source_id: The document.
+        level: Of the chunks.
+        index: Of the chunk; None where the level as a whole is concerned.
+        kind: "index" for indices that are not 0 to total - 1, "link" for neighbours, "parent" and "child" for kin
+            between levels, "hash" for a text, or a document's leaves, that are not those of the content hash.
+        detail: What is wrong, as a sentence without a full stop.
+    """
+
+    source_id: str
+    level: int
+    index: int | None
+    kind: Kind
+    detail: str
+
+    def __str__(self) -> str:
+        place = f"level {self.level}" if self.index is None else f"level {self.level}, chunk {self.index}"
+        return f"{self.source_id}: {place}: {self.detail}"
+
+
+def verify(store: ChunkStore) -> list[Problem]:
+    """Look at every chunk of a store, in one call per source.
+
+    A text that holds U+FFFD is not compared with its hash, since that may stand for a character that no store keeps.
+
+    Args:
+        store: Only read. A sync that is under way can look like a problem.
+
+    Returns:
+        The problems in order of source and level; none in a store that is whole.
+    """
+    return [
+        problem for source_id in store.sources() for problem in _check(store.find({"source_id": source_id}, level=None))
+    ]
+
+
+def _check(chunks: Sequence[Chunk]) -> Iterator[Problem]:
+    """Check the chunks of one source, in order of level and index."""
+    levels = {level: list(group) for level, group in groupby(chunks, lambda chunk: chunk.level)}
+    by_id = {chunk.id: chunk for chunk in chunks}
+    for level, siblings in levels.items():
+        yield from _indices(siblings)
+        below = [chunk for lower, found in levels.items() if lower < level for chunk in found]
+        for chunk in siblings:
+            for name, wanted in (("prev_id", chunk.index - 1), ("next_id", chunk.index + 1)):
+                yield from _link(chunk, name, wanted, by_id)
+            yield from _parent(chunk, by_id)
+            if level:
+                yield from _children(chunk, below)
+            yield from _hash(chunk, levels.get(0, []))
+
+
+def _problem(chunk: Chunk, kind: Kind, detail: str) -> Problem:
+    return Problem(chunk.source_id, chunk.level, chunk.index, kind, detail)
+
+
+def _indices(siblings: Sequence[Chunk]) -> Iterator[Problem]:
+    first = siblings[0]
+    indices = [chunk.index for chunk in siblings]
+    totals = {chunk.total for chunk in siblings}
+    if len(totals) > 1:
+        detail = f"its chunks disagree on their number: {', '.join(map(str, sorted(totals)))}"
+        yield Problem(first.source_id, first.level, None, "index", detail)
+    missing = sorted(set(range(max(totals))) - set(indices))
+    if missing:
+        shown = ", ".join(map(str, missing[:5])) + (", ..." if len(missing) > 5 else "")
+        detail = f"{len(missing)} of {max(totals)} chunks are missing: {shown}"
+        yield Problem(first.source_id, first.level, None, "index", detail)
+    for before, chunk in zip([None, *indices], siblings, strict=False):
+        if chunk.index == before:
+            yield _problem(chunk, "index", "another chunk has the same index")
+        if not 0 <= chunk.index < chunk.total:
+            yield _problem(chunk, "index", f"its index is not below the number of {chunk.total} chunks")
+
+
+def _link(chunk: Chunk, name: str, wanted: int, by_id: dict[str, Chunk]) -> Iterator[Problem]:
+    id_ = getattr(chunk, name)
+    if id_ is None:
+        if 0 <= wanted < chunk.total:
+            yield _problem(chunk, "link", f"{name} is not set")
+    elif id_ not in by_id:
+        yield _problem(chunk, "link", f"{name} leads to no chunk of this source: {id_}")
+    elif (by_id[id_].level, by_id[id_].index) != (chunk.level, wanted):
+        found = by_id[id_]
+        yield _problem(chunk, "link", f"{name} leads to chunk {found.index} of level {found.level}, not to {wanted}")
+
+
+def _parent(chunk: Chunk, by_id: dict[str, Chunk]) -> Iterator[Problem]:
+    if chunk.parent_id is None:
+        return
+    parent = by_id.get(chunk.parent_id)
+    if parent is None:
+        yield _problem(chunk, "parent", f"parent_id leads to no chunk of this source: {chunk.parent_id}")
+    elif parent.level <= chunk.level:
+        yield _problem(chunk, "parent", f"parent_id leads to level {parent.level}, which is not above")
+    elif not (parent.start <= chunk.start and chunk.end <= parent.end):
+        yield _problem(chunk, "parent", f"it does not lie inside its parent, chunk {parent.index}")
+
+
+def _children(chunk: Chunk, below: Sequence[Chunk]) -> Iterator[Problem]:
+    # Not every parent is named by a child: windows of two sizes may only overlap.
+    if not any(other.start < chunk.end and chunk.start < other.end for other in below):
+        yield _problem(chunk, "child", "nothing of the levels below lies in it")
+
+
+def _hash(chunk: Chunk, leaves: Sequence[Chunk]) -> Iterator[Problem]:
+    if chunk.level == DOCUMENT:
+        if chunk.content_hash != document_hash(leaf.content_hash for leaf in leaves):
+            yield _problem(chunk, "hash", "content_hash is not that of its leaves")
+    elif _REPLACED not in chunk.text + chunk.context and chunk.content_hash != content_hash(chunk.text, chunk.context):
+        yield _problem(chunk, "hash", "content_hash is not that of its text and context")

@@ -1,0 +1,56 @@
+"""A process that syncs for as long as it lives."""
+
+import random
+from itertools import cycle
+from unittest.mock import patch
+
+from kinsplit.stores import open_store
+from kinsplit.stores.testing import SCHEMA, TEXTS, embed, make_chunks, make_document, save
+
+COLLECTION = "faults"
+
+
+def _documents(version):
+    """Two versions of the same documents: texts were inserted, dropped, changed, exchanged, and moved by it all."""
+    documents = {}
+    for number in range(3):
+        rng = random.Random(number)
+        texts = [f"{rng.choice(TEXTS)} {number}.{place}" for place in range(24)]
+        if version:
+            texts.insert(0, f"An introduction to document {number}.")
+            del texts[rng.randrange(1, 20)]
+            place = rng.randrange(1, 20)
+            texts[place] = f"{rng.choice(TEXTS)} Rewritten in document {number}."
+            texts.insert(rng.randrange(1, 20), f"One more text of document {number}.")
+            del texts[len(texts) - 2 * number :]
+        source_id = f"doc{number}"
+        leaves = make_chunks(source_id, texts, 0, version=version)
+        parents = make_chunks(source_id, [" ".join(texts[i : i + 6]) for i in range(0, len(texts), 6)], 1)
+        documents[source_id] = [*leaves, *parents, make_document(leaves, f"Document {number}")]
+    return documents
+
+
+#: By source, the chunks of both versions.
+VERSIONS = (_documents(0), _documents(1))
+VECTORS = embed([chunk for version in VERSIONS for chunks in version.values() for chunk in chunks])
+
+
+def sync_forever(address, pipe):
+    """Sync the documents in both versions by turns; tell the time when the collection is open and after each pass."""
+    # Several writes per document, so that there is something between them, and all that can follow a write.
+    with (
+        patch("kinsplit.stores.edge._BATCH", 8),
+        patch("kinsplit.stores.edge._SETTLE_SECONDS", 0),
+        patch("kinsplit.stores.postgres._BATCH", 8),
+    ):
+        store = open_store(address, COLLECTION, SCHEMA)
+        pipe.send("open")
+        for version in cycle(reversed(VERSIONS)):
+            for source_id, chunks in version.items():
+                store.sync(source_id, chunks, VECTORS)
+            pipe.send("pass")
+
+
+def fill(store, version):
+    for source_id, chunks in version.items():
+        save(store, source_id, chunks)
