@@ -28,8 +28,8 @@ class KinWeights(Settings):
     """
 
     bm25: float = Field(default=0.5, ge=0)
-    siblings: float = Field(default=0.45, ge=0)
-    parent: float = Field(default=0.5, ge=0)
+    siblings: float = Field(default=0.4, ge=0)
+    parent: float = Field(default=0.7, ge=0)
     parent_dense: float = Field(default=0.0, ge=0)
     document: float = Field(default=0.5, ge=0)
     pool: int = Field(default=100, ge=1, le=10_000)
