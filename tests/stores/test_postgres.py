@@ -1,5 +1,7 @@
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -126,6 +128,19 @@ with open_store(sys.argv[1], "cs", SCHEMA) as store:
     chunks = [chunk for chunk, _ in store.export("doc")]
     assert [chunk.total for chunk in chunks] == [5] * 5
     assert len({chunk.text.split()[-2] for chunk in chunks}) == 1
+
+
+def test_a_writer_waits_until_the_other_is_done(postgres, store, connection):
+    chunks = make_chunks("doc", TEXTS)
+    waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+    with open_store(postgres, "cs") as second, ThreadPoolExecutor(1) as pool:
+        with store._exclusively():
+            written = pool.submit(save, second, "doc", chunks)
+            while connection.execute(waiting).fetchone() != (1,) and not written.done():
+                time.sleep(0.01)
+            assert not written.done()
+            assert store.count() == 0
+        assert written.result() == (SyncReport(added=len(TEXTS)), chunks)
 
 
 def test_a_killed_process_leaves_no_lock(postgres):

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kinsplit import Index
 from kinsplit.chunk import DOCUMENT, Document, chunk_id, content_hash
 from kinsplit.parsers import create, names
 from kinsplit.stores import Vectors, open_store
@@ -126,3 +127,12 @@ def test_a_changed_leaf_whose_document_was_left_as_it_was(store):
 def test_a_character_that_no_store_keeps_is_no_problem(store):
     save(store, "odd", make_chunks("odd", ["broken \ud800 text", "another"]))
     assert verify(store) == []
+
+
+@pytest.mark.parametrize("name", names())
+def test_what_an_index_holds_is_whole(name):
+    text = "".join(f"# Part {part}\n\n" + "Some words stand here. " * 60 + "\n\n" for part in range(4))
+    with Index("memory:", strategy=name, embedder="hash:64") as index:
+        index.add([Document("long", text), Document("short", "One sentence.")])
+        assert index.store.count(DOCUMENT) == 2
+        assert verify(index.store) == []
