@@ -120,6 +120,7 @@ async def test_a_slow_server_does_not_block_the_loop(slow_server):
     async with await open_async_store(address, "cs", SCHEMA) as store:
         searches = [asyncio.create_task(store.search([QUERY])) for _ in range(3)]
         while not asked.is_set():
+            assert not search.done()
             await asyncio.sleep(0.001)
         # Only a loop that is free comes here before the server has answered.
         may_answer.set()
@@ -133,15 +134,16 @@ async def test_a_slow_engine_does_not_block_the_loop():
     store.sync("doc", chunks, embed(chunks))
     rank = store._rank
 
-    def slowly(queries):
+    def slowly(queries, keys):
         asked.set()
         assert may_answer.wait(20)
-        return rank(queries)
+        return rank(queries, keys)
 
     store._rank = slowly
     async with ThreadedStore(store) as threaded:
         search = asyncio.create_task(threaded.search([QUERY]))
         while not asked.is_set():
+            assert not search.done()
             await asyncio.sleep(0.001)
         may_answer.set()
         assert len((await search)[0]) == 3
