@@ -19,6 +19,9 @@ from kinsplit.chunk import Span
 
 IntArray = npt.NDArray[np.int64]
 
+#: Python's own idea of white space, all of it at or below U+3000.
+SPACES = frozenset(filter(str.isspace, map(chr, range(0x3001))))
+
 # Scripts written without spaces between words: there every cluster counts as a word, as word processors count.
 _SCRIPTS = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
 _UNSPACED = regex.compile(rf"[{_SCRIPTS}]")
@@ -61,8 +64,10 @@ def code_points(text: str) -> npt.NDArray[np.uint32]:
 
 @functools.cache
 def _space_table() -> npt.NDArray[np.bool_]:
-    # Python's own idea of white space, all of it at or below U+3000; one more entry stands for everything above.
-    return np.array([chr(i).isspace() for i in range(0x3001)] + [False])
+    # One more entry stands for everything above the last white space.
+    table = np.zeros(ord(max(SPACES)) + 2, dtype=np.bool_)
+    table[[ord(space) for space in SPACES]] = True
+    return table
 
 
 def is_space(points: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
@@ -144,17 +149,18 @@ def cut_units_with_origin(
     text: str, units: Units, numbers: IntArray, cut: Callable[[str, int, int], Units]
 ) -> tuple[Units, IntArray]:
     """Do what `cut_units` does; return also, for each unit, the number of the one it came from."""
-    parts: list[tuple[IntArray, IntArray, IntArray]] = []
-    before = 0
-    for number in numbers.tolist():
-        kept = np.arange(before, number, dtype=np.int64)
-        parts.append((units.starts[kept], units.ends[kept], kept))
-        pieces = cut(text, int(units.starts[number]), int(units.ends[number]))
-        parts.append((*pieces, np.full(len(pieces.starts), number, dtype=np.int64)))
-        before = number + 1
-    kept = np.arange(before, len(units.starts), dtype=np.int64)
-    parts.append((units.starts[kept], units.ends[kept], kept))
-    starts, ends, origin = (np.concatenate(column) for column in zip(*parts, strict=True))
+    pieces = [
+        cut(text, s, e) for s, e in zip(units.starts[numbers].tolist(), units.ends[numbers].tolist(), strict=True)
+    ]
+    sizes = np.ones(len(units.starts), dtype=np.int64)
+    sizes[numbers] = [len(piece.starts) for piece in pieces]
+    is_cut = np.zeros(len(units.starts), dtype=np.bool_)
+    is_cut[numbers] = True
+    origin = np.repeat(np.arange(len(units.starts), dtype=np.int64), sizes)
+    starts, ends, is_new = units.starts[origin], units.ends[origin], is_cut[origin]
+    if pieces:
+        starts[is_new] = np.concatenate([piece.starts for piece in pieces])
+        ends[is_new] = np.concatenate([piece.ends for piece in pieces])
     return Units(starts, ends), origin
 
 
