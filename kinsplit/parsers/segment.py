@@ -30,9 +30,13 @@ _UNSPACED_WORDS = regex.compile(rf"(?=[{_SCRIPTS}])\X|(?:(?![{_SCRIPTS}{_SPACE}]
 
 # A boundary between two of these is a grapheme boundary whatever stands around them (UAX #29, GB999).
 _PLAIN = regex.compile(r"\p{Grapheme_Cluster_Break=Other}")
+# The same holds before an emoji behind what changed the last one, such as the colour of a skin.
+_NEXT_EMOJI = regex.compile(r"\p{Grapheme_Cluster_Break=Extend}\p{Extended_Pictographic}")
 _CLUSTER = regex.compile(r"\X")
 # A heap of more combining marks than this is no character that anybody reads; it may be cut.
 _LONGEST_CLUSTER = 1000
+# Two of these are one flag; which two depends on the whole run of them (UAX #29, GB12 and GB13).
+_FLAG_LETTERS = "".join(map(chr, range(0x1F1E6, 0x1F200)))
 
 
 class Units(NamedTuple):
@@ -179,6 +183,12 @@ def grapheme_floor(text: str, at: int, low: int) -> int:
     if at <= low or at >= len(text) or _is_certain(text, at):
         return at
     low = max(low, at - _LONGEST_CLUSTER)
+    if text[at] in _FLAG_LETTERS:
+        # Flags stand in long rows, inside which no boundary is certain.
+        before = text[low:at]
+        letters = len(before) - len(before.rstrip(_FLAG_LETTERS))
+        if letters > 1:
+            return at - letters % 2
     anchor = at - 1
     while anchor > low and not _is_certain(text, anchor):
         anchor -= 1
@@ -202,7 +212,9 @@ def _is_certain(text: str, at: int) -> bool:
     if before < "\u0300" and after < "\u0300":
         # Below the combining marks only CR LF holds together (U+00AD and controls break on both sides).
         return not (before == "\r" and after == "\n")
-    return _PLAIN.match(before) is not None and _PLAIN.match(after) is not None
+    if _PLAIN.match(after) is None:
+        return False
+    return _PLAIN.match(before) is not None or _NEXT_EMOJI.match(before + after) is not None
 
 
 def graphemes(text: str, start: int, end: int, size: int = 1) -> list[Span]:
