@@ -86,10 +86,10 @@ def runs(text: str) -> Units:
 
 
 def _runs(points: npt.NDArray[np.uint32]) -> Units:
-    solid = np.zeros(len(points) + 2, dtype=np.int8)
-    np.logical_not(is_space(points), out=solid[1:-1].view(np.bool_))
-    edges = np.flatnonzero(np.diff(solid))
-    return Units(edges[0::2].astype(np.int64), edges[1::2].astype(np.int64))
+    solid = np.zeros(len(points) + 2, dtype=np.bool_)
+    np.logical_not(is_space(points), out=solid[1:-1])
+    edges = np.flatnonzero(solid[1:] != solid[:-1]).astype(np.int64, copy=False)
+    return Units(edges[0::2], edges[1::2])
 
 
 def words(text: str) -> Units:
