@@ -316,7 +316,11 @@ class TiktokenTokenizer:
         return [self._token_starts(text, ids) for text, ids in zip(texts, self._encode(texts), strict=True)]
 
     def _encode(self, texts: Sequence[str]) -> list[list[int]]:
-        encoded: list[list[int]] = self._encoding.encode_ordinary_batch(list(_valid(texts)))
+        valid = list(_valid(texts))
+        if len(valid) == 1:
+            # Even for one text a batch starts threads.
+            return [self._encoding.encode_ordinary(valid[0])]
+        encoded: list[list[int]] = self._encoding.encode_ordinary_batch(valid)
         return encoded
 
     def _token_starts(self, text: str, ids: list[int]) -> IntArray:

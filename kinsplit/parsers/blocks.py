@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from itertools import accumulate
 from typing import Literal, NamedTuple
 
-from kinsplit.parsers.segment import trim
+from kinsplit.parsers.segment import SPACES, trim
 
 Kind = Literal["heading", "paragraph", "fence", "list", "table"]
 
@@ -24,9 +24,12 @@ _ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])(?:[ \t]+\S|[ \t]*$)")
 _RULE = re.compile(r"([-*_])(?:[ \t]*\1){2,}[ \t]*")
 _DELIMITER = re.compile(r"\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?")
 _HTML_TAG = re.compile(r"<(/?)(h[1-6]|pre|script|style|textarea)(?:\s[^<>]*)?>", re.IGNORECASE)
+_HTML_HEADING = re.compile(r"<[hH]")
 _HTML_RAW = re.compile(r"<(pre|script|style|textarea)\b", re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]*>")
 _MARKS = frozenset("#`~|<-*+=_0123456789")
+# How a line begins that can be more than the next line of a paragraph; "" is an empty one's beginning.
+_BEGINNINGS = _MARKS | {"", *SPACES}
 _LONGEST_FRONT_MATTER = 200
 # A longer line is no heading; as one it would be repeated in the context of every chunk below it.
 _LONGEST_HEADING = 300
@@ -101,34 +104,37 @@ class _Scanner:
     def __init__(self, text: str) -> None:
         self.text = text
         self.lines = text.split("\n")
-        self.starts = list(accumulate((len(line) + 1 for line in self.lines), initial=0))
+        self.starts = list(accumulate([len(line) + 1 for line in self.lines], initial=0))
+        # No line break follows the last line.
+        self.starts[-1] = len(text)
         self.found: list[Block] = []
-        self.has_html = "<h" in text or "<H" in text
+        self.has_html = _HTML_HEADING.search(text) is not None
         # Raw elements that no later line closes.
         self.unclosed: set[str] = set()
 
     def scan(self) -> list[Block]:
-        at = self._front_matter()
-        begun = at
-        while at < len(self.lines):
-            line = self.lines[at].strip()
-            if not line:
-                self._paragraph(begun, at)
-                at = begun = at + 1
+        at = begun = self._front_matter()
+        for i in self._remarkable():
+            if i < at:
                 continue
-            if line[0] in _MARKS or "|" in line:
-                if begun < at and (match := self._setext(begun, at)):
-                    title = " ".join(self.text[self.starts[begun] : self.starts[at]].split())
-                    self._add(begun, at + 1, "heading", 1 if match[1][0] == "=" else 2, title)
-                    at = begun = at + 1
-                    continue
-                stop = self._special(at, line, begun)
-                if stop > at:
-                    at = begun = stop
-                    continue
-            at += 1
-        self._paragraph(begun, at)
+            line = self.lines[i].strip()
+            if not line:
+                self._paragraph(begun, i)
+                at = begun = i + 1
+            elif begun < i and line[0] in "=-" and (match := self._setext(begun, i)):
+                title = " ".join(self.text[self.starts[begun] : self.starts[i]].split())
+                self._add(begun, i + 1, "heading", 1 if match[1][0] == "=" else 2, title)
+                at = begun = i + 1
+            elif (line[0] in _MARKS or "|" in line) and (stop := self._special(i, line, begun)) > i:
+                at = begun = stop
+        self._paragraph(begun, len(self.lines))
         return self.found
+
+    def _remarkable(self) -> list[int]:
+        """Return the numbers of the lines that can be more than the next one of a paragraph."""
+        if "|" in self.text:
+            return [i for i, line in enumerate(self.lines) if line[:1] in _BEGINNINGS or "|" in line]
+        return [i for i, line in enumerate(self.lines) if line[:1] in _BEGINNINGS]
 
     def _setext(self, begun: int, at: int) -> re.Match[str] | None:
         short = self.starts[at] - self.starts[begun] <= _LONGEST_HEADING
@@ -149,16 +155,17 @@ class _Scanner:
         shallow = not raw.startswith(("    ", "\t", " \t", "  \t", "   \t"))
         stop, kind, depth, title = at, "paragraph", 0, ""
         short = shallow and len(line) <= _LONGEST_HEADING
-        if short and (match := _ATX.fullmatch(line)):
+        mark = line[0]
+        if mark == "#" and short and (match := _ATX.fullmatch(line)):
             stop, kind, depth, title = at + 1, "heading", len(match[1]), match[2] or ""
-        elif short and (match := _WIKI.fullmatch(line)):
+        elif mark == "=" and short and (match := _WIKI.fullmatch(line)):
             stop, kind = at + 1, "heading"
             depth, title = len(match[1] or match[3]), match[2] or match[4]
-        elif shallow and (match := _FENCE.fullmatch(line)):
+        elif mark in "`~" and shallow and (match := _FENCE.fullmatch(line)):
             stop, kind = self._fence_end(at, match[1] or match[2]), "fence"
-        elif shallow and line.startswith("<!--"):
+        elif mark == "<" and shallow and line.startswith("<!--"):
             stop = self._raw_end(at, "-->")
-        elif shallow and (match := _HTML_RAW.match(line)):
+        elif mark == "<" and shallow and (match := _HTML_RAW.match(line)):
             stop, kind = self._raw_end(at, f"</{match[1].lower()}"), "fence"
             if stop > at and "<h" in self.lines[stop - 1].lower():
                 # A heading follows on the line that closes the element.
@@ -167,9 +174,9 @@ class _Scanner:
         elif "|" in line and at + 1 < len(self.lines) and self._is_delimiter(at + 1):
             stop, kind = self._while(at + 2, lambda i: "|" in self.lines[i]), "table"
             title = self.text[self.starts[at] : self.starts[at + 2]].strip()[:_LONGEST_TITLE]
-        elif shallow and _RULE.fullmatch(line):
+        elif mark in "-*_" and shallow and _RULE.fullmatch(line):
             stop = at + 1
-        elif shallow and _ITEM.match(line) and (begun == at or not line[0].isdigit()):
+        elif shallow and _ITEM.match(line) and (begun == at or not mark.isdigit()):
             stop, kind = self._list_end(at), "list"
         if stop > at:
             self._paragraph(begun, at)
@@ -223,7 +230,7 @@ class _Scanner:
     def _paragraph(self, first: int, stop: int) -> None:
         if first >= stop:
             return
-        start, end = self.starts[first], min(self.starts[stop], len(self.text))
+        start, end = self.starts[first], self.starts[stop]
         if not self.has_html:
             self._add_span(start, end, "paragraph")
             return
@@ -236,7 +243,7 @@ class _Scanner:
         self._add_span(start, end, "paragraph")
 
     def _add(self, first: int, stop: int, kind: Kind, depth: int = 0, title: str = "") -> None:
-        self._add_span(self.starts[first], min(self.starts[stop], len(self.text)), kind, depth, title)
+        self._add_span(self.starts[first], self.starts[stop], kind, depth, title)
 
     def _add_span(self, start: int, end: int, kind: Kind, depth: int = 0, title: str = "") -> None:
         if span := trim(self.text, start, end):

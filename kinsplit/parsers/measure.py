@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from kinsplit.parsers.segment import IntArray, Units, words
-from kinsplit.tokenizers import Tokenizer
+from kinsplit.tokenizers import CallableTokenizer, Tokenizer
 
 Unit = Literal["character", "word", "token"]
+
+# So many characters are counted in a thread of their own.
+_ENOUGH = 1 << 16
 
 
 class Scale(NamedTuple):
@@ -45,12 +50,12 @@ class Ruler:
         """Whether the length of a run of words is always the sum of theirs."""
         return self.unit != "token" or self.tokenizer.splits_at_space
 
-    def lengths(self, texts: Sequence[str], units: Sequence[Units]) -> list[IntArray]:
+    def lengths(self, texts: Sequence[str], units: Iterable[Units]) -> list[IntArray]:
         """Measure the units of many texts in one pass, each as if it stood alone.
 
         Args:
             texts: The texts.
-            units: The units of each text.
+            units: The units of each text. They may be found while this runs: tokens are counted beside that.
 
         Returns:
             int64[n] for each text.
@@ -59,8 +64,25 @@ class Ruler:
             return [u.ends - u.starts for u in units]
         if self.unit == "word":
             return [_word_counts(text, u) for text, u in zip(texts, units, strict=True)]
-        pieces = [piece for text, u in zip(texts, units, strict=True) for piece in slices(text, u)]
-        return divide(self.tokenizer.count(pieces), [len(u.starts) for u in units])
+        return self._token_counts(texts, units)
+
+    def _token_counts(self, texts: Sequence[str], units: Iterable[Units]) -> list[IntArray]:
+        # A caller's function may not be made for another thread.
+        enough = math.inf if isinstance(self.tokenizer, CallableTokenizer) else _ENOUGH
+        sizes: list[int] = []
+        counts: list[Future[IntArray]] = []
+        pieces: list[str] = []
+        held = 0
+        with ThreadPoolExecutor(max_workers=1) as beside:
+            for text, u in zip(texts, units, strict=True):
+                pieces += slices(text, u)
+                sizes.append(len(u.starts))
+                held += len(text)
+                if held >= enough:
+                    counts.append(beside.submit(self.tokenizer.count, pieces))
+                    pieces, held = [], 0
+            last = self.tokenizer.count(pieces)
+        return divide(np.concatenate([*(c.result() for c in counts), last]), sizes)
 
     def length(self, text: str) -> int:
         """Return the length of one text."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import NamedTuple
-
-import numpy as np
 
 from kinsplit.chunk import Span
 from kinsplit.parsers.group import Fits, Run
@@ -70,7 +69,7 @@ def _groups(text: str, refined: Refined, runs: Sequence[Run], ruler: Ruler) -> l
     if ruler.unit != "token" or not ruler.tokenizer.splits_at_space:
         return [Group(run, span, None) for run, span in zip(runs, spans, strict=True)]
     left, right = refined.scale.left.tolist(), refined.scale.right.tolist()
-    glued = np.cumsum([0, *(text[end] not in SEPARATORS for end in ends[:-1])]).tolist()
+    glued = list(accumulate([text[end] not in SEPARATORS for end in ends[:-1]], initial=0))
     return [
         Group(run, span, right[run.stop - 1] - left[run.first] if glued[run.first] == glued[run.stop - 1] else None)
         for run, span in zip(runs, spans, strict=True)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from kinsplit.errors import InvalidParameterError
 from kinsplit.parsers.measure import Ruler, Scale
@@ -19,13 +20,15 @@ from kinsplit.parsers.segment import (
     words,
 )
 from kinsplit.parsers.sentences import detect_language, sentences
+from kinsplit.tokenizers import SEPARATORS
 
 # WordPiece reads a word of more than 100 characters as one unknown token, and byte-pair encoders take quadratic time
 # on long ones, so such a word is cut before it is measured in tokens.
 _LONG_WORD = 100
-# No token of prose is this long on average: a unit beyond it is certain to be cut, so it isn't measured.
-_CHARACTERS_PER_TOKEN = 100
+# Characters per token: with more than that a unit is certain to be cut and never measured, or likely to be cut.
+_CERTAIN, _LIKELY = 100, 6
 
+Mask = npt.NDArray[np.bool_]
 #: A way to cut a range of a text into units.
 Rung = Callable[[str, int, int], Units]
 
@@ -78,13 +81,13 @@ def _code_points(text: str, start: int, end: int) -> Units:
 
 
 def refine(
-    texts: Sequence[str], units: Sequence[Units], ruler: Ruler, limit: int, rungs: Sequence[Rung]
+    texts: Sequence[str], units: Iterable[Units], ruler: Ruler, limit: int, rungs: Sequence[Rung]
 ) -> list[Refined]:
     """Replace every unit that is longer than the limit by the coarsest finer units that are not.
 
     Args:
         texts: The texts.
-        units: The units of each text.
+        units: The units of each text, which may be found while those of earlier texts are measured.
         ruler: Measures the units.
         limit: Longest unit allowed.
         rungs: Ways to cut a unit, coarse to fine.
@@ -95,36 +98,111 @@ def refine(
     Raises:
         InvalidParameterError: A single code point is longer than the limit.
     """
-    units = list(units)
-    lengths = [np.full(len(u.starts), -1, dtype=np.int64) for u in units]
-    origins = [np.arange(len(u.starts), dtype=np.int64) for u in units]
+    jobs: list[_Job] = []
+
+    def guessed() -> Iterator[Units]:
+        for text, u in zip(texts, units, strict=True):
+            jobs.append(_Job(text, u, ruler, limit))
+            jobs[-1].guess(rungs[0])
+            yield jobs[-1].unknown()
+
+    def measure(found: Iterable[Units]) -> None:
+        for lengths, job in zip(ruler.lengths(texts, found), jobs, strict=True):
+            job.learn(lengths)
+
+    measure(guessed())
+    for job in jobs:
+        job.correct_guess()
     for rung in (*rungs, None):
-        _measure_new(texts, units, lengths, ruler, limit)
-        long = [known > limit for known in lengths]
-        if not any(mask.any() for mask in long):
+        if not any(job.is_long().any() for job in jobs):
             break
         if rung is None:
             raise InvalidParameterError(
                 "chunk_size", f"must hold every single character of the text in {ruler.unit}s", limit, "Raise it."
             )
-        for i, mask in enumerate(long):
-            if mask.any():
-                units[i], source = cut_units_with_origin(texts[i], units[i], np.flatnonzero(mask), rung)
-                origins[i] = origins[i][source]
-                lengths[i] = np.where(mask[source], -1, lengths[i][source])
-    return [Refined(u, ruler.scale(u, known), origin) for u, known, origin in zip(units, lengths, origins, strict=True)]
+        for job in jobs:
+            job.cut(rung)
+        measure([job.unknown() for job in jobs])
+    return [Refined(job.units, ruler.scale(job.units, job.lengths), job.origin) for job in jobs]
 
 
-def _measure_new(
-    texts: Sequence[str], units: Sequence[Units], lengths: Sequence[IntArray], ruler: Ruler, limit: int
-) -> None:
-    bound = max(_LONG_WORD, limit * _CHARACTERS_PER_TOKEN)
-    fresh = [known < 0 for known in lengths]
-    if ruler.unit == "token":
-        for u, known, new in zip(units, lengths, fresh, strict=True):
-            huge = new & (u.ends - u.starts > bound)
-            known[huge] = limit + 1
-            new &= ~huge
-    some = [Units(u.starts[new], u.ends[new]) for u, new in zip(units, fresh, strict=True)]
-    for known, new, found in zip(lengths, fresh, ruler.lengths(texts, some), strict=True):
-        known[new] = found
+class _Job:
+    """One text on its way down the rungs.
+
+    Attributes:
+        units: Its units so far.
+        lengths: int64[n], their lengths; -1 where not known.
+        origin: int64[n], for each the number of the unit it was cut from.
+        ahead: bool[n], which have been cut already in the way that comes next.
+    """
+
+    def __init__(self, text: str, units: Units, ruler: Ruler, limit: int) -> None:
+        self.text, self.ruler, self.limit = text, ruler, limit
+        self.units = self.whole = units
+        self.lengths = np.full(len(units.starts), -1, dtype=np.int64)
+        self.origin = np.arange(len(units.starts), dtype=np.int64)
+        self.ahead = np.zeros(len(units.starts), dtype=np.bool_)
+
+    def guess(self, rung: Rung) -> None:
+        """Cut what looks too long before anything is measured, so that hardly any text is measured twice."""
+        if self.ruler.unit == "token" and self.ruler.adds_up:
+            wide = self._is_wider(self.units, _LIKELY)
+            self._replace(wide, rung)
+            self.ahead = wide[self.origin]
+
+    def correct_guess(self) -> None:
+        """Put together again what isn't too long after all."""
+        if not self.ahead.any():
+            return
+        # Lengths of pieces add up where white space separates them; else the whole is measured.
+        total = np.bincount(self.origin, self.lengths)
+        glued = self.ahead[:-1] & (np.diff(self.origin) == 0)
+        glued[glued] = [self.text[end] not in SEPARATORS for end in self.units.ends[:-1][glued].tolist()]
+        total[self.origin[:-1][glued]] = 0
+        is_doubtful = np.zeros(len(total), dtype=np.bool_)
+        is_doubtful[self.origin[self.ahead]] = True
+        is_doubtful &= (total <= self.limit) & ~self._is_wider(self.whole, _CERTAIN)
+        lengths = np.full(len(total), -1, dtype=np.int64)
+        lengths[is_doubtful] = self.ruler.lengths([self.text], [_chosen(self.whole, is_doubtful)])[0]
+        is_short = is_doubtful & (lengths <= self.limit)
+        restored = is_short[self.origin]
+        kept = ~restored | (np.diff(self.origin, prepend=-1) > 0)
+        starts = np.where(restored, self.whole.starts[self.origin], self.units.starts)
+        ends = np.where(restored, self.whole.ends[self.origin], self.units.ends)
+        self.units = Units(starts[kept], ends[kept])
+        self.lengths = np.where(restored, lengths[self.origin], self.lengths)[kept]
+        self.ahead = (self.ahead & ~restored)[kept]
+        self.origin = self.origin[kept]
+
+    def unknown(self) -> Units:
+        """Return the units that have to be measured."""
+        if self.ruler.unit == "token":
+            self.lengths[(self.lengths < 0) & self._is_wider(self.units, _CERTAIN)] = self.limit + 1
+        return _chosen(self.units, self.lengths < 0)
+
+    def learn(self, lengths: IntArray) -> None:
+        """Take in the lengths of the units that had to be measured."""
+        self.lengths[self.lengths < 0] = lengths
+
+    def is_long(self) -> Mask:
+        """Return which units are longer than the limit."""
+        return self.lengths > self.limit
+
+    def cut(self, rung: Rung) -> None:
+        """Cut the units that are longer than the limit, but for those that have been cut so already."""
+        self._replace(self.is_long() & ~self.ahead, rung)
+        self.ahead = np.zeros(len(self.lengths), dtype=np.bool_)
+
+    def _is_wider(self, units: Units, characters_per_token: int) -> Mask:
+        wide: Mask = units.ends - units.starts > max(_LONG_WORD, self.limit * characters_per_token)
+        return wide
+
+    def _replace(self, chosen: Mask, rung: Rung) -> None:
+        if chosen.any():
+            self.units, source = cut_units_with_origin(self.text, self.units, np.flatnonzero(chosen), rung)
+            self.origin = self.origin[source]
+            self.lengths = np.where(chosen[source], -1, self.lengths[source])
+
+
+def _chosen(units: Units, mask: Mask) -> Units:
+    return Units(units.starts[mask], units.ends[mask])

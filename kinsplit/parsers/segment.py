@@ -19,6 +19,9 @@ from kinsplit.chunk import Span
 
 IntArray = npt.NDArray[np.int64]
 
+#: Python's own idea of white space, all of it at or below U+3000.
+SPACES = frozenset(filter(str.isspace, map(chr, range(0x3001))))
+
 # Scripts written without spaces between words: there every cluster counts as a word, as word processors count.
 _SCRIPTS = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
 _UNSPACED = regex.compile(rf"[{_SCRIPTS}]")
@@ -27,9 +30,13 @@ _UNSPACED_WORDS = regex.compile(rf"(?=[{_SCRIPTS}])\X|(?:(?![{_SCRIPTS}{_SPACE}]
 
 # A boundary between two of these is a grapheme boundary whatever stands around them (UAX #29, GB999).
 _PLAIN = regex.compile(r"\p{Grapheme_Cluster_Break=Other}")
+# The same holds before an emoji behind what changed the last one, such as the colour of a skin.
+_NEXT_EMOJI = regex.compile(r"\p{Grapheme_Cluster_Break=Extend}\p{Extended_Pictographic}")
 _CLUSTER = regex.compile(r"\X")
 # A heap of more combining marks than this is no character that anybody reads; it may be cut.
 _LONGEST_CLUSTER = 1000
+# Two of these are one flag; which two depends on the whole run of them (UAX #29, GB12 and GB13).
+_FLAG_LETTERS = "".join(map(chr, range(0x1F1E6, 0x1F200)))
 
 
 class Units(NamedTuple):
@@ -61,8 +68,10 @@ def code_points(text: str) -> npt.NDArray[np.uint32]:
 
 @functools.cache
 def _space_table() -> npt.NDArray[np.bool_]:
-    # Python's own idea of white space, all of it at or below U+3000; one more entry stands for everything above.
-    return np.array([chr(i).isspace() for i in range(0x3001)] + [False])
+    # One more entry stands for everything above the last white space.
+    table = np.zeros(ord(max(SPACES)) + 2, dtype=np.bool_)
+    table[[ord(space) for space in SPACES]] = True
+    return table
 
 
 def is_space(points: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
@@ -77,10 +86,10 @@ def runs(text: str) -> Units:
 
 
 def _runs(points: npt.NDArray[np.uint32]) -> Units:
-    solid = np.zeros(len(points) + 2, dtype=np.int8)
-    np.logical_not(is_space(points), out=solid[1:-1].view(np.bool_))
-    edges = np.flatnonzero(np.diff(solid))
-    return Units(edges[0::2].astype(np.int64), edges[1::2].astype(np.int64))
+    solid = np.zeros(len(points) + 2, dtype=np.bool_)
+    np.logical_not(is_space(points), out=solid[1:-1])
+    edges = np.flatnonzero(solid[1:] != solid[:-1]).astype(np.int64, copy=False)
+    return Units(edges[0::2], edges[1::2])
 
 
 def words(text: str) -> Units:
@@ -144,17 +153,18 @@ def cut_units_with_origin(
     text: str, units: Units, numbers: IntArray, cut: Callable[[str, int, int], Units]
 ) -> tuple[Units, IntArray]:
     """Do what `cut_units` does; return also, for each unit, the number of the one it came from."""
-    parts: list[tuple[IntArray, IntArray, IntArray]] = []
-    before = 0
-    for number in numbers.tolist():
-        kept = np.arange(before, number, dtype=np.int64)
-        parts.append((units.starts[kept], units.ends[kept], kept))
-        pieces = cut(text, int(units.starts[number]), int(units.ends[number]))
-        parts.append((*pieces, np.full(len(pieces.starts), number, dtype=np.int64)))
-        before = number + 1
-    kept = np.arange(before, len(units.starts), dtype=np.int64)
-    parts.append((units.starts[kept], units.ends[kept], kept))
-    starts, ends, origin = (np.concatenate(column) for column in zip(*parts, strict=True))
+    pieces = [
+        cut(text, s, e) for s, e in zip(units.starts[numbers].tolist(), units.ends[numbers].tolist(), strict=True)
+    ]
+    sizes = np.ones(len(units.starts), dtype=np.int64)
+    sizes[numbers] = [len(piece.starts) for piece in pieces]
+    is_cut = np.zeros(len(units.starts), dtype=np.bool_)
+    is_cut[numbers] = True
+    origin = np.repeat(np.arange(len(units.starts), dtype=np.int64), sizes)
+    starts, ends, is_new = units.starts[origin], units.ends[origin], is_cut[origin]
+    if pieces:
+        starts[is_new] = np.concatenate([piece.starts for piece in pieces])
+        ends[is_new] = np.concatenate([piece.ends for piece in pieces])
     return Units(starts, ends), origin
 
 
@@ -173,6 +183,12 @@ def grapheme_floor(text: str, at: int, low: int) -> int:
     if at <= low or at >= len(text) or _is_certain(text, at):
         return at
     low = max(low, at - _LONGEST_CLUSTER)
+    if text[at] in _FLAG_LETTERS:
+        # Flags stand in long rows, inside which no boundary is certain.
+        before = text[low:at]
+        letters = len(before) - len(before.rstrip(_FLAG_LETTERS))
+        if letters > 1:
+            return at - letters % 2
     anchor = at - 1
     while anchor > low and not _is_certain(text, anchor):
         anchor -= 1
@@ -196,7 +212,9 @@ def _is_certain(text: str, at: int) -> bool:
     if before < "\u0300" and after < "\u0300":
         # Below the combining marks only CR LF holds together (U+00AD and controls break on both sides).
         return not (before == "\r" and after == "\n")
-    return _PLAIN.match(before) is not None and _PLAIN.match(after) is not None
+    if _PLAIN.match(after) is None:
+        return False
+    return _PLAIN.match(before) is not None or _NEXT_EMOJI.match(before + after) is not None
 
 
 def graphemes(text: str, start: int, end: int, size: int = 1) -> list[Span]:

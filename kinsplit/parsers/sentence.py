@@ -10,7 +10,6 @@ from kinsplit.parsers.base import Cut, Levels, Measured
 from kinsplit.parsers.group import Fits, Run, pack
 from kinsplit.parsers.packing import group_units
 from kinsplit.parsers.refine import ladder, refine
-from kinsplit.parsers.segment import Units
 from kinsplit.parsers.sentences import sentences
 from kinsplit.parsers.sizes import Language, Overlap, Size, check_below, share
 
@@ -57,7 +56,7 @@ class SentenceStrategy(Measured):
         return self
 
     def _cut(self, texts: Sequence[str]) -> list[Levels]:
-        units: list[Units] = [sentences(text, self.language) for text in texts]
+        units = (sentences(text, self.language) for text in texts)
         rungs = ladder(self._ruler, self.chunk_size, self.language)[1:]
         refined = refine(texts, units, self._ruler, self.chunk_size, rungs)
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -50,10 +50,16 @@ class StructureStrategy(Measured):
         return self
 
     def _cut(self, texts: Sequence[str]) -> list[Levels]:
-        found = [sections(text) for text in texts]
-        blocks = [[block for section in s for block in section.blocks] for s in found]
-        units = [as_units([(b.start, b.end) for b in bs]) for bs in blocks]
-        refined = refine(texts, units, self._ruler, self.chunk_size, self._rungs())
+        found: list[list[Section]] = []
+        blocks: list[list[Block]] = []
+
+        def units() -> Iterator[Units]:
+            for text in texts:
+                found.append(sections(text))
+                blocks.append([block for section in found[-1] for block in section.blocks])
+                yield as_units([(b.start, b.end) for b in blocks[-1]])
+
+        refined = refine(texts, units(), self._ruler, self.chunk_size, self._rungs())
         edges = [_starts_of(s, r) for s, r in zip(found, refined, strict=True)]
 
         def grouping(i: int, fits: Fits | None) -> list[Run]:

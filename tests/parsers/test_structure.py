@@ -179,3 +179,11 @@ def test_the_least_size_may_equal_the_greatest_but_not_exceed_it() -> None:
 
 def test_the_least_size_is_a_quarter_unless_given() -> None:
     assert create("structure", chunk_size=100).parameters["min_chunk_size"] == 25
+
+
+@pytest.mark.parametrize("gap", [" ", "\x0b", "\u2028"])
+def test_a_paragraph_of_long_words_that_fits_is_not_cut(gap: str) -> None:
+    paragraph = gap.join(["Responsibilities characteristics."] * 4)
+    chunks = chunked(f"One two three.\n\n{paragraph}", unit="token", chunk_size=12, min_chunk_size=6)
+    assert [chunk.text for chunk in chunks] == ["One two three.", paragraph]
+    assert [chunk.token_count for chunk in chunks] == [4, 12]

@@ -1,0 +1,20 @@
+"""Where grapheme clusters begin."""
+
+from __future__ import annotations
+
+import regex
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kinsplit.parsers.segment import grapheme_floor
+
+#: Letters of flags, and characters that hold on to what stands before or behind them.
+_LETTERS = "🇩🇪🇫aक्ि한\u0301\u200d\u0600👩👍🏽\r\n "
+_ROWS = st.one_of(st.sampled_from(_LETTERS), st.text("🇩🇪🇫", max_size=9), st.text("👍🏽\u200d\u0301", max_size=9))
+
+
+@given(st.lists(_ROWS, max_size=20).map("".join))
+def test_a_grapheme_floor_is_the_last_boundary_that_regex_finds(text: str) -> None:
+    boundaries = [0, *(match.end() for match in regex.finditer(r"\X", text))]
+    for at in range(len(text) + 1):
+        assert grapheme_floor(text, at, 0) == max(place for place in boundaries if place <= at)
