@@ -120,7 +120,7 @@ async def test_a_slow_server_does_not_block_the_loop(slow_server):
     async with await open_async_store(address, "cs", SCHEMA) as store:
         searches = [asyncio.create_task(store.search([QUERY])) for _ in range(3)]
         while not asked.is_set():
-            assert not search.done()
+            assert not any(search.done() for search in searches)
             await asyncio.sleep(0.001)
         # Only a loop that is free comes here before the server has answered.
         may_answer.set()
