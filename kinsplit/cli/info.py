@@ -20,7 +20,7 @@ def info(store: Store = "edge:./kinsplit-data", collection: Collection = "defaul
 
     terminal = Terminal(as_json=as_json)
     with open_store(store, collection) as opened:
-        schema, sources = opened.schema, opened.sources()
+        schema, sources = opened.schema, opened.sources(level=0)
         leaves, documents, everything = opened.count(0), opened.count(DOCUMENT), opened.count()
     counts = {"documents": len(sources), "chunks": leaves, "parents": everything - leaves - documents}
     if as_json:

@@ -69,8 +69,8 @@ class AsyncChunkStore(Protocol):
         """Count the chunks of a level, or all."""
         ...
 
-    async def sources(self) -> dict[str, int]:
-        """Return the number of chunks of every source, in order of the source ids."""
+    async def sources(self, level: int | None = None) -> dict[str, int]:
+        """Return the number of chunks of every source, of a level or all; see `ChunkStore.sources`."""
         ...
 
     async def close(self) -> None:

@@ -64,12 +64,13 @@ class EdgeStore(EngineStore):
         with self._engine() as shard:
             return shard.count(qe.CountRequest(filter=to_filter(to_conditions(level, None))))
 
-    def sources(self) -> dict[str, int]:
-        """Return the number of chunks of every source."""
+    def sources(self, level: int | None = None) -> dict[str, int]:
+        """Return the number of chunks of every source, of a level or all."""
         import qdrant_edge as qe
 
         with self._engine() as shard:
-            response = shard.facet(qe.FacetRequest("source_id", limit=_ALL, exact=True))
+            wanted = to_filter(to_conditions(level, None))
+            response = shard.facet(qe.FacetRequest("source_id", limit=_ALL, exact=True, filter=wanted))
         # A source whose points are all deleted stays in the index with a count of 0.
         return dict(sorted((str(hit.value), hit.count) for hit in response.hits if hit.count))
 

@@ -66,7 +66,9 @@ class StoreLogic(ABC):
         """Delete chunks by id and return how many there were."""
         check_ids(ids)
         async with self._exclusively():
-            return (await self._carry_out(plan_removal(await self._fetch(ids)), {})).deleted
+            plan = plan_removal(await self._fetch(ids))
+            await self._carry_out(plan, {})
+        return len(plan.deletes)
 
     async def _carry_out(self, plan: Plan, vectors: Mapping[Content, Vectors]) -> SyncReport:
         # Read before anything is written: the point that lends its vectors may itself get another content.
@@ -103,7 +105,10 @@ class StoreLogic(ABC):
 
     async def delete(self, source_id: str) -> int:
         """Delete all chunks of a source and return their number."""
-        return (await self.sync(source_id, [], {})).deleted
+        async with self._exclusively():
+            plan = plan_removal(await self._payloads(_of(source_id), ("source_id",)))
+            await self._carry_out(plan, {})
+        return len(plan.deletes)
 
     async def export(self, source_id: str) -> list[tuple[Chunk, Vectors]]:
         """Return every chunk of a source with its vectors; see `ChunkStore.export`."""

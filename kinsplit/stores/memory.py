@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
@@ -79,9 +80,11 @@ class MemoryStore(EngineStore):
         points = self._open().points
         return sum(level is None or payload["level"] == level for payload, _ in points.values())
 
-    def sources(self) -> dict[str, int]:
-        """Return the number of chunks of every source."""
-        return {source_id: len(ids) for source_id, ids in sorted(self._open().sources.items())}
+    def sources(self, level: int | None = None) -> dict[str, int]:
+        """Return the number of chunks of every source, of a level or all."""
+        points = self._open().points
+        found = Counter(p["source_id"] for p, _ in points.values() if level is None or p["level"] == level)
+        return dict(sorted(found.items()))
 
     def close(self) -> None:
         """Let go of the collection. A second call does nothing."""

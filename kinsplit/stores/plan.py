@@ -93,7 +93,7 @@ def plan_sync(
     plan = plan_put(chunks, stored, vectors, dimension)
     wanted = {chunk.id for chunk in chunks}
     deletes = tuple(id_ for id_ in stored if id_ not in wanted)
-    return replace(plan, deletes=deletes, report=replace(plan.report, deleted=len(deletes)))
+    return replace(plan, deletes=deletes, report=replace(plan.report, deleted=_leaves(deletes, stored)))
 
 
 def plan_put(
@@ -122,16 +122,19 @@ def plan_put(
     contents = {content_of(payload) for _, payload in upserts}
     donors = {content: holders[content] for content in contents if content not in vectors and content in holders}
     _check_vectors(upserts, vectors, donors, dimension)
-    added = sum(id_ not in stored for id_ in wanted)
-    updated = len(upserts) - added + len(payloads)
-    report = SyncReport(added, updated, len(wanted) - added - updated)
+    added = _leaves((id_ for id_ in wanted if id_ not in stored), wanted)
+    updated = _leaves((id_ for id_, _ in (*upserts, *payloads)), wanted) - added
+    report = SyncReport(added, updated, _leaves(wanted, wanted) - added - updated)
     return Plan(_givers_last(upserts, stored), tuple(payloads), (), donors, report)
 
 
 def plan_removal(ids: Iterable[str]) -> Plan:
     """Plan the deletion of stored points."""
-    deletes = tuple(ids)
-    return Plan(deletes=deletes, report=SyncReport(deleted=len(deletes)))
+    return Plan(deletes=tuple(ids))
+
+
+def _leaves(ids: Iterable[str], payloads: Mapping[str, Payload]) -> int:
+    return sum(payloads[id_]["level"] == 0 for id_ in ids)
 
 
 def _givers_last(

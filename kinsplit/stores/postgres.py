@@ -86,9 +86,10 @@ class PostgresStore(EngineStore):
         rows = self._read("SELECT count(*) FROM {chunks} WHERE %s::int IS NULL OR level = %s", [level, level])
         return int(rows[0][0])
 
-    def sources(self) -> dict[str, int]:
-        """Return the number of chunks of every source."""
-        rows = self._read("SELECT source_id, count(*) FROM {chunks} GROUP BY source_id")
+    def sources(self, level: int | None = None) -> dict[str, int]:
+        """Return the number of chunks of every source, of a level or all."""
+        query = "SELECT source_id, count(*) FROM {chunks} WHERE %s::int IS NULL OR level = %s GROUP BY source_id"
+        rows = self._read(query, [level, level])
         return dict(sorted((decode_text(source_id), count) for source_id, count in rows))
 
     def close(self) -> None:

@@ -61,7 +61,9 @@ class Vectors:
 
 @dataclass(frozen=True, slots=True)
 class SyncReport:
-    """What a sync or a put changed, counted in chunk ids. Reports of several documents add up with `+`.
+    """What a sync or a put changed, counted in leaves, with which their parents and documents come, change and go.
+
+    Reports of several documents add up with `+`.
 
     Attributes:
         added: Ids that the store did not hold.
@@ -310,15 +312,15 @@ class ChunkStore(Protocol):
         ...
 
     def delete(self, source_id: str) -> int:
-        """Delete all chunks of a source and return their number."""
+        """Delete all chunks of a source, of all levels, and return their number."""
         ...
 
     def count(self, level: int | None = None) -> int:
         """Count the chunks of a level, or all."""
         ...
 
-    def sources(self) -> dict[str, int]:
-        """Return the number of chunks of every source, in order of the source ids."""
+    def sources(self, level: int | None = None) -> dict[str, int]:
+        """Return the number of chunks of every source, of a level or all, in order of the source ids."""
         ...
 
     def close(self) -> None:

@@ -54,9 +54,9 @@ class QdrantStore(BlockingStore):
         """Count the chunks of a level, or all."""
         return finish(self._store.count(level))
 
-    def sources(self) -> dict[str, int]:
-        """Return the number of chunks of every source."""
-        return finish(self._store.sources())
+    def sources(self, level: int | None = None) -> dict[str, int]:
+        """Return the number of chunks of every source, of a level or all."""
+        return finish(self._store.sources(level))
 
     def close(self) -> None:
         """Let go of the collection. A second call does nothing."""

@@ -94,12 +94,13 @@ class AsyncQdrantStore(StoreLogic, AsyncChunkStore):
             wanted = to_filter(to_conditions(level, None))
             return (await client.count(self._collection, count_filter=wanted, exact=True)).count
 
-    async def sources(self) -> dict[str, int]:
-        """Return the number of chunks of every source."""
-        limit = _PAGE
+    async def sources(self, level: int | None = None) -> dict[str, int]:
+        """Return the number of chunks of every source, of a level or all."""
+        limit, wanted = _PAGE, to_filter(to_conditions(level, None))
         while True:
             with self._engine() as client:
-                hits = (await client.facet(self._collection, "source_id", limit=limit, exact=True)).hits
+                found = await client.facet(self._collection, "source_id", wanted, limit=limit, exact=True)
+            hits = found.hits
             if len(hits) < limit:
                 break
             limit *= 10

@@ -75,9 +75,9 @@ class ThreadedStore(AsyncChunkStore):
         """Count the chunks of a level, or all."""
         return await to_thread(self._store.count, level)
 
-    async def sources(self) -> dict[str, int]:
-        """Return the number of chunks of every source, in order of the source ids."""
-        return await to_thread(self._store.sources)
+    async def sources(self, level: int | None = None) -> dict[str, int]:
+        """Return the number of chunks of every source, of a level or all; see `ChunkStore.sources`."""
+        return await to_thread(self._store.sources, level)
 
     async def close(self) -> None:
         """Close the store. A second call does nothing."""

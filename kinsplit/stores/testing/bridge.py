@@ -109,9 +109,9 @@ class Bridge(ChunkStore):
         """See `ChunkStore.count`."""
         return self._run(self._store.count(level))
 
-    def sources(self) -> dict[str, int]:
+    def sources(self, level: int | None = None) -> dict[str, int]:
         """See `ChunkStore.sources`."""
-        return self._run(self._store.sources())
+        return self._run(self._store.sources(level))
 
     def close(self) -> None:
         """See `ChunkStore.close`."""

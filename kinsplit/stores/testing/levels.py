@@ -93,7 +93,7 @@ class Levels(Contract):
         assert store.missing("doc", more) == more[2:]
         twice = [*leaf, *make_chunks("doc", TEXTS[:1] * 2, level=1)]
         assert store.missing("doc", twice) == []
-        assert store.sync("doc", twice, {}) == SyncReport(added=1, updated=1, unchanged=1)
+        assert store.sync("doc", twice, {}) == SyncReport(unchanged=1)
         (hits,) = store.search([Query("dense", theirs, 5, level=1)])
         assert [hit.score for hit in hits] == pytest.approx([1, 1])
 
@@ -103,9 +103,10 @@ class Levels(Contract):
         save(store, "doc", chunks)
         assert store.get([chunks[-1].id]) == [chunks[-1]]
         assert (store.count(), store.count(DOCUMENT), store.sources()) == (8, 1, {"doc": 8})
+        assert store.sources(level=0) == {"doc": 5}
         (hits,) = store.search([Query("bm25", SPARSE.embed_query("an object"), 5, DOCUMENT)])
         assert [hit.chunk for hit in hits] == [chunks[-1]]
-        assert save(store, "doc", chunks) == (SyncReport(unchanged=8), [])
+        assert save(store, "doc", chunks) == (SyncReport(unchanged=5), [])
         leaves = make_chunks("doc", TEXTS[:4])
         changed = [*leaves, *chunks[5:7], make_document(leaves, "Classes")]
         assert save(store, "doc", changed)[1] == changed[-1:]
@@ -144,7 +145,7 @@ class Levels(Contract):
             with pytest.raises(InvalidParameterError, match="level"):
                 store.sync("doc", [wrong], {wrong.content: Vectors(np.ones(64, np.float32))})
         deepest = replace(leaf, level=DOCUMENT - 1)
-        assert save(store, "doc", [deepest]) == (SyncReport(added=1), [deepest])
+        assert save(store, "doc", [deepest]) == (SyncReport(), [deepest])
         (hits,) = store.search([Query("dense", DENSE.embed_query("class"), 5, DOCUMENT - 1)])
         assert [hit.chunk for hit in hits] == [deepest]
 
