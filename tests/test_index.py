@@ -227,3 +227,102 @@ def test_a_store_inside_the_folder_is_no_source(tmp_path: Path, course: Path) ->
 
     assert report.failed == ()
     assert {d.source_id for d in report.documents} == {"course/lecture_01.md", "course/lecture_02.md"}
+
+
+def two_folders(tmp_path: Path) -> tuple[Path, Path]:
+    for parent in ("a", "b"):
+        (tmp_path / parent / "notes").mkdir(parents=True)
+        (tmp_path / parent / "notes" / "x.md").write_text(f"The notes of {parent}.", encoding="utf-8")
+    return tmp_path / "a" / "notes", tmp_path / "b" / "notes"
+
+
+def test_a_second_folder_of_the_same_name_is_refused_and_nothing_replaced(tmp_path: Path) -> None:
+    first, second = two_folders(tmp_path)
+    (second / "a.md").write_text("Only here.", encoding="utf-8")
+    with open_index(tmp_path, RecordingEmbedder(), "sentence") as index:
+        index.add(first)
+        for again in (second, second / "x.md"):
+            with pytest.raises(LoadError, match="would replace") as caught:
+                index.add(again)
+            assert str(first / "x.md") in str(caught.value)
+            assert str(second / "x.md") in str(caught.value)
+            assert "folder that holds both" in str(caught.value)
+        assert index.store.sources() == {"notes/x.md": 1}
+        assert index.search("notes")[0].text == "The notes of a."
+        assert index.add(tmp_path / "a").added == 1, "the folder above gives other ids"
+
+
+def test_one_folder_by_several_ways_is_one_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, _ = two_folders(tmp_path)
+    (tmp_path / "link").mkdir()
+    (tmp_path / "link" / "notes").symlink_to(first, target_is_directory=True)
+    monkeypatch.chdir(first)
+    with open_index(tmp_path, RecordingEmbedder(), "sentence") as index:
+        index.add(first)
+        for way in (".", "x.md", tmp_path / "link" / "notes"):
+            assert index.add(way).unchanged == 1
+
+
+def test_a_project_that_moved_is_indexed_again_without_embedding(tmp_path: Path) -> None:
+    first, _ = two_folders(tmp_path)
+    embedder = RecordingEmbedder()
+    with open_index(tmp_path, embedder, "sentence") as index:
+        index.add(first)
+        embedder.seen.clear()
+        (tmp_path / "a").rename(tmp_path / "elsewhere")
+        moved = index.add(tmp_path / "elsewhere" / "notes")
+        assert (moved.embedded, moved.added, moved.updated, embedder.seen) == (0, 0, 1, [])
+        assert index.add(tmp_path / "elsewhere" / "notes").unchanged == 1
+
+
+def test_rows_bring_their_own_ids_wherever_their_file_lies(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / f"{name}.jsonl").write_text(f'{{"docid": "alice", "text": "Edition {name}."}}')
+    with open_index(tmp_path, RecordingEmbedder(), "sentence") as index:
+        index.add(tmp_path / "a")
+        assert index.add(tmp_path / "b").updated == 1
+
+
+def test_prune_spares_what_another_folder_of_the_name_holds(tmp_path: Path) -> None:
+    first, second = two_folders(tmp_path)
+    (second / "x.md").rename(second / "y.md")
+    with open_index(tmp_path, RecordingEmbedder(), "sentence") as index:
+        index.add(first)
+        index.add(second)
+        assert index.add(first, prune=True).pruned == 0
+        (second / "y.md").unlink()
+        assert index.add(first, prune=True).pruned == 1
+        assert list(index.store.sources()) == ["notes/x.md"]
+
+
+def test_prune_spares_what_lies_below_a_folder_that_cannot_be_listed(
+    tmp_path: Path, course: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (course / "week").mkdir()
+    (course / "week" / "x.md").write_text("Still there.", encoding="utf-8")
+    listed = Path.iterdir
+
+    def refuse(self: Path) -> object:
+        if self.name == "week":
+            raise PermissionError(13, "Permission denied", str(self))
+        return listed(self)
+
+    with open_index(tmp_path, RecordingEmbedder(), "sentence") as index:
+        index.add(course)
+        # So that only the folder itself can tell that the file isn't gone.
+        monkeypatch.setattr("kinsplit.index.existing", lambda *_: ())
+        monkeypatch.setattr(Path, "iterdir", refuse)
+        report = index.add(course, prune=True)
+
+    assert [failed.source.source_id for failed in report.failed] == ["course/week"]
+    assert report.pruned == 0
+
+
+def test_prune_knows_a_folder_behind_a_link_by_the_name_it_was_given(tmp_path: Path, course: Path) -> None:
+    (tmp_path / "linked").symlink_to(course, target_is_directory=True)
+    with open_index(tmp_path, RecordingEmbedder(), "sentence") as index:
+        index.add(tmp_path / "linked")
+        (course / "lecture_02.md").unlink()
+        assert index.add(tmp_path / "linked", prune=True).pruned > 0
+        assert list(index.store.sources()) == ["linked/lecture_01.md"]
