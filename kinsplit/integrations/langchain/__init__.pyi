@@ -3,7 +3,8 @@
 # fmt: off
 from typing import Literal, overload
 
-from kinsplit.integrations.langchain.keys import chunk_key as chunk_key
+from kinsplit.integrations.langchain.keys import key_by_content as key_by_content
+from kinsplit.integrations.langchain.keys import key_by_id as key_by_id
 from kinsplit.integrations.langchain.text_splitter import KinsplitTextSplitter as KinsplitTextSplitter
 
 class KinsplitCharacterTextSplitter(KinsplitTextSplitter):
