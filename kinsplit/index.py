@@ -16,7 +16,7 @@ from kinsplit import embedding
 from kinsplit.chunk import Document
 from kinsplit.embedding.protocol import Embedder, Progress
 from kinsplit.embedding.sparse import Bm25Embedder
-from kinsplit.errors import CollectionNotFoundError, InvalidParameterError
+from kinsplit.errors import CollectionNotFoundError, InvalidParameterError, KinsplitError
 from kinsplit.files import check_same, existing, with_paths
 from kinsplit.indexing import DocumentReport, Indexer
 from kinsplit.loaders import Discovery, Loaded, discover, load_files
@@ -42,19 +42,32 @@ DEFAULT_COLLECTION = "default"
 
 
 @dataclass(frozen=True, slots=True)
+class Failure:
+    """A file that couldn't be loaded, or a document that couldn't be split.
+
+    Attributes:
+        source_id: Its id.
+        error: Why, and what to do about it.
+    """
+
+    source_id: str
+    error: KinsplitError
+
+
+@dataclass(frozen=True, slots=True)
 class AddReport:
     """What `Index.add` did.
 
     Attributes:
-        documents: A report of each document, in order.
-        failed: Files that couldn't be loaded, each with its `error`.
+        documents: A report of each document that was stored, in order.
+        failed: What couldn't be loaded or split. What was stored of it before stays.
         warnings: What was decided or lost while loading, each beginning with the file's name.
         pruned: Chunks deleted because their file is gone.
         seconds: Wall time.
     """
 
     documents: tuple[DocumentReport, ...]
-    failed: tuple[Loaded, ...]
+    failed: tuple[Failure, ...]
     warnings: tuple[str, ...]
     pruned: int
     seconds: float
@@ -181,10 +194,11 @@ class Index:
                 a sub-folder that can't be listed is kept, and so is what another folder of that name still holds.
             progress: Told how many of the new texts of a batch are embedded.
             on_file: Told of each file once it is read, or couldn't be.
-            on_document: Told of each document once it is stored.
+            on_document: Told of each document once it is stored, or couldn't be split.
 
         Returns:
-            What was done. A file that can't be loaded is reported in it, and the rest go on.
+            What was done. A file that can't be loaded and a document that can't be split are reported in it, and the
+            rest go on.
 
         Raises:
             LoadError: A path doesn't exist, a folder holds nothing to load, or a file would replace another one.
@@ -195,7 +209,7 @@ class Index:
         paths = [item for item in given if not isinstance(item, Document)]
         found = discover(paths, subjects=subjects) if paths else Discovery()
         check_same(self.store, self.strategy.fingerprint, found.files)
-        failed: list[Loaded] = []
+        failed: list[Failure] = []
         warnings: list[str] = []
 
         def documents() -> Iterator[Document]:
@@ -204,17 +218,20 @@ class Index:
                 if on_file is not None:
                     on_file(loaded)
                 if loaded.error is not None:
-                    failed.append(loaded)
+                    failed.append(Failure(loaded.source.source_id, loaded.error))
                 warnings.extend(f"{loaded.path}: {warning}" for warning in loaded.warnings)
                 yield from with_paths(loaded)
 
         reports = []
         for report in Indexer(self.store, self.strategy, self.embedder, self._bm25).run(documents(), progress):
-            reports.append(report)
+            if report.error is None:
+                reports.append(report)
+            else:
+                failed.append(Failure(report.source_id, report.error))
             if on_document is not None:
                 on_document(report)
-        kept = {report.source_id for report in reports} | {loaded.source.source_id for loaded in failed}
-        unlisted = [loaded.source.source_id for loaded in failed if loaded.source.error is not None]
+        kept = {report.source_id for report in reports} | {failure.source_id for failure in failed}
+        unlisted = [source.source_id for source in found.files if source.error is not None]
         pruned = self._prune(found.folders, kept, unlisted) if prune else 0
         seconds = time.perf_counter() - begun
         return AddReport(tuple(reports), tuple(failed), tuple(warnings), pruned, seconds)

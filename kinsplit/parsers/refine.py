@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kinsplit.errors import InvalidParameterError
+from kinsplit.errors import LimitTooSmallError
 from kinsplit.parsers.measure import Ruler, Scale
 from kinsplit.parsers.segment import (
     IntArray,
@@ -96,7 +96,7 @@ def refine(
         For each text the units, none longer than the limit.
 
     Raises:
-        InvalidParameterError: A single code point is longer than the limit.
+        LimitTooSmallError: A single code point is longer than the limit.
     """
     jobs: list[_Job] = []
 
@@ -117,9 +117,9 @@ def refine(
         if not any(job.is_long().any() for job in jobs):
             break
         if rung is None:
-            raise InvalidParameterError(
-                "chunk_size", f"must hold every single character of the text in {ruler.unit}s", limit, "Raise it."
-            )
+            job = next(job for job in jobs if job.is_long().any())
+            start = int(job.units.starts[np.argmax(job.is_long())])
+            raise LimitTooSmallError(limit, ruler.unit, job.text[start])
         for job in jobs:
             job.cut(rung)
         measure([job.unknown() for job in jobs])

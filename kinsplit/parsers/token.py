@@ -6,7 +6,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, model_validator
 
 from kinsplit.chunk import Span
-from kinsplit.errors import InvalidParameterError
+from kinsplit.errors import InvalidParameterError, LimitTooSmallError
 from kinsplit.parsers.base import Cut, Levels, Strategy
 from kinsplit.parsers.group import Run, windows
 from kinsplit.parsers.places import TokenPlaces, count_tokens, locate
@@ -144,9 +144,7 @@ class TokenStrategy(Strategy):
         while (count := int(tokenizer.count([text[start:stop]])[0])) > self.chunk_size and stop > start + 1:
             stop = start + (stop - start) // 2
         if count > self.chunk_size:
-            raise InvalidParameterError(
-                "chunk_size", "must hold every single character of the text in tokens", self.chunk_size, "Raise it."
-            )
+            raise LimitTooSmallError(self.chunk_size, "token", text[start])
         return Span(start, stop), count
 
 
