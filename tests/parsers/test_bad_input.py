@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kinsplit.chunk import Chunk, Document
-from kinsplit.errors import InvalidParameterError, LimitTooSmallError
+from kinsplit.errors import LimitTooSmallError
 from kinsplit.parsers import create, names
 from kinsplit.tokenizers import resolve
 from tests.parsers.contract import check_chunks
