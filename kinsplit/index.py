@@ -276,7 +276,8 @@ class Index:
         question = Question(
             self.embedder.embed_query(query), self._bm25.embed_query(query), options.level, options.where
         )
-        tokenizer = resolve(self.strategy.tokenizer)
+        # A tokenizer that was given as an object is not there when the collection is opened again.
+        tokenizer = None if options.budget is None else resolve(self.strategy.tokenizer)
         reranker = self._reranker(options.rerank)
         return search(query, question, self.store.schema.fingerprint, options, reranker, tokenizer)
 

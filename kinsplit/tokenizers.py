@@ -113,6 +113,11 @@ def _named(spec: str) -> Tokenizer:
     if spec == BUNDLED:
         return JsonTokenizer(spec, _bundled_file().read_bytes())
     scheme, _, name = spec.partition(":")
+    if scheme == "object":
+        raise TokenizerError(
+            f"tokenizer: {name} is a Python object, which can't be found by its description. "
+            "Give the strategy with the object itself again: Index(..., strategy=create(name, tokenizer=...))."
+        )
     if scheme == "tiktoken" and name:
         return TiktokenTokenizer(spec, _tiktoken_encoding(name))
     if scheme == "hf" and name:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from kinsplit import Document, Index
 from kinsplit.embedding import Progress, create
-from kinsplit.errors import InvalidParameterError, LimitTooSmallError, LoadError, SchemaMismatchError
+from kinsplit.errors import InvalidParameterError, LimitTooSmallError, LoadError, SchemaMismatchError, TokenizerError
 
 PARAGRAPHS = [f"Paragraph {i} is about {topic}. It says what {topic} means, and why." for i, topic in enumerate(
     ["recursion", "loops", "classes", "files", "sorting", "testing", "modules", "strings"]
@@ -346,3 +346,31 @@ def test_a_document_that_cannot_be_split_is_reported_and_the_rest_go_on(tmp_path
         assert failed.source_id == "b"
         assert isinstance(failed.error, LimitTooSmallError)
         assert "every character of 'b' in tokens, also '😀' (U+1F600)" in str(failed.error)
+
+
+def test_a_collection_made_with_a_tokenizer_object_is_searched_without_it_but_for_a_budget(tmp_path: Path) -> None:
+    from kinsplit.parsers import create as create_strategy
+
+    strategy = create_strategy("sentence", chunk_size=9, tokenizer=str.split)
+    with Index(f"edge:{tmp_path}", strategy=strategy, embedder="hash") as index:
+        index.add(Document("d", "Stars are suns far away."))
+        assert index.search("stars", budget=9)
+    with Index(f"edge:{tmp_path}", embedder="hash") as index:
+        assert index.search("stars")
+        with pytest.raises(TokenizerError, match="str.split is a Python object.*Give the strategy with the object"):
+            index.search("stars", budget=9)
+
+
+def test_a_mismatch_names_only_what_differs(tmp_path: Path) -> None:
+    from kinsplit.parsers import create as create_strategy
+
+    with Index(f"edge:{tmp_path}", strategy="sentence", embedder="hash"):
+        pass
+    with pytest.raises(SchemaMismatchError) as caught:
+        Index(
+            f"edge:{tmp_path}", strategy=create_strategy("sentence", chunk_size=80, chunk_overlap=20), embedder="hash"
+        )
+    told = str(caught.value)
+    assert "strategy.chunk_size is 500 there and 80 here; strategy.chunk_overlap is 100 there and 20 here." in told
+    assert "{" not in told
+    assert "tokenizer" not in told

@@ -75,9 +75,7 @@ def to_dict(report: AddReport) -> dict[str, Any]:
         "pruned": report.pruned,
         "embedded": report.embedded,
         "windowed": report.windowed,
-        "failed": [
-            {"file": failure.source_id, "error": describe_error(failure.error)} for failure in report.failed
-        ],
+        "failed": [{"file": failure.source_id, "error": describe_error(failure.error)} for failure in report.failed],
         "warnings": list(report.warnings),
         "seconds": report.seconds,
     }

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from kinsplit.errors import InvalidParameterError
 from kinsplit.parsers.abbreviations import abbreviations
-from kinsplit.parsers.segment import Units, as_units, grapheme_floor, skip_space
+from kinsplit.parsers.segment import Units, as_units, grapheme_floor, skip_space, with_line_feeds
 from kinsplit.tokenizers import replace_surrogates
 
 if TYPE_CHECKING:
@@ -101,8 +101,9 @@ def sentences(text: str, language: str = "auto", *, join_speech: bool = True) ->
     """
     if language == "auto":
         language = detect_language(text)
+    lines = with_line_feeds(text)
     line_end = _LINE if language in _UNSPACED_LANGUAGES else _BLANK_LINE
-    certain = [m.end() for m in line_end.finditer(text)]
+    certain = [m.end() for m in line_end.finditer(lines)]
     if not text.isascii():
         certain = sorted({*certain, *(m.end() for m in _UNSPACED_STOP.finditer(text))})
     if language in PUNKT_LANGUAGES:

@@ -233,6 +233,13 @@ def test_a_blank_line_ends_a_sentence_in_every_language() -> None:
         assert split(text, language) == ["A heading", "Text goes on\nover lines", "and here", "end"]
 
 
+def test_blank_lines_may_end_with_cr_alone() -> None:
+    for text in ("A heading\n\nText goes on", "标题\n正文在这里"):
+        old = text.replace("\n", "\r")
+        for language in ("en", "sw", "zh"):
+            assert spans(old, language) == spans(text, language)
+
+
 def test_the_end_of_a_line_ends_a_sentence_where_words_are_not_spaced() -> None:
     text = "标题\n正文在这里\r\n\r\n结束"
     for language in ["zh", "ja", "th"]:
