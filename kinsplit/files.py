@@ -9,7 +9,7 @@ from pathlib import Path
 from kinsplit.chunk import Document, chunk_id
 from kinsplit.errors import LoadError
 from kinsplit.loaders import Loaded, SourceFile
-from kinsplit.stores.engine import batches
+from kinsplit.stores.logic import batches
 from kinsplit.stores.protocol import ChunkStore
 
 #: Metadata key of the file that a document was read from, on the machine that read it.
@@ -44,7 +44,8 @@ def check_same(store: ChunkStore, fingerprint: str, files: Iterable[SourceFile])
             raise LoadError(
                 paths[source_id],
                 f"would replace {other}, which is indexed under the same id ({source_id!r}): an id begins with the "
-                "name of the given folder. Give the folder that holds both, rename one, or use another collection.",
+                "name of the given folder. Give the folder that holds both, rename one, use another collection, or delete "
+                "the indexed document first.",
             )
 
 
