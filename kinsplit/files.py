@@ -44,8 +44,8 @@ def check_same(store: ChunkStore, fingerprint: str, files: Iterable[SourceFile])
             raise LoadError(
                 paths[source_id],
                 f"would replace {other}, which is indexed under the same id ({source_id!r}): an id begins with the "
-                "name of the given folder. Give the folder that holds both, rename one, use another collection, or delete "
-                "the indexed document first.",
+                "name of the given folder. Give the folder that holds both, rename one, use another collection, or "
+                "delete the indexed document first.",
             )
 
 

@@ -144,7 +144,7 @@ def test_bad_files_are_named_and_the_rest_is_split(cli: Cli, folder: Path) -> No
 
 
 def test_with_json_every_line_on_stderr_is_an_object(cli: Cli, folder: Path) -> None:
-    (folder / "broken.json").write_text('{"docid": 3}')
+    (folder / "settings.json").write_text('{"docid": 3}')
     (folder / "empty.md").write_text("")
 
     result = cli("chunk", folder, "--json")
@@ -152,7 +152,7 @@ def test_with_json_every_line_on_stderr_is_an_object(cli: Cli, folder: Path) -> 
     warning, error = (json.loads(line) for line in result.stderr.splitlines())
     assert warning == {"warning": "course/empty.md: holds no text"}
     assert error["error"]["type"] == "LoadError"
-    assert "broken.json" in error["error"]["message"]
+    assert "settings.json" in error["error"]["message"]
     assert len(rows_of(result)) == 5
 
 
