@@ -24,7 +24,7 @@ from kinsplit.tokenizers import SEPARATORS
 
 # WordPiece reads a word of more than 100 characters as one unknown token, and byte-pair encoders take quadratic time
 # on long ones, so such a word is cut before it is measured in tokens.
-_LONG_WORD = 100
+LONG_WORD = 100
 # Characters per token: with more than that a unit is certain to be cut and never measured, or likely to be cut.
 _CERTAIN, _LIKELY = 100, 6
 
@@ -65,10 +65,10 @@ def ladder(ruler: Ruler, limit: int, language: str) -> list[Rung]:
 
     def by_word(text: str, start: int, end: int) -> Units:
         units = words(text[start:end]).shifted(start)
-        long = units.ends - units.starts > _LONG_WORD
+        long = units.ends - units.starts > LONG_WORD
         if ruler.unit != "token" or not long.any():
             return units
-        return cut_units(text, units, np.flatnonzero(long), lambda t, s, e: as_units(graphemes(t, s, e, _LONG_WORD)))
+        return cut_units(text, units, np.flatnonzero(long), lambda t, s, e: as_units(graphemes(t, s, e, LONG_WORD)))
 
     def by_grapheme(text: str, start: int, end: int) -> Units:
         return as_units(graphemes(text, start, end, limit if ruler.unit == "character" else 1))
@@ -194,7 +194,7 @@ class _Job:
         self.ahead = np.zeros(len(self.lengths), dtype=np.bool_)
 
     def _is_wider(self, units: Units, characters_per_token: int) -> Mask:
-        wide: Mask = units.ends - units.starts > max(_LONG_WORD, self.limit * characters_per_token)
+        wide: Mask = units.ends - units.starts > max(LONG_WORD, self.limit * characters_per_token)
         return wide
 
     def _replace(self, chosen: Mask, rung: Rung) -> None:
