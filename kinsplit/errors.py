@@ -3,6 +3,7 @@
 ```
 KinsplitError
 ├── InvalidParameterError   an argument breaks a rule (also a ValueError)
+│   └── LimitTooSmallError  a document holds a character that is longer than the limit
 ├── MissingExtraError       an optional dependency is not installed (also an ImportError)
 ├── TokenizerError          a tokenizer can't be found, loaded or carried to another process
 ├── LoadError               a file can't be read as text
@@ -42,6 +43,29 @@ class InvalidParameterError(KinsplitError, ValueError):
         if len(shown) > 80:
             shown = f"{shown[:77]}..."
         return f"{self.field}: {self.rule} (got {shown}). {self.remedy}"
+
+
+class LimitTooSmallError(InvalidParameterError):
+    """A document holds a character that is longer than a chunk may be.
+
+    Args:
+        limit: The limit.
+        unit: What it is counted in.
+        character: The character.
+        source_id: Id of the document, where it is known.
+    """
+
+    def __init__(self, limit: int, unit: str, character: str, source_id: str | None = None) -> None:
+        place = "the text" if source_id is None else repr(source_id)
+        code_points = " ".join(f"U+{ord(c):04X}" for c in character)
+        rule = f"must hold every character of {place} in {unit}s, also {character!r} ({code_points})"
+        super().__init__("chunk_size", rule, limit, "Raise it.")
+        self.args = (limit, unit, character, source_id)
+        self.limit, self.unit, self.character, self.source_id = limit, unit, character, source_id
+
+    def inside(self, source_id: str) -> LimitTooSmallError:
+        """Return the error with the document's name."""
+        return LimitTooSmallError(self.limit, self.unit, self.character, source_id)
 
 
 class MissingExtraError(KinsplitError, ImportError):

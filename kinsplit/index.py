@@ -12,13 +12,14 @@ from types import TracebackType
 from typing import Self, Unpack
 from weakref import WeakKeyDictionary
 
-from kinsplit import embedding, loaders
+from kinsplit import embedding
 from kinsplit.chunk import Document
 from kinsplit.embedding.protocol import Embedder, Progress
 from kinsplit.embedding.sparse import Bm25Embedder
-from kinsplit.errors import CollectionNotFoundError, InvalidParameterError
+from kinsplit.errors import CollectionNotFoundError, InvalidParameterError, KinsplitError
+from kinsplit.files import check_same, existing, with_paths
 from kinsplit.indexing import DocumentReport, Indexer
-from kinsplit.loaders import Loaded
+from kinsplit.loaders import Discovery, Loaded, discover, load_files
 from kinsplit.parsers import Strategy, create
 from kinsplit.retrieval import (
     Passage,
@@ -41,19 +42,32 @@ DEFAULT_COLLECTION = "default"
 
 
 @dataclass(frozen=True, slots=True)
+class Failure:
+    """A file that couldn't be loaded, or a document that couldn't be split.
+
+    Attributes:
+        source_id: Its id.
+        error: Why, and what to do about it.
+    """
+
+    source_id: str
+    error: KinsplitError
+
+
+@dataclass(frozen=True, slots=True)
 class AddReport:
     """What `Index.add` did.
 
     Attributes:
-        documents: A report of each document, in order.
-        failed: Files that couldn't be loaded, each with its `error`.
+        documents: A report of each document that was stored, in order.
+        failed: What couldn't be loaded or split. What was stored of it before stays.
         warnings: What was decided or lost while loading, each beginning with the file's name.
         pruned: Chunks deleted because their file is gone.
         seconds: Wall time.
     """
 
     documents: tuple[DocumentReport, ...]
-    failed: tuple[Loaded, ...]
+    failed: tuple[Failure, ...]
     warnings: tuple[str, ...]
     pruned: int
     seconds: float
@@ -169,43 +183,56 @@ class Index:
     ) -> AddReport:
         """Bring files and documents into the index; what hasn't changed since the last time costs nothing.
 
+        A file's id is the name of the given folder, `/`, and its path below it. It stands for one file: another one
+        that would get the same id is refused while the first one exists. A folder that has moved keeps its ids, and
+        nothing is embedded again.
+
         Args:
             items: Files, folders and documents.
             subjects: Names of sub-folders of the given folders; only these are read.
-            prune: Whether to delete what is indexed from the given folders but no longer lies there.
+            prune: Whether to delete what is indexed from the given folders but no longer lies there. What lies below
+                a sub-folder that can't be listed is kept, and so is what another folder of that name still holds.
             progress: Told how many of the new texts of a batch are embedded.
             on_file: Told of each file once it is read, or couldn't be.
-            on_document: Told of each document once it is stored.
+            on_document: Told of each document once it is stored, or couldn't be split.
 
         Returns:
-            What was done. A file that can't be loaded is reported in it, and the rest go on.
+            What was done. A file that can't be loaded and a document that can't be split are reported in it, and the
+            rest go on.
 
         Raises:
-            LoadError: A path doesn't exist or a folder holds nothing to load.
+            LoadError: A path doesn't exist, a folder holds nothing to load, or a file would replace another one.
+                Nothing was written then.
         """
         begun = time.perf_counter()
         given = [items] if isinstance(items, str | Path | Document) else list(items)
         paths = [item for item in given if not isinstance(item, Document)]
-        failed: list[Loaded] = []
+        found = discover(paths, subjects=subjects) if paths else Discovery()
+        check_same(self.store, self.strategy.fingerprint, found.files)
+        failed: list[Failure] = []
         warnings: list[str] = []
 
         def documents() -> Iterator[Document]:
             yield from (item for item in given if isinstance(item, Document))
-            for loaded in loaders.load(paths, subjects=subjects) if paths else ():
+            for loaded in load_files(found.files):
                 if on_file is not None:
                     on_file(loaded)
                 if loaded.error is not None:
-                    failed.append(loaded)
+                    failed.append(Failure(loaded.source.source_id, loaded.error))
                 warnings.extend(f"{loaded.path}: {warning}" for warning in loaded.warnings)
-                yield from loaded.documents
+                yield from with_paths(loaded)
 
         reports = []
         for report in Indexer(self.store, self.strategy, self.embedder, self._bm25).run(documents(), progress):
-            reports.append(report)
+            if report.error is None:
+                reports.append(report)
+            else:
+                failed.append(Failure(report.source_id, report.error))
             if on_document is not None:
                 on_document(report)
-        kept = {report.source_id for report in reports} | {loaded.source.source_id for loaded in failed}
-        pruned = self._prune(paths, subjects, kept) if prune else 0
+        kept = {report.source_id for report in reports} | {failure.source_id for failure in failed}
+        unlisted = [source.source_id for source in found.files if source.error is not None]
+        pruned = self._prune(found.folders, kept, unlisted) if prune else 0
         seconds = time.perf_counter() - begun
         return AddReport(tuple(reports), tuple(failed), tuple(warnings), pruned, seconds)
 
@@ -249,7 +276,8 @@ class Index:
         question = Question(
             self.embedder.embed_query(query), self._bm25.embed_query(query), options.level, options.where
         )
-        tokenizer = resolve(self.strategy.tokenizer)
+        # A tokenizer that was given as an object is not there when the collection is opened again.
+        tokenizer = None if options.budget is None else resolve(self.strategy.tokenizer)
         reranker = self._reranker(options.rerank)
         return search(query, question, self.store.schema.fingerprint, options, reranker, tokenizer)
 
@@ -276,11 +304,12 @@ class Index:
             await reader.close()
         await asyncio.to_thread(self.close)
 
-    def _prune(self, paths: Sequence[str | Path], subjects: Sequence[str], kept: set[str]) -> int:
-        folders = [Path(path).resolve() for path in paths if Path(path).is_dir()]
-        roots = [f"{f.name}/{s}/" for f in folders for s in subjects] if subjects else [f"{f.name}/" for f in folders]
-        gone = [s for s in self.store.sources() if s not in kept and s.startswith(tuple(roots))] if roots else []
-        return sum(self.store.delete(source) for source in gone)
+    def _prune(self, folders: Sequence[str], kept: set[str], unlisted: Sequence[str]) -> int:
+        searched, unread = tuple(f"{f}/" for f in folders), tuple(f"{f}/" for f in unlisted)
+        stored = self.store.sources() if folders else ()
+        gone = [s for s in stored if s.startswith(searched) and s not in kept and not s.startswith(unread)]
+        there = dict(existing(self.store, self.strategy.fingerprint, gone))
+        return sum(self.store.delete(source) for source in gone if source not in there)
 
     async def __aenter__(self) -> Self:
         return self

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from kinsplit.chunk import DOCUMENT, Chunk, Content, Document, embedded_text
 from kinsplit.embedding.protocol import Embedder, Progress
 from kinsplit.embedding.sparse import Bm25Embedder
-from kinsplit.errors import InvalidParameterError
+from kinsplit.errors import InvalidParameterError, LimitTooSmallError
 from kinsplit.kin import with_kin
 from kinsplit.parsers import Strategy
 from kinsplit.stores.payload import GAP, check_metadata
@@ -33,6 +33,7 @@ class DocumentReport:
         changes: What the sync changed, in leaves.
         embedded: Texts that had to be embedded.
         windowed: Those of them that were longer than the model's window, and embedded as the mean of several.
+        error: Why it couldn't be split, and what is stored of it stays as it was; None for a document that was stored.
     """
 
     source_id: str
@@ -40,6 +41,7 @@ class DocumentReport:
     changes: SyncReport
     embedded: int
     windowed: int
+    error: LimitTooSmallError | None = None
 
 
 @dataclass(slots=True)
@@ -76,7 +78,7 @@ class Indexer:
             progress: Told how many of the new texts of a batch are embedded.
 
         Yields:
-            A report of each document, in order, once it is stored.
+            A report of each document, in order, once it is stored; before that of one that can't be split.
 
         Raises:
             InvalidParameterError: An id that comes twice, or metadata that can't be stored.
@@ -91,7 +93,11 @@ class Indexer:
                 )
             seen.add(document.id)
             check_metadata(document.metadata)
-            chunks = self.place(document)
+            try:
+                chunks = self.place(document)
+            except LimitTooSmallError as error:
+                yield DocumentReport(document.id, 0, SyncReport(), 0, 0, error)
+                continue
             missing = self.store.missing(document.id, chunks)
             batch.append(_Job(document, chunks, missing))
             waiting += len(missing)

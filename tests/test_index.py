@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from kinsplit import Document, Index
 from kinsplit.embedding import Progress, create
-from kinsplit.errors import InvalidParameterError, LoadError, SchemaMismatchError
+from kinsplit.errors import InvalidParameterError, LimitTooSmallError, LoadError, SchemaMismatchError, TokenizerError
 
 PARAGRAPHS = [f"Paragraph {i} is about {topic}. It says what {topic} means, and why." for i, topic in enumerate(
     ["recursion", "loops", "classes", "files", "sorting", "testing", "modules", "strings"]
@@ -227,3 +227,150 @@ def test_a_store_inside_the_folder_is_no_source(tmp_path: Path, course: Path) ->
 
     assert report.failed == ()
     assert {d.source_id for d in report.documents} == {"course/lecture_01.md", "course/lecture_02.md"}
+
+
+def two_folders(tmp_path: Path) -> tuple[Path, Path]:
+    for parent in ("a", "b"):
+        (tmp_path / parent / "notes").mkdir(parents=True)
+        (tmp_path / parent / "notes" / "x.md").write_text(f"The notes of {parent}.", encoding="utf-8")
+    return tmp_path / "a" / "notes", tmp_path / "b" / "notes"
+
+
+def test_a_second_folder_of_the_same_name_is_refused_and_nothing_replaced(tmp_path: Path) -> None:
+    first, second = two_folders(tmp_path)
+    (second / "a.md").write_text("Only here.", encoding="utf-8")
+    with open_index(tmp_path, RecordingEmbedder(), "sentence") as index:
+        index.add(first)
+        for again in (second, second / "x.md"):
+            with pytest.raises(LoadError, match="would replace") as caught:
+                index.add(again)
+            assert str(first / "x.md") in str(caught.value)
+            assert str(second / "x.md") in str(caught.value)
+            assert "folder that holds both" in str(caught.value)
+        assert list(index.store.sources()) == ["notes/x.md"]
+        assert index.search("notes")[0].text == "The notes of a."
+        assert index.add(tmp_path / "a").added > 0, "the folder above gives other ids"
+
+
+def test_one_folder_by_several_ways_is_one_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, _ = two_folders(tmp_path)
+    (tmp_path / "link").mkdir()
+    (tmp_path / "link" / "notes").symlink_to(first, target_is_directory=True)
+    monkeypatch.chdir(first)
+    with open_index(tmp_path, RecordingEmbedder(), "sentence") as index:
+        index.add(first)
+        for way in (".", "x.md", tmp_path / "link" / "notes"):
+            again = index.add(way)
+            assert again.unchanged > again.added + again.updated == 0
+
+
+def test_a_project_that_moved_is_indexed_again_without_embedding(tmp_path: Path) -> None:
+    first, _ = two_folders(tmp_path)
+    embedder = RecordingEmbedder()
+    with open_index(tmp_path, embedder, "sentence") as index:
+        index.add(first)
+        embedder.seen.clear()
+        (tmp_path / "a").rename(tmp_path / "elsewhere")
+        moved = index.add(tmp_path / "elsewhere" / "notes")
+        assert (moved.embedded, moved.added, embedder.seen) == (0, 0, [])
+        assert moved.updated > 0, "where it was read"
+        assert index.add(tmp_path / "elsewhere" / "notes").updated == 0
+
+
+def test_rows_bring_their_own_ids_wherever_their_file_lies(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / f"{name}.jsonl").write_text(f'{{"docid": "alice", "text": "Edition {name}."}}')
+    with open_index(tmp_path, RecordingEmbedder(), "sentence") as index:
+        index.add(tmp_path / "a")
+        assert index.add(tmp_path / "b").updated > 0
+
+
+def test_prune_spares_what_another_folder_of_the_name_holds(tmp_path: Path) -> None:
+    first, second = two_folders(tmp_path)
+    (second / "x.md").rename(second / "y.md")
+    with open_index(tmp_path, RecordingEmbedder(), "sentence") as index:
+        index.add(first)
+        index.add(second)
+        assert index.add(first, prune=True).pruned == 0
+        (second / "y.md").unlink()
+        assert index.add(first, prune=True).pruned > 0
+        assert list(index.store.sources()) == ["notes/x.md"]
+
+
+def test_prune_spares_what_lies_below_a_folder_that_cannot_be_listed(
+    tmp_path: Path, course: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (course / "week").mkdir()
+    (course / "week" / "x.md").write_text("Still there.", encoding="utf-8")
+    listed = Path.iterdir
+
+    def refuse(self: Path) -> object:
+        if self.name == "week":
+            raise PermissionError(13, "Permission denied", str(self))
+        return listed(self)
+
+    with open_index(tmp_path, RecordingEmbedder(), "sentence") as index:
+        index.add(course)
+        # So that only the folder itself can tell that the file isn't gone.
+        monkeypatch.setattr("kinsplit.index.existing", lambda *_: ())
+        monkeypatch.setattr(Path, "iterdir", refuse)
+        report = index.add(course, prune=True)
+
+    assert [failed.source_id for failed in report.failed] == ["course/week"]
+    assert report.pruned == 0
+
+
+def test_prune_knows_a_folder_behind_a_link_by_the_name_it_was_given(tmp_path: Path, course: Path) -> None:
+    (tmp_path / "linked").symlink_to(course, target_is_directory=True)
+    with open_index(tmp_path, RecordingEmbedder(), "sentence") as index:
+        index.add(tmp_path / "linked")
+        (course / "lecture_02.md").unlink()
+        assert index.add(tmp_path / "linked", prune=True).pruned > 0
+        assert list(index.store.sources()) == ["linked/lecture_01.md"]
+
+
+def test_a_document_that_cannot_be_split_is_reported_and_the_rest_go_on(tmp_path: Path) -> None:
+    def by_byte(text: str) -> list[int]:
+        return list(text.encode())
+
+    from kinsplit.parsers import create as create_strategy
+
+    strategy = create_strategy("sentence", chunk_size=3, chunk_overlap=0, tokenizer=by_byte)
+    documents = [Document("a", "one"), Document("b", "two 😀"), Document("c", "one")]
+    with Index("memory:", strategy=strategy, embedder="hash") as index:
+        report = index.add(documents)
+
+        assert [document.source_id for document in report.documents] == ["a", "c"]
+        (failed,) = report.failed
+        assert failed.source_id == "b"
+        assert isinstance(failed.error, LimitTooSmallError)
+        assert "every character of 'b' in tokens, also '😀' (U+1F600)" in str(failed.error)
+
+
+def test_a_collection_made_with_a_tokenizer_object_is_searched_without_it_but_for_a_budget(tmp_path: Path) -> None:
+    from kinsplit.parsers import create as create_strategy
+
+    strategy = create_strategy("sentence", chunk_size=9, tokenizer=str.split)
+    with Index(f"edge:{tmp_path}", strategy=strategy, embedder="hash") as index:
+        index.add(Document("d", "Stars are suns far away."))
+        assert index.search("stars", budget=9)
+    with Index(f"edge:{tmp_path}", embedder="hash") as index:
+        assert index.search("stars")
+        with pytest.raises(TokenizerError, match=r"str\.split is a Python object.*Give the strategy with"):
+            index.search("stars", budget=9)
+
+
+def test_a_mismatch_names_only_what_differs(tmp_path: Path) -> None:
+    from kinsplit.parsers import create as create_strategy
+
+    with Index(f"edge:{tmp_path}", strategy="sentence", embedder="hash"):
+        pass
+    with pytest.raises(SchemaMismatchError) as caught:
+        Index(
+            f"edge:{tmp_path}", strategy=create_strategy("sentence", chunk_size=80, chunk_overlap=20), embedder="hash"
+        )
+    told = str(caught.value)
+    assert "strategy.chunk_size is 500 there and 80 here; strategy.chunk_overlap is 100 there and 20 here." in told
+    assert "{" not in told
+    assert "tokenizer" not in told

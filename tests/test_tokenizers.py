@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -233,6 +234,31 @@ def test_an_encoding_object_of_tiktoken_counts_like_its_name() -> None:
 )
 def test_objects_are_described_without_their_address(spec: object, name: str) -> None:
     assert describe(spec) == name
+
+
+def counting_every(step: int) -> Callable[[str], list[str]]:
+    return lambda text: list(text[::step])
+
+
+def test_functions_without_a_name_are_told_apart_by_what_they_do() -> None:
+    by_word, by_letter, other_letter = (lambda t: t.split()), (lambda t: list(t)), (lambda text: list(text))
+    assert describe(by_word) != describe(by_letter)
+    assert describe(other_letter) == describe(by_letter)
+    assert describe(counting_every(2)) == describe(counting_every(2)) != describe(counting_every(3))
+    assert create("sentence", tokenizer=by_word).fingerprint != create("sentence", tokenizer=by_letter).fingerprint
+
+    def itself(text: str) -> list[str]:
+        return [*itself(text[1:]), text[0]] if text else []
+
+    assert describe(itself).startswith("object:tests.test_tokenizers.")
+
+
+def test_methods_are_told_apart_by_what_they_belong_to() -> None:
+    tiktoken = pytest.importorskip("tiktoken")
+    ranks = {bytes([byte]): byte for byte in range(256)}
+    one, other = (tiktoken.Encoding(name, pat_str=".", mergeable_ranks=ranks, special_tokens={}) for name in "ab")
+    assert describe(one.encode) != describe(other.encode)
+    assert describe(one.encode).endswith("Encoding:a")
 
 
 def test_lone_surrogates_are_counted_as_the_replacement_character(folder: Path) -> None:

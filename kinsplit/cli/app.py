@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 from io import TextIOWrapper
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 import kinsplit
 from kinsplit.cli.chunk import chunk
@@ -19,8 +20,29 @@ from kinsplit.cli.info import info
 from kinsplit.cli.search import search
 from kinsplit.cli.strategies import strategies
 
+
+class _Flags(TyperCommand):
+    """Shows flags without a type, since they take no value."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return _without_types(super().get_params(ctx))
+
+
+class _FlagsOfAll(TyperGroup):
+    def get_params(self, ctx: Any) -> list[Any]:
+        return _without_types(super().get_params(ctx))
+
+
+def _without_types(params: list[Any]) -> list[Any]:
+    for param in params:
+        if getattr(param, "is_flag", False) and param.metavar is None:
+            param.metavar = ""
+    return params
+
+
 app = typer.Typer(
     name="kinsplit",
+    cls=_FlagsOfAll,
     help="Split documents into chunks that know their kin, index them, and find passages in them.",
     epilog="Exit codes: 0 all done, 1 some files failed, 2 nothing could be done, 130 stopped by Ctrl-C.",
     no_args_is_help=True,
@@ -29,7 +51,7 @@ app = typer.Typer(
 )
 
 for _command in (strategies, chunk, index, search, info, copy, delete, demo):
-    app.command()(command(_command))
+    app.command(cls=_Flags)(command(_command))
 
 
 def _show_version(wanted: bool) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
@@ -19,10 +19,12 @@ from kinsplit.cli.progress import bar
 from kinsplit.cli.rows import Row, to_rows
 from kinsplit.cli.tables import counted, rate
 from kinsplit.cli.terminal import Terminal, describe_error
+from kinsplit.errors import KinsplitError, LimitTooSmallError
 
 if TYPE_CHECKING:
-    from kinsplit.chunk import Document
+    from kinsplit.chunk import Chunk, Document
     from kinsplit.loaders import Loaded, SourceFile
+    from kinsplit.parsers import Strategy
 
 # Characters that are split together: enough to measure in parallel, few enough to keep in memory.
 _BATCH = 2_000_000
@@ -62,17 +64,18 @@ def chunk(
                 yield from loaded.documents
 
         for batch in _batches(documents()):
-            for row in to_rows(list(chain.from_iterable(splitter.chunk_many(batch))), tokenizer):
+            chunked = list(_chunked(splitter, batch, summary, terminal))
+            for row in to_rows(list(chain.from_iterable(chunked)), tokenizer):
                 write(row)
                 summary.add(row)
-            summary.documents += len(batch)
+            summary.documents += len(chunked)
             moving.remark(summary.chunks, "chunks")
     summary.seconds = time.perf_counter() - begun
     if output is not None and as_json:
         terminal.document({**summary.to_dict(), "output": str(output)})
     elif output is not None:
         _show(summary, output, terminal)
-    raise typer.Exit(exit_code(failed=len(summary.failed), done=len(files) - len(summary.failed)))
+    raise typer.Exit(exit_code(failed=len(summary.failed), done=summary.documents))
 
 
 @dataclass(slots=True)
@@ -140,8 +143,26 @@ def _report(loaded: Loaded, summary: Summary, terminal: Terminal) -> None:
     for warning in loaded.warnings:
         terminal.warning(f"{loaded.source.source_id}: {warning}")
     if loaded.error is not None:
-        summary.failed.append({"file": loaded.source.source_id, "error": describe_error(loaded.error)})
-        terminal.error(loaded.error)
+        _fail(loaded.source.source_id, loaded.error, summary, terminal)
+
+
+def _fail(name: str, error: KinsplitError, summary: Summary, terminal: Terminal) -> None:
+    summary.failed.append({"file": name, "error": describe_error(error)})
+    terminal.error(error)
+
+
+def _chunked(
+    splitter: Strategy, batch: Sequence[Document], summary: Summary, terminal: Terminal
+) -> Iterator[list[Chunk]]:
+    """Yield the chunks of each document that can be split."""
+    try:
+        yield from splitter.chunk_many(batch)
+    except LimitTooSmallError as error:
+        if len(batch) == 1:
+            _fail(batch[0].id, error, summary, terminal)
+            return
+        for document in batch:
+            yield from _chunked(splitter, [document], summary, terminal)
 
 
 def _without(output: Path | None, files: Iterable[SourceFile]) -> list[SourceFile]:

@@ -53,8 +53,8 @@ def exit_code(*, failed: int, done: int) -> int:
     """Return the exit code of a run over files.
 
     Args:
-        failed: Number of files that failed.
-        done: Number of files that did not.
+        failed: Number of files or documents that failed.
+        done: Number of those that did not.
     """
     if not failed:
         return 0

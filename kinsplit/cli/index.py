@@ -69,7 +69,7 @@ def index(
         terminal.document(to_dict(report))
     else:
         terminal.table(figures(summary(report)))
-    raise typer.Exit(exit_code(failed=len(report.failed), done=len(found.files) - len(report.failed)))
+    raise typer.Exit(exit_code(failed=len(report.failed), done=len(report.documents)))
 
 
 def add(
@@ -129,12 +129,16 @@ class _Watch:
 
     def document_stored(self, report: DocumentReport) -> None:
         name = self._file.pop(report.source_id)
-        self._reports.setdefault(name, []).append(report)
+        if report.error is not None:
+            self._terminal.error(report.error)
+        else:
+            self._reports.setdefault(name, []).append(report)
         self._waiting[name] -= 1
         if not self._waiting[name]:
             self._bar.advance()
-            if not self._terminal.as_json:
-                self._terminal.line(file_line(name, self._reports.pop(name)))
+            stored = self._reports.pop(name, [])
+            if stored and not self._terminal.as_json:
+                self._terminal.line(file_line(name, stored))
 
     def embedded(self, done: int, total: int) -> None:
         self._bar.remark(self._inputs + done, "windows embedded")

@@ -45,7 +45,7 @@ def summary(report: AddReport) -> list[tuple[str, str, str]]:
     """Return the figures of a report, each with a remark."""
     speed = f"{rate(report.embedded, report.seconds)}/s, all included" if report.embedded else ""
     longer = "means of several windows" if report.windowed else ""
-    failed = [("Failed files", f"{len(report.failed):,}", "named above")] if report.failed else []
+    failed = [("Failed", f"{len(report.failed):,}", "named above")] if report.failed else []
     return [
         ("Added", f"{report.added:,}", ""),
         ("Updated", f"{report.updated:,}", ""),
@@ -75,11 +75,7 @@ def to_dict(report: AddReport) -> dict[str, Any]:
         "pruned": report.pruned,
         "embedded": report.embedded,
         "windowed": report.windowed,
-        "failed": [
-            {"file": loaded.source.source_id, "error": describe_error(loaded.error)}
-            for loaded in report.failed
-            if loaded.error is not None
-        ],
+        "failed": [{"file": failure.source_id, "error": describe_error(failure.error)} for failure in report.failed],
         "warnings": list(report.warnings),
         "seconds": report.seconds,
     }

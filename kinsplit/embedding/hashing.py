@@ -16,6 +16,8 @@ from kinsplit.embedding.windows import mean_of_windows
 from kinsplit.errors import InvalidParameterError
 
 _WORD = re.compile(r"\w+")
+# As many dimensions as any of the stores takes.
+_MOST = 65_535
 
 
 class HashEmbedder:
@@ -28,8 +30,8 @@ class HashEmbedder:
 
     def __init__(self, dimension: int = 64, window: int = 256) -> None:
         for field, value in (("dimension", dimension), ("window", window)):
-            if value < 1:
-                raise InvalidParameterError(field, "must be at least 1", value, "Leave it out for the default.")
+            if not 1 <= value <= _MOST:
+                raise InvalidParameterError(field, f"must be 1 to {_MOST}", value, "Leave it out for the default.")
         self.dimension = dimension
         self.window = window
 

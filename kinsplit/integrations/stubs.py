@@ -34,7 +34,8 @@ from kinsplit.integrations.llama_index.node_parser import KinsplitNodeParser as 
 _LANGCHAIN = """\
 from typing import Literal, overload
 
-from kinsplit.integrations.langchain.keys import chunk_key as chunk_key
+from kinsplit.integrations.langchain.keys import key_by_content as key_by_content
+from kinsplit.integrations.langchain.keys import key_by_id as key_by_id
 from kinsplit.integrations.langchain.text_splitter import KinsplitTextSplitter as KinsplitTextSplitter
 """
 

@@ -10,6 +10,10 @@ class UnreadableError(Exception):
     """The bytes are not what their suffix promises; the message says why and what to do about it."""
 
 
+class ForeignError(UnreadableError):
+    """The bytes are sound but made for another purpose, as a `package.json` is; in a folder no failure."""
+
+
 @dataclass(frozen=True, slots=True)
 class Content:
     """One text found in a file.

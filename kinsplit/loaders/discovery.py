@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from kinsplit.errors import InvalidParameterError, LoadError
-from kinsplit.loaders.facts import course_facts, kin_facts
+from kinsplit.loaders.facts import course_facts, kin_facts, readable
 from kinsplit.loaders.registry import format_of, suffixes
 
 # What marks the folder of an embedded collection, which may lie inside the folder that it was made from.
@@ -19,17 +19,21 @@ _NEVER_WALKED = frozenset({"__pycache__", "node_modules"})  # .venv and the like
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file that can be loaded.
+    """A file to load, or a folder that couldn't be listed and is reported like a file that fails.
 
     Attributes:
         path: Where it is, absolute.
         source_id: Its id, the same on every machine (see the package docstring).
         metadata: `file_path` (the id), `file_type`, `group_id`, `sibling_files`, and where known `course`, `subject`.
+        given: Whether the file itself was asked for, and not a folder that holds it.
+        error: Why the folder couldn't be listed; None for a file.
     """
 
     path: Path
     source_id: str
     metadata: Mapping[str, Any]
+    given: bool = False
+    error: LoadError | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +41,14 @@ class Discovery:
     """What lies under some paths.
 
     Attributes:
-        files: The files that can be loaded, ordered by id.
+        files: The files to load and the folders that couldn't be listed, ordered by id.
         skipped: What was met and left alone: unknown suffixes, links to folders, and things that are no files. Ordered.
+        folders: Ids of the folders that were searched with all that lies below: the given ones, or their subjects.
     """
 
-    files: tuple[SourceFile, ...]
-    skipped: tuple[Path, ...]
+    files: tuple[SourceFile, ...] = ()
+    skipped: tuple[Path, ...] = ()
+    folders: tuple[str, ...] = ()
 
 
 class _Listing(NamedTuple):
@@ -66,7 +72,7 @@ def discover(paths: str | Path | Iterable[str | Path], *, subjects: Sequence[str
 
     Raises:
         LoadError: A path or subject doesn't exist or can't be listed, a folder holds no file that can be loaded, a
-            file's suffix is unknown, or two files would have the same id.
+            given file's suffix is unknown, or two files would have the same id.
         InvalidParameterError: No path was given.
     """
     given = [Path(paths)] if isinstance(paths, str | Path) else [Path(path) for path in paths]
@@ -76,23 +82,30 @@ def discover(paths: str | Path | Iterable[str | Path], *, subjects: Sequence[str
     ids: dict[str, Path] = {}
     skipped: dict[Path, None] = {}
     alone: dict[Path, set[Path]] = {}
+    folders: list[str] = []
     for path in given:
         if _is_folder(path):
-            for listing, sources in _search(path, subjects):
-                skipped.update(dict.fromkeys(listing.skipped))
-                _add(found, ids, sources)
+            base = _absolute(path)
+            for top, subject in _tops(path, base, subjects):
+                folders.append(_folder_id(base, top))
+                for listing, sources in _search(path, base, top, subject):
+                    skipped.update(dict.fromkeys(listing.skipped))
+                    _add(found, ids, sources)
         else:
             file = _checked_file(path, subjects)
             alone.setdefault(file.parent, set()).add(file)
-    for folder, files in alone.items():  # by folder, so that `*.md` lists it once
-        sources = _sources(folder, folder, sorted(files.union(_list(folder).files)))
-        _add(found, ids, (source for source in sources if source.path in files))
-    return Discovery(tuple(sorted(found.values(), key=lambda source: source.source_id)), tuple(sorted(skipped)))
+    for folder, names in alone.items():  # by folder, so that `*.md` lists it once
+        sources = _sources(folder, folder, sorted(names.union(_list(folder).files)))
+        _add(found, ids, (replace(source, given=True) for source in sources if source.path in names))
+    files = tuple(sorted(found.values(), key=lambda source: source.source_id))
+    return Discovery(files, tuple(sorted(skipped)), tuple(folders))
 
 
 def _add(found: dict[Path, SourceFile], ids: dict[str, Path], sources: Iterable[SourceFile]) -> None:
     for source in sources:
         if source.path in found:
+            if source.given:
+                found[source.path] = replace(found[source.path], given=True)
             continue
         other = ids.setdefault(source.source_id, source.path)
         if other != source.path:
@@ -103,25 +116,32 @@ def _add(found: dict[Path, SourceFile], ids: dict[str, Path], sources: Iterable[
         found[source.path] = source
 
 
-def _search(root: Path, subjects: Sequence[str]) -> Iterator[tuple[_Listing, list[SourceFile]]]:
-    """Walk a given folder, or its subjects, and yield each folder's listing with its files."""
-    base = _absolute(root)
-    for top, subject in _tops(root, base, subjects):
-        empty = True
-        waiting = [top]
-        skipped = 0
-        while waiting:
-            folder = waiting.pop()
+def _search(root: Path, base: Path, top: Path, subject: str | None) -> Iterator[tuple[_Listing, list[SourceFile]]]:
+    """Walk a given folder, or a subject of it, and yield each folder's listing with its files."""
+    empty = True
+    waiting = [top]
+    skipped = 0
+    while waiting:
+        folder = waiting.pop()
+        try:
             listing = _list(folder)
-            waiting.extend(listing.folders)
-            skipped += len(listing.skipped)
-            empty = empty and not listing.files
-            yield listing, _sources(base, folder, listing.files, subject)
-        if empty:
-            raise LoadError(
-                top if subject else root,
-                f"holds no file that can be loaded ({skipped:,} skipped). Known suffixes: {', '.join(suffixes())}",
-            )
+        except LoadError as error:
+            if folder == top:
+                raise
+            empty = False
+            yield _Listing([], [], []), [SourceFile(folder, _folder_id(base, folder), {}, error=error)]
+            continue
+        if folder != top and folder / _COLLECTION in listing.files:
+            continue
+        waiting.extend(listing.folders)
+        skipped += len(listing.skipped)
+        empty = empty and not listing.files
+        yield listing, _sources(base, folder, listing.files, subject)
+    if empty:
+        raise LoadError(
+            top if subject else root,
+            f"holds no file that can be loaded ({skipped:,} skipped). Known suffixes: {', '.join(suffixes())}",
+        )
 
 
 def _tops(root: Path, base: Path, subjects: Sequence[str]) -> list[tuple[Path, str | None]]:
@@ -137,10 +157,8 @@ def _tops(root: Path, base: Path, subjects: Sequence[str]) -> list[tuple[Path, s
 
 def _sources(base: Path, folder: Path, files: list[Path], subject: str | None = None) -> list[SourceFile]:
     """Return the files of one folder with their facts."""
-    folders = folder.relative_to(base).parts
-    folder_id = "/".join(filter(None, (base.name, *folders)))
-    facts = course_facts(base.name, folders, subject)
-    kin = kin_facts(folder_id, [file.name for file in files])
+    facts = course_facts(base.name, folder.relative_to(base).parts, subject)
+    kin = kin_facts(_folder_id(base, folder), [file.name for file in files])
     sources = []
     for file in files:
         own = kin[file.name]
@@ -151,6 +169,10 @@ def _sources(base: Path, folder: Path, files: list[Path], subject: str | None = 
     return sources
 
 
+def _folder_id(base: Path, folder: Path) -> str:
+    return readable("/".join(filter(None, (base.name, *folder.relative_to(base).parts))))
+
+
 def _list(folder: Path) -> _Listing:
     listing = _Listing([], [], [])
     try:
@@ -159,7 +181,7 @@ def _list(folder: Path) -> _Listing:
                 # A link could lead back up; following it would give files a second id or no end.
                 if path.is_symlink():
                     listing.skipped.append(path)
-                elif path.name not in _NEVER_WALKED and not (path / _COLLECTION).is_file():
+                elif path.name not in _NEVER_WALKED:
                     listing.folders.append(path)
             elif path.is_file() and format_of(path) is not None:
                 listing.files.append(path)

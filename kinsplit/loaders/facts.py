@@ -32,12 +32,12 @@ def kin_facts(folder_id: str, names: Sequence[str]) -> dict[str, Kin]:
     stems = {name: PurePath(name).stem for name in names}
     known = set(stems.values())
     groups = {name: _group(stem, known) for name, stem in stems.items()}
-    ids = {name: _readable(f"{folder_id}/{name}" if folder_id else name) for name in names}
+    ids = {name: readable(f"{folder_id}/{name}" if folder_id else name) for name in names}
     members: dict[str, list[str]] = {}
     for name, group in groups.items():
         members.setdefault(group, []).append(ids[name])
     return {
-        name: Kin(ids[name], _readable(group), [other for other in members[group] if other != ids[name]])
+        name: Kin(ids[name], readable(group), [other for other in members[group] if other != ids[name]])
         for name, group in groups.items()
     }
 
@@ -59,7 +59,7 @@ def course_facts(root: str, folders: Sequence[str], subject: str | None) -> dict
         facts = {"subject": folders[0], "course": folders[1]}
     else:
         facts = {"course": folders[0] if folders else root}
-    return {key: _readable(value) for key, value in facts.items() if value}
+    return {key: readable(value) for key, value in facts.items() if value}
 
 
 def _group(stem: str, known: set[str]) -> str:
@@ -70,6 +70,7 @@ def _group(stem: str, known: set[str]) -> str:
     return stem
 
 
-def _readable(name: str) -> str:
+def readable(name: str) -> str:
+    """Return a name, or a path, as every store takes it."""
     # A file name that is not valid UTF-8 reaches Python with lone surrogates, which no store takes.
     return clean(name).text

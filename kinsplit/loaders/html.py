@@ -94,7 +94,7 @@ def read(data: bytes) -> Reading:
     charset = _CHARSET.search(data[:4096])
     source, warnings = decode(data, (charset[1] or charset[2]).decode("ascii", "replace") if charset else None)
     page = _Page()
-    page.feed(_closed(source))
+    page.feed(_closed(source.replace("\r\n", "\n").replace("\r", "\n")))  # As the standard reads line ends.
     page.close()
     text = page.writer.finish()
     return Reading((Content(text, page.title or page.writer.first_heading),), warnings)

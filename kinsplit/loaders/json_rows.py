@@ -2,15 +2,16 @@
 
 `.jsonl` has one object a line; lines end at a line feed and nowhere else, since U+2028 or U+0085 may stand inside a
 row. `.json` has one object or a list of them. `docid` and `text` are required strings, `title` is optional, other
-fields are left out. One broken row refuses the file: half a corpus would be worse than none.
+fields are left out. One broken row refuses the file: half a corpus would be worse than none. A file in which no
+`"docid"` occurs was never meant to hold rows.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 
-from kinsplit.loaders.content import Content, Format, Reading, UnreadableError
+from kinsplit.loaders.content import Content, ForeignError, Format, Reading, UnreadableError
 from kinsplit.loaders.decoding import clean, decode
 
 _SHAPE = 'Rows look like {"docid": "a1", "title": "optional", "text": "..."}.'
@@ -18,19 +19,36 @@ _SHAPE = 'Rows look like {"docid": "a1", "title": "optional", "text": "..."}.'
 
 def read_json(data: bytes) -> Reading:
     """Return the rows of a `.json` file."""
-    text, warnings = decode(data)
-    value = _parse(text, "")
-    if not isinstance(value, dict | list):
-        raise UnreadableError(f"holds a JSON {_kind(value)}, not a row or a list of rows. {_SHAPE}")
-    rows = [value] if isinstance(value, dict) else value
-    return _reading(((f"row {n}", row) for n, row in enumerate(rows, 1)), warnings)
+    return _read(data, _rows)
 
 
 def read_jsonl(data: bytes) -> Reading:
     """Return the rows of a `.jsonl` file."""
+    return _read(data, _lines)
+
+
+def _read(data: bytes, rows: Callable[[str], Iterable[tuple[str, object]]]) -> Reading:
     text, warnings = decode(data)
-    lines = ((f"line {n}", line) for n, line in enumerate(text.split("\n"), 1) if line.strip())
-    return _reading(((where, _parse(line, f"{where}: ")) for where, line in lines), warnings)
+    try:
+        return _reading(rows(text), warnings)
+    except UnreadableError as error:
+        if '"docid"' in text:
+            raise
+        raise ForeignError(str(error)) from error
+
+
+def _rows(text: str) -> Iterator[tuple[str, object]]:
+    value = _parse(text, "")
+    if not isinstance(value, dict | list):
+        raise UnreadableError(f"holds a JSON {_kind(value)}, not a row or a list of rows. {_SHAPE}")
+    for number, row in enumerate([value] if isinstance(value, dict) else value, 1):
+        yield f"row {number}", row
+
+
+def _lines(text: str) -> Iterator[tuple[str, object]]:
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            yield f"line {number}", _parse(line, f"line {number}: ")
 
 
 def _parse(text: str, where: str) -> object:

@@ -148,7 +148,7 @@ class MarkdownWriter:
         if self._pre is None:
             self.block()
             return
-        text = "".join(self._pre).replace("\r\n", "\n").removeprefix("\n").rstrip()
+        text = "".join(self._pre).removeprefix("\n").rstrip()
         self._pre = None
         if text:
             self._emit(fenced(text, self._language))

@@ -9,7 +9,7 @@ from typing import Any
 
 from kinsplit.chunk import Document
 from kinsplit.errors import LoadError
-from kinsplit.loaders.content import Content, UnreadableError
+from kinsplit.loaders.content import Content, ForeignError, UnreadableError
 from kinsplit.loaders.decoding import clean
 from kinsplit.loaders.discovery import SourceFile, discover
 from kinsplit.loaders.registry import format_of, suffixes
@@ -87,11 +87,14 @@ def load_file(source: SourceFile) -> Loaded:
         source: The file, as `discover` gives it.
 
     Returns:
-        Its documents and warnings; `error` is None.
+        Its documents and warnings; `error` is None. A file met in a folder that was made for another purpose gives no
+            documents and a warning.
 
     Raises:
-        LoadError: The file can't be read, or is not what its suffix promises.
+        LoadError: The file can't be read, or is not what its suffix promises; the folder couldn't be listed.
     """
+    if source.error is not None:
+        raise source.error
     fmt = format_of(source.path)
     if fmt is None:
         raise LoadError(source.path, f"has an unknown suffix. Known ones: {', '.join(suffixes())}")
@@ -102,6 +105,8 @@ def load_file(source: SourceFile) -> Loaded:
             source.path, f"can't be read: {error.strerror}. Check that it is there and readable."
         ) from error
     except UnreadableError as error:
+        if isinstance(error, ForeignError) and not source.given:
+            return Loaded(source, warnings=(f"skipped, since it {error}",))
         raise LoadError(source.path, str(error)) from error
     documents, warnings = [], [*reading.warnings]
     for content in reading.contents:

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidatorFun
 from pydantic.functional_validators import WrapValidator
 
 from kinsplit.chunk import Chunk, Document, Span, chunk_id, content_hash
-from kinsplit.errors import InvalidParameterError, TokenizerError
+from kinsplit.errors import InvalidParameterError, LimitTooSmallError, TokenizerError
 from kinsplit.parsers.collector import paused
 from kinsplit.parsers.measure import Ruler, Unit
 from kinsplit.tokenizers import BUNDLED, describe, resolve
@@ -132,6 +132,9 @@ class Strategy(BaseModel):
 
         Returns:
             The chunks, coarsest level first and in document order within a level.
+
+        Raises:
+            LimitTooSmallError: A character of the text is longer than a chunk may be.
         """
         return self.chunk_many([document])[0]
 
@@ -143,13 +146,24 @@ class Strategy(BaseModel):
 
         Returns:
             What `chunk` returns, for each document.
+
+        Raises:
+            LimitTooSmallError: As `chunk`, of the first such document.
         """
         documents = list(documents)
         with paused():
-            return [
-                self._assemble(document, levels)
-                for document, levels in zip(documents, self._cut([d.text for d in documents]), strict=True)
-            ]
+            cut = self._cut_documents(documents)
+            return [self._assemble(document, levels) for document, levels in zip(documents, cut, strict=True)]
+
+    def _cut_documents(self, documents: Sequence[Document]) -> list[Levels]:
+        try:
+            return self._cut([document.text for document in documents])
+        except LimitTooSmallError as error:
+            if len(documents) == 1:
+                raise error.inside(documents[0].id) from None
+            for document in documents:
+                self._cut_documents([document])
+            raise
 
     def _assemble(self, document: Document, levels: Levels) -> list[Chunk]:
         ids = [

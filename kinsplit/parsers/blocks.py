@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from itertools import accumulate
 from typing import Literal, NamedTuple
 
-from kinsplit.parsers.segment import SPACES, trim
+from kinsplit.parsers.segment import SPACES, grapheme_end, grapheme_floor, trim, with_line_feeds
 
 Kind = Literal["heading", "paragraph", "fence", "list", "table"]
 
@@ -97,7 +97,7 @@ def _joined(path: list[tuple[int, str]]) -> str:
 
 def blocks(text: str) -> list[Block]:
     """Return the blocks of a text in document order; together they hold all that is not white space."""
-    return _Scanner(text).scan()
+    return _Scanner(with_line_feeds(text)).scan()
 
 
 class _Scanner:
@@ -235,11 +235,14 @@ class _Scanner:
             self._add_span(start, end, "paragraph")
             return
         for opening, closing in _html_headings(self.text, start, end):
-            self._add_span(start, opening.start(), "paragraph")
+            self._add_span(start, grapheme_floor(self.text, opening.start(), start), "paragraph")
             inside = self.text[opening.end() : closing.start()]
             title = " ".join(html.unescape(_TAG.sub(" ", inside)).split())
-            self._add_span(opening.start(), closing.end(), "heading", int(opening[2][1]), title)
-            start = closing.end()
+            # A combining mark behind a tag belongs to it; one at the edge would be cut off from what it marks.
+            begin, stop = (grapheme_floor(self.text, at, start) for at in (opening.start(), closing.end()))
+            stop = stop if stop == closing.end() else grapheme_end(self.text, stop)
+            self._add_span(begin, stop, "heading", int(opening[2][1]), title)
+            start = stop
         self._add_span(start, end, "paragraph")
 
     def _add(self, first: int, stop: int, kind: Kind, depth: int = 0, title: str = "") -> None:
@@ -272,6 +275,7 @@ def parts(text: str) -> list[tuple[int, int]] | None:
     Returns:
         The parts' spans, or None for a block that has no such parts.
     """
+    text = with_line_feeds(text)
     first_line = text.partition("\n")[0]
     if first_line[:1] not in _MARKS and "|" not in first_line:
         return None

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kinsplit.errors import InvalidParameterError
+from kinsplit.errors import LimitTooSmallError
 from kinsplit.parsers.measure import Ruler, Scale
 from kinsplit.parsers.segment import (
     IntArray,
@@ -24,7 +24,7 @@ from kinsplit.tokenizers import SEPARATORS
 
 # WordPiece reads a word of more than 100 characters as one unknown token, and byte-pair encoders take quadratic time
 # on long ones, so such a word is cut before it is measured in tokens.
-_LONG_WORD = 100
+LONG_WORD = 100
 # Characters per token: with more than that a unit is certain to be cut and never measured, or likely to be cut.
 _CERTAIN, _LIKELY = 100, 6
 
@@ -65,10 +65,10 @@ def ladder(ruler: Ruler, limit: int, language: str) -> list[Rung]:
 
     def by_word(text: str, start: int, end: int) -> Units:
         units = words(text[start:end]).shifted(start)
-        long = units.ends - units.starts > _LONG_WORD
+        long = units.ends - units.starts > LONG_WORD
         if ruler.unit != "token" or not long.any():
             return units
-        return cut_units(text, units, np.flatnonzero(long), lambda t, s, e: as_units(graphemes(t, s, e, _LONG_WORD)))
+        return cut_units(text, units, np.flatnonzero(long), lambda t, s, e: as_units(graphemes(t, s, e, LONG_WORD)))
 
     def by_grapheme(text: str, start: int, end: int) -> Units:
         return as_units(graphemes(text, start, end, limit if ruler.unit == "character" else 1))
@@ -96,7 +96,7 @@ def refine(
         For each text the units, none longer than the limit.
 
     Raises:
-        InvalidParameterError: A single code point is longer than the limit.
+        LimitTooSmallError: A single code point is longer than the limit.
     """
     jobs: list[_Job] = []
 
@@ -117,9 +117,9 @@ def refine(
         if not any(job.is_long().any() for job in jobs):
             break
         if rung is None:
-            raise InvalidParameterError(
-                "chunk_size", f"must hold every single character of the text in {ruler.unit}s", limit, "Raise it."
-            )
+            job = next(job for job in jobs if job.is_long().any())
+            start = int(job.units.starts[np.argmax(job.is_long())])
+            raise LimitTooSmallError(limit, ruler.unit, job.text[start])
         for job in jobs:
             job.cut(rung)
         measure([job.unknown() for job in jobs])
@@ -194,7 +194,7 @@ class _Job:
         self.ahead = np.zeros(len(self.lengths), dtype=np.bool_)
 
     def _is_wider(self, units: Units, characters_per_token: int) -> Mask:
-        wide: Mask = units.ends - units.starts > max(_LONG_WORD, self.limit * characters_per_token)
+        wide: Mask = units.ends - units.starts > max(LONG_WORD, self.limit * characters_per_token)
         return wide
 
     def _replace(self, chosen: Mask, rung: Rung) -> None:

@@ -7,6 +7,7 @@ white space, so whatever is built from them can't lose text.
 from __future__ import annotations
 
 import functools
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from typing import NamedTuple
@@ -33,6 +34,7 @@ _PLAIN = regex.compile(r"\p{Grapheme_Cluster_Break=Other}")
 # The same holds before an emoji behind what changed the last one, such as the colour of a skin.
 _NEXT_EMOJI = regex.compile(r"\p{Grapheme_Cluster_Break=Extend}\p{Extended_Pictographic}")
 _CLUSTER = regex.compile(r"\X")
+_LONE_CR = re.compile(r"\r(?!\n)")
 # A heap of more combining marks than this is no character that anybody reads; it may be cut.
 _LONGEST_CLUSTER = 1000
 # Two of these are one flag; which two depends on the whole run of them (UAX #29, GB12 and GB13).
@@ -266,3 +268,8 @@ def skip_space(text: str, at: int) -> int:
     while at < len(text) and text[at].isspace():
         at += 1
     return at
+
+
+def with_line_feeds(text: str) -> str:
+    """Return a text of the same length in which every line ends with a line feed, also where it ended with CR alone."""
+    return _LONE_CR.sub("\n", text) if "\r" in text else text

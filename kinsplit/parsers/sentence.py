@@ -17,7 +17,9 @@ from kinsplit.parsers.sizes import Language, Overlap, Size, check_below, share
 class SentenceStrategy(Measured):
     """Whole sentences, as many as a budget holds, each chunk beginning with the last sentences of the one before.
 
-    A sentence that is longer than the budget is cut between words, a word between graphemes.
+    A sentence that is longer than the budget is cut between words, a word between graphemes. Where sentences are
+    counted, in `max_sentences` or `overlap_sentences`, a quoted question ends one, as Punkt has it; where only sizes
+    count, it stays with the words behind it (`"Is it?" she asked.`).
 
     Example:
         >>> SentenceStrategy(chunk_size=3, unit="word").split("One two. Three. Four five six.")
@@ -56,7 +58,8 @@ class SentenceStrategy(Measured):
         return self
 
     def _cut(self, texts: Sequence[str]) -> list[Levels]:
-        units = (sentences(text, self.language) for text in texts)
+        counted = bool(self.max_sentences or self.overlap_sentences)
+        units = (sentences(text, self.language, join_speech=not counted) for text in texts)
         rungs = ladder(self._ruler, self.chunk_size, self.language)[1:]
         refined = refine(texts, units, self._ruler, self.chunk_size, rungs)
 

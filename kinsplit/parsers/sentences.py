@@ -1,9 +1,9 @@
 """Text -> sentences, offline, in the language chosen or detected.
 
 Punkt (Kiss & Strunk 2006, *Unsupervised Multilingual Sentence Boundary Detection*) decides in the 19 languages it has
-a model for, sentencex in all others. On top of both, in every language: a blank line ends a sentence, and so do the
-full stops of scripts that put no space after them. Where words aren't spaced, lines aren't wrapped at spaces either, so
-there the end of any line ends a sentence.
+a model for, but for some abbreviations that it doesn't know; sentencex decides in all others. On top of both, in every
+language: a blank line ends a sentence, and so do the full stops of scripts that put no space after them. Where words
+aren't spaced, lines aren't wrapped at spaces either, so there the end of any line ends a sentence.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from kinsplit.errors import InvalidParameterError
-from kinsplit.parsers.segment import Units, as_units, grapheme_floor, skip_space
+from kinsplit.parsers.abbreviations import abbreviations
+from kinsplit.parsers.segment import Units, as_units, grapheme_floor, skip_space, with_line_feeds
 from kinsplit.tokenizers import replace_surrogates
 
 if TYPE_CHECKING:
@@ -34,7 +35,9 @@ PUNKT_LANGUAGES = {
     "fr": "french",
     "it": "italian",
     "ml": "malayalam",
+    "nb": "norwegian",
     "nl": "dutch",
+    "nn": "norwegian",
     "no": "norwegian",
     "pl": "polish",
     "pt": "portuguese",
@@ -45,7 +48,18 @@ PUNKT_LANGUAGES = {
 }
 
 #: Languages written without spaces between words.
-_UNSPACED_LANGUAGES = frozenset({"ja", "km", "lo", "my", "th", "yue", "zh"})
+_UNSPACED_LANGUAGES = frozenset({"ja", "km", "lo", "my", "th", "wuu", "yue", "zh"})  # two of them only detected
+
+_ISO_639_1 = (
+    "aa ab ae af ak am an ar as av ay az ba be bg bi bm bn bo br bs ca ce ch co cr cs cu cv cy da de dv dz ee el "
+    "en eo es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu hy hz ia id ie ig ii ik io is it "
+    "iu ja jv ka kg ki kj kk kl km kn ko kr ks ku kv kw ky la lb lg li ln lo lt lu lv mg mh mi mk ml mn mr ms mt "
+    "my na nb nd ne ng nl nn no nr nv ny oc oj om or os pa pi pl ps pt qu rm rn ro ru rw sa sc sd se sg si sk sl "
+    "sm sn so sq sr ss st su sv sw ta te tg th ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo "
+    "za zh zu"
+)
+#: Languages that can be asked for. sentencex has rules for them all, for many those of a relative.
+LANGUAGES = frozenset(_ISO_639_1.split())
 
 _LINE = re.compile(r"\n\s*")
 _BLANK_LINE = re.compile(r"\n[^\S\n]*\n\s*")
@@ -61,37 +75,39 @@ def check_language(language: str) -> str:
     """Return the language if it names one.
 
     Args:
-        language: "auto" or an ISO 639 code of two or three letters.
+        language: "auto" or an ISO 639-1 code.
 
     Raises:
         InvalidParameterError: It is neither.
     """
-    if language != "auto" and not re.fullmatch(r"[a-z]{2,3}", language):
-        raise InvalidParameterError(
-            "language", 'must be "auto" or an ISO 639 code in lower case', language, 'Try "en", "de" or "zh".'
-        )
+    if language != "auto" and language not in LANGUAGES:
+        remedy = f"Known: {', '.join(sorted(LANGUAGES))}."
+        raise InvalidParameterError("language", 'must be "auto" or a code of ISO 639-1', language, remedy)
     return language
 
 
-def sentences(text: str, language: str = "auto") -> Units:
+def sentences(text: str, language: str = "auto", *, join_speech: bool = True) -> Units:
     """Return the sentences of a text.
 
     Args:
         text: The text.
-        language: ISO 639 code, or "auto" to detect it from samples of the text; a text of fewer than 200 letters
+        language: ISO 639-1 code, or "auto" to detect it from samples of the text; a text of fewer than 200 letters
             is taken for English, whose rules serve other alphabets too.
+        join_speech: Whether a question or exclamation in quotes or brackets belongs to the words in lower case behind
+            it (`"Is it?" she asked.`). Punkt itself ends a sentence between them.
 
     Returns:
         The sentences' spans without the white space between them.
     """
     if language == "auto":
         language = detect_language(text)
+    lines = with_line_feeds(text)
     line_end = _LINE if language in _UNSPACED_LANGUAGES else _BLANK_LINE
-    certain = [m.end() for m in line_end.finditer(text)]
+    certain = [m.end() for m in line_end.finditer(lines)]
     if not text.isascii():
         certain = sorted({*certain, *(m.end() for m in _UNSPACED_STOP.finditer(text))})
     if language in PUNKT_LANGUAGES:
-        starts = [0, *_punkt_starts(text, language)]
+        starts = [0, *_punkt(language).starts(text, join_speech)]
     else:
         starts = [0, *_sentencex_starts(text, language, certain)]
     if certain:
@@ -118,7 +134,7 @@ def _between(text: str, starts: list[int]) -> Units:
 
 
 def detect_language(text: str) -> str:
-    """Return the ISO 639 code of a text's language, judged by its beginning, middle and end.
+    """Return the ISO 639-1 code of a text's language, judged by its beginning, middle and end.
 
     Args:
         text: The text; with fewer than 200 letters it is taken for English.
@@ -130,8 +146,7 @@ def detect_language(text: str) -> str:
     import py3langid
 
     code = str(py3langid.classify(sample.encode("utf-8", "replace").decode())[0])
-    # Codes for "no language", and those under which Norwegian is filed elsewhere.
-    return {"zxx": "en", "nb": "no", "nn": "no"}.get(code, code)
+    return "en" if code == "zxx" else code  # for "no language"
 
 
 def _sentencex_starts(text: str, language: str, certain: list[int]) -> Iterator[int]:
@@ -151,19 +166,16 @@ def _sentencex_starts(text: str, language: str, certain: list[int]) -> Iterator[
 
 @functools.cache
 def _punkt(language: str) -> _Punkt:
-    return _Punkt(PUNKT_LANGUAGES[language])
-
-
-def _punkt_starts(text: str, language: str) -> list[int]:
-    return _punkt(language).starts(text)
+    return _Punkt(language)
 
 
 class _Punkt:
     """Punkt's decisions, evaluated only where a sentence could end and, where they are plain, without its machinery."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, language: str) -> None:
         import punkt
 
+        name = PUNKT_LANGUAGES[language]
         model, rules = punkt.load_model(name), _rules(name)
         words = punkt.PunktWordTokenizer(rules)
         # One pattern for each stop, since a search for a literal is several times as fast as for a class.
@@ -174,7 +186,8 @@ class _Punkt:
         self._stops = re.compile(f"{rules.sent_end_char_class}+")
         self._non_word = re.compile(rules.non_word_char_class)
         # A word that is none of these ends its sentence when a full stop follows it.
-        self._doubtful = set(model.abbrev_types) | {first for first, _ in model.collocations}
+        self._abbreviations = abbreviations(language)
+        self._doubtful = self._abbreviations.words.union(model.abbrev_types, (first for first, _ in model.collocations))
         self._number_breaks = "##number##" not in self._doubtful
 
         @functools.lru_cache(maxsize=1 << 16)
@@ -189,11 +202,11 @@ class _Punkt:
 
         self._decide: Callable[[str], bool] = decide
 
-    def starts(self, text: str) -> list[int]:
+    def starts(self, text: str, join_speech: bool) -> list[int]:
         """Return where each sentence but the first begins."""
         starts = []
         for end, following in pairwise([*self._ends(text), len(text.rstrip())]):
-            begin = skip_space(text, end)
+            begin, closing = skip_space(text, end), None
             if self._stops.fullmatch(text, begin, following):
                 # A sentence of full stops alone ("acting! !!") is the tail of the one before it.
                 continue
@@ -207,6 +220,8 @@ class _Punkt:
                 begin = closing.end()
                 if begin < len(text) and not closing[1]:
                     continue
+            if join_speech and closing and text[end - 1] in "?!" and text[begin : begin + 1].islower():
+                continue
             starts.append(begin)
         return starts
 
@@ -255,6 +270,8 @@ class _Punkt:
             elif self._non_word.match(last[-1]):
                 return True
         after = skip_space(text, place + 1)
+        if self._abbreviations.go_on(text, word, place, after):
+            return False
         stop = after + 1
         if after > place + 1:
             while stop < len(text) and not text[stop].isspace():

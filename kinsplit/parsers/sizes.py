@@ -15,7 +15,7 @@ Overlap = Annotated[int, Field(ge=0, strict=True)]
 Language = Annotated[
     str,
     AfterValidator(check_language),
-    Field(description='Language of the sentences as an ISO 639 code, or "auto" to detect it.'),
+    Field(description='Language of the sentences as an ISO 639-1 code, or "auto" to detect it.'),
 ]
 
 

@@ -6,10 +6,11 @@ from typing import Any, Literal, Self
 from pydantic import Field, model_validator
 
 from kinsplit.chunk import Span
-from kinsplit.errors import InvalidParameterError
+from kinsplit.errors import InvalidParameterError, LimitTooSmallError
 from kinsplit.parsers.base import Cut, Levels, Strategy
 from kinsplit.parsers.group import Run, windows
 from kinsplit.parsers.places import TokenPlaces, count_tokens, locate
+from kinsplit.parsers.refine import LONG_WORD
 from kinsplit.parsers.segment import grapheme_end, grapheme_floor, skip_space, trim
 from kinsplit.parsers.sizes import Overlap, Size, check_below
 from kinsplit.tokenizers import Tokenizer, resolve
@@ -17,7 +18,6 @@ from kinsplit.tokenizers import Tokenizer, resolve
 # Most and fewest windows of one text that are looked at together: many keep all cores busy, but where a shortened
 # window leaves a gap those behind it have to be made anew.
 _MOST, _FEWEST = 256, 4
-_LONG_WORD = 100
 
 
 class TokenStrategy(Strategy):
@@ -125,7 +125,7 @@ class TokenStrategy(Strategy):
         start, end = span
         while (count := int(tokenizer.count([text[start:end]])[0])) > self.chunk_size:
             word = len(text[start:end].rsplit(None, 1)[-1])
-            if word < min(end - start, _LONG_WORD):
+            if word < min(end - start, LONG_WORD):
                 end -= word
             else:
                 own = [*tokenizer.starts([text[start:end]])[0].tolist(), end - start - 1]
@@ -144,9 +144,7 @@ class TokenStrategy(Strategy):
         while (count := int(tokenizer.count([text[start:stop]])[0])) > self.chunk_size and stop > start + 1:
             stop = start + (stop - start) // 2
         if count > self.chunk_size:
-            raise InvalidParameterError(
-                "chunk_size", "must hold every single character of the text in tokens", self.chunk_size, "Raise it."
-            )
+            raise LimitTooSmallError(self.chunk_size, "token", text[start])
         return Span(start, stop), count
 
 

@@ -26,7 +26,7 @@ def search(
     fingerprint: str,
     options: SearchOptions,
     reranker: Reranker | None,
-    tokenizer: Tokenizer,
+    tokenizer: Tokenizer | None,
 ) -> Steps[list[Passage]]:
     """Find the passages that answer a question, in at most three calls to the store.
 
@@ -36,7 +36,7 @@ def search(
         fingerprint: The strategy's, by which ids are computed.
         options: The settings of every stage.
         reranker: Judges the candidates, and later the passages; None leaves both stages out.
-        tokenizer: Counts tokens where there is a budget.
+        tokenizer: Counts tokens; needed where there is a budget.
 
     Returns:
         Passages, best first.
@@ -55,7 +55,9 @@ def search(
         passages = rerank(
             reranker, query, passages, attrgetter("text"), lambda item, score: item.judged("rerank_passage", score)
         )[: options.top_k]
-    return passages if options.budget is None else within_budget(passages, options.budget, tokenizer)
+    return (
+        passages if tokenizer is None or options.budget is None else within_budget(passages, options.budget, tokenizer)
+    )
 
 
 def _candidate_text(candidate: Candidate) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from kinsplit.chunk import Chunk, Span
 from kinsplit.embedding.texts import replace_surrogates
-from kinsplit.errors import InvalidParameterError
+from kinsplit.errors import InvalidParameterError, StoreError
 from kinsplit.stores.protocol import Entry
 
 Payload = dict[str, Any]
@@ -83,7 +83,21 @@ def from_payload(chunk_id: str, payload: Mapping[str, Any]) -> Chunk:
 
     Tuples in the metadata come back as lists, lone surrogates as U+FFFD, and some engines round the 17th digit of a
     float; everything else is equal.
+
+    Raises:
+        StoreError: A key is missing, or not what kinsplit stored.
     """
+    try:
+        return _chunk(chunk_id, payload)
+    except (KeyError, TypeError, ValueError) as error:
+        problem = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+        raise StoreError(
+            f"The payload of point {chunk_id} is damaged, or not kinsplit's: {problem}. "
+            "Delete the point, or its source, and index that again."
+        ) from error
+
+
+def _chunk(chunk_id: str, payload: Mapping[str, Any]) -> Chunk:
     spans = payload.get("spans") or [(payload["char_start"], payload["char_end"])]
     return Chunk(
         id=chunk_id,

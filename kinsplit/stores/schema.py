@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import asdict
 from typing import Any
 
 from kinsplit.errors import CollectionNotFoundError, InvalidParameterError, SchemaMismatchError, StoreError
@@ -61,13 +62,25 @@ def check_schema(place: object, stored: Schema, asked: Schema | None) -> None:
         raise SchemaMismatchError(f"{place} was made by another version of kinsplit: {made}. {_REMEDY}")
     if asked is None:
         return
-    differences = [
-        f"{field.name} is {old!r} there and {new!r} here"
-        for field in fields(Schema)
-        if (old := getattr(stored, field.name)) != (new := getattr(asked, field.name))
-    ]
+    old, new = _facts(stored), _facts(asked)
+    names = [name for name in {**old, **new} if old.get(name) != new.get(name)]
+    if any(name.startswith("strategy") for name in names):
+        # It differs whenever a parameter does, and says less.
+        names = [name for name in names if name != "fingerprint"]
+    differences = [f"{name} is {old.get(name)!r} there and {new.get(name)!r} here" for name in names]
     if differences:
         raise SchemaMismatchError(
             f"{place} was made with another model or strategy: {'; '.join(differences)}. "
             "Use another collection name, or delete the collection and index again."
         )
+
+
+def _facts(schema: Schema) -> dict[str, Any]:
+    """Return what two schemas are compared by: where they tell the strategy's parameters, each for itself."""
+    facts = asdict(schema)
+    try:
+        told = json.loads(schema.strategy)
+        parameters = {f"strategy.{key}": value for key, value in told["parameters"].items()}
+        return {**facts, "strategy": told["name"], **parameters}
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return facts

@@ -130,15 +130,15 @@ def test_bad_files_are_named_and_the_rest_is_indexed(cli: Cli, folder: Path) -> 
         "locked.pdf",
         "package.json",
     ]
-    assert figures_of(result)["Failed files"] == "3"
+    assert "package.json: skipped, since it row 1: docid is missing" in result.stderr
+    assert figures_of(result)["Failed"] == "2"
     assert figures_of(result)["Added"] == "5"
     assert "course/empty.md  Split into 0 chunks" in result.stdout.splitlines()
     assert [failed["file"] for failed in report["failed"]] == [
         "course/broken.pdf",
         "course/locked.pdf",
-        "course/package.json",
     ]
-    assert len(report["warnings"]) == 1
+    assert len(report["warnings"]) == 2
 
 
 def test_a_collection_keeps_its_strategy_unless_another_is_asked_for(cli: Cli, folder: Path) -> None:
@@ -165,3 +165,24 @@ def test_wrong_stores_are_refused(cli: Cli, folder: Path) -> None:
         assert (result.exit_code, result.stdout) == (2, "")
         assert told in result.stderr
         assert result.stderr.count("\n") == 1
+
+
+def test_a_document_with_a_character_over_the_limit_is_named_and_the_rest_is_indexed(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / "plain.txt").write_text("a b c")
+    rows = '{"docid": "fine", "text": "x y"}', '{"docid": "long", "text": "x ꦗ"}'
+    (tmp_path / "texts" / "rich.jsonl").write_text("\n".join(rows))
+    # BERT's vocabulary has no such letter, o200k takes three tokens for it.
+    words = "--set", "chunk_size=2", "--set", "chunk_overlap=0", "--set", "tokenizer=tiktoken:o200k_base"
+    for command in (
+        ("index", tmp_path / "texts", *HASH, "--strategy", "sentence", *words),
+        ("chunk", tmp_path / "texts", "--strategy", "sentence", *words),
+    ):
+        result = cli(*command)
+        assert result.exit_code == 1
+        assert "plain.txt" in result.stdout
+        assert "fine" in result.stdout or "of 1 document" in result.stdout or "rich.jsonl" in result.stdout
+        (line,) = result.stderr.splitlines()
+        assert "'long'" in line
+        assert "'ꦗ' (U+A997)" in line
+    assert figures_of(cli(*("index", tmp_path / "texts", *HASH)))["Failed"] == "1"

@@ -101,7 +101,7 @@ def _read(descriptor: int) -> bytes:
 
 @pytest.mark.parametrize("columns", [40, 60, 100])
 def test_a_terminal_gets_colours_and_a_bar_and_a_pipe_gets_neither(tmp_path: Path, folder: Path, columns: int) -> None:
-    (folder / "bad.json").write_text("{}")
+    (folder / "bad.json").write_text('{"docid": 3}')
     indexed = on_terminal(columns, tmp_path, "index", "course", "--embedder", "hash")
     found = on_terminal(columns, tmp_path, "search", "a while loop", "--embedder", "hash")
     piped = run("search", "a while loop", "--embedder", "hash", cwd=tmp_path)

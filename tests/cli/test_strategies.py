@@ -70,3 +70,10 @@ def test_an_unknown_strategy_is_refused_with_the_known_names(cli: Cli) -> None:
 )
 def test_types_are_told_in_words(annotation: object, words: str) -> None:
     assert type_name(annotation) == words
+
+
+def test_help_gives_flags_no_type(cli: Cli) -> None:
+    for arguments in ((), ("index",), ("search",)):
+        shown = cli(*arguments, "--help").stdout
+        assert "--help" in shown
+        assert "bool" not in shown.lower()

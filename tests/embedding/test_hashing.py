@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kinsplit.embedding import create
 from kinsplit.embedding.hashing import HashEmbedder
 from kinsplit.errors import InvalidParameterError
 
@@ -74,3 +75,8 @@ def test_one_string_instead_of_a_list_is_refused():
 def test_sizes_must_be_positive(options):
     with pytest.raises(InvalidParameterError, match=next(iter(options))):
         HashEmbedder(**options)
+
+
+def test_a_dimension_that_no_store_takes_is_refused() -> None:
+    with pytest.raises(InvalidParameterError, match="dimension: must be 1 to 65535"):
+        create("hash:99999999999")

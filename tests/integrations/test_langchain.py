@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -16,7 +17,7 @@ from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 
 from kinsplit.errors import InvalidParameterError, TokenizerError
-from kinsplit.integrations.langchain import KinsplitSentenceTextSplitter, chunk_key, text_splitter
+from kinsplit.integrations.langchain import KinsplitSentenceTextSplitter, key_by_content, key_by_id, text_splitter
 from kinsplit.integrations.langchain import KinsplitTokenTextSplitter as TokenSplitter
 from kinsplit.parsers import create
 from tests.integrations.helpers import TEXT, small
@@ -130,12 +131,13 @@ def test_parent_document_retrieval_finds_parents_and_loses_no_child(parent: str 
 class Indexed:
     """A vector store kept up to date by `index()`."""
 
-    def __init__(self) -> None:
+    def __init__(self, key: Callable[[Document], str] = key_by_content) -> None:
+        self.key = key
         self.store = InMemoryVectorStore(DeterministicFakeEmbedding(size=8))
         self.records = InMemoryRecordManager(namespace="test")
         self.records.create_schema()
 
-    def update(self, chunks: list[Document]) -> dict[str, Any]:
+    def update(self, chunks: list[Document], *, force: bool = False) -> dict[str, Any]:
         return dict(
             index(
                 chunks,
@@ -143,7 +145,8 @@ class Indexed:
                 self.store,
                 cleanup="incremental",
                 source_id_key="source_id",
-                key_encoder=chunk_key,
+                key_encoder=self.key,
+                force_update=force,
             )
         )
 
@@ -173,10 +176,40 @@ def test_index_writes_a_moved_chunk_again_so_that_its_offsets_are_right() -> Non
 
 def test_keys_are_uuids_and_only_for_chunks() -> None:
     (chunk,) = words.create_documents(["One."])
-    assert str(UUID(chunk_key(chunk))) == chunk_key(chunk) != chunk.id
+    assert key_by_id(chunk) == chunk.id
+    assert str(UUID(key_by_content(chunk))) == key_by_content(chunk) != chunk.id
     for other in (Document(id="d", page_content="x"), Document(page_content="x", metadata=chunk.metadata)):
-        with pytest.raises(InvalidParameterError, match="must be a chunk from a kinsplit text splitter"):
-            chunk_key(other)
+        for key in (key_by_id, key_by_content):
+            with pytest.raises(InvalidParameterError, match="must be a chunk from a kinsplit text splitter"):
+                key(other)
+
+
+def test_keys_by_id_keep_the_ids_that_the_links_name() -> None:
+    indexed, splitter = Indexed(key_by_id), text_splitter("sentence", chunk_size=3, unit="word")
+    text = "One two three. Four five six. Seven eight nine."
+
+    def split(new: str) -> list[Document]:
+        return splitter.split_documents([Document(id="d", page_content=new)])
+
+    first, second, third = split(text)
+    assert indexed.update(split(text))["num_added"] == 3
+    assert list(indexed.store.store) == [first.id, second.id, third.id]
+    (found,) = indexed.store.get_by_ids([first.metadata["next_id"]])
+    assert (found.id, found.page_content) == (second.id, second.page_content)
+    assert indexed.update(split(text))["num_skipped"] == 3
+
+    edited = split(text.replace("Four", "Fore"))
+    assert indexed.update(edited)["num_skipped"] == 3, "an edit is not noticed"
+    assert indexed.update(edited, force=True)["num_updated"] == 3
+    (found,) = indexed.store.get_by_ids([first.metadata["next_id"]])
+    assert (found.id, found.page_content) == (second.id, "Fore five six.")
+    assert indexed.update(split("One two three."))["num_deleted"] == 2
+    assert list(indexed.store.store) == [first.id]
+
+
+def test_the_overlap_of_token_windows_is_what_stride_leaves() -> None:
+    assert text_splitter("token", chunk_size=512, stride=128)._chunk_overlap == 384
+    assert text_splitter("token", chunk_size=100, stride=100)._chunk_overlap == 0
 
 
 def test_from_tiktoken_encoder_counts_in_that_encoding() -> None:

@@ -314,3 +314,8 @@ def test_parsing_is_silent(name: str, capsys: pytest.CaptureFixture[str]) -> Non
         warnings.simplefilter("error")
         node_parser(name)([document()])
     assert capsys.readouterr() == ("", "")
+
+
+def test_lone_surrogates_are_refused_with_the_documents_name() -> None:
+    with pytest.raises(InvalidParameterError, match=r"documents: can't hold lone surrogates.*'notes.md'.*Replace them"):
+        node_parser("word")([Document(id_="notes.md", text="One \ud800 two.")])

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kinsplit.loaders.html import read
 
-from .helpers import load_one
+from .helpers import document_of, load_one
 
 
 def text_of(html: str) -> str:
@@ -157,3 +157,12 @@ def test_what_never_ends_stays_text(start):
 
     assert text.startswith("before\n\n")
     assert text.endswith("after")
+
+
+def test_lines_that_end_with_cr_alone_are_lines(tmp_path):
+    page = "<h1>T</h1>\r<pre>a\rb</pre>\r<p>one\rtwo"
+    ends = {name: page.replace("\r", end) for name, end in (("cr", "\r"), ("crlf", "\r\n"), ("lf", "\n"))}
+    texts = {document_of(tmp_path / f"{name}.html", data).text for name, data in ends.items()}
+
+    assert len(texts) == 1
+    assert "a\nb" in texts.pop()

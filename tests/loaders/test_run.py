@@ -3,6 +3,7 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -56,7 +57,7 @@ def test_one_broken_file_is_reported_and_the_rest_go_on(tmp_path):
     (tmp_path / "a.md").write_text("# A")
     (tmp_path / "b.pdf").write_bytes(b"%PDF-broken")
     (tmp_path / "c.pdf").write_bytes(pdf(["x"], encrypt="secret"))
-    (tmp_path / "d.json").write_text("{}")
+    (tmp_path / "d.json").write_text('{"docid": 3}')
     (tmp_path / "e.txt").write_bytes("größer".encode("latin-1"))
     (tmp_path / "f.txt").write_text("  \n")
 
@@ -147,3 +148,56 @@ def test_a_very_long_line_is_one_document(tmp_path):
     (document,) = load_one(path).documents
 
     assert len(document.text) == 7_000_000
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("package.json", '{"name": "course", "version": "1.0.0"}'),
+        ("tsconfig.json", '{\n  // with comments\n  "strict": true,\n}'),
+        ("empty.json", ""),
+        ("log.jsonl", '{"level": "info"}\n{"level": "warning"}\n'),
+    ],
+)
+def test_json_made_for_another_purpose_is_skipped_in_a_folder_and_refused_by_name(tmp_path, name, data):
+    (tmp_path / "a.md").write_text("a")
+    (tmp_path / name).write_text(data)
+
+    results = {loaded.path.name: loaded for loaded in load(tmp_path)}
+
+    assert (results[name].error, results[name].documents) == (None, ())
+    (warning,) = results[name].warnings
+    assert warning.startswith("skipped, since it ")
+    assert results["a.md"].documents[0].text == "a"
+    for paths in ([tmp_path / name], [tmp_path, tmp_path / name]):
+        (error,) = [loaded.error for loaded in load(paths) if loaded.error is not None]
+        assert name in str(error)
+
+
+@pytest.mark.parametrize("data", ['{"docid": "a", "text": "t"}\n{"docid": "b"}', '{"docid": "a", "te'])
+def test_a_damaged_corpus_is_a_failure_in_a_folder_too(tmp_path, data):
+    (tmp_path / "docs.jsonl").write_text(data)
+
+    (loaded,) = load(tmp_path)
+
+    assert "docs.jsonl: line" in str(loaded.error)
+
+
+def test_a_sub_folder_that_cannot_be_listed_is_reported_and_the_rest_go_on(tmp_path, monkeypatch):
+    for folder in ("a", "locked", "z"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "x.md").write_text(folder)
+    listed = Path.iterdir
+
+    def refuse(self):
+        if self.name == "locked":
+            raise PermissionError(13, "Permission denied", str(self))
+        return listed(self)
+
+    monkeypatch.setattr(Path, "iterdir", refuse)
+
+    first, locked, last = load(tmp_path)
+
+    assert (first.documents[0].text, last.documents[0].text) == ("a", "z")
+    assert locked.source.source_id == f"{tmp_path.name}/locked"
+    assert f"{tmp_path / 'locked'}: can't be listed: Permission denied" in str(locked.error)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kinsplit.chunk import Chunk, Document
-from kinsplit.errors import InvalidParameterError
+from kinsplit.errors import LimitTooSmallError
 from kinsplit.parsers import create, names
 from kinsplit.tokenizers import resolve
 from tests.parsers.contract import check_chunks
@@ -87,7 +87,7 @@ def test_a_code_point_longer_than_the_limit_is_refused(name: str) -> None:
     pytest.importorskip("llama_index.core", reason="llama-index-core carries cl100k_base")
     tokenizer = "tiktoken:cl100k_base"
     assert resolve(tokenizer).count(["𐀀"])[0] == 4
-    with pytest.raises(InvalidParameterError, match="must hold every single character of the text in tokens") as caught:
+    with pytest.raises(LimitTooSmallError, match="must hold every character of the text in tokens, also '𐀀'") as caught:
         sized(name, 3, "token", tokenizer=tokenizer).split("Fine. 𐀀 not.")
     assert (caught.value.field, caught.value.remedy) == ("chunk_size", "Raise it.")
     assert checked("Fine. 𐀀 is.", name, 4, "token", tokenizer=tokenizer)

@@ -284,3 +284,20 @@ def test_odd_markup_in_bulk_is_read_to_its_end(text: str) -> None:
     found = blocks(text)
     assert found[-1].end == len(text.rstrip())
     assert len(sections(text)) >= 1
+
+
+def test_lines_that_end_with_cr_alone_are_lines() -> None:
+    text = "# One\n\nText.\n\n- a\n- b\n\n| x | y |\n|---|---|\n| 1 | 2 |\n\n```\n# no\n```\nTwo\n===\nEnd."
+    old = text.replace("\n", "\r")
+    assert [(b.start, b.end, b.kind, b.depth) for b in blocks(old)] == [
+        (b.start, b.end, b.kind, b.depth) for b in blocks(text)
+    ]
+    assert [s.path for s in sections(old)] == [s.path for s in sections(text)]
+    assert parts("- a\r- b") == parts("- a\n- b")
+
+
+def test_a_mark_behind_a_heading_stays_with_its_tag() -> None:
+    for text in ("<h1>T</h1>\u0301 and text", "a <h1>T</h1>\u0301\u0301<h2>U</h2>\u0301"):
+        for block in blocks(text):
+            assert not text[block.start].startswith("\u0301")
+        assert "".join(text[b.start : b.end] for b in blocks(text)).replace(" ", "") == text.replace(" ", "")

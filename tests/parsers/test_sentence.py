@@ -27,7 +27,7 @@ def chunked(text: str, **parameters: Any) -> list[Chunk]:
 
 
 def bounds(text: str) -> tuple[set[int], set[int]]:
-    units = sentences(text)
+    units = sentences(text, join_speech=False)
     return set(units.starts.tolist()), set(units.ends.tolist())
 
 
@@ -137,6 +137,6 @@ def test_contradictions_are_refused(parameters: dict[str, Any], field: str) -> N
 @settings(max_examples=200, deadline=None)
 @given(texts())
 def test_a_budget_without_bound_and_one_sentence_a_chunk_give_the_sentences(text: str) -> None:
-    units = sentences(text)
+    units = sentences(text, join_speech=False)
     spans = create("sentence", unit="character", chunk_size=10**9, max_sentences=1).split(text)
     assert spans == list(zip(units.starts.tolist(), units.ends.tolist(), strict=True))

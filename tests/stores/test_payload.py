@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kinsplit.chunk import Span
-from kinsplit.errors import InvalidParameterError
+from kinsplit.chunk import Document, Span
+from kinsplit.errors import InvalidParameterError, StoreError
+from kinsplit.parsers import create
 from kinsplit.stores.edge import EdgeStore
 from kinsplit.stores.payload import RESERVED, check_metadata, from_payload, to_payload
 from kinsplit.stores.protocol import SyncReport
@@ -136,3 +137,13 @@ def test_a_value_that_json_does_not_have_is_refused_by_its_place(value, where):
 def test_a_key_that_is_no_string_is_refused():
     with pytest.raises(InvalidParameterError, match="strings as keys"):
         check_metadata({1: "x"})
+
+
+@pytest.mark.parametrize(("key", "value"), [("full_content", None), ("spans", 7), ("spans", [[1, 2, 3]])])
+def test_a_damaged_payload_is_named(key: str, value: object) -> None:
+    (chunk,) = create("sentence").chunk(Document("d", "One."))
+    payload = {**to_payload(chunk), key: value}
+    if value is None:
+        del payload[key]
+    with pytest.raises(StoreError, match=rf"point {chunk.id} is damaged.*index that again"):
+        from_payload(chunk.id, payload)

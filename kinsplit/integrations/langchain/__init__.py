@@ -13,7 +13,7 @@ from kinsplit.parsers import strategy_class
 
 try:
     from kinsplit.integrations.langchain.factory import text_splitter, text_splitter_class
-    from kinsplit.integrations.langchain.keys import chunk_key
+    from kinsplit.integrations.langchain.keys import key_by_content, key_by_id
     from kinsplit.integrations.langchain.text_splitter import KinsplitTextSplitter
 except ImportError as error:
     packages = {"langchain_core": "langchain-core", "langchain_text_splitters": "langchain-text-splitters"}
@@ -22,7 +22,7 @@ except ImportError as error:
 
 _TWINS = twin_names("TextSplitter")
 
-__all__ = ["KinsplitTextSplitter", "chunk_key", "text_splitter", *_TWINS]
+__all__ = ["KinsplitTextSplitter", "key_by_content", "key_by_id", "text_splitter", *_TWINS]
 
 
 def __getattr__(name: str) -> object:

@@ -3,7 +3,8 @@
 # fmt: off
 from typing import Literal, overload
 
-from kinsplit.integrations.langchain.keys import chunk_key as chunk_key
+from kinsplit.integrations.langchain.keys import key_by_content as key_by_content
+from kinsplit.integrations.langchain.keys import key_by_id as key_by_id
 from kinsplit.integrations.langchain.text_splitter import KinsplitTextSplitter as KinsplitTextSplitter
 
 class KinsplitCharacterTextSplitter(KinsplitTextSplitter):
@@ -82,7 +83,7 @@ class KinsplitSentenceTextSplitter(KinsplitTextSplitter):
         chunk_overlap: Longest overlap with the chunk before, in `unit`; a fifth of chunk_size unless given.
         overlap_sentences: Overlap in whole sentences, instead of chunk_overlap.
         max_sentences: Most sentences in a chunk.
-        language: Language of the sentences as an ISO 639 code, or "auto" to detect it.
+        language: Language of the sentences as an ISO 639-1 code, or "auto" to detect it.
     """
 
     def __init__(
@@ -108,7 +109,7 @@ class KinsplitStructureTextSplitter(KinsplitTextSplitter):
         unit: What sizes are counted in.
         chunk_size: Longest chunk, in `unit`.
         min_chunk_size: Length up to which neighbouring blocks are merged; a quarter of chunk_size unless given.
-        language: Language of the sentences as an ISO 639 code, or "auto" to detect it.
+        language: Language of the sentences as an ISO 639-1 code, or "auto" to detect it.
     """
 
     def __init__(
@@ -133,7 +134,7 @@ class KinsplitHierarchicalTextSplitter(KinsplitTextSplitter):
         parent_size: Budget of a parent; several descending sizes make several levels of parents.
         child_size: Budget of a child.
         headings: Whether no parent reaches across a heading.
-        language: Language of the sentences as an ISO 639 code, or "auto" to detect it.
+        language: Language of the sentences as an ISO 639-1 code, or "auto" to detect it.
     """
 
     def __init__(

@@ -179,7 +179,10 @@ class KinsplitTextSplitter(TextSplitter):
 
     @property
     def _chunk_overlap(self) -> int:  # type: ignore[override]
-        return int(self._strategy.parameters.get("chunk_overlap") or 0)
+        parameters = self._strategy.parameters
+        if "stride" in parameters:
+            return max(0, int(parameters["chunk_size"]) - int(parameters["stride"]))
+        return int(parameters.get("chunk_overlap") or 0)
 
     @property
     def _length_function(self) -> Callable[[str], int]:  # type: ignore[override]

@@ -105,7 +105,7 @@ class KinsplitSentenceNodeParser(KinsplitNodeParser):
         chunk_overlap: Longest overlap with the chunk before, in `unit`; a fifth of chunk_size unless given.
         overlap_sentences: Overlap in whole sentences, instead of chunk_overlap.
         max_sentences: Most sentences in a chunk.
-        language: Language of the sentences as an ISO 639 code, or "auto" to detect it.
+        language: Language of the sentences as an ISO 639-1 code, or "auto" to detect it.
     """
 
     tokenizer: object
@@ -141,7 +141,7 @@ class KinsplitStructureNodeParser(KinsplitNodeParser):
         unit: What sizes are counted in.
         chunk_size: Longest chunk, in `unit`.
         min_chunk_size: Length up to which neighbouring blocks are merged; a quarter of chunk_size unless given.
-        language: Language of the sentences as an ISO 639 code, or "auto" to detect it.
+        language: Language of the sentences as an ISO 639-1 code, or "auto" to detect it.
     """
 
     tokenizer: object
@@ -174,7 +174,7 @@ class KinsplitHierarchicalNodeParser(KinsplitNodeParser):
         parent_size: Budget of a parent; several descending sizes make several levels of parents.
         child_size: Budget of a child.
         headings: Whether no parent reaches across a heading.
-        language: Language of the sentences as an ISO 639 code, or "auto" to detect it.
+        language: Language of the sentences as an ISO 639-1 code, or "auto" to detect it.
     """
 
     tokenizer: object

@@ -20,6 +20,7 @@ from llama_index.core.schema import (
 )
 
 from kinsplit.chunk import Span
+from kinsplit.errors import InvalidParameterError
 from kinsplit.integrations.metadata import BOOKKEEPING, Piece, inherited
 from kinsplit.integrations.origins import CONTEXT, SPANS, Origin, is_chunk, stretches
 
@@ -141,11 +142,21 @@ def _nodes(
 
 def _source(document: BaseNode, origin: Origin) -> RelatedNodeInfo:
     if origin.source_id == document.node_id:
-        return RelatedNodeInfo(node_id=document.node_id, node_type=document.get_type(), hash=document.hash)
+        return RelatedNodeInfo(node_id=document.node_id, node_type=document.get_type(), hash=_hash(document))
     known = document.source_node
     if known is None:
         return RelatedNodeInfo(node_id=origin.source_id, node_type=ObjectType.DOCUMENT)
     return RelatedNodeInfo(node_id=known.node_id, node_type=known.node_type, hash=known.hash)
+
+
+def _hash(document: BaseNode) -> str:
+    try:
+        return document.hash
+    except UnicodeEncodeError:
+        remedy = 'Replace them, one for one: text.encode("utf-8", "replace").decode()'
+        raise InvalidParameterError(
+            "documents", "can't hold lone surrogates, which LlamaIndex can't hash", document.node_id, remedy
+        ) from None
 
 
 def _shared_fields(document: BaseNode) -> tuple[type[TextNode], dict[str, Any]]:

