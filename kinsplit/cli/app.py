@@ -18,7 +18,9 @@ from kinsplit.cli.demo import demo
 from kinsplit.cli.index import index
 from kinsplit.cli.info import info
 from kinsplit.cli.search import search
+from kinsplit.cli.stores import stores
 from kinsplit.cli.strategies import strategies
+from kinsplit.cli.verify import verify
 
 
 class _Flags(TyperCommand):
@@ -50,7 +52,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-for _command in (strategies, chunk, index, search, info, copy, delete, demo):
+for _command in (strategies, chunk, index, search, info, verify, delete, stores, copy, demo):
     app.command(cls=_Flags)(command(_command))
 
 

@@ -91,7 +91,7 @@ def arrange(
         if home is not None:
             home.hits.append(hit)
             continue
-        neighbour = next((g for g in groups if g.has_room_for(around, most=4 * expansion.window + 2)), None)
+        neighbour = next((group for group in groups if group.has_room_for(around, expansion)), None)
         if neighbour is not None:
             neighbour.add(_beside(hit.chunk, around, [g for g in groups if g is not neighbour]), hit)
         elif len(groups) < top_k:
@@ -113,15 +113,17 @@ class _Group:
         """Return whether a hit, or the parent that stands for it, is part of the passage."""
         return chunk.id in self.chunks or (len(around) == 1 and around[0].id in self.chunks)
 
-    def has_room_for(self, around: Sequence[Chunk], most: int) -> bool:
+    def has_room_for(self, around: Sequence[Chunk], expansion: Expansion) -> bool:
         """Return whether chunks touch these and together are not too many; parents stay alone."""
         own = next(iter(self.chunks.values()))
         if (own.source_id, own.level) != (around[0].source_id, around[0].level) or own.level > self.hits[0].chunk.level:
             return False
+        if expansion.within_sections and own.context != around[0].context:
+            return False
         numbers = {chunk.index for chunk in self.chunks.values()}
         others = {chunk.index for chunk in around}
         touch = min(others) <= max(numbers) + 1 and max(others) >= min(numbers) - 1
-        return touch and len(numbers | others) <= most
+        return touch and len(numbers | others) <= 4 * expansion.window + 2
 
     def add(self, chunks: Iterable[Chunk], hit: Candidate) -> None:
         self.chunks.update((chunk.id, chunk) for chunk in chunks)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
 
 from kinsplit.errors import InvalidParameterError
 from kinsplit.stores.async_protocol import AsyncChunkStore
@@ -33,7 +35,7 @@ def open_store(address: str, collection: str, schema: Schema | None = None) -> C
         StoreError: There is no such collection and no schema to make it with, or what is there is no collection.
     """
     engine, place = _split(address)
-    return _ENGINES[engine](place, collection, schema)
+    return ENGINES[engine].open(place, collection, schema)
 
 
 async def open_async_store(address: str, collection: str, schema: Schema | None = None) -> AsyncChunkStore:
@@ -54,7 +56,7 @@ async def open_async_store(address: str, collection: str, schema: Schema | None 
         from kinsplit.stores.qdrant_async import AsyncQdrantStore
 
         return await AsyncQdrantStore.open(*parse_place(place), collection, schema)
-    return ThreadedStore(await asyncio.to_thread(_ENGINES[engine], place, collection, schema))
+    return ThreadedStore(await asyncio.to_thread(ENGINES[engine].open, place, collection, schema))
 
 
 def has_async_client(address: str) -> bool:
@@ -65,8 +67,8 @@ def has_async_client(address: str) -> bool:
 
 def _split(address: str) -> tuple[str, str]:
     engine, colon, place = address.partition(":")
-    if engine not in _ENGINES or not colon or not (place or engine == "memory"):
-        known = ", ".join(f"'{name}:...'" for name in _ENGINES)
+    if engine not in ENGINES or not colon or not (place or engine == "memory"):
+        known = ", ".join(f"'{name}:...'" for name in ENGINES)
         # Not the place, which may hold a password.
         raise InvalidParameterError("store", f"must be one of {known}", engine, "Write for example 'edge:./data'.")
     return engine, place
@@ -96,9 +98,40 @@ def _memory(place: str, collection: str, schema: Schema | None) -> ChunkStore:
     return MemoryStore(place, collection, schema)
 
 
-_ENGINES: dict[str, Callable[[str, str, Schema | None], ChunkStore]] = {
-    "edge": _edge,
-    "qdrant": _qdrant,
-    "pgvector": _pgvector,
-    "memory": _memory,
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """A kind of store.
+
+    Attributes:
+        open: Opens a collection at a place.
+        addresses: The forms of its addresses.
+        purpose: What it is for.
+        package: The module that it needs, None for none.
+        extra: The extra of kinsplit that brings it.
+    """
+
+    open: Callable[[str, str, Schema | None], ChunkStore]
+    addresses: tuple[str, ...]
+    purpose: str
+    package: str | None = None
+    extra: str | None = None
+
+    @property
+    def installed(self) -> bool:
+        """Whether what it needs is there."""
+        return self.package is None or find_spec(self.package) is not None
+
+
+#: The engines by the name that an address begins with.
+ENGINES: dict[str, Engine] = {
+    "edge": Engine(_edge, ("edge:PATH",), "one process without a server: Qdrant's engine in a folder; the default"),
+    "qdrant": Engine(
+        _qdrant,
+        ("qdrant:URL", "qdrant:PATH", "qdrant::memory:"),
+        "a Qdrant server, a cluster or Qdrant Cloud; a path or memory for some 20,000 chunks",
+        "qdrant_client",
+        "qdrant",
+    ),
+    "pgvector": Engine(_pgvector, ("pgvector:DSN",), "those who run Postgres", "psycopg", "pgvector"),
+    "memory": Engine(_memory, ("memory:", "memory:NAME"), "tests and notebooks: exact, gone with the process"),
 }

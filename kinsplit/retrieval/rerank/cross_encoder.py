@@ -66,9 +66,7 @@ class CrossEncoderReranker:
         return self._loaded
 
     def _announce(self, model: CrossEncoder, query: str, texts: Sequence[str]) -> None:
-        window = model.max_length
-        if window is None:
-            return
+        window = model.tokenizer.model_max_length
         lengths = [
             len(ids) for ids in model.tokenizer([query] * len(texts), list(texts), truncation=False)["input_ids"]
         ]

@@ -1,0 +1,62 @@
+"""A small collection and a store that counts what it is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kinsplit.chunk import Chunk, Document
+from kinsplit.embedding import create
+from kinsplit.embedding.sparse import Bm25Embedder
+from kinsplit.indexing import Indexer
+from kinsplit.parsers import create as create_strategy
+from kinsplit.retrieval import Question
+from kinsplit.stores import ChunkStore, Entry, Query, Schema, open_store
+
+EMBEDDER = create("hash")
+BM25 = Bm25Embedder()
+STRATEGY = create_strategy("sentence", chunk_size=12, chunk_overlap=0)
+
+TOPICS = ("recursion", "sorting", "classes", "files", "testing", "modules")
+
+
+def course(documents: int = 3) -> list[Document]:
+    """Return documents of one subject each, in paragraphs that all look alike."""
+    return [
+        Document(
+            f"lecture_{number}.md",
+            " ".join(
+                f"{'Recursion' if number == 0 else 'This lecture'} has a part {part}. It is about {topic}. "
+                f"We learn what {topic} means."
+                for part, topic in enumerate(TOPICS[number:] + TOPICS[:number])
+            ),
+            {"subject": "cs" if number % 2 else "math"},
+        )
+        for number in range(documents)
+    ]
+
+
+class CountingStore:
+    """A store in memory that counts its calls.
+
+    Args:
+        documents: What it holds.
+    """
+
+    def __init__(self, documents: Sequence[Document]) -> None:
+        schema = Schema(EMBEDDER.fingerprint, EMBEDDER.dimension, BM25.fingerprint, "{}", STRATEGY.fingerprint)
+        self.store: ChunkStore = open_store("memory:", "cs", schema)
+        for _ in Indexer(self.store, STRATEGY, EMBEDDER, BM25).run(documents):
+            pass
+        self.calls: list[str] = []
+
+    def rank(self, queries: Sequence[Query]) -> list[list[Entry]]:
+        self.calls.append("rank")
+        return self.store.rank(queries)
+
+    def get(self, ids: Sequence[str]) -> list[Chunk]:
+        self.calls.append("get")
+        return self.store.get(ids)
+
+
+def question(text: str, **options: object) -> Question:
+    return Question(EMBEDDER.embed_query(text), BM25.embed_query(text), **options)  # type: ignore[arg-type]

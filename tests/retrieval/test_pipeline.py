@@ -1,0 +1,214 @@
+"""A whole search: few calls, every option, sync and async alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from kinsplit.chunk import Document
+from kinsplit.embedding import create
+from kinsplit.errors import InvalidParameterError
+from kinsplit.retrieval import (
+    NO_KIN,
+    Passage,
+    Ranked,
+    Reranker,
+    SearchKeywords,
+    SearchOptions,
+    find_candidates,
+    run,
+    run_async,
+    search,
+)
+from kinsplit.stores.threaded import ThreadedStore
+from kinsplit.tokenizers import resolve
+from tests.retrieval.helpers import STRATEGY, CountingStore, course, question
+
+
+class Longest:
+    """Prefers long texts, and answers in any order."""
+
+    def __init__(self) -> None:
+        self.read: list[Sequence[str]] = []
+
+    def rerank(self, query: str, texts: Sequence[str]) -> list[Ranked]:
+        self.read.append(texts)
+        return sorted((Ranked(i, float(len(text))) for i, text in enumerate(texts)), key=lambda r: -r.score)
+
+
+def ask(store: CountingStore, text: str, reranker: Reranker | None = None, **options: Any) -> list[Passage]:
+    asked = SearchOptions(**options)
+    steps = search(
+        text,
+        question(text, level=asked.level, where=asked.where),
+        STRATEGY.fingerprint,
+        asked,
+        reranker,
+        resolve("bundled"),
+    )
+    return run(steps, store)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("documents", [1, 3, 12])
+@pytest.mark.parametrize("window", [0, 1, 9])
+@pytest.mark.parametrize("parents", [False, True])
+@pytest.mark.parametrize("candidates", [1, 30, 200])
+def test_a_whole_search_is_three_calls_one_of_them_for_texts(
+    documents: int, window: int, parents: bool, candidates: int
+) -> None:
+    store = CountingStore(course(documents))
+
+    assert ask(store, "what is recursion", Longest(), window=window, parents=parents, candidates=candidates)
+    assert store.calls == ["rank", "rank", "get"]
+
+
+def test_without_kin_the_documents_are_not_looked_into() -> None:
+    store = CountingStore(course())
+
+    assert ask(store, "what is recursion", weights=NO_KIN)
+    assert store.calls == ["rank", "get"]
+
+
+def test_passages_are_slices_of_their_documents() -> None:
+    documents = course()
+    texts = {document.id: document.text for document in documents}
+    for options in ({}, {"parents": True}, {"window": 3}, {"level": 1}, {"within_sections": True}):
+        found = ask(CountingStore(documents), "sorting means", **options)
+        assert found
+        for passage in found:
+            assert passage.text == texts[passage.source_id][passage.start : passage.end]
+            assert passage.score == passage.scores["kin"] == passage.best.score
+
+
+def test_a_parent_stands_for_its_hits() -> None:
+    (passage, *others) = ask(CountingStore(course()), "recursion", parents=True, top_k=10)
+
+    assert {chunk.level for chunk in passage.chunks} == {1}
+    assert all(hit.chunk.level == 0 for hit in passage.hits)
+    assert {hit.chunk.parent_id for hit in passage.hits} == {passage.chunks[0].id}
+    assert len({p.chunks[0].id for p in (passage, *others)}) == len(others) + 1
+
+
+def test_parents_can_be_asked_for_themselves() -> None:
+    found = ask(CountingStore(course()), "recursion", level=1, window=0)
+
+    assert {hit.chunk.level for passage in found for hit in passage.hits} == {1}
+
+
+def test_a_filter_holds_for_every_stage() -> None:
+    found = ask(CountingStore(course(4)), "recursion", where={"subject": "cs"}, top_k=20)
+
+    assert {passage.metadata["subject"] for passage in found} == {"cs"}
+
+
+def test_a_reranker_reads_the_candidates_and_then_the_passages() -> None:
+    reranker = Longest()
+    found = ask(CountingStore(course()), "recursion", reranker, candidates=5, top_k=2)
+
+    first, second = reranker.read
+    assert len(first) == 5
+    assert len(found) == 2
+    assert [len(passage.text) for passage in found] == sorted(map(len, second), reverse=True)[:2]
+    for passage in found:
+        assert passage.score == passage.scores["rerank_passage"] == len(passage.text)
+        assert list(passage.best.scores)[-2:] == ["kin", "rerank"]
+
+
+def test_a_budget_skips_what_does_not_fit_and_goes_on() -> None:
+    store, tokenizer = CountingStore(course()), resolve("bundled")
+    everything = ask(store, "recursion", top_k=10)
+    counts = tokenizer.count([passage.text for passage in everything]).tolist()
+
+    found = ask(store, "recursion", top_k=10, budget=min(counts))
+
+    assert [passage.text for passage in found] == [
+        next(p.text for p, count in zip(everything, counts, strict=True) if count <= min(counts))
+    ]
+
+
+def test_siblings_stop_at_sections_on_request() -> None:
+    from kinsplit import Index
+    from kinsplit.parsers import create as create_strategy
+
+    text = "# A\n\nApples are red.\n\n# B\n\nPears are green.\n\n# C\n\nPlums are blue."
+    strategy = create_strategy("structure", chunk_size=4, min_chunk_size=1)
+    with Index("memory:", embedder="hash", strategy=strategy) as index:
+        index.add(Document("fruit.md", text))
+        (wide,) = index.search("Pears", top_k=1, window=2)
+        (narrow,) = index.search("Pears", top_k=1, window=2, within_sections=True)
+    assert "Apples" in wide.text
+    assert narrow.context == "B"
+    assert {chunk.context for chunk in narrow.chunks} == {"B"}
+
+
+def test_a_document_that_is_not_chunked_brings_its_sibling_files() -> None:
+    notes = Document("10.md", "Merge sort halves a list.", {"sibling_files": ["10.py", "10.pdf"]})
+    code = Document("10.py", "def merge_sort(items): ...", {"sibling_files": ["10.md", "10.pdf"]})
+    chunked = Document("10.pdf", "Slides about sorting. " * 20, {"sibling_files": ["10.md", "10.py"]})
+    store = CountingStore([notes, code, chunked])
+
+    (passage,) = ask(store, "halves a list", top_k=1, candidates=1)
+
+    assert (passage.text, [chunk.text for chunk in passage.related]) == (notes.text, [code.text])
+    assert store.calls == ["rank", "rank", "get"]
+    tokens = int(resolve("bundled").count([notes.text])[0])
+    (alone,) = ask(store, "halves a list", top_k=1, candidates=1, budget=tokens)
+    assert (alone.text, alone.related) == (notes.text, ())
+
+
+async def test_an_event_loop_gets_the_same_passages() -> None:
+    store = CountingStore(course())
+    options = SearchOptions(top_k=5)
+
+    def steps() -> Any:
+        return search("sorting", question("sorting"), STRATEGY.fingerprint, options, Longest(), resolve("bundled"))
+
+    assert await run_async(steps(), ThreadedStore(store.store)) == run(steps(), store.store)
+
+
+async def test_an_index_answers_an_event_loop_alike() -> None:
+    from kinsplit import Index
+
+    async with Index("memory:", embedder="hash") as index:
+        index.add(course())
+        assert await index.asearch("sorting", top_k=5) == index.search("sorting", top_k=5)
+
+
+def test_candidates_that_vanish_between_two_calls_are_left_out() -> None:
+    store = CountingStore(course(2))
+    get = store.get
+
+    def forgetful(ids: Sequence[str]) -> Any:
+        store.store.delete("lecture_0.md")
+        return get(ids)
+
+    store.get = forgetful  # type: ignore[method-assign]
+    found = run(find_candidates(question("recursion"), NO_KIN, 30), store)  # type: ignore[arg-type]
+
+    assert {candidate.chunk.source_id for candidate in found} == {"lecture_1.md"}
+
+
+def test_options_and_their_keywords_are_the_same() -> None:
+    assert set(SearchKeywords.__annotations__) == set(SearchOptions.model_fields)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"top_k": 0}, "top_k: .*at least|top_k: .*greater"),
+        ({"window": -1}, "window"),
+        ({"budget": 0}, "budget"),
+        ({"candidates": "30"}, "candidates: should be a valid integer"),
+        ({"topk": 3}, "topk: is not known here"),
+        ({"rerank": "best"}, "rerank: must be one of none, late, cross-encoder:NAME"),
+        ({"rerank": "late"}, "rerank: needs an embedder with vectors for tokens"),
+        ({"weights": {"siblings": -2}}, "siblings"),
+    ],
+)
+def test_a_wrong_option_is_named(wrong: dict[str, Any], message: str) -> None:
+    from kinsplit import Index
+
+    with Index("memory:", embedder=create("hash")) as index, pytest.raises(InvalidParameterError, match=message):
+        index.search("recursion", **wrong)

@@ -1,0 +1,115 @@
+"""The evidence of siblings, parent and document, put together."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kinsplit.errors import InvalidParameterError
+from kinsplit.retrieval import NO_KIN, KinWeights
+from kinsplit.retrieval.scoring import Evidence, judge, sibling_weight
+from kinsplit.stores import Entry
+
+ALONE = NO_KIN.model_copy(update={"bm25": 0.5})
+
+
+def entry(name: str, index: int = 0, *, source: str = "d", parent: str | None = None, tokens: int = 100) -> Entry:
+    before, after = (f"{source}{i}" for i in (index - 1, index + 1))
+    return Entry(name, source, index, 9, 0, parent, before if index else None, after, tokens, 400, (), 0.0)
+
+
+def evidence(*entries: Entry, **scores: dict[str, float]) -> Evidence:
+    kinds = ("dense", "bm25", "parent", "parent_dense", "document")
+    return Evidence({e.id: e for e in entries}, **{kind: scores.get(kind, {}) for kind in kinds})
+
+
+def order(found: Evidence, weights: KinWeights) -> list[str]:
+    return [judged.place.id for judged in judge(found, weights)]
+
+
+def test_own_score_is_the_cosine_and_half_the_terms_in_standard_deviations() -> None:
+    entries = [entry(f"d{i}", i) for i in range(3)]
+    dense, terms = {"d0": 0.9, "d1": 0.5, "d2": 0.1}, {"d0": 1.0, "d1": 4.0, "d2": 1.0}
+
+    found = {j.place.id: j.score for j in judge(evidence(*entries, dense=dense, bm25=terms), ALONE)}
+
+    z = [(np.array(list(s.values())) - np.mean(list(s.values()))) / np.std(list(s.values())) for s in (dense, terms)]
+    assert found == pytest.approx(dict(zip(dense, z[0] + 0.5 * z[1], strict=True)))
+
+
+@pytest.mark.parametrize(
+    ("kind", "scores"),
+    [
+        ("parent", {"p1": 5.0, "p0": 1.0}),
+        ("parent_dense", {"p1": 0.8, "p0": 0.1}),
+        ("document", {"e": 5.0, "d": 1.0}),
+    ],
+)
+def test_equal_chunks_are_told_apart_by_their_kin(kind: str, scores: dict[str, float]) -> None:
+    pair = entry("a", source="d", parent="p0"), entry("b", source="e", parent="p1")
+    found = evidence(*pair, dense={"a": 0.5, "b": 0.5}, **{kind: scores})
+
+    assert order(found, NO_KIN) == ["a", "b"]
+    assert order(found, NO_KIN.model_copy(update={kind: 0.1})) == ["b", "a"]
+
+
+def test_a_chunk_between_good_ones_gains_on_one_between_bad_ones() -> None:
+    row = [entry(f"d{i}", i) for i in range(3)] + [entry(f"e{i}", i, source="e") for i in range(3)]
+    dense = {"d0": 0.1, "d1": 0.5, "d2": 0.1, "e0": 0.6, "e1": 0.5, "e2": 0.6}
+    found = evidence(*row, dense=dense)
+
+    assert order(found, NO_KIN).index("d1") < order(found, NO_KIN).index("e1")
+    with_siblings = order(found, NO_KIN.model_copy(update={"siblings": 0.3}))
+    assert with_siblings.index("e1") < with_siblings.index("d1")
+
+
+def test_what_a_ranking_does_not_have_counts_as_its_worst() -> None:
+    entries = [entry(f"d{i}", i) for i in range(3)]
+    found = evidence(*entries, dense={"d0": 0.9, "d1": 0.2}, bm25={"d2": 1.0})
+
+    (first, second, third) = judge(found, NO_KIN.model_copy(update={"bm25": 0.0}))
+    assert (first.place.id, second.score) == ("d0", third.score)
+    assert "dense" not in {j.place.id: j for j in (second, third)}["d2"].scores
+
+
+@pytest.mark.parametrize(("tokens", "share"), [(50, 1.0), (100, 1.0), (200, 0.5), (1000, 0.1)])
+def test_the_weight_of_siblings_falls_with_the_chunks_length(tokens: int, share: float) -> None:
+    weights = KinWeights(siblings=0.4)
+
+    assert sibling_weight([entry("a", tokens=tokens)], weights) == pytest.approx(0.4 * share)
+    uncounted = replace(entry("a"), token_count=None, length=4 * tokens)
+    assert sibling_weight([uncounted], weights) == pytest.approx(0.4 * share)
+
+
+@given(st.lists(st.tuples(st.floats(-1, 1), st.floats(0, 30)), min_size=1, max_size=12))
+def test_every_candidate_is_judged_once_with_finite_scores_best_first(scores: list[tuple[float, float]]) -> None:
+    entries = [entry(f"d{i}", i, parent=f"p{i // 3}") for i in range(len(scores))]
+    found = evidence(
+        *entries,
+        dense={f"d{i}": a for i, (a, _) in enumerate(scores)},
+        bm25={f"d{i}": b for i, (_, b) in enumerate(scores) if b > 5},
+        parent={"p0": 3.0},
+        document={"d": 2.0},
+    )
+
+    judged = judge(found, KinWeights())
+
+    assert sorted(j.place.id for j in judged) == sorted(e.id for e in entries)
+    assert all(np.isfinite(list(j.scores.values())).all() for j in judged)
+    assert [j.score for j in judged] == sorted((j.score for j in judged), reverse=True)
+    assert all(j.score == j.scores["kin"] for j in judged)
+
+
+def test_nothing_found_is_nothing() -> None:
+    assert judge(evidence(), KinWeights()) == []
+
+
+def test_a_wrong_weight_is_named() -> None:
+    with pytest.raises(InvalidParameterError, match=r"siblings: .* greater than or equal to 0 \(got -1\)"):
+        KinWeights(siblings=-1)
+    with pytest.raises(InvalidParameterError, match="sibling: is not known here"):
+        KinWeights(sibling=1)  # type: ignore[call-arg]
