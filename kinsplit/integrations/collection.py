@@ -16,6 +16,7 @@ from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import CollectionNotFoundError, InvalidParameterError
 from kinsplit.integrations.records import Entry, stored_id, to_chunk
 from kinsplit.stores import ChunkStore, Schema, Vectors, open_store
+from kinsplit.stores.protocol import Where
 
 T = TypeVar("T")
 
@@ -125,7 +126,14 @@ def put(collection: Collection, entries: Sequence[Entry], vectors: Sequence[Sequ
 
 def get(ids: Sequence[str]) -> Work[list[Chunk]]:
     """Fetch chunks by the ids that they were given."""
-    return (yield lambda store: store.get([stored_id(id_) for id_ in dict.fromkeys(ids)]))
+    chunks: list[Chunk] = yield lambda store: store.get([stored_id(id_) for id_ in dict.fromkeys(ids)])
+    return chunks
+
+
+def find(where: Where) -> Work[list[Chunk]]:
+    """Fetch all chunks that a filter lets through, of all levels."""
+    chunks: list[Chunk] = yield lambda store: store.find(where, None)
+    return chunks
 
 
 def remove(ids: Sequence[str]) -> Work[None]:

@@ -89,7 +89,10 @@ def arrange(
         The pieces of each text, in the order of its chunks.
     """
     arranged = [
-        [_piece(strategy, origin, chunk, _gap(text, before, chunk), ids) for before, chunk in pairwise([None, *chunks])]
+        [
+            _piece(strategy, origin, chunk, _gap(text, before, chunk), ids)
+            for before, chunk in zip([None, *chunks], chunks, strict=False)
+        ]
         for origin, text, chunks in zip(origins, texts, chunked, strict=True)
     ]
     if len({origin.source_id for origin in origins}) < len(origins):
@@ -103,8 +106,10 @@ def arrange(
 
 
 def _gap(text: str, before: Chunk | None, chunk: Chunk) -> str:
-    """Return what stands between a chunk and the sibling before it."""
-    return text[before.end : chunk.start] if before is not None and before.level == chunk.level else ""
+    """Return the white space between a chunk and the sibling before it."""
+    between = text[before.end : chunk.start] if before is not None and before.level == chunk.level else ""
+    # Where a strategy gathers what lies apart, what lies between belongs to other chunks.
+    return between if between.isspace() else ""
 
 
 def _piece(strategy: str, origin: Origin, chunk: Chunk, gap: str, ids: Mapping[str, str]) -> Piece:

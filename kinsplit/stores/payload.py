@@ -85,7 +85,7 @@ def to_payload(chunk: Chunk) -> Payload:
 
 
 def to_metadata(payload: Payload) -> dict[str, Any]:
-    """Return what a framework shows as the metadata of a chunk: all but its text, and a context only if there is one."""
+    """Return what a framework shows as the metadata of a chunk: all but its text, and no empty context."""
     return {
         key: value
         for key, value in payload.items()

@@ -15,6 +15,7 @@ try:
     from kinsplit.integrations.langchain.factory import text_splitter, text_splitter_class
     from kinsplit.integrations.langchain.keys import key_by_content, key_by_id
     from kinsplit.integrations.langchain.text_splitter import KinsplitTextSplitter
+    from kinsplit.integrations.langchain.vector_store import KinsplitVectorStore
 except ImportError as error:
     packages = {"langchain_core": "langchain-core", "langchain_text_splitters": "langchain-text-splitters"}
     explain_missing(error, packages, "langchain")
@@ -22,7 +23,7 @@ except ImportError as error:
 
 _TWINS = twin_names("TextSplitter")
 
-__all__ = ["KinsplitTextSplitter", "key_by_content", "key_by_id", "text_splitter", *_TWINS]
+__all__ = ["KinsplitTextSplitter", "KinsplitVectorStore", "key_by_content", "key_by_id", "text_splitter", *_TWINS]
 
 
 def __getattr__(name: str) -> object:

@@ -15,13 +15,14 @@ from kinsplit.parsers import strategy_class
 try:
     from kinsplit.integrations.llama_index.factory import node_parser, node_parser_class
     from kinsplit.integrations.llama_index.node_parser import KinsplitNodeParser
+    from kinsplit.integrations.llama_index.vector_store import KinsplitVectorStore
 except ImportError as error:
     explain_missing(error, {"llama_index": "llama-index-core"}, "llama-index")
     raise
 
 _TWINS = twin_names("NodeParser")
 
-__all__ = ["KinsplitNodeParser", "node_parser", *_TWINS]
+__all__ = ["KinsplitNodeParser", "KinsplitVectorStore", "node_parser", *_TWINS]
 
 
 def __getattr__(name: str) -> object:

@@ -15,8 +15,9 @@ from llama_index.core.vector_stores.types import (
 )
 from pydantic import Field, PrivateAttr
 
+from kinsplit.chunk import Chunk
 from kinsplit.errors import InvalidParameterError
-from kinsplit.integrations.collection import Collection, Work, clear, get, put, remove
+from kinsplit.integrations.collection import Collection, Work, clear, find, get, put, remove
 from kinsplit.integrations.fusion import fuse
 from kinsplit.integrations.llama_index.filters import to_queries, to_where
 from kinsplit.integrations.llama_index.records import entry_of, node_of
@@ -70,9 +71,7 @@ class KinsplitVectorStore(BasePydanticVectorStore):
         async_store: AsyncChunkStore | None = None,
         **data: object,
     ) -> None:
-        super().__init__(
-            store=store, collection=collection, model=model, terms=terms, async_store=async_store, **data
-        )
+        super().__init__(store=store, collection=collection, model=model, terms=terms, async_store=async_store, **data)
         self._kept = Collection(store, collection, model, terms, async_store)
 
     @classmethod
@@ -175,22 +174,23 @@ class KinsplitVectorStore(BasePydanticVectorStore):
         if query.mode is not VectorStoreQueryMode.HYBRID:
             return _result(rankings[0])
         limit = query.hybrid_top_k or query.similarity_top_k
-        return _result(fuse(*rankings, 0.5 if query.alpha is None else query.alpha)[:limit])
+        dense, terms = rankings
+        return _result(fuse(dense, terms, 0.5 if query.alpha is None else query.alpha)[:limit])
 
 
 def _delete(ref_doc_id: str) -> Work[None]:
     yield lambda store: store.delete(ref_doc_id)
 
 
-def _chunks(node_ids: list[str] | None, filters: MetadataFilters | None) -> Work[list[Any]]:
+def _chunks(node_ids: list[str] | None, filters: MetadataFilters | None) -> Work[list[Chunk]]:
     where = to_where(filters)
     if node_ids is None:
-        return (yield lambda store: store.find(where, None))
+        return (yield from find(where))
     chunks = yield from get(node_ids)
-    if where:
-        within = {chunk.id for chunk in (yield lambda store: store.find(where, None))}
-        chunks = [chunk for chunk in chunks if chunk.id in within]
-    return chunks
+    if not where:
+        return chunks
+    within = {chunk.id for chunk in (yield from find(where))}
+    return [chunk for chunk in chunks if chunk.id in within]
 
 
 def _nodes(node_ids: list[str] | None, filters: MetadataFilters | None) -> Work[list[BaseNode]]:
