@@ -8,6 +8,8 @@ Example:
 
 from __future__ import annotations
 
+from importlib import import_module
+
 from kinsplit.integrations.twins import explain_missing, twin_names
 from kinsplit.parsers import strategy_class
 
@@ -15,7 +17,6 @@ try:
     from kinsplit.integrations.langchain.factory import text_splitter, text_splitter_class
     from kinsplit.integrations.langchain.keys import key_by_content, key_by_id
     from kinsplit.integrations.langchain.text_splitter import KinsplitTextSplitter
-    from kinsplit.integrations.langchain.vector_store import KinsplitVectorStore
 except ImportError as error:
     packages = {"langchain_core": "langchain-core", "langchain_text_splitters": "langchain-text-splitters"}
     explain_missing(error, packages, "langchain")
@@ -23,10 +24,20 @@ except ImportError as error:
 
 _TWINS = twin_names("TextSplitter")
 
-__all__ = ["KinsplitTextSplitter", "KinsplitVectorStore", "key_by_content", "key_by_id", "text_splitter", *_TWINS]
+#: What is imported when it is first used, since it brings the stores and the index along.
+_HOME = {
+    "KinsplitRetriever": "retriever",
+    "KinsplitVectorStore": "vector_store",
+    "Rerank": "rerank",
+    "SiblingExpansion": "sibling_expansion",
+}
+
+__all__ = ["KinsplitTextSplitter", "key_by_content", "key_by_id", "text_splitter", *_HOME, *_TWINS]
 
 
 def __getattr__(name: str) -> object:
+    if name in _HOME:
+        return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
     if name not in _TWINS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return text_splitter_class(strategy_class(_TWINS[name]))

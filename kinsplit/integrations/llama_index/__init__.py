@@ -9,23 +9,34 @@ Example:
 
 from __future__ import annotations
 
+from importlib import import_module
+
 from kinsplit.integrations.twins import explain_missing, twin_names
 from kinsplit.parsers import strategy_class
 
 try:
     from kinsplit.integrations.llama_index.factory import node_parser, node_parser_class
     from kinsplit.integrations.llama_index.node_parser import KinsplitNodeParser
-    from kinsplit.integrations.llama_index.vector_store import KinsplitVectorStore
 except ImportError as error:
     explain_missing(error, {"llama_index": "llama-index-core"}, "llama-index")
     raise
 
 _TWINS = twin_names("NodeParser")
 
-__all__ = ["KinsplitNodeParser", "KinsplitVectorStore", "node_parser", *_TWINS]
+#: What is imported when it is first used, since it brings the stores and the index along.
+_HOME = {
+    "KinsplitRetriever": "retriever",
+    "KinsplitVectorStore": "vector_store",
+    "Rerank": "rerank",
+    "SiblingExpansion": "sibling_expansion",
+}
+
+__all__ = ["KinsplitNodeParser", "node_parser", *_HOME, *_TWINS]
 
 
 def __getattr__(name: str) -> object:
+    if name in _HOME:
+        return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
     if name not in _TWINS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return node_parser_class(strategy_class(_TWINS[name]))
