@@ -72,9 +72,9 @@ class QdrantReader:
 def _runs(places: Sequence[Place]) -> Iterator[tuple[Place, int]]:
     """Yield the first place of each unbroken run of siblings with the last index."""
     ordered = enumerate(sorted(set(places)))
-    for _, group in groupby(ordered, key=lambda pair: (pair[1].source_id, pair[1].level, pair[1].index - pair[0])):
+    for _, group in groupby(ordered, key=lambda pair: (pair[1].source_id, pair[1].level, pair[1].position - pair[0])):
         run = [place for _, place in group]
-        yield run[0], run[-1].index
+        yield run[0], run[-1].position
 
 
 def _within(prefix: str, run: tuple[Place, int]) -> models.Filter:
@@ -85,7 +85,7 @@ def _within(prefix: str, run: tuple[Place, int]) -> models.Filter:
         must=[
             models.FieldCondition(key=f"{prefix}source_id", match=models.MatchValue(value=first.source_id)),
             models.FieldCondition(key=f"{prefix}level", match=models.MatchValue(value=first.level)),
-            models.FieldCondition(key=f"{prefix}chunk_index", range=models.Range(gte=first.index, lte=last)),
+            models.FieldCondition(key=f"{prefix}chunk_index", range=models.Range(gte=first.position, lte=last)),
         ]
     )
 

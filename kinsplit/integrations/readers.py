@@ -29,4 +29,4 @@ def open_reader(store: str | ChunkStore | QdrantClient, collection: str, strateg
         return StoreReader(open_store(store, collection), fingerprint)
     if hasattr(store, "scroll"):
         return QdrantReader(cast(Any, store), collection, fingerprint)
-    return StoreReader(cast(ChunkStore, store), fingerprint)
+    return StoreReader(store, fingerprint)

@@ -91,5 +91,5 @@ def judged_text(text: str, metadata: Mapping[str, Any]) -> str:
 
 def _related(chunk: Chunk, result: Result) -> Result:
     entry = from_chunk(chunk)
-    finding = {"score": result.score, "scores": {}, "hits": [], "related_to": result.id}
+    finding: dict[str, Any] = {"score": result.score, "scores": {}, "hits": [], "related_to": result.id}
     return Result(entry.id, entry.text, {**entry.metadata, FINDING: finding}, result.score)

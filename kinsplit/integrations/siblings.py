@@ -21,7 +21,7 @@ class Place(NamedTuple):
 
     source_id: str
     level: int
-    index: int
+    position: int
 
 
 class Found(NamedTuple):
@@ -194,4 +194,4 @@ def _place(chunk: Chunk) -> Place:
 
 
 def _id(place: Place, fingerprint: str) -> str:
-    return chunk_id(place.source_id, fingerprint, place.level, place.index)
+    return chunk_id(place.source_id, fingerprint, place.level, place.position)

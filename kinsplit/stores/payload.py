@@ -22,6 +22,7 @@ RESERVED = frozenset(
         *("source_id", "chunk_index", "total_chunks", "is_chunked", "level", "parent_id", "prev_id", "next_id"),
         *("char_start", "char_end", "overlap", "spans", "content_hash", "context", "token_count"),
         *("full_content", "content_preview", "content_length"),
+        *("_node_content", "_node_type", "metadata"),  # `kinsplit.stores.qdrant_frameworks` writes them.
     }
 )
 

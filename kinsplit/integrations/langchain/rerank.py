@@ -44,7 +44,7 @@ class Rerank(BaseDocumentCompressor):
     ) -> None:
         if top_n is not None and top_n < 1:
             raise InvalidParameterError("top_n", "must be at least 1", top_n, "Leave it out for all documents.")
-        super().__init__(top_n=top_n)  # type: ignore[call-arg]
+        super().__init__(top_n=top_n)
         self._reranker = to_reranker(reranker, embedder)
 
     def compress_documents(

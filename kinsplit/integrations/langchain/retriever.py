@@ -53,8 +53,9 @@ class KinsplitRetriever(BaseRetriever):
         metadata: dict[str, Any] | None = None,
         **options: Unpack[SearchKeywords],
     ) -> None:
-        SearchOptions(**{"top_k": k, **options})
-        super().__init__(k=options.pop("top_k", k), name=name, tags=tags, metadata=metadata)  # type: ignore[call-arg]
+        SearchOptions(**options)
+        SearchOptions(top_k=k)
+        super().__init__(k=options.pop("top_k", k), name=name, tags=tags, metadata=metadata)
         self._index = index
         self._options = options
 

@@ -64,7 +64,7 @@ class SiblingExpansion(BaseDocumentCompressor):
         strategy: Strategy | None = None,
     ) -> None:
         expansion = Expansion(window=window, parents=parents, within_sections=within_sections)
-        super().__init__(window=window, parents=parents, within_sections=within_sections)  # type: ignore[call-arg]
+        super().__init__(window=window, parents=parents, within_sections=within_sections)
         self._expansion = expansion
         self._reader = open_reader(store, collection, strategy)
 

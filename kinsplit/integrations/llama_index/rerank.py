@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from llama_index.core.callbacks import CBEventType, EventPayload
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, QueryBundle
@@ -64,7 +66,7 @@ class Rerank(BaseNodePostprocessor):
             raise InvalidParameterError("query_bundle", "must be given to rerank", None, "Pass query_str or it.")
         if self._reranker is None:
             return nodes[: self.top_n]
-        payload = {EventPayload.NODES: nodes, EventPayload.QUERY_STR: query_bundle.query_str}
+        payload: dict[str, Any] = {EventPayload.NODES: nodes, EventPayload.QUERY_STR: query_bundle.query_str}
         with self.callback_manager.event(CBEventType.RERANKING, payload=payload) as event:
             ranked = retrieval.rerank(self._reranker, query_bundle.query_str, nodes, _text, _judged)[: self.top_n]
             event.on_end(payload={EventPayload.NODES: ranked})
