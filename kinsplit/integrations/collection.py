@@ -5,16 +5,16 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kinsplit.chunk import Chunk, Content
+from kinsplit.chunk import Chunk
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import CollectionNotFoundError, InvalidParameterError
-from kinsplit.integrations.records import Entry, stored_id, to_chunk
+from kinsplit.integrations.records import Item, stored_id, to_chunk
 from kinsplit.stores import ChunkStore, Schema, Vectors, open_store
 from kinsplit.stores.protocol import Where
 
@@ -115,13 +115,19 @@ class Collection:
         return Schema(self._model, dimension, sparse, json.dumps({"name": "given", "parameters": {}}), "given")
 
 
-def put(collection: Collection, entries: Sequence[Entry], vectors: Sequence[Sequence[float]]) -> Work[None]:
-    """Keep entries; of several with one id, the last one."""
-    dense = [np.asarray(vector, dtype=np.float32) for vector in vectors]
-    chunks = {stored_id(entry.id): to_chunk(entry, own) for entry, own in zip(entries, dense, strict=True)}
-    by_id = {stored_id(entry.id): own for entry, own in zip(entries, dense, strict=True)}
-    contents = _contents(list(chunks.values()), by_id, collection.bm25)
-    yield lambda store: store.put(list(chunks.values()), contents)
+def put(collection: Collection, items: Sequence[Item], vectors: Sequence[Sequence[float]]) -> Work[None]:
+    """Keep items with their vectors; of several with one id, the last one."""
+    kept: dict[str, tuple[Chunk, NDArray[np.float32]]] = {}
+    for item, vector in zip(items, vectors, strict=True):
+        dense = np.asarray(vector, dtype=np.float32)
+        chunk = to_chunk(item, dense)
+        kept[chunk.id] = chunk, dense
+    chunks = [chunk for chunk, _ in kept.values()]
+    sparse = collection.bm25.embed([chunk.text for chunk in chunks])
+    contents = {
+        chunk.content: Vectors(dense, terms) for (chunk, dense), terms in zip(kept.values(), sparse, strict=True)
+    }
+    yield lambda store: store.put(chunks, contents)
 
 
 def get(ids: Sequence[str]) -> Work[list[Chunk]]:
@@ -146,13 +152,6 @@ def clear() -> Work[None]:
     sources = yield lambda store: store.sources()
     for source_id in sources:
         yield lambda store, source_id=source_id: store.delete(source_id)  # type: ignore[misc]
-
-
-def _contents(
-    chunks: Sequence[Chunk], dense: Mapping[str, NDArray[np.float32]], bm25: Bm25Embedder
-) -> dict[Content, Vectors]:
-    sparse = bm25.embed([chunk.text for chunk in chunks])
-    return {chunk.content: Vectors(dense[chunk.id], terms) for chunk, terms in zip(chunks, sparse, strict=True)}
 
 
 def _advance(work: Work[T], answer: object) -> tuple[Callable[[Any], Any] | None, T | None]:

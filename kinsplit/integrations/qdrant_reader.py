@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from kinsplit.chunk import Chunk
 from kinsplit.integrations.origins import is_chunk
-from kinsplit.integrations.records import Entry, to_chunk
+from kinsplit.integrations.records import Item, to_chunk
 from kinsplit.integrations.siblings import Place
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def _chunks(records: Sequence[models.Record]) -> Iterator[Chunk]:
     for record in records:
         text, metadata = _content(record.payload or {})
         if is_chunk(metadata):
-            yield to_chunk(Entry(str(record.id), text, metadata, metadata["source_id"]))
+            yield to_chunk(Item(str(record.id), text, metadata, metadata["source_id"]))
 
 
 def _content(payload: dict[str, Any]) -> tuple[str, dict[str, Any]]:

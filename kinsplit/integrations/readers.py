@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from kinsplit.integrations.qdrant_reader import QdrantReader
-from kinsplit.integrations.siblings import KinReader, StoreReader
+from kinsplit.integrations.siblings import KinReader
+from kinsplit.integrations.store_reader import StoreReader
 from kinsplit.parsers import Strategy
 from kinsplit.stores import ChunkStore, open_store
 

@@ -16,7 +16,7 @@ from kinsplit.stores.payload import PLACED, RECORD, RESERVED, to_metadata, to_pa
 from kinsplit.stores.protocol import UUID
 
 
-class Entry(NamedTuple):
+class Item(NamedTuple):
     """A node or a document, without its vector.
 
     Attributes:
@@ -41,64 +41,64 @@ def stored_id(id_: str) -> str:
     return id_ if UUID.fullmatch(id_) else chunk_id(id_, "", 0, 0)
 
 
-def to_chunk(entry: Entry, vector: NDArray[np.float32] | None = None) -> Chunk:
-    """Return the chunk of an entry.
+def to_chunk(item: Item, vector: NDArray[np.float32] | None = None) -> Chunk:
+    """Return the chunk of an item.
 
     A chunk of kinsplit's keeps its place and its kin. Anything else becomes a document of a single chunk; of its
     metadata, those that have a name of kinsplit's own can't be filtered by.
 
     Args:
-        entry: What to keep.
+        item: What to keep.
         vector: Part of the content hash, since equal texts may have been embedded with different metadata.
 
     Raises:
         InvalidParameterError: Metadata that JSON does not have.
     """
-    record = _to_json(entry)
+    record = _to_json(item)
     metadata = json.loads(record)["metadata"]
     place = metadata if is_chunk(metadata) else {}
     hidden = RESERVED if place else RESERVED | PLACED
-    spans = place.get(SPANS) or [entry.span or (place.get("char_start"), place.get("char_end"))]
+    spans = place.get(SPANS) or [item.span or (place.get("char_start"), place.get("char_end"))]
     if any(edge is None for span in spans for edge in span):
-        spans = [(0, len(entry.text))]
+        spans = [(0, len(item.text))]
     context = place.get(CONTEXT, "")
     return Chunk(
-        id=stored_id(entry.id),
-        source_id=entry.source_id,
+        id=stored_id(item.id),
+        source_id=item.source_id,
         index=place.get("chunk_index", 0),
         total=place.get("total_chunks", 1),
         level=place.get("level", 0),
         spans=tuple(Span(*span) for span in spans),
-        text=entry.text,
+        text=item.text,
         overlap=place.get("overlap", 0),
         parent_id=_kin(place, "parent_id"),
         prev_id=_kin(place, "prev_id"),
         next_id=_kin(place, "next_id"),
         context=context,
         token_count=None,
-        content_hash=content_hash(entry.text, context if vector is None else f"{context}\n{vector.tobytes().hex()}"),
+        content_hash=content_hash(item.text, context if vector is None else f"{context}\n{vector.tobytes().hex()}"),
         metadata={**{key: value for key, value in metadata.items() if key not in hidden}, RECORD: record},
     )
 
 
-def from_chunk(chunk: Chunk) -> Entry:
-    """Return the entry that a chunk was made of, or that stands for a chunk which no framework has written."""
+def from_chunk(chunk: Chunk) -> Item:
+    """Return the item that a chunk was made of, or that stands for a chunk which no framework has written."""
     span, record = Span(chunk.start, chunk.end), chunk.metadata.get(RECORD)
     if record is None:
-        return Entry(chunk.id, chunk.text, to_metadata(to_payload(chunk)), chunk.source_id, span)
+        return Item(chunk.id, chunk.text, to_metadata(to_payload(chunk)), chunk.source_id, span)
     kept = json.loads(record)
-    return Entry(kept["id"], chunk.text, kept["metadata"], chunk.source_id, span, kept.get("own"))
+    return Item(kept["id"], chunk.text, kept["metadata"], chunk.source_id, span, kept.get("own"))
 
 
-def _to_json(entry: Entry) -> str:
-    kept: dict[str, Any] = {"id": entry.id, "metadata": entry.metadata}
-    if entry.own is not None:
-        kept["own"] = entry.own
+def _to_json(item: Item) -> str:
+    kept: dict[str, Any] = {"id": item.id, "metadata": item.metadata}
+    if item.own is not None:
+        kept["own"] = item.own
     try:
         return json.dumps(kept, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError) as error:
         remedy = "Convert what is not, for example with str()."
-        raise InvalidParameterError("metadata", f"must be JSON: {error}", entry.metadata, remedy) from error
+        raise InvalidParameterError("metadata", f"must be JSON: {error}", item.metadata, remedy) from error
 
 
 def _kin(place: Mapping[str, Any], key: str) -> str | None:

@@ -90,6 +90,6 @@ def judged_text(text: str, metadata: Mapping[str, Any]) -> str:
 
 
 def _related(chunk: Chunk, result: Result) -> Result:
-    entry = from_chunk(chunk)
+    item = from_chunk(chunk)
     finding: dict[str, Any] = {"score": result.score, "scores": {}, "hits": [], "related_to": result.id}
-    return Result(entry.id, entry.text, {**entry.metadata, FINDING: finding}, result.score)
+    return Result(item.id, item.text, {**item.metadata, FINDING: finding}, result.score)

@@ -8,11 +8,10 @@ from typing import Any, NamedTuple, Protocol
 
 from kinsplit.chunk import Chunk, chunk_id
 from kinsplit.integrations.origins import is_chunk
-from kinsplit.integrations.records import Entry, to_chunk
+from kinsplit.integrations.records import Item, to_chunk
 from kinsplit.integrations.results import FINDING, Result, to_result
-from kinsplit.retrieval import Candidate, Expansion, Passage, expand
-from kinsplit.retrieval.steps import Get
-from kinsplit.stores import ChunkStore
+from kinsplit.retrieval import Candidate, Expansion, Passage
+from kinsplit.retrieval.expand import arrange, wanted_ids
 from kinsplit.stores.payload import GAP
 
 
@@ -45,7 +44,7 @@ class Expanded(NamedTuple):
 
     Attributes:
         hit: Number of the best hit.
-        result: The passage; None for a hit that is no chunk of kinsplit's, and stays as it is.
+        result: The passage; None for a hit that is no chunk of kinsplit's with a known place, and stays as it is.
     """
 
     hit: int
@@ -69,32 +68,6 @@ class KinReader(Protocol):
         ...
 
 
-class StoreReader:
-    """Fetches from a chunk store.
-
-    Args:
-        store: The store.
-        fingerprint: Of the strategy that made the chunks; None takes the one that the collection was made with.
-    """
-
-    def __init__(self, store: ChunkStore, fingerprint: str | None = None) -> None:
-        self._store = store
-        self.fingerprint = fingerprint or store.schema.fingerprint
-
-    def get(self, ids: Sequence[str]) -> list[Chunk]:
-        """Return chunks by id; see `KinReader.get`."""
-        return self._store.get(ids)
-
-    def find(self, places: Sequence[Place], ids: Sequence[str]) -> list[Chunk]:
-        """Return chunks by place and id; see `KinReader.find`."""
-        found = self._store.get(ids) if ids else []
-        if not places:
-            return found
-        sources, levels, indices = ([*dict.fromkeys(column)] for column in zip(*places, strict=True))
-        where = {"source_id": sources, "chunk_index": indices}
-        return [*found, *self._store.find(where, levels[0] if len(levels) == 1 else None)]
-
-
 def expand_found(found: Sequence[Found], expansion: Expansion, reader: KinReader) -> list[Expanded]:
     """Expand what was found by its kin, in one read, and merge what touches.
 
@@ -104,27 +77,20 @@ def expand_found(found: Sequence[Found], expansion: Expansion, reader: KinReader
         reader: Where the kin are.
 
     Returns:
-        A passage in the place of each best hit, and what is no chunk of kinsplit's in its own.
+        A passage in the place of each best hit, and what is no chunk of kinsplit's, or has no known place, in its own.
     """
     hits = {
-        number: to_chunk(Entry(one.id, one.text, one.metadata, one.metadata["source_id"]))
+        number: to_chunk(Item(one.id, one.text, one.metadata, one.metadata["source_id"]))
         for number, one in enumerate(found)
-        if is_chunk(one.metadata)
+        if is_chunk(one.metadata) and one.metadata["char_start"] is not None
     }
     kin = _Kin(hits.values(), expansion, reader)
     numbers: dict[str, int] = {}
     for number, chunk in zip(hits, kin.hits, strict=True):
         numbers.setdefault(chunk.id, number)
     candidates = [Candidate(chunk, found[number].score or 0.0) for number, chunk in zip(hits, kin.hits, strict=True)]
-    steps = expand(candidates, expansion, kin.fingerprint, len(candidates))
-    answer = None
-    passages: list[Passage] = []
-    try:
-        while True:
-            call = steps.send(answer)
-            answer = kin.read(call.ids) if isinstance(call, Get) else []
-    except StopIteration as stop:
-        passages = stop.value
+    chunks = kin.read(wanted_ids(kin.hits, expansion, kin.fingerprint))
+    passages = arrange(candidates, chunks, expansion, kin.fingerprint, len(candidates))
     expanded = [_expanded(passage, numbers, found) for passage in passages]
     expanded += [Expanded(number, None) for number in range(len(found)) if number not in hits]
     return sorted(expanded, key=lambda one: one.hit)
@@ -156,15 +122,21 @@ class _Kin:
         #: The hits, under the ids by which they are asked for.
         self.hits = _with_gaps([self._named(chunk) for chunk in chunks])
 
-    def read(self, ids: Sequence[str]) -> list[Chunk]:
-        """Return the chunks that are kept of those asked for, in one read, and the hits."""
+    def read(self, ids: Sequence[str]) -> dict[str, Chunk]:
+        """Return the hits, and what is kept of the others that are asked for, by id, in one read."""
+        known = {hit.id for hit in self.hits}
+        found = self._read([id_ for id_ in ids if id_ not in known])
+        return {chunk.id: chunk for chunk in _with_gaps([*found, *self.hits])}
+
+    def _read(self, ids: Sequence[str]) -> list[Chunk]:
+        if not ids:
+            return []
         if self._computed:
-            return _with_gaps([*self.hits, *self._reader.get(ids)])
-        others = [id_ for id_ in ids if id_ not in self._places]
-        found = self._reader.find([self._places[id_] for id_ in ids if id_ in self._places], others)
+            return self._reader.get(ids)
+        others = {id_ for id_ in ids if id_ not in self._places}
+        found = self._reader.find([self._places[id_] for id_ in ids if id_ in self._places], list(others))
         named = [self._named(chunk) for chunk in found]
-        known = [chunk for chunk in named if chunk.id in self._places]
-        return _with_gaps([*self.hits, *known, *(chunk for chunk in found if chunk.id in others)])
+        return [*(c for c in named if c.id in self._places), *(c for c in found if c.id in others)]
 
     def _named(self, chunk: Chunk) -> Chunk:
         return chunk if self._computed else replace(chunk, id=_id(_place(chunk), self.fingerprint))

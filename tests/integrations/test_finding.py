@@ -376,6 +376,29 @@ def test_a_reranker_that_fails_leaves_the_order_and_warns(framework: str) -> Non
     assert [hit.score for hit in hits] == [0.5] * 3
 
 
+class Slow(Backwards):
+    def rerank(self, query: str, texts: Sequence[str]) -> list[Ranked]:
+        time.sleep(0.3)
+        return super().rerank(query, texts)
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+async def test_a_slow_reranker_does_not_keep_the_event_loop(framework: str) -> None:
+    given = [found(framework, chunk, 0.5) for chunk in split(framework)[:3]]
+    stage = reranking(framework, Slow())
+    call = (
+        stage.apostprocess_nodes(given, query_str="q")
+        if framework == "llama_index"
+        else (stage.acompress_documents(given, "q"))
+    )
+    ticks, task = 0, asyncio.ensure_future(call)
+    while not task.done():
+        await asyncio.sleep(0.02)
+        ticks += 1
+    assert ticks >= 5
+    assert [Hit(one).id for one in task.result()] == [Hit(one).id for one in given[::-1]]
+
+
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_rerankers_by_name(framework: str) -> None:
     given = [found(framework, chunk, 0.5) for chunk in split(framework)[:3]]

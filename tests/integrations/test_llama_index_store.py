@@ -33,6 +33,7 @@ from llama_index.core.vector_stores.types import (
     VectorStoreQuery,
     VectorStoreQueryMode,
 )
+from pydantic import ValidationError
 
 from kinsplit import Document as CoreDocument
 from kinsplit import Index
@@ -40,6 +41,7 @@ from kinsplit.embedding.hashing import HashEmbedder
 from kinsplit.errors import InvalidParameterError
 from kinsplit.integrations.llama_index import KinsplitVectorStore, node_parser
 from kinsplit.stores import open_async_store
+from kinsplit.stores.verify import verify
 from tests.integrations.helpers import TEXT
 
 HASH = HashEmbedder()
@@ -240,6 +242,12 @@ def test_deleting(store: KinsplitVectorStore) -> None:
     assert store.get_nodes() == []
 
 
+def test_what_a_framework_wrote_is_not_taken_for_damaged(store: KinsplitVectorStore) -> None:
+    store.add(embedded([*foreign(), TextNode(id_="twin", text="Same place.", relationships=SOURCE)]))
+    assert store.client is not None
+    assert verify(store.client) == []
+
+
 def test_before_the_first_node_there_is_nothing_to_find(address: str) -> None:
     store = KinsplitVectorStore(address)
     assert store.query(ask("cells")).nodes == []
@@ -345,6 +353,16 @@ def test_it_reads_what_an_index_wrote() -> None:
         assert hit.parent_node is not None
         assert [parent.node_id for parent in store.get_nodes([hit.parent_node.node_id])] == [leaf.parent_id]
         assert hit.get_content(MetadataMode.LLM) == made[0].get_content(MetadataMode.LLM)
+
+
+def test_arguments_that_nobody_knows_are_refused() -> None:
+    with pytest.raises(ValidationError, match="colection"):
+        KinsplitVectorStore("memory:", colection="c")
+    store = KinsplitVectorStore("memory:")
+    with pytest.raises(InvalidParameterError, match="qdrant_filters"):
+        store.query(ask("cells"), qdrant_filters=1)
+    with pytest.raises(InvalidParameterError, match="nonsense"):
+        store.add([], nonsense=1)
 
 
 def test_it_is_rebuilt_from_its_fields(tmp_path: Path) -> None:

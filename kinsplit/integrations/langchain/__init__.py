@@ -1,4 +1,6 @@
-"""LangChain: every strategy as a `TextSplitter` that gives exact offsets, neighbours and lasting ids.
+"""LangChain: every strategy as a `TextSplitter`, every store as a `VectorStore`, an index as a retriever.
+
+Documents have exact offsets, neighbours and lasting ids, and the store that holds them is all that finds their kin.
 
 Example:
     >>> splitter = text_splitter("character", chunk_size=5, chunk_overlap=0)

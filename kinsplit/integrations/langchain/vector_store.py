@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -13,8 +13,9 @@ from langchain_core.vectorstores import VectorStore
 from langchain_core.vectorstores.utils import maximal_marginal_relevance
 
 from kinsplit.errors import InvalidParameterError
+from kinsplit.integrations.arguments import refuse_unknown
 from kinsplit.integrations.collection import Collection, Work, clear, get, put, remove
-from kinsplit.integrations.langchain.records import document_of, entry_of
+from kinsplit.integrations.langchain.records import document_of, item_of
 from kinsplit.stores import AsyncChunkStore, ChunkStore, Hit, Query
 from kinsplit.stores.protocol import Where
 
@@ -156,13 +157,13 @@ class KinsplitVectorStore(VectorStore):
 
     def delete(self, ids: list[str] | None = None, **kwargs: Any) -> bool:
         """Delete documents by id; all documents if no ids are given. Ids that are not stored are passed over."""
-        _refuse(kwargs)
+        refuse_unknown(kwargs)
         self._kept.run(clear() if ids is None else remove(ids), None)
         return True
 
     async def adelete(self, ids: list[str] | None = None, **kwargs: Any) -> bool:
         """Delete documents by id; see `delete`."""
-        _refuse(kwargs)
+        refuse_unknown(kwargs)
         await self._kept.run_async(clear() if ids is None else remove(ids), None)
         return True
 
@@ -188,28 +189,28 @@ class KinsplitVectorStore(VectorStore):
         self, query: str, k: int = 4, filter: Where | None = None, **kwargs: Any
     ) -> _Scored:
         """Return the documents that are most like a question with their cosines, best first."""
-        _refuse(kwargs)
+        refuse_unknown(kwargs)
         return self._kept.run(_similar(self._embedding.embed_query(query), k, filter), [])
 
     async def asimilarity_search_with_score(
         self, query: str, k: int = 4, filter: Where | None = None, **kwargs: Any
     ) -> _Scored:
         """Return documents with their cosines; see `similarity_search_with_score`."""
-        _refuse(kwargs)
+        refuse_unknown(kwargs)
         return await self._kept.run_async(_similar(await self._embedding.aembed_query(query), k, filter), [])
 
     def similarity_search_by_vector(
         self, embedding: list[float], k: int = 4, filter: Where | None = None, **kwargs: Any
     ) -> list[Document]:
         """Return the documents whose vectors are most like a vector, best first."""
-        _refuse(kwargs)
+        refuse_unknown(kwargs)
         return _documents(self._kept.run(_similar(embedding, k, filter), []))
 
     async def asimilarity_search_by_vector(
         self, embedding: list[float], k: int = 4, filter: Where | None = None, **kwargs: Any
     ) -> list[Document]:
         """Return documents by vector; see `similarity_search_by_vector`."""
-        _refuse(kwargs)
+        refuse_unknown(kwargs)
         return _documents(await self._kept.run_async(_similar(embedding, k, filter), []))
 
     def max_marginal_relevance_search(
@@ -257,7 +258,7 @@ class KinsplitVectorStore(VectorStore):
         **kwargs: Any,
     ) -> list[Document]:
         """Return documents that are like a vector and unlike each other; see `max_marginal_relevance_search`."""
-        _refuse(kwargs)
+        refuse_unknown(kwargs)
         return self._kept.run(_diverse(embedding, k, fetch_k, lambda_mult, filter), [])
 
     async def amax_marginal_relevance_search_by_vector(
@@ -270,7 +271,7 @@ class KinsplitVectorStore(VectorStore):
         **kwargs: Any,
     ) -> list[Document]:
         """Return documents unlike each other; see `max_marginal_relevance_search`."""
-        _refuse(kwargs)
+        refuse_unknown(kwargs)
         return await self._kept.run_async(_diverse(embedding, k, fetch_k, lambda_mult, filter), [])
 
     def close(self) -> None:
@@ -281,8 +282,8 @@ class KinsplitVectorStore(VectorStore):
         return lambda cosine: (cosine + 1) / 2
 
     def _add(self, documents: Sequence[Document], ids: Sequence[str], vectors: list[list[float]]) -> Work[None]:
-        entries = [entry_of(document, id_) for document, id_ in zip(documents, ids, strict=True)]
-        yield from put(self._kept, entries, vectors)
+        items = [item_of(document, id_) for document, id_ in zip(documents, ids, strict=True)]
+        yield from put(self._kept, items, vectors)
 
 
 def _ids(
@@ -292,18 +293,12 @@ def _ids(
     **kwargs: Any,
 ) -> list[str]:
     del batch_size
-    _refuse(kwargs)
+    refuse_unknown(kwargs)
     if ids is not None and len(ids) != len(documents):
         rule = f"must be as many as documents ({len(documents)})"
         raise InvalidParameterError("ids", rule, len(ids), "Give one for each document, or none at all.")
     own = [document.id for document in documents] if ids is None else ids
     return [str(uuid.uuid4()) if id_ is None else id_ for id_ in own]
-
-
-def _refuse(kwargs: Mapping[str, Any]) -> None:
-    if kwargs:
-        name, value = next(iter(kwargs.items()))
-        raise InvalidParameterError(name, "is not a known argument", value, "Leave it out.")
 
 
 def _by_ids(ids: Sequence[str]) -> Work[list[Document]]:

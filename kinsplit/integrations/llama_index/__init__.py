@@ -1,4 +1,6 @@
-"""LlamaIndex: every strategy as a `NodeParser` that gives exact offsets, links and lasting ids.
+"""LlamaIndex: every strategy as a `NodeParser`, every store as a vector store, an index as a retriever.
+
+Nodes have exact offsets, links and lasting ids, and the store that holds them is all that finds their kin.
 
 Example:
     >>> from llama_index.core import Document

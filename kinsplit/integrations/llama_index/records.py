@@ -1,4 +1,4 @@
-"""Nodes as entries that a store keeps, and back."""
+"""Nodes as items that a store keeps, and back."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from llama_index.core.schema import (
 from kinsplit.chunk import Chunk, Span
 from kinsplit.integrations.llama_index.nodes import text_of, with_hidden
 from kinsplit.integrations.origins import is_chunk
-from kinsplit.integrations.records import Entry, from_chunk
+from kinsplit.integrations.records import Item, from_chunk
 
 _KINDS: dict[str, type[BaseNode]] = {
     kind.class_name(): kind for kind in (TextNode, ImageNode, IndexNode, Node, Document, ImageDocument)
@@ -33,42 +33,42 @@ _KIN = {
 }
 
 
-def entry_of(node: BaseNode) -> Entry:
+def item_of(node: BaseNode) -> Item:
     """Return what a store keeps of a node."""
     dumped = node.model_dump(mode="json", exclude={"id_", "embedding", "text"}, exclude_defaults=True)
     metadata = dumped.pop("metadata", {})
     start, end = getattr(node, "start_char_idx", None), getattr(node, "end_char_idx", None)
     span = None if start is None or end is None or is_chunk(metadata) else Span(start, end)
-    return Entry(node.node_id, text_of(node), metadata, node.ref_doc_id or node.node_id, span, dumped)
+    return Item(node.node_id, text_of(node), metadata, node.ref_doc_id or node.node_id, span, dumped)
 
 
 def node_of(chunk: Chunk) -> BaseNode:
     """Return the node that a chunk was made of, or that stands for a chunk from elsewhere."""
-    entry = from_chunk(chunk)
-    if entry.own is None or "class_name" not in entry.own:
-        return _foreign(entry)
-    kind = _KINDS.get(entry.own["class_name"], TextNode)
-    data: dict[str, Any] = {**entry.own, "id_": entry.id, "metadata": dict(entry.metadata)}
+    item = from_chunk(chunk)
+    if item.own is None or "class_name" not in item.own:
+        return _foreign(item)
+    kind = _KINDS.get(item.own["class_name"], TextNode)
+    data: dict[str, Any] = {**item.own, "id_": item.id, "metadata": dict(item.metadata)}
     if "text" in kind.model_fields:
-        data["text"] = entry.text
+        data["text"] = item.text
     return kind.from_dict(data)
 
 
-def _foreign(entry: Entry) -> TextNode:
+def _foreign(item: Item) -> TextNode:
     links: dict[NodeRelationship, RelatedNodeType] = {}
-    if entry.source_id != entry.id:
-        links[NodeRelationship.SOURCE] = RelatedNodeInfo(node_id=entry.source_id, node_type=ObjectType.DOCUMENT)
-    placed = is_chunk(entry.metadata)
+    if item.source_id != item.id:
+        links[NodeRelationship.SOURCE] = RelatedNodeInfo(node_id=item.source_id, node_type=ObjectType.DOCUMENT)
+    placed = is_chunk(item.metadata)
     for relationship, key in _KIN.items() if placed else ():
-        if entry.metadata.get(key):
-            links[relationship] = RelatedNodeInfo(node_id=entry.metadata[key], node_type=ObjectType.TEXT)
+        if item.metadata.get(key):
+            links[relationship] = RelatedNodeInfo(node_id=item.metadata[key], node_type=ObjectType.TEXT)
     hidden = with_hidden([]) if placed else []
     return TextNode(
-        id_=entry.id,
-        text=entry.text,
-        metadata=dict(entry.metadata),
-        start_char_idx=entry.metadata["char_start"] if placed else None,
-        end_char_idx=entry.metadata["char_end"] if placed else None,
+        id_=item.id,
+        text=item.text,
+        metadata=dict(item.metadata),
+        start_char_idx=item.metadata["char_start"] if placed else None,
+        end_char_idx=item.metadata["char_end"] if placed else None,
         excluded_embed_metadata_keys=hidden,
         excluded_llm_metadata_keys=hidden,
         relationships=links,

@@ -7,7 +7,7 @@ from typing import Any
 from llama_index.core.callbacks import CBEventType, EventPayload
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, QueryBundle
-from pydantic import Field, PrivateAttr
+from pydantic import ConfigDict, Field, PrivateAttr
 
 from kinsplit import retrieval
 from kinsplit.embedding.protocol import Embedder
@@ -36,6 +36,8 @@ class Rerank(BaseNodePostprocessor):
     Example:
         >>> engine = index.as_query_engine(similarity_top_k=30, node_postprocessors=[Rerank("late", top_n=5)])
     """
+
+    model_config = ConfigDict(extra="forbid")
 
     top_n: int | None = Field(default=None, description="Most nodes to return.")
 

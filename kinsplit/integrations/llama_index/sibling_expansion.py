@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, QueryBundle
-from pydantic import PrivateAttr
+from pydantic import ConfigDict, PrivateAttr
 
 from kinsplit.integrations.llama_index.results import found, node_with_score
 from kinsplit.integrations.readers import open_reader
@@ -43,6 +43,8 @@ class SiblingExpansion(BaseNodePostprocessor):
     Example:
         >>> engine = index.as_query_engine(node_postprocessors=[SiblingExpansion(client, "lectures", window=2)])
     """
+
+    model_config = ConfigDict(extra="forbid")
 
     window: int = 1
     parents: bool = False

@@ -13,14 +13,15 @@ from llama_index.core.vector_stores.types import (
     VectorStoreQueryMode,
     VectorStoreQueryResult,
 )
-from pydantic import Field, PrivateAttr
+from pydantic import ConfigDict, Field, PrivateAttr
 
 from kinsplit.chunk import Chunk
 from kinsplit.errors import InvalidParameterError
+from kinsplit.integrations.arguments import refuse_unknown
 from kinsplit.integrations.collection import Collection, Work, clear, find, get, put, remove
 from kinsplit.integrations.fusion import fuse
 from kinsplit.integrations.llama_index.filters import to_queries, to_where
-from kinsplit.integrations.llama_index.records import entry_of, node_of
+from kinsplit.integrations.llama_index.records import item_of, node_of
 from kinsplit.stores import AsyncChunkStore, ChunkStore, Hit
 
 T = TypeVar("T")
@@ -52,8 +53,10 @@ class KinsplitVectorStore(BasePydanticVectorStore):
         >>> index = VectorStoreIndex.from_vector_store(store, embed_model=model)
     """
 
+    model_config = ConfigDict(extra="forbid")
+
     stores_text: bool = True
-    store: Any = Field(description="Address of a store, or an open one.")
+    store: Any = Field(repr=False, description="Address of a store, which may hold a password, or an open one.")
     collection: str = "default"
     model: str = "given"
     terms: str | None = "english"
@@ -84,7 +87,7 @@ class KinsplitVectorStore(BasePydanticVectorStore):
         """The chunk store, once it is open."""
         return self._kept.store
 
-    def add(self, nodes: Sequence[BaseNode], **_: object) -> list[str]:
+    def add(self, nodes: Sequence[BaseNode], **kwargs: object) -> list[str]:
         """Add nodes with their embeddings, or replace those that have their ids.
 
         Returns:
@@ -93,38 +96,44 @@ class KinsplitVectorStore(BasePydanticVectorStore):
         Raises:
             InvalidParameterError: Metadata that can't be stored, or vectors of another length than the collection's.
         """
+        refuse_unknown(kwargs)
         if nodes:
             self._kept.run(self._add(nodes), None, len(nodes[0].get_embedding()))
         return [node.node_id for node in nodes]
 
-    async def async_add(self, nodes: Sequence[BaseNode], **_: object) -> list[str]:
+    async def async_add(self, nodes: Sequence[BaseNode], **kwargs: object) -> list[str]:
         """Add nodes; see `add`."""
+        refuse_unknown(kwargs)
         if nodes:
             await self._kept.run_async(self._add(nodes), None, len(nodes[0].get_embedding()))
         return [node.node_id for node in nodes]
 
-    def delete(self, ref_doc_id: str, **_: object) -> None:
+    def delete(self, ref_doc_id: str, **kwargs: object) -> None:
         """Delete all nodes of a document, of all levels."""
+        refuse_unknown(kwargs)
         self._kept.run(_delete(ref_doc_id), None)
 
-    async def adelete(self, ref_doc_id: str, **_: object) -> None:
+    async def adelete(self, ref_doc_id: str, **kwargs: object) -> None:
         """Delete all nodes of a document; see `delete`."""
+        refuse_unknown(kwargs)
         await self._kept.run_async(_delete(ref_doc_id), None)
 
     def delete_nodes(
-        self, node_ids: list[str] | None = None, filters: MetadataFilters | None = None, **_: object
+        self, node_ids: list[str] | None = None, filters: MetadataFilters | None = None, **kwargs: object
     ) -> None:
         """Delete nodes by id, by filter, or by both.
 
         Raises:
             InvalidParameterError: Neither is given, or a filter is not supported.
         """
+        refuse_unknown(kwargs)
         self._kept.run(_delete_nodes(node_ids, filters), None)
 
     async def adelete_nodes(
-        self, node_ids: list[str] | None = None, filters: MetadataFilters | None = None, **_: object
+        self, node_ids: list[str] | None = None, filters: MetadataFilters | None = None, **kwargs: object
     ) -> None:
         """Delete nodes; see `delete_nodes`."""
+        refuse_unknown(kwargs)
         await self._kept.run_async(_delete_nodes(node_ids, filters), None)
 
     def get_nodes(self, node_ids: list[str] | None = None, filters: MetadataFilters | None = None) -> list[BaseNode]:
@@ -141,16 +150,18 @@ class KinsplitVectorStore(BasePydanticVectorStore):
         """Return nodes; see `get_nodes`."""
         return await self._kept.run_async(_nodes(node_ids, filters), [])
 
-    def query(self, query: VectorStoreQuery, **_: object) -> VectorStoreQueryResult:
+    def query(self, query: VectorStoreQuery, **kwargs: object) -> VectorStoreQueryResult:
         """Find nodes by meaning, by terms, or by both.
 
         Raises:
             InvalidParameterError: A mode or a filter that is not supported.
         """
+        refuse_unknown(kwargs)
         return self._kept.run(self._query(query), _result([]))
 
-    async def aquery(self, query: VectorStoreQuery, **_: object) -> VectorStoreQueryResult:
+    async def aquery(self, query: VectorStoreQuery, **kwargs: object) -> VectorStoreQueryResult:
         """Find nodes; see `query`."""
+        refuse_unknown(kwargs)
         return await self._kept.run_async(self._query(query), _result([]))
 
     def clear(self) -> None:
@@ -166,7 +177,7 @@ class KinsplitVectorStore(BasePydanticVectorStore):
         self._kept.close()
 
     def _add(self, nodes: Sequence[BaseNode]) -> Work[None]:
-        yield from put(self._kept, [entry_of(node) for node in nodes], [node.get_embedding() for node in nodes])
+        yield from put(self._kept, [item_of(node) for node in nodes], [node.get_embedding() for node in nodes])
 
     def _query(self, query: VectorStoreQuery) -> Work[VectorStoreQueryResult]:
         queries = to_queries(query, self._kept.bm25)
