@@ -64,7 +64,7 @@ ONLY_IN: dict[str, set[str]] = {
     "langchain_text_splitters": {"integrations"},
     "pypdfium2": {"loaders"},
     "psycopg": {"stores"},
-    "qdrant_client": {"stores"},
+    "qdrant_client": {"stores", "integrations"},
     "typer": {"cli"},
     "rich": {"cli"},
 }

@@ -1,4 +1,5 @@
-"""The strategies inside the frameworks: `llama_index` node parsers and `langchain` text splitters.
+"""kinsplit inside the frameworks: splitters, vector stores, retrievers, sibling expansion and reranking.
 
-Both are optional. What they share, the place and the kin of a chunk as metadata, is in `metadata`.
+`llama_index` and `langchain` are both optional and hold what is native to each. What they share is beside them: a
+chunk's place and kin as `metadata`, what a framework gives to keep as `records`, its `collection`, and `siblings`.
 """

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from kinsplit.chunk import Chunk, content_hash
 from kinsplit.errors import InvalidParameterError
 from kinsplit.integrations.origins import CONTEXT, SPANS, Origin
+from kinsplit.stores.payload import GAP
 
 #: In every chunk's metadata, and not for the eyes of an embedding or language model.
 BOOKKEEPING = (
@@ -19,7 +20,10 @@ BOOKKEEPING = (
     *("char_start", "char_end", "overlap", "strategy", "content_hash"),
 )
 
-_REPLACED = frozenset({*BOOKKEEPING, SPANS})
+#: Not for those eyes either, and only in the metadata of some chunks.
+HIDDEN = (*BOOKKEEPING, SPANS, GAP)
+
+_REPLACED = frozenset(HIDDEN)
 
 
 class Piece(NamedTuple):
@@ -28,7 +32,7 @@ class Piece(NamedTuple):
     Attributes:
         id: Its id.
         text: Its text.
-        metadata: What kinsplit says about it: `BOOKKEEPING`, and `SPANS` and `CONTEXT` where they apply.
+        metadata: What kinsplit says about it: `BOOKKEEPING`, and `SPANS`, `CONTEXT` and `GAP` where they apply.
     """
 
     id: str
@@ -64,6 +68,7 @@ def check_inputs(names: Sequence[str], metadatas: Iterable[Mapping[str, Any]]) -
 def arrange(
     strategy: str,
     origins: Sequence[Origin],
+    texts: Sequence[str],
     chunked: Sequence[Sequence[Chunk]],
     ids: Mapping[str, str] = MappingProxyType({}),
 ) -> list[list[Piece]]:
@@ -76,6 +81,7 @@ def arrange(
     Args:
         strategy: The strategy's name.
         origins: Where the texts come from.
+        texts: The texts.
         chunked: The chunks of each text.
         ids: For each chunk's id the one to use instead; ids that are missing stay.
 
@@ -83,8 +89,11 @@ def arrange(
         The pieces of each text, in the order of its chunks.
     """
     arranged = [
-        [_piece(strategy, origin, chunk, ids) for chunk in chunks]
-        for origin, chunks in zip(origins, chunked, strict=True)
+        [
+            _piece(strategy, origin, chunk, _gap(text, before, chunk), ids)
+            for before, chunk in zip([None, *chunks], chunks, strict=False)
+        ]
+        for origin, text, chunks in zip(origins, texts, chunked, strict=True)
     ]
     if len({origin.source_id for origin in origins}) < len(origins):
         lines: defaultdict[tuple[object, ...], list[list[Piece]]] = defaultdict(list)
@@ -96,7 +105,14 @@ def arrange(
     return arranged
 
 
-def _piece(strategy: str, origin: Origin, chunk: Chunk, ids: Mapping[str, str]) -> Piece:
+def _gap(text: str, before: Chunk | None, chunk: Chunk) -> str:
+    """Return the white space between a chunk and the sibling before it."""
+    between = text[before.end : chunk.start] if before is not None and before.level == chunk.level else ""
+    # Where a strategy gathers what lies apart, what lies between belongs to other chunks.
+    return between if between.isspace() else ""
+
+
+def _piece(strategy: str, origin: Origin, chunk: Chunk, gap: str, ids: Mapping[str, str]) -> Piece:
     spans = origin.locate(chunk.spans)
     context = _nested(origin.context, chunk.context)
     metadata = {
@@ -118,6 +134,8 @@ def _piece(strategy: str, origin: Origin, chunk: Chunk, ids: Mapping[str, str]) 
         metadata[SPANS] = [list(span) for span in spans]
     if context:
         metadata[CONTEXT] = context
+    if gap:
+        metadata[GAP] = gap
     return Piece(ids.get(chunk.id, chunk.id), chunk.text, metadata)
 
 

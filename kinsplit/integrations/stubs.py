@@ -29,6 +29,10 @@ from llama_index.core.callbacks import CallbackManager
 from llama_index.core.schema import BaseNode
 
 from kinsplit.integrations.llama_index.node_parser import KinsplitNodeParser as KinsplitNodeParser
+from kinsplit.integrations.llama_index.rerank import Rerank as Rerank
+from kinsplit.integrations.llama_index.retriever import KinsplitRetriever as KinsplitRetriever
+from kinsplit.integrations.llama_index.sibling_expansion import SiblingExpansion as SiblingExpansion
+from kinsplit.integrations.llama_index.vector_store import KinsplitVectorStore as KinsplitVectorStore
 """
 
 _LANGCHAIN = """\
@@ -36,7 +40,11 @@ from typing import Literal, overload
 
 from kinsplit.integrations.langchain.keys import key_by_content as key_by_content
 from kinsplit.integrations.langchain.keys import key_by_id as key_by_id
+from kinsplit.integrations.langchain.rerank import Rerank as Rerank
+from kinsplit.integrations.langchain.retriever import KinsplitRetriever as KinsplitRetriever
+from kinsplit.integrations.langchain.sibling_expansion import SiblingExpansion as SiblingExpansion
 from kinsplit.integrations.langchain.text_splitter import KinsplitTextSplitter as KinsplitTextSplitter
+from kinsplit.integrations.langchain.vector_store import KinsplitVectorStore as KinsplitVectorStore
 """
 
 _NODE_PARSER = (

@@ -22,15 +22,22 @@ RESERVED = frozenset(
         *("source_id", "chunk_index", "total_chunks", "is_chunked", "level", "parent_id", "prev_id", "next_id"),
         *("char_start", "char_end", "overlap", "spans", "content_hash", "context", "token_count"),
         *("full_content", "content_preview", "content_length"),
+        *("_node_content", "_node_type", "metadata"),  # `kinsplit.stores.qdrant_frameworks` writes them.
     }
 )
 
 #: Keys that an indexer adds to a chunk's metadata; document metadata can't use them either.
-PLACED = frozenset({"strategy", "page_start", "page_end", "gap"})
+PLACED = frozenset({"strategy", "page_start", "page_end", "gap", "_record"})
 
 #: The one of them that holds the white space between a chunk and the sibling before it, so that neighbours can be
 #: joined to the slice of the source that they are.
 GAP = "gap"
+
+#: Another one, under which a framework's adapter keeps what it needs to give back exactly what it was given.
+RECORD = "_record"
+
+# What a framework shows in fields of its own, or not at all.
+_NOT_METADATA = frozenset({"full_content", "content_preview", "content_length", "token_count", RECORD})
 
 
 def check_metadata(metadata: Mapping[str, Any]) -> None:
@@ -76,6 +83,15 @@ def to_payload(chunk: Chunk) -> Payload:
     for key, value in chunk.metadata.items():
         payload[replace_surrogates(key)] = _plain(value, f"metadata[{key!r}]")
     return payload
+
+
+def to_metadata(payload: Payload) -> dict[str, Any]:
+    """Return what a framework shows as the metadata of a chunk: all but its text, and no empty context."""
+    return {
+        key: value
+        for key, value in payload.items()
+        if key not in _NOT_METADATA and not (key == "context" and not value)
+    }
 
 
 def from_payload(chunk_id: str, payload: Mapping[str, Any]) -> Chunk:

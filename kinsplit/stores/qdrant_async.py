@@ -18,7 +18,7 @@ from kinsplit.stores.plan import Plan, check_source
 from kinsplit.stores.protocol import Query, Schema, Vectors
 from kinsplit.stores.qdrant_collection import open_async_client, open_collection, qdrant_errors
 from kinsplit.stores.qdrant_options import QdrantOptions
-from kinsplit.stores.qdrant_points import to_filter, to_operations, to_request, to_vectors
+from kinsplit.stores.qdrant_points import own_payload, to_filter, to_operations, to_request, to_vectors
 from kinsplit.stores.schema import check_collection
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class AsyncQdrantStore(StoreLogic, AsyncChunkStore):
                     scroll_filter=wanted,
                     limit=_PAGE,
                     offset=offset,
-                    with_payload=True if keys is None else list(keys),
+                    with_payload=own_payload() if keys is None else list(keys),
                 )
             payloads.update((str(record.id), record.payload or {}) for record in records)
             if offset is None:
@@ -168,5 +168,5 @@ class AsyncQdrantStore(StoreLogic, AsyncChunkStore):
 
     async def _fetch(self, ids: Sequence[str]) -> dict[str, Payload]:
         with self._engine() as client:
-            records = await client.retrieve(self._collection, list(ids), with_payload=True, with_vectors=False)
+            records = await client.retrieve(self._collection, list(ids), with_payload=own_payload(), with_vectors=False)
         return {str(record.id): record.payload or {} for record in records}

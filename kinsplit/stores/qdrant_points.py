@@ -14,6 +14,7 @@ from kinsplit.stores.layout import DENSE, SPARSE, layer_of
 from kinsplit.stores.payload import Payload
 from kinsplit.stores.plan import Plan, content_of
 from kinsplit.stores.protocol import Query, Vectors
+from kinsplit.stores.qdrant_frameworks import FRAMEWORK_KEYS, with_framework_keys
 
 if TYPE_CHECKING:
     from qdrant_client import models
@@ -31,7 +32,7 @@ def to_point(id_: str, payload: Payload, vectors: Vectors) -> models.PointStruct
     if vectors.sparse is not None and vectors.sparse.indices:
         sparse = models.SparseVector(indices=list(vectors.sparse.indices), values=list(vectors.sparse.values))
         named[layer.sparse] = sparse
-    return models.PointStruct(id=id_, vector=named, payload=payload)
+    return models.PointStruct(id=id_, vector=named, payload=with_framework_keys(id_, payload))
 
 
 def to_vectors(record: models.Record) -> Vectors:
@@ -53,7 +54,8 @@ def to_operations(plan: Plan, vectors: Mapping[Content, Vectors]) -> Iterator[mo
         points = models.PointsList(points=[to_point(id_, payload, vectors[content_of(payload)])])
         yield models.UpsertOperation(upsert=points)
     for id_, payload in plan.payloads:
-        yield models.OverwritePayloadOperation(overwrite_payload=models.SetPayload(payload=payload, points=[id_]))
+        whole = models.SetPayload(payload=with_framework_keys(id_, payload), points=[id_])
+        yield models.OverwritePayloadOperation(overwrite_payload=whole)
     if plan.deletes:
         yield models.DeleteOperation(delete=models.PointIdsList(points=list(plan.deletes)))
 
@@ -75,8 +77,15 @@ def to_request(query: Query, keys: Sequence[str] | None) -> models.QueryRequest:
         using=using,
         limit=query.limit,
         filter=to_filter(to_conditions(query.level, query.where)),
-        with_payload=True if keys is None else list(keys),
+        with_payload=own_payload() if keys is None else list(keys),
     )
+
+
+def own_payload() -> models.PayloadSelectorExclude:
+    """Return what to read of a payload: all that kinsplit reads itself."""
+    from qdrant_client import models
+
+    return models.PayloadSelectorExclude(exclude=list(FRAMEWORK_KEYS))
 
 
 def to_filter(conditions: Sequence[Condition]) -> models.Filter | None:

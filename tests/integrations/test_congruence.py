@@ -28,7 +28,9 @@ def test_all_doors_give_the_same_chunks(name: str, data: st.DataObject, texts: l
     )
     assert [n.id_ for n in nodes] == [d.id for d in found] == [c.id for c in chunks]
     assert [n.text for n in nodes] == [d.page_content for d in found] == [c.text for c in chunks]
-    for chunk, node, document in zip(chunks, nodes, found, strict=True):
+    for before, (chunk, node, document) in zip([None, *chunks], zip(chunks, nodes, found, strict=True), strict=False):
+        adjoins = before is not None and (before.source_id, before.level) == (chunk.source_id, chunk.level)
+        gap = texts[int(chunk.source_id)][before.end : chunk.start] if before is not None and adjoins else ""
         expected = {
             "source_id": chunk.source_id,
             "chunk_index": chunk.index,
@@ -44,6 +46,7 @@ def test_all_doors_give_the_same_chunks(name: str, data: st.DataObject, texts: l
             "strategy": name,
             "content_hash": chunk.content_hash,
             **({"context": chunk.context} if chunk.context else {}),
+            **({"gap": gap} if gap.isspace() else {}),
         }
         assert node.metadata == expected
         assert document.metadata == {**expected, "start_index": chunk.start, "end_index": chunk.end}

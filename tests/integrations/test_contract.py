@@ -86,7 +86,7 @@ def test_metadata_keys_are_those_promised_and_stay_out_of_the_embedded_text(
     name: str, documents: list[Document]
 ) -> None:
     for node in parse(name, documents[:1]):
-        assert set(node.metadata) - {"context"} == {"course", *BOOKKEEPING}
+        assert set(node.metadata) - {"context", "gap"} == {"course", *BOOKKEEPING}
         shown = f"course: cs\ncontext: {node.metadata['context']}" if "context" in node.metadata else "course: cs"
         for mode in (MetadataMode.EMBED, MetadataMode.LLM):
             assert node.get_metadata_str(mode=mode) == shown

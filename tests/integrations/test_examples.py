@@ -1,4 +1,4 @@
-"""The two drop-in examples run as they are, and show what they promise."""
+"""The examples run as they are, and show what they promise."""
 
 from __future__ import annotations
 
@@ -31,3 +31,21 @@ def test_langchain_drop_in() -> None:
     assert starts == sorted(set(starts))
     assert starts[0] == 0
     assert "second run    added  0, skipped 10, deleted  0" in ours
+
+
+def test_llama_index_query_engine() -> None:
+    shown = run("llama_index_query_engine.py")
+    first, second = shown.split("What is a base case")[1].split("When is binary search possible?")
+    assert "course/lecture_06.md [" in first
+    assert "course/lecture_11.md [" in second
+    assert "dense" in first
+    assert "rerank" in first
+
+
+def test_langchain_retrieval_chain() -> None:
+    shown = run("langchain_retrieval_chain.py")
+    first, second = shown.split("What is a base case")[1].split("When is binary search possible?")
+    assert "course/lecture_06.md [" in first
+    assert "course/lecture_11.md [" in second
+    assert first.count("Here a model would answer") == 1
+    assert "One Markdown passage, without siblings" in second

@@ -1,4 +1,6 @@
-"""LangChain: every strategy as a `TextSplitter` that gives exact offsets, neighbours and lasting ids.
+"""LangChain: every strategy as a `TextSplitter`, every store as a `VectorStore`, an index as a retriever.
+
+Documents have exact offsets, neighbours and lasting ids, and the store that holds them is all that finds their kin.
 
 Example:
     >>> splitter = text_splitter("character", chunk_size=5, chunk_overlap=0)
@@ -7,6 +9,8 @@ Example:
 """
 
 from __future__ import annotations
+
+from importlib import import_module
 
 from kinsplit.integrations.twins import explain_missing, twin_names
 from kinsplit.parsers import strategy_class
@@ -22,10 +26,20 @@ except ImportError as error:
 
 _TWINS = twin_names("TextSplitter")
 
-__all__ = ["KinsplitTextSplitter", "key_by_content", "key_by_id", "text_splitter", *_TWINS]
+#: What is imported when it is first used, since it brings the stores and the index along.
+_HOME = {
+    "KinsplitRetriever": "retriever",
+    "KinsplitVectorStore": "vector_store",
+    "Rerank": "rerank",
+    "SiblingExpansion": "sibling_expansion",
+}
+
+__all__ = ["KinsplitTextSplitter", "key_by_content", "key_by_id", "text_splitter", *_HOME, *_TWINS]
 
 
 def __getattr__(name: str) -> object:
+    if name in _HOME:
+        return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
     if name not in _TWINS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return text_splitter_class(strategy_class(_TWINS[name]))

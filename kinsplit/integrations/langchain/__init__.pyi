@@ -5,7 +5,11 @@ from typing import Literal, overload
 
 from kinsplit.integrations.langchain.keys import key_by_content as key_by_content
 from kinsplit.integrations.langchain.keys import key_by_id as key_by_id
+from kinsplit.integrations.langchain.rerank import Rerank as Rerank
+from kinsplit.integrations.langchain.retriever import KinsplitRetriever as KinsplitRetriever
+from kinsplit.integrations.langchain.sibling_expansion import SiblingExpansion as SiblingExpansion
 from kinsplit.integrations.langchain.text_splitter import KinsplitTextSplitter as KinsplitTextSplitter
+from kinsplit.integrations.langchain.vector_store import KinsplitVectorStore as KinsplitVectorStore
 
 class KinsplitCharacterTextSplitter(KinsplitTextSplitter):
     """Character windows of a fixed size.

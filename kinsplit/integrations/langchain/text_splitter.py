@@ -94,7 +94,7 @@ class KinsplitTextSplitter(TextSplitter):
             core.Document(id=origin.name, text=document.page_content)
             for origin, document in zip(origins, documents, strict=True)
         )
-        arranged = arrange(self._strategy.name, origins, chunked)
+        arranged = arrange(self._strategy.name, origins, [document.page_content for document in documents], chunked)
         return [
             found
             for document, pieces in zip(documents, arranged, strict=True)

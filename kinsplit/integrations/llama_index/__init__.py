@@ -1,4 +1,6 @@
-"""LlamaIndex: every strategy as a `NodeParser` that gives exact offsets, links and lasting ids.
+"""LlamaIndex: every strategy as a `NodeParser`, every store as a vector store, an index as a retriever.
+
+Nodes have exact offsets, links and lasting ids, and the store that holds them is all that finds their kin.
 
 Example:
     >>> from llama_index.core import Document
@@ -8,6 +10,8 @@ Example:
 """
 
 from __future__ import annotations
+
+from importlib import import_module
 
 from kinsplit.integrations.twins import explain_missing, twin_names
 from kinsplit.parsers import strategy_class
@@ -21,10 +25,20 @@ except ImportError as error:
 
 _TWINS = twin_names("NodeParser")
 
-__all__ = ["KinsplitNodeParser", "node_parser", *_TWINS]
+#: What is imported when it is first used, since it brings the stores and the index along.
+_HOME = {
+    "KinsplitRetriever": "retriever",
+    "KinsplitVectorStore": "vector_store",
+    "Rerank": "rerank",
+    "SiblingExpansion": "sibling_expansion",
+}
+
+__all__ = ["KinsplitNodeParser", "node_parser", *_HOME, *_TWINS]
 
 
 def __getattr__(name: str) -> object:
+    if name in _HOME:
+        return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
     if name not in _TWINS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return node_parser_class(strategy_class(_TWINS[name]))

@@ -86,7 +86,7 @@ class KinsplitNodeParser(TextSplitter):
         progress = get_tqdm_iterable(nodes, show_progress, "Parsing nodes")
         chunked = [chunks for _, chunks in zip(progress, self._chunk(nodes), strict=True)]
         ids = {} if self.id_func is None else _own_ids(self.id_func, nodes, chunked)
-        arranged = arrange(self._strategy.name, origins, chunked, ids)
+        arranged = arrange(self._strategy.name, origins, [text_of(node) for node in nodes], chunked, ids)
         if self.include_metadata:
             warn_of_long_metadata(nodes, arranged)
         return build_nodes(

@@ -21,10 +21,8 @@ from llama_index.core.schema import (
 
 from kinsplit.chunk import Span
 from kinsplit.errors import InvalidParameterError
-from kinsplit.integrations.metadata import BOOKKEEPING, Piece, inherited
-from kinsplit.integrations.origins import CONTEXT, SPANS, Origin, is_chunk, stretches
-
-_EXCLUDED = (*BOOKKEEPING, SPANS)
+from kinsplit.integrations.metadata import HIDDEN, Piece, inherited
+from kinsplit.integrations.origins import CONTEXT, Origin, is_chunk, stretches
 
 
 def origin_of(node: BaseNode) -> Origin:
@@ -77,7 +75,7 @@ def build_nodes(
 def warn_of_long_metadata(documents: Sequence[BaseNode], arranged: Sequence[Sequence[Piece]]) -> None:
     """Warn where a document's own metadata, which are embedded with every chunk, are longer than any of its chunks."""
     for document, pieces in zip(documents, arranged, strict=True):
-        hidden = {CONTEXT, *_EXCLUDED, *document.excluded_embed_metadata_keys}
+        hidden = {CONTEXT, *HIDDEN, *document.excluded_embed_metadata_keys}
         shown = {key: str(value) for key, value in document.metadata.items() if key not in hidden}
         if len(pieces) > 1 and sum(map(len, shown.values())) > max(len(piece.text) for piece in pieces):
             warnings.warn(
@@ -162,8 +160,8 @@ def _hash(document: BaseNode) -> str:
 def _shared_fields(document: BaseNode) -> tuple[type[TextNode], dict[str, Any]]:
     """Return the class of a document's nodes and what they take over as it is; validation copies the lists."""
     fields: dict[str, Any] = {
-        "excluded_embed_metadata_keys": _with_bookkeeping(document.excluded_embed_metadata_keys),
-        "excluded_llm_metadata_keys": _with_bookkeeping(document.excluded_llm_metadata_keys),
+        "excluded_embed_metadata_keys": with_hidden(document.excluded_embed_metadata_keys),
+        "excluded_llm_metadata_keys": with_hidden(document.excluded_llm_metadata_keys),
         "metadata_template": document.metadata_template,
         "metadata_separator": document.metadata_separator,
         "text_template": getattr(document, "text_template", TextNode.model_fields["text_template"].default),
@@ -175,5 +173,6 @@ def _shared_fields(document: BaseNode) -> tuple[type[TextNode], dict[str, Any]]:
     return ImageNode, fields
 
 
-def _with_bookkeeping(keys: Sequence[str]) -> list[str]:
-    return [*keys, *(key for key in _EXCLUDED if key not in keys)]
+def with_hidden(keys: Sequence[str]) -> list[str]:
+    """Return keys to exclude from the embedded or the LLM text, with those that kinsplit adds."""
+    return [*keys, *(key for key in HIDDEN if key not in keys)]

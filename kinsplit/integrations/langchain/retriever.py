@@ -1,0 +1,77 @@
+"""A kinsplit index as a LangChain retriever."""
+
+from __future__ import annotations
+
+from typing import Any, Unpack
+
+from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
+from pydantic import Field, PrivateAttr
+
+from kinsplit.index import Index
+from kinsplit.integrations.langchain.results import to_document
+from kinsplit.integrations.results import to_results
+from kinsplit.retrieval import SearchKeywords, SearchOptions
+
+
+class KinsplitRetriever(BaseRetriever):
+    """A kinsplit index as a LangChain retriever: kin scoring, reranking, siblings or parents, and a token budget.
+
+    Documents hold passages, with their place in the source as metadata. How each was found, with every stage's score,
+    is under the metadata key "kinsplit". Where a document is not chunked, the other files of its group follow it and
+    don't count. Every option can also be given per call: `invoke(question, k=5, where={"subject": "cs"})`.
+
+    Args:
+        index: The index.
+        k: Most passages, `top_k` elsewhere.
+        name: Of the runnable.
+        tags: Of the retriever's runs.
+        metadata: Of the retriever's runs.
+        **options: See `kinsplit.retrieval.SearchOptions`.
+
+    Raises:
+        InvalidParameterError: An unknown option, or a value that it can't have.
+
+    Example:
+        >>> retriever = KinsplitRetriever(index, k=5, budget=1000)
+        >>> chain = {"context": retriever | show, "question": RunnablePassthrough()} | prompt | llm
+    """
+
+    k: int = Field(default=3, description="Most passages.")
+
+    _index: Index = PrivateAttr()
+    _options: SearchKeywords = PrivateAttr()
+
+    def __init__(
+        self,
+        index: Index,
+        *,
+        k: int = 3,
+        name: str | None = None,
+        tags: list[str] | None = None,
+        metadata: dict[str, Any] | None = None,
+        **options: Unpack[SearchKeywords],
+    ) -> None:
+        SearchOptions(**options)
+        SearchOptions(top_k=k)
+        super().__init__(k=options.pop("top_k", k), name=name, tags=tags, metadata=metadata)
+        self._index = index
+        self._options = options
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **options: Any
+    ) -> list[Document]:
+        del run_manager
+        passages = self._index.search(query, **self._merged(**options))
+        return [to_document(result) for result in to_results(passages)]
+
+    async def _aget_relevant_documents(
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **options: Any
+    ) -> list[Document]:
+        del run_manager
+        passages = await self._index.asearch(query, **self._merged(**options))
+        return [to_document(result) for result in to_results(passages)]
+
+    def _merged(self, k: int | None = None, **options: Unpack[SearchKeywords]) -> SearchKeywords:
+        return {**self._options, "top_k": self.k if k is None else k, **options}

@@ -1,0 +1,77 @@
+"""Sibling expansion as a LangChain document compressor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from langchain_core.callbacks import Callbacks
+from langchain_core.documents import BaseDocumentCompressor, Document
+from pydantic import PrivateAttr
+
+from kinsplit.integrations.langchain.results import found, to_document
+from kinsplit.integrations.readers import open_reader
+from kinsplit.integrations.siblings import KinReader, expand_found
+from kinsplit.parsers import Strategy
+from kinsplit.retrieval import Expansion
+from kinsplit.stores import ChunkStore
+
+if TYPE_CHECKING:
+    from qdrant_client import QdrantClient
+
+
+class SiblingExpansion(BaseDocumentCompressor):
+    """Adds to each document its siblings, or takes its whole parent, and merges what touches into passages.
+
+    All kin come in one read, from a kinsplit store or from any Qdrant collection that holds kinsplit's chunks, whoever
+    wrote them: LangChain's or LlamaIndex's own Qdrant store will do. A passage takes the place of its best document;
+    under the metadata key "kinsplit" it names all its documents, with their scores where an earlier stage left them
+    there. No overlap is repeated, and no text stands in two passages. Documents that kinsplit didn't split stay as
+    they are.
+
+    Args:
+        store: Address of a store, an open one such as `Index.store`, or a `QdrantClient`.
+        collection: Name of the collection, unless the store is open.
+        window: Siblings to add on each side.
+        parents: Whether to take the whole parent instead; a document without one gets siblings.
+        within_sections: Whether siblings stop where the heading path changes.
+        strategy: What split the documents, such as `splitter.strategy`. Where it is known, or the collection is one
+            that `Index` made, kin are fetched by their ids, otherwise by a filter.
+
+    Raises:
+        InvalidParameterError: A negative window.
+        StoreError: There is no such collection, or it can't be opened.
+
+    Example:
+        >>> ContextualCompressionRetriever(base_compressor=SiblingExpansion(client, "lectures"), base_retriever=base)
+    """
+
+    window: int = 1
+    parents: bool = False
+    within_sections: bool = False
+
+    _reader: KinReader = PrivateAttr()
+    _expansion: Expansion = PrivateAttr()
+
+    def __init__(
+        self,
+        store: str | ChunkStore | QdrantClient,
+        collection: str = "default",
+        *,
+        window: int = 1,
+        parents: bool = False,
+        within_sections: bool = False,
+        strategy: Strategy | None = None,
+    ) -> None:
+        expansion = Expansion(window=window, parents=parents, within_sections=within_sections)
+        super().__init__(window=window, parents=parents, within_sections=within_sections)
+        self._expansion = expansion
+        self._reader = open_reader(store, collection, strategy)
+
+    def compress_documents(
+        self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
+    ) -> Sequence[Document]:
+        """Return passages in the place of their best documents."""
+        del query, callbacks
+        expanded = expand_found([found(document) for document in documents], self._expansion, self._reader)
+        return [documents[hit] if result is None else to_document(result) for hit, result in expanded]

@@ -1,0 +1,333 @@
+"""Any chunk store as a LangChain vector store."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Self
+
+import numpy as np
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
+from langchain_core.vectorstores import VectorStore
+from langchain_core.vectorstores.utils import maximal_marginal_relevance
+
+from kinsplit.errors import InvalidParameterError
+from kinsplit.integrations.arguments import refuse_unknown
+from kinsplit.integrations.collection import Collection, Work, clear, get, put, remove
+from kinsplit.integrations.langchain.records import document_of, item_of
+from kinsplit.stores import AsyncChunkStore, ChunkStore, Hit, Query
+from kinsplit.stores.protocol import Where
+
+_Scored = list[tuple[Document, float]]
+
+
+class KinsplitVectorStore(VectorStore):
+    """Any kinsplit store as a LangChain vector store.
+
+    Documents come back equal to what was added, whoever split them and whatever their ids; adding one whose id is
+    known replaces it. What `Index.add` wrote is read too: its leaves are found, its parents fetched by id.
+
+    Searches take `filter`, a mapping of metadata keys and the value, or the list of values, one of which a document
+    must have. Metadata that have the name of a kinsplit key can be filtered by in kinsplit's own chunks only. Scores
+    are cosines.
+
+    Args:
+        embedding: Embeds documents and questions.
+        store: Address of a store (see `kinsplit.stores.open_store`), opened at first use, or an open one, such as
+            `Index.store`.
+        collection: Name of the collection at that address; a new one is made by the first documents.
+        model: Name of the embedding model, kept in the schema of a new collection.
+        terms: Language of the stop words and the stemmer of a new collection, such as "german"; None takes words as
+            they are.
+        async_store: The same collection for an event loop, such as a Qdrant server that
+            `kinsplit.stores.open_async_store` opened; without it coroutines ask `store` in threads.
+
+    Example:
+        >>> store = KinsplitVectorStore(embeddings, "edge:./kinsplit-data", collection="cs")
+        >>> retriever = store.as_retriever(search_type="mmr", search_kwargs={"k": 3, "filter": {"subject": "cs"}})
+    """
+
+    def __init__(
+        self,
+        embedding: Embeddings,
+        store: str | ChunkStore,
+        *,
+        collection: str = "default",
+        model: str = "given",
+        terms: str | None = "english",
+        async_store: AsyncChunkStore | None = None,
+    ) -> None:
+        self._embedding = embedding
+        self._kept = Collection(store, collection, model, terms, async_store)
+
+    @property
+    def embeddings(self) -> Embeddings:
+        """What embeds documents and questions."""
+        return self._embedding
+
+    @classmethod
+    def from_texts(
+        cls,
+        texts: list[str],
+        embedding: Embeddings,
+        metadatas: list[dict[str, Any]] | None = None,
+        *,
+        ids: list[str] | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Make a store of texts.
+
+        Args:
+            texts: The texts.
+            embedding: Embeds them.
+            metadatas: The metadata of each.
+            ids: The id of each.
+            **kwargs: The other arguments of `KinsplitVectorStore`.
+        """
+        made = cls(embedding, **kwargs)
+        made.add_texts(texts, metadatas, ids=ids)
+        return made
+
+    @classmethod
+    async def afrom_texts(
+        cls,
+        texts: list[str],
+        embedding: Embeddings,
+        metadatas: list[dict[str, Any]] | None = None,
+        *,
+        ids: list[str] | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Make a store of texts; see `from_texts`."""
+        made = cls(embedding, **kwargs)
+        await made.aadd_texts(texts, metadatas, ids=ids)
+        return made
+
+    def add_texts(
+        self,
+        texts: Iterable[str],
+        metadatas: list[dict[str, Any]] | None = None,
+        *,
+        ids: list[str] | None = None,
+        **kwargs: Any,
+    ) -> list[str]:
+        """Add texts, each with its metadata and its id; see `add_documents`."""
+        # The base class reads an iterator twice, and so would lose it.
+        return super().add_texts(list(texts), metadatas, ids=ids, **kwargs)
+
+    async def aadd_texts(
+        self,
+        texts: Iterable[str],
+        metadatas: list[dict[str, Any]] | None = None,
+        *,
+        ids: list[str] | None = None,
+        **kwargs: Any,
+    ) -> list[str]:
+        """Add texts; see `add_texts`."""
+        return await super().aadd_texts(list(texts), metadatas, ids=ids, **kwargs)
+
+    def add_documents(self, documents: list[Document], **kwargs: Any) -> list[str]:
+        """Add documents, or replace those that have their ids.
+
+        Args:
+            documents: The documents; one without an id gets a random one.
+            **kwargs: `ids`, instead of the documents' own. `batch_size`, which `index()` gives, has no effect, since
+                documents are embedded and written together.
+
+        Returns:
+            The ids.
+
+        Raises:
+            InvalidParameterError: Metadata that can't be stored, or not as many ids as documents.
+        """
+        ids = _ids(documents, **kwargs)
+        if documents:
+            vectors = self._embedding.embed_documents([document.page_content for document in documents])
+            self._kept.run(self._add(documents, ids, vectors), None, len(vectors[0]))
+        return ids
+
+    async def aadd_documents(self, documents: list[Document], **kwargs: Any) -> list[str]:
+        """Add documents; see `add_documents`."""
+        ids = _ids(documents, **kwargs)
+        if documents:
+            vectors = await self._embedding.aembed_documents([document.page_content for document in documents])
+            await self._kept.run_async(self._add(documents, ids, vectors), None, len(vectors[0]))
+        return ids
+
+    def delete(self, ids: list[str] | None = None, **kwargs: Any) -> bool:
+        """Delete documents by id; all documents if no ids are given. Ids that are not stored are passed over."""
+        refuse_unknown(kwargs)
+        self._kept.run(clear() if ids is None else remove(ids), None)
+        return True
+
+    async def adelete(self, ids: list[str] | None = None, **kwargs: Any) -> bool:
+        """Delete documents by id; see `delete`."""
+        refuse_unknown(kwargs)
+        await self._kept.run_async(clear() if ids is None else remove(ids), None)
+        return True
+
+    def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
+        """Return documents by id, in the order of the ids, without those that are not stored."""
+        return self._kept.run(_by_ids(ids), [])
+
+    async def aget_by_ids(self, ids: Sequence[str], /) -> list[Document]:
+        """Return documents by id; see `get_by_ids`."""
+        return await self._kept.run_async(_by_ids(ids), [])
+
+    def similarity_search(self, query: str, k: int = 4, filter: Where | None = None, **kwargs: Any) -> list[Document]:
+        """Return the documents that are most like a question, best first."""
+        return _documents(self.similarity_search_with_score(query, k, filter, **kwargs))
+
+    async def asimilarity_search(
+        self, query: str, k: int = 4, filter: Where | None = None, **kwargs: Any
+    ) -> list[Document]:
+        """Return the documents that are most like a question; see `similarity_search`."""
+        return _documents(await self.asimilarity_search_with_score(query, k, filter, **kwargs))
+
+    def similarity_search_with_score(
+        self, query: str, k: int = 4, filter: Where | None = None, **kwargs: Any
+    ) -> _Scored:
+        """Return the documents that are most like a question with their cosines, best first."""
+        refuse_unknown(kwargs)
+        return self._kept.run(_similar(self._embedding.embed_query(query), k, filter), [])
+
+    async def asimilarity_search_with_score(
+        self, query: str, k: int = 4, filter: Where | None = None, **kwargs: Any
+    ) -> _Scored:
+        """Return documents with their cosines; see `similarity_search_with_score`."""
+        refuse_unknown(kwargs)
+        return await self._kept.run_async(_similar(await self._embedding.aembed_query(query), k, filter), [])
+
+    def similarity_search_by_vector(
+        self, embedding: list[float], k: int = 4, filter: Where | None = None, **kwargs: Any
+    ) -> list[Document]:
+        """Return the documents whose vectors are most like a vector, best first."""
+        refuse_unknown(kwargs)
+        return _documents(self._kept.run(_similar(embedding, k, filter), []))
+
+    async def asimilarity_search_by_vector(
+        self, embedding: list[float], k: int = 4, filter: Where | None = None, **kwargs: Any
+    ) -> list[Document]:
+        """Return documents by vector; see `similarity_search_by_vector`."""
+        refuse_unknown(kwargs)
+        return _documents(await self._kept.run_async(_similar(embedding, k, filter), []))
+
+    def max_marginal_relevance_search(
+        self,
+        query: str,
+        k: int = 4,
+        fetch_k: int = 20,
+        lambda_mult: float = 0.5,
+        filter: Where | None = None,
+        **kwargs: Any,
+    ) -> list[Document]:
+        """Return documents that are like a question and unlike each other.
+
+        Args:
+            query: The question.
+            k: Most documents to return.
+            fetch_k: Documents to choose from, those most like the question.
+            lambda_mult: 1 for the likest documents, 0 for the most diverse ones.
+            filter: See `KinsplitVectorStore`.
+            **kwargs: None is known.
+        """
+        vector = self._embedding.embed_query(query)
+        return self.max_marginal_relevance_search_by_vector(vector, k, fetch_k, lambda_mult, filter, **kwargs)
+
+    async def amax_marginal_relevance_search(
+        self,
+        query: str,
+        k: int = 4,
+        fetch_k: int = 20,
+        lambda_mult: float = 0.5,
+        filter: Where | None = None,
+        **kwargs: Any,
+    ) -> list[Document]:
+        """Return documents unlike each other; see `max_marginal_relevance_search`."""
+        vector = await self._embedding.aembed_query(query)
+        return await self.amax_marginal_relevance_search_by_vector(vector, k, fetch_k, lambda_mult, filter, **kwargs)
+
+    def max_marginal_relevance_search_by_vector(
+        self,
+        embedding: list[float],
+        k: int = 4,
+        fetch_k: int = 20,
+        lambda_mult: float = 0.5,
+        filter: Where | None = None,
+        **kwargs: Any,
+    ) -> list[Document]:
+        """Return documents that are like a vector and unlike each other; see `max_marginal_relevance_search`."""
+        refuse_unknown(kwargs)
+        return self._kept.run(_diverse(embedding, k, fetch_k, lambda_mult, filter), [])
+
+    async def amax_marginal_relevance_search_by_vector(
+        self,
+        embedding: list[float],
+        k: int = 4,
+        fetch_k: int = 20,
+        lambda_mult: float = 0.5,
+        filter: Where | None = None,
+        **kwargs: Any,
+    ) -> list[Document]:
+        """Return documents unlike each other; see `max_marginal_relevance_search`."""
+        refuse_unknown(kwargs)
+        return await self._kept.run_async(_diverse(embedding, k, fetch_k, lambda_mult, filter), [])
+
+    def close(self) -> None:
+        """Let go of the collection, if the store was given by its address."""
+        self._kept.close()
+
+    def _select_relevance_score_fn(self) -> Callable[[float], float]:
+        return lambda cosine: (cosine + 1) / 2
+
+    def _add(self, documents: Sequence[Document], ids: Sequence[str], vectors: list[list[float]]) -> Work[None]:
+        items = [item_of(document, id_) for document, id_ in zip(documents, ids, strict=True)]
+        yield from put(self._kept, items, vectors)
+
+
+def _ids(
+    documents: Sequence[Document],
+    ids: Sequence[str | None] | None = None,
+    batch_size: int | None = None,
+    **kwargs: Any,
+) -> list[str]:
+    del batch_size
+    refuse_unknown(kwargs)
+    if ids is not None and len(ids) != len(documents):
+        rule = f"must be as many as documents ({len(documents)})"
+        raise InvalidParameterError("ids", rule, len(ids), "Give one for each document, or none at all.")
+    own = [document.id for document in documents] if ids is None else ids
+    return [str(uuid.uuid4()) if id_ is None else id_ for id_ in own]
+
+
+def _by_ids(ids: Sequence[str]) -> Work[list[Document]]:
+    return [document_of(chunk) for chunk in (yield from get(ids))]
+
+
+def _search(vector: list[float], limit: int, where: Where | None) -> Work[list[Hit]]:
+    query = Query("dense", np.asarray(vector, dtype=np.float32), limit, where=where)
+    (hits,) = yield lambda store: store.search([query])
+    return hits  # type: ignore[no-any-return]
+
+
+def _similar(vector: list[float], k: int, where: Where | None) -> Work[_Scored]:
+    return [(document_of(hit.chunk), hit.score) for hit in (yield from _search(vector, k, where))]
+
+
+def _diverse(
+    vector: list[float], k: int, fetch_k: int, lambda_mult: float, where: Where | None
+) -> Work[list[Document]]:
+    hits = yield from _search(vector, fetch_k, where)
+    vectors: dict[str, list[float]] = {}
+    for source_id in dict.fromkeys(hit.chunk.source_id for hit in hits):
+        stored = yield lambda store, source_id=source_id: store.export(source_id)  # type: ignore[misc]
+        vectors.update((chunk.id, own.dense) for chunk, own in stored)
+    chosen = maximal_marginal_relevance(
+        np.asarray(vector, dtype=np.float32), [vectors[hit.chunk.id] for hit in hits], lambda_mult, k
+    )
+    return [document_of(hits[index].chunk) for index in chosen]
+
+
+def _documents(scored: _Scored) -> list[Document]:
+    return [document for document, _ in scored]

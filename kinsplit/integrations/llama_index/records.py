@@ -1,0 +1,75 @@
+"""Nodes as items that a store keeps, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llama_index.core.schema import (
+    BaseNode,
+    Document,
+    ImageDocument,
+    ImageNode,
+    IndexNode,
+    Node,
+    NodeRelationship,
+    ObjectType,
+    RelatedNodeInfo,
+    RelatedNodeType,
+    TextNode,
+)
+
+from kinsplit.chunk import Chunk, Span
+from kinsplit.integrations.llama_index.nodes import text_of, with_hidden
+from kinsplit.integrations.origins import is_chunk
+from kinsplit.integrations.records import Item, from_chunk
+
+_KINDS: dict[str, type[BaseNode]] = {
+    kind.class_name(): kind for kind in (TextNode, ImageNode, IndexNode, Node, Document, ImageDocument)
+}
+_KIN = {
+    NodeRelationship.PREVIOUS: "prev_id",
+    NodeRelationship.NEXT: "next_id",
+    NodeRelationship.PARENT: "parent_id",
+}
+
+
+def item_of(node: BaseNode) -> Item:
+    """Return what a store keeps of a node."""
+    dumped = node.model_dump(mode="json", exclude={"id_", "embedding", "text"}, exclude_defaults=True)
+    metadata = dumped.pop("metadata", {})
+    start, end = getattr(node, "start_char_idx", None), getattr(node, "end_char_idx", None)
+    span = None if start is None or end is None or is_chunk(metadata) else Span(start, end)
+    return Item(node.node_id, text_of(node), metadata, node.ref_doc_id or node.node_id, span, dumped)
+
+
+def node_of(chunk: Chunk) -> BaseNode:
+    """Return the node that a chunk was made of, or that stands for a chunk from elsewhere."""
+    item = from_chunk(chunk)
+    if item.own is None or "class_name" not in item.own:
+        return _foreign(item)
+    kind = _KINDS.get(item.own["class_name"], TextNode)
+    data: dict[str, Any] = {**item.own, "id_": item.id, "metadata": dict(item.metadata)}
+    if "text" in kind.model_fields:
+        data["text"] = item.text
+    return kind.from_dict(data)
+
+
+def _foreign(item: Item) -> TextNode:
+    links: dict[NodeRelationship, RelatedNodeType] = {}
+    if item.source_id != item.id:
+        links[NodeRelationship.SOURCE] = RelatedNodeInfo(node_id=item.source_id, node_type=ObjectType.DOCUMENT)
+    placed = is_chunk(item.metadata)
+    for relationship, key in _KIN.items() if placed else ():
+        if item.metadata.get(key):
+            links[relationship] = RelatedNodeInfo(node_id=item.metadata[key], node_type=ObjectType.TEXT)
+    hidden = with_hidden([]) if placed else []
+    return TextNode(
+        id_=item.id,
+        text=item.text,
+        metadata=dict(item.metadata),
+        start_char_idx=item.metadata["char_start"] if placed else None,
+        end_char_idx=item.metadata["char_end"] if placed else None,
+        excluded_embed_metadata_keys=hidden,
+        excluded_llm_metadata_keys=hidden,
+        relationships=links,
+    )

@@ -1,0 +1,91 @@
+"""Any reranker as a LlamaIndex postprocessor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llama_index.core.callbacks import CBEventType, EventPayload
+from llama_index.core.postprocessor.types import BaseNodePostprocessor
+from llama_index.core.schema import NodeWithScore, QueryBundle
+from pydantic import ConfigDict, Field, PrivateAttr
+
+from kinsplit import retrieval
+from kinsplit.embedding.protocol import Embedder
+from kinsplit.errors import InvalidParameterError
+from kinsplit.integrations.llama_index.nodes import text_of
+from kinsplit.integrations.reranking import to_reranker
+from kinsplit.integrations.results import FINDING, judged, judged_text
+from kinsplit.retrieval import Reranker
+
+
+class Rerank(BaseNodePostprocessor):
+    """Any kinsplit reranker as a LlamaIndex postprocessor.
+
+    The reranker reads each node's text, with its heading path. Its score becomes the node's; the score before it and
+    every other stage's stay under the metadata key "kinsplit", which is excluded from the embedded and the LLM text. A
+    reranker that fails leaves the order as it was and gives one warning.
+
+    Args:
+        reranker: A `kinsplit.retrieval.Reranker`, or its name: "late", "cross-encoder:NAME" or "none".
+        top_n: Most nodes to return; None for all.
+        embedder: For "late": an embedder or its name.
+
+    Raises:
+        InvalidParameterError: An unknown name, or a `top_n` below 1; when it is called, a query that is missing.
+
+    Example:
+        >>> engine = index.as_query_engine(similarity_top_k=30, node_postprocessors=[Rerank("late", top_n=5)])
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    top_n: int | None = Field(default=None, description="Most nodes to return.")
+
+    _reranker: Reranker | None = PrivateAttr()
+
+    def __init__(
+        self,
+        reranker: str | Reranker,
+        *,
+        top_n: int | None = None,
+        embedder: str | Embedder = "bundled",
+        **data: object,
+    ) -> None:
+        if top_n is not None and top_n < 1:
+            raise InvalidParameterError("top_n", "must be at least 1", top_n, "Leave it out for all nodes.")
+        super().__init__(top_n=top_n, **data)
+        self._reranker = to_reranker(reranker, embedder)
+
+    @classmethod
+    def class_name(cls) -> str:
+        """Return the name under which the postprocessor is written down."""
+        return "KinsplitRerank"
+
+    def _postprocess_nodes(
+        self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
+    ) -> list[NodeWithScore]:
+        if query_bundle is None:
+            raise InvalidParameterError("query_bundle", "must be given to rerank", None, "Pass query_str or it.")
+        if self._reranker is None:
+            return nodes[: self.top_n]
+        payload: dict[str, Any] = {EventPayload.NODES: nodes, EventPayload.QUERY_STR: query_bundle.query_str}
+        with self.callback_manager.event(CBEventType.RERANKING, payload=payload) as event:
+            ranked = retrieval.rerank(self._reranker, query_bundle.query_str, nodes, _text, _judged)[: self.top_n]
+            event.on_end(payload={EventPayload.NODES: ranked})
+        return ranked
+
+
+def _text(hit: NodeWithScore) -> str:
+    return judged_text(text_of(hit.node), hit.node.metadata)
+
+
+def _judged(hit: NodeWithScore, score: float) -> NodeWithScore:
+    node = hit.node
+    copy = node.model_copy(
+        update={
+            "metadata": judged(node.metadata, score, hit.score),
+            "excluded_embed_metadata_keys": [*dict.fromkeys([*node.excluded_embed_metadata_keys, FINDING])],
+            "excluded_llm_metadata_keys": [*dict.fromkeys([*node.excluded_llm_metadata_keys, FINDING])],
+        }
+    )
+    return NodeWithScore(node=copy, score=score)

@@ -1,0 +1,82 @@
+"""Sibling expansion as a LlamaIndex postprocessor."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from llama_index.core.postprocessor.types import BaseNodePostprocessor
+from llama_index.core.schema import NodeWithScore, QueryBundle
+from pydantic import ConfigDict, PrivateAttr
+
+from kinsplit.integrations.llama_index.results import found, node_with_score
+from kinsplit.integrations.readers import open_reader
+from kinsplit.integrations.siblings import KinReader, expand_found
+from kinsplit.parsers import Strategy
+from kinsplit.retrieval import Expansion
+from kinsplit.stores import ChunkStore
+
+if TYPE_CHECKING:
+    from qdrant_client import QdrantClient
+
+
+class SiblingExpansion(BaseNodePostprocessor):
+    """Adds to each node its siblings, or takes its whole parent, and merges what touches into passages.
+
+    All kin come in one read, from a kinsplit store or from any Qdrant collection that holds kinsplit's nodes, whoever
+    wrote them: LlamaIndex's or LangChain's own Qdrant store will do. A passage takes the place and the score of its
+    best node; under the metadata key "kinsplit" it names all its nodes with their scores. No overlap is repeated, and
+    no text stands in two passages. Nodes that kinsplit didn't split stay as they are.
+
+    Args:
+        store: Address of a store, an open one such as `Index.store`, or a `QdrantClient`.
+        collection: Name of the collection, unless the store is open.
+        window: Siblings to add on each side.
+        parents: Whether to take the whole parent instead; a node without one gets siblings.
+        within_sections: Whether siblings stop where the heading path changes.
+        strategy: What split the documents, such as `parser.strategy`. Where it is known, or the collection is one that
+            `Index` made, kin are fetched by their ids, otherwise by a filter.
+
+    Raises:
+        InvalidParameterError: A negative window.
+        StoreError: There is no such collection, or it can't be opened.
+
+    Example:
+        >>> engine = index.as_query_engine(node_postprocessors=[SiblingExpansion(client, "lectures", window=2)])
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    window: int = 1
+    parents: bool = False
+    within_sections: bool = False
+
+    _reader: KinReader = PrivateAttr()
+    _expansion: Expansion = PrivateAttr()
+
+    def __init__(
+        self,
+        store: str | ChunkStore | QdrantClient,
+        collection: str = "default",
+        *,
+        window: int = 1,
+        parents: bool = False,
+        within_sections: bool = False,
+        strategy: Strategy | None = None,
+        **data: object,
+    ) -> None:
+        expansion = Expansion(window=window, parents=parents, within_sections=within_sections)
+        super().__init__(window=window, parents=parents, within_sections=within_sections, **data)
+        self._expansion = expansion
+        self._reader = open_reader(store, collection, strategy)
+
+    @classmethod
+    def class_name(cls) -> str:
+        """Return the name under which the postprocessor is written down."""
+        return "KinsplitSiblingExpansion"
+
+    def _postprocess_nodes(
+        self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
+    ) -> list[NodeWithScore]:
+        del query_bundle
+        expanded = expand_found([found(node) for node in nodes], self._expansion, self._reader)
+        return [nodes[hit] if result is None else node_with_score(result, nodes[hit].node) for hit, result in expanded]

@@ -1,0 +1,220 @@
+"""Any chunk store as a LlamaIndex vector store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from llama_index.core.schema import BaseNode
+from llama_index.core.vector_stores.types import (
+    BasePydanticVectorStore,
+    MetadataFilters,
+    VectorStoreQuery,
+    VectorStoreQueryMode,
+    VectorStoreQueryResult,
+)
+from pydantic import ConfigDict, Field, PrivateAttr
+
+from kinsplit.chunk import Chunk
+from kinsplit.errors import InvalidParameterError
+from kinsplit.integrations.arguments import refuse_unknown
+from kinsplit.integrations.collection import Collection, Work, clear, find, get, put, remove
+from kinsplit.integrations.fusion import fuse
+from kinsplit.integrations.llama_index.filters import to_queries, to_where
+from kinsplit.integrations.llama_index.records import item_of, node_of
+from kinsplit.stores import AsyncChunkStore, ChunkStore, Hit
+
+T = TypeVar("T")
+
+
+class KinsplitVectorStore(BasePydanticVectorStore):
+    """Any kinsplit store as a LlamaIndex vector store, for dense, hybrid and sparse queries.
+
+    Nodes come back equal to what was added, whoever split them and whatever their ids. What `Index.add` wrote is read
+    too: its leaves are found, its parents fetched by id. A term search needs no second model: terms are weighed
+    by BM25 when nodes are added. A hybrid query joins both rankings by their scores, each brought to a range from 0 to
+    1, with `alpha` (0.5 unless given) as the weight of the dense one.
+
+    Filters are EQ, IN and ANY, joined by AND; metadata that have the name of a kinsplit key can be filtered by in
+    kinsplit's own nodes only.
+
+    Args:
+        store: Address of a store (see `kinsplit.stores.open_store`), opened at first use, or an open one, such as
+            `Index.store`.
+        collection: Name of the collection at that address; a new one is made by the first nodes.
+        model: Name of the embedding model, kept in the schema of a new collection.
+        terms: Language of the stop words and the stemmer of a new collection, such as "german"; None takes words as
+            they are.
+        async_store: The same collection for an event loop, such as a Qdrant server that
+            `kinsplit.stores.open_async_store` opened; without it coroutines ask `store` in threads.
+
+    Example:
+        >>> store = KinsplitVectorStore("edge:./kinsplit-data", collection="cs")
+        >>> index = VectorStoreIndex.from_vector_store(store, embed_model=model)
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    stores_text: bool = True
+    store: Any = Field(repr=False, description="Address of a store, which may hold a password, or an open one.")
+    collection: str = "default"
+    model: str = "given"
+    terms: str | None = "english"
+    async_store: Any = Field(default=None, exclude=True, description="The same collection for an event loop.")
+
+    _kept: Collection = PrivateAttr()
+
+    def __init__(
+        self,
+        store: str | ChunkStore,
+        *,
+        collection: str = "default",
+        model: str = "given",
+        terms: str | None = "english",
+        async_store: AsyncChunkStore | None = None,
+        **data: object,
+    ) -> None:
+        super().__init__(store=store, collection=collection, model=model, terms=terms, async_store=async_store, **data)
+        self._kept = Collection(store, collection, model, terms, async_store)
+
+    @classmethod
+    def class_name(cls) -> str:
+        """Return the name under which the store is written down."""
+        return cls.__name__
+
+    @property
+    def client(self) -> ChunkStore | None:
+        """The chunk store, once it is open."""
+        return self._kept.store
+
+    def add(self, nodes: Sequence[BaseNode], **kwargs: object) -> list[str]:
+        """Add nodes with their embeddings, or replace those that have their ids.
+
+        Returns:
+            The nodes' ids.
+
+        Raises:
+            InvalidParameterError: Metadata that can't be stored, or vectors of another length than the collection's.
+        """
+        refuse_unknown(kwargs)
+        if nodes:
+            self._kept.run(self._add(nodes), None, len(nodes[0].get_embedding()))
+        return [node.node_id for node in nodes]
+
+    async def async_add(self, nodes: Sequence[BaseNode], **kwargs: object) -> list[str]:
+        """Add nodes; see `add`."""
+        refuse_unknown(kwargs)
+        if nodes:
+            await self._kept.run_async(self._add(nodes), None, len(nodes[0].get_embedding()))
+        return [node.node_id for node in nodes]
+
+    def delete(self, ref_doc_id: str, **kwargs: object) -> None:
+        """Delete all nodes of a document, of all levels."""
+        refuse_unknown(kwargs)
+        self._kept.run(_delete(ref_doc_id), None)
+
+    async def adelete(self, ref_doc_id: str, **kwargs: object) -> None:
+        """Delete all nodes of a document; see `delete`."""
+        refuse_unknown(kwargs)
+        await self._kept.run_async(_delete(ref_doc_id), None)
+
+    def delete_nodes(
+        self, node_ids: list[str] | None = None, filters: MetadataFilters | None = None, **kwargs: object
+    ) -> None:
+        """Delete nodes by id, by filter, or by both.
+
+        Raises:
+            InvalidParameterError: Neither is given, or a filter is not supported.
+        """
+        refuse_unknown(kwargs)
+        self._kept.run(_delete_nodes(node_ids, filters), None)
+
+    async def adelete_nodes(
+        self, node_ids: list[str] | None = None, filters: MetadataFilters | None = None, **kwargs: object
+    ) -> None:
+        """Delete nodes; see `delete_nodes`."""
+        refuse_unknown(kwargs)
+        await self._kept.run_async(_delete_nodes(node_ids, filters), None)
+
+    def get_nodes(self, node_ids: list[str] | None = None, filters: MetadataFilters | None = None) -> list[BaseNode]:
+        """Return nodes by id, in the order of the ids, by filter, or by both; all nodes if neither is given.
+
+        Raises:
+            InvalidParameterError: A filter is not supported.
+        """
+        return self._kept.run(_nodes(node_ids, filters), [])
+
+    async def aget_nodes(
+        self, node_ids: list[str] | None = None, filters: MetadataFilters | None = None
+    ) -> list[BaseNode]:
+        """Return nodes; see `get_nodes`."""
+        return await self._kept.run_async(_nodes(node_ids, filters), [])
+
+    def query(self, query: VectorStoreQuery, **kwargs: object) -> VectorStoreQueryResult:
+        """Find nodes by meaning, by terms, or by both.
+
+        Raises:
+            InvalidParameterError: A mode or a filter that is not supported.
+        """
+        refuse_unknown(kwargs)
+        return self._kept.run(self._query(query), _result([]))
+
+    async def aquery(self, query: VectorStoreQuery, **kwargs: object) -> VectorStoreQueryResult:
+        """Find nodes; see `query`."""
+        refuse_unknown(kwargs)
+        return await self._kept.run_async(self._query(query), _result([]))
+
+    def clear(self) -> None:
+        """Delete all nodes."""
+        self._kept.run(clear(), None)
+
+    async def aclear(self) -> None:
+        """Delete all nodes; see `clear`."""
+        await self._kept.run_async(clear(), None)
+
+    def close(self) -> None:
+        """Let go of the collection, if the store was given by its address."""
+        self._kept.close()
+
+    def _add(self, nodes: Sequence[BaseNode]) -> Work[None]:
+        yield from put(self._kept, [item_of(node) for node in nodes], [node.get_embedding() for node in nodes])
+
+    def _query(self, query: VectorStoreQuery) -> Work[VectorStoreQueryResult]:
+        queries = to_queries(query, self._kept.bm25)
+        rankings: list[list[Hit]] = yield lambda store: store.search(queries)
+        if query.mode is not VectorStoreQueryMode.HYBRID:
+            return _result(rankings[0])
+        limit = query.hybrid_top_k or query.similarity_top_k
+        dense, terms = rankings
+        return _result(fuse(dense, terms, 0.5 if query.alpha is None else query.alpha)[:limit])
+
+
+def _delete(ref_doc_id: str) -> Work[None]:
+    yield lambda store: store.delete(ref_doc_id)
+
+
+def _chunks(node_ids: list[str] | None, filters: MetadataFilters | None) -> Work[list[Chunk]]:
+    where = to_where(filters)
+    if node_ids is None:
+        return (yield from find(where))
+    chunks = yield from get(node_ids)
+    if not where:
+        return chunks
+    within = {chunk.id for chunk in (yield from find(where))}
+    return [chunk for chunk in chunks if chunk.id in within]
+
+
+def _nodes(node_ids: list[str] | None, filters: MetadataFilters | None) -> Work[list[BaseNode]]:
+    return [node_of(chunk) for chunk in (yield from _chunks(node_ids, filters))]
+
+
+def _delete_nodes(node_ids: list[str] | None, filters: MetadataFilters | None) -> Work[None]:
+    if node_ids is None and filters is None:
+        raise InvalidParameterError("node_ids", "or filters must be given", None, "To delete all nodes, call clear().")
+    found = yield from _chunks(node_ids, filters)
+    yield from remove([chunk.id for chunk in found])
+
+
+def _result(hits: Sequence[Hit]) -> VectorStoreQueryResult:
+    nodes = [node_of(hit.chunk) for hit in hits]
+    return VectorStoreQueryResult(nodes, [hit.score for hit in hits], [node.node_id for node in nodes])

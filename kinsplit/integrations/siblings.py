@@ -1,0 +1,169 @@
+"""What a framework has found, expanded by its kin in one read of wherever the chunks are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple, Protocol
+
+from kinsplit.chunk import Chunk, chunk_id
+from kinsplit.integrations.origins import is_chunk
+from kinsplit.integrations.records import Item, to_chunk
+from kinsplit.integrations.results import FINDING, Result, to_result
+from kinsplit.retrieval import Candidate, Expansion, Passage
+from kinsplit.retrieval.expand import arrange, wanted_ids
+from kinsplit.stores.payload import GAP
+
+
+class Place(NamedTuple):
+    """Where a chunk stands among its siblings."""
+
+    source_id: str
+    level: int
+    position: int
+
+
+class Found(NamedTuple):
+    """A node or document that a framework has found.
+
+    Attributes:
+        id: Its id.
+        text: Its text.
+        metadata: Its metadata.
+        score: Higher is better; None where it isn't known.
+    """
+
+    id: str
+    text: str
+    metadata: Mapping[str, Any]
+    score: float | None
+
+
+class Expanded(NamedTuple):
+    """A passage in the place of its best hit, or what could not be expanded.
+
+    Attributes:
+        hit: Number of the best hit.
+        result: The passage; None for a hit that is no chunk of kinsplit's with a known place, and stays as it is.
+    """
+
+    hit: int
+    result: Result | None
+
+
+class KinReader(Protocol):
+    """Fetches chunks from wherever they are kept."""
+
+    @property
+    def fingerprint(self) -> str | None:
+        """The strategy's, by which the ids of chunks are computed; None where it isn't known."""
+        ...
+
+    def get(self, ids: Sequence[str]) -> list[Chunk]:
+        """Return chunks by id, in any order, without those that are not kept."""
+        ...
+
+    def find(self, places: Sequence[Place], ids: Sequence[str]) -> list[Chunk]:
+        """Return chunks by place, and others by id; what is found besides is passed over."""
+        ...
+
+
+def expand_found(found: Sequence[Found], expansion: Expansion, reader: KinReader) -> list[Expanded]:
+    """Expand what was found by its kin, in one read, and merge what touches.
+
+    Args:
+        found: Best first; nothing in it is changed.
+        expansion: What is added.
+        reader: Where the kin are.
+
+    Returns:
+        A passage in the place of each best hit, and what is no chunk of kinsplit's, or has no known place, in its own.
+    """
+    hits = {
+        number: to_chunk(Item(one.id, one.text, one.metadata, one.metadata["source_id"]))
+        for number, one in enumerate(found)
+        if is_chunk(one.metadata) and one.metadata["char_start"] is not None
+    }
+    kin = _Kin(hits.values(), expansion, reader)
+    numbers: dict[str, int] = {}
+    for number, chunk in zip(hits, kin.hits, strict=True):
+        numbers.setdefault(chunk.id, number)
+    candidates = [Candidate(chunk, found[number].score or 0.0) for number, chunk in zip(hits, kin.hits, strict=True)]
+    chunks = kin.read(wanted_ids(kin.hits, expansion, kin.fingerprint))
+    passages = arrange(candidates, chunks, expansion, kin.fingerprint, len(candidates))
+    expanded = [_expanded(passage, numbers, found) for passage in passages]
+    expanded += [Expanded(number, None) for number in range(len(found)) if number not in hits]
+    return sorted(expanded, key=lambda one: one.hit)
+
+
+def _expanded(passage: Passage, numbers: Mapping[str, int], found: Sequence[Found]) -> Expanded:
+    hits = [found[numbers[id_]] for id_ in dict.fromkeys(hit.chunk.id for hit in passage.hits)]
+    own = hits[0].metadata.get(FINDING) or {}
+    finding = {
+        "score": hits[0].score,
+        "scores": dict(own.get("scores", {})),
+        "hits": [{"id": hit.id, "score": hit.score} for hit in hits],
+    }
+    metadata = {key: value for key, value in passage.metadata.items() if key != FINDING}
+    return Expanded(numbers[passage.best.chunk.id], to_result(replace(passage, metadata=metadata), finding))
+
+
+class _Kin:
+    """The ids of hits and of their kin: kinsplit's own where these can be computed, and names made up of places."""
+
+    def __init__(self, hits: Iterable[Chunk], expansion: Expansion, reader: KinReader) -> None:
+        self._reader = reader
+        own = reader.fingerprint
+        chunks = list(hits)
+        self._computed = own is not None and all(chunk.id == _id(_place(chunk), own) for chunk in chunks)
+        self.fingerprint = own if self._computed and own is not None else ""
+        places = [place for chunk in chunks for place in _around(chunk, expansion.window)]
+        self._places = {_id(place, self.fingerprint): place for place in places}
+        #: The hits, under the ids by which they are asked for.
+        self.hits = _with_gaps([self._named(chunk) for chunk in chunks])
+
+    def read(self, ids: Sequence[str]) -> dict[str, Chunk]:
+        """Return the hits, and what is kept of the others that are asked for, by id, in one read."""
+        known = {hit.id for hit in self.hits}
+        found = self._read([id_ for id_ in ids if id_ not in known])
+        return {chunk.id: chunk for chunk in _with_gaps([*found, *self.hits])}
+
+    def _read(self, ids: Sequence[str]) -> list[Chunk]:
+        if not ids:
+            return []
+        if self._computed:
+            return self._reader.get(ids)
+        others = {id_ for id_ in ids if id_ not in self._places}
+        found = self._reader.find([self._places[id_] for id_ in ids if id_ in self._places], list(others))
+        named = [self._named(chunk) for chunk in found]
+        return [*(c for c in named if c.id in self._places), *(c for c in found if c.id in others)]
+
+    def _named(self, chunk: Chunk) -> Chunk:
+        return chunk if self._computed else replace(chunk, id=_id(_place(chunk), self.fingerprint))
+
+
+def _with_gaps(chunks: Sequence[Chunk]) -> list[Chunk]:
+    """Give chunks white space of the right length before them, where nothing says what it was."""
+    ends = {_place(chunk): chunk.end for chunk in chunks}
+    completed = []
+    for chunk in chunks:
+        blank = chunk.start - ends.get(Place(chunk.source_id, chunk.level, chunk.index - 1), chunk.start)
+        unknown = blank > 0 and GAP not in chunk.metadata
+        completed.append(replace(chunk, metadata={**chunk.metadata, GAP: " " * blank}) if unknown else chunk)
+    return completed
+
+
+def _around(chunk: Chunk, window: int) -> Iterator[Place]:
+    for index in range(max(0, chunk.index - window), min(chunk.total - 1, chunk.index + window) + 1):
+        yield Place(chunk.source_id, chunk.level, index)
+    related = chunk.metadata.get("sibling_files")
+    if isinstance(related, list):
+        yield from (Place(source_id, 0, 0) for source_id in related if isinstance(source_id, str))
+
+
+def _place(chunk: Chunk) -> Place:
+    return Place(chunk.source_id, chunk.level, chunk.index)
+
+
+def _id(place: Place, fingerprint: str) -> str:
+    return chunk_id(place.source_id, fingerprint, place.level, place.position)

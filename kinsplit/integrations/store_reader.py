@@ -1,0 +1,38 @@
+"""Kin from a chunk store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kinsplit.chunk import Chunk
+from kinsplit.integrations.siblings import Place
+from kinsplit.stores import ChunkStore
+
+
+class StoreReader:
+    """Fetches from a chunk store.
+
+    By id where the strategy is known and the ids are those that kinsplit gave; otherwise by a filter, which lets more
+    through than is asked for, and parents by id in a call of their own.
+
+    Args:
+        store: The store.
+        fingerprint: Of the strategy that made the chunks; None takes the one that the collection was made with.
+    """
+
+    def __init__(self, store: ChunkStore, fingerprint: str | None = None) -> None:
+        self._store = store
+        self.fingerprint = fingerprint or store.schema.fingerprint
+
+    def get(self, ids: Sequence[str]) -> list[Chunk]:
+        """Return chunks by id; see `KinReader.get`."""
+        return self._store.get(ids)
+
+    def find(self, places: Sequence[Place], ids: Sequence[str]) -> list[Chunk]:
+        """Return chunks by place and id; see `KinReader.find`."""
+        found = self._store.get(ids) if ids else []
+        if not places:
+            return found
+        sources, levels, indices = ([*dict.fromkeys(column)] for column in zip(*places, strict=True))
+        where = {"source_id": sources, "chunk_index": indices}
+        return [*found, *self._store.find(where, levels[0] if len(levels) == 1 else None)]

@@ -1,0 +1,251 @@
+"""A chunk store inside LangChain: the framework's own suite, and what it doesn't ask."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import threading
+import time
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.documents import Document
+from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
+from langchain_core.indexing import InMemoryRecordManager, index
+from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
+from langchain_tests.integration_tests import VectorStoreIntegrationTests
+
+from kinsplit import Document as CoreDocument
+from kinsplit import Index
+from kinsplit.embedding.hashing import HashEmbedder
+from kinsplit.errors import InvalidParameterError
+from kinsplit.integrations.langchain import KinsplitVectorStore, key_by_content, text_splitter
+from kinsplit.integrations.llama_index import KinsplitVectorStore as LlamaIndexStore
+from kinsplit.integrations.llama_index import node_parser
+from kinsplit.stores import Schema, open_async_store
+from tests.integrations.helpers import TEXT
+
+HASH = HashEmbedder()
+
+
+class HashEmbeddings(Embeddings):
+    """The hash embedder inside LangChain."""
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return HASH.embed(texts).tolist()  # type: ignore[no-any-return]
+
+    def embed_query(self, text: str) -> list[float]:
+        return HASH.embed_query(text).tolist()  # type: ignore[no-any-return]
+
+
+class TestMemory(VectorStoreIntegrationTests):
+    @pytest.fixture
+    def vectorstore(self) -> VectorStore:
+        return KinsplitVectorStore(self.get_embeddings(), "memory:")
+
+
+class TestEdge(VectorStoreIntegrationTests):
+    @pytest.fixture
+    def vectorstore(self, tmp_path: Path) -> Iterator[VectorStore]:
+        store = KinsplitVectorStore(self.get_embeddings(), f"edge:{tmp_path}")
+        yield store
+        store.close()
+
+
+class TestQdrant(VectorStoreIntegrationTests):
+    @pytest.fixture
+    def vectorstore(self) -> Iterator[VectorStore]:
+        store = KinsplitVectorStore(self.get_embeddings(), "qdrant::memory:")
+        yield store
+        store.close()
+
+
+class TestAwaited(VectorStoreIntegrationTests):
+    """The asynchronous half again, on a store that is awaited."""
+
+    @property
+    def has_sync(self) -> bool:
+        return False
+
+    @pytest.fixture
+    async def vectorstore(self) -> AsyncIterator[VectorStore]:
+        schema = Schema("fake", 6, "bm25:english:256", '{"name": "given", "parameters": {}}', "given")
+        store = await open_async_store("qdrant::memory:", "c", schema)
+        with Index("memory:", embedder=HASH) as other:
+            yield KinsplitVectorStore(self.get_embeddings(), other.store, async_store=store)
+            assert other.store.count() == 0
+        await store.close()
+
+
+@pytest.fixture
+def store() -> KinsplitVectorStore:
+    return KinsplitVectorStore(HashEmbeddings(), "memory:")
+
+
+FRUIT = [
+    Document(id="1", page_content="red apple", metadata={"kind": "fruit", "n": 1, "tags": ["a", "b"]}),
+    Document(id="2", page_content="red cherry", metadata={"kind": "fruit", "n": 2}),
+    Document(id="3", page_content="green bean", metadata={"kind": "other", "n": 3}),
+]
+
+
+def test_filters(store: KinsplitVectorStore) -> None:
+    store.add_documents(FRUIT)
+
+    def found(where: dict[str, Any]) -> set[str | None]:
+        return {document.id for document in store.similarity_search("red", k=9, filter=where)}
+
+    assert found({"kind": "fruit"}) == {"1", "2"}
+    assert found({"n": [1, 3]}) == {"1", "3"}
+    assert found({"kind": "fruit", "n": [2, 3]}) == {"2"}
+    assert found({"tags": "b"}) == {"1"}
+    retriever = store.as_retriever(search_kwargs={"k": 9, "filter": {"kind": "other"}})
+    assert [document.id for document in retriever.invoke("red")] == ["3"]
+    with pytest.raises(InvalidParameterError, match="strings or integers"):
+        found({"n": 0.5})
+
+
+def test_scores_are_cosines_and_relevance_is_between_0_and_1(store: KinsplitVectorStore) -> None:
+    store.add_documents(FRUIT)
+    cosine = float(HASH.embed(["red cherry"])[0] @ HASH.embed_query("red apple"))
+
+    (first, one), (second, other) = store.similarity_search_with_score("red apple", k=2)
+
+    assert (first.id, second.id) == ("1", "2")
+    assert (one, other) == pytest.approx((1.0, cosine), abs=1e-5)
+    kept = store.as_retriever(search_type="similarity_score_threshold", search_kwargs={"score_threshold": 0.99})
+    assert [document.id for document in kept.invoke("red apple")] == ["1"]
+
+
+@pytest.mark.parametrize("lambda_mult", [0.0, 0.3, 0.7, 1.0])
+async def test_mmr_is_langchains_own(lambda_mult: float) -> None:
+    documents = [Document(id=str(n), page_content=f"text {n}") for n in range(30)]
+    embeddings = DeterministicFakeEmbedding(size=4)
+    store, theirs = KinsplitVectorStore(embeddings, "memory:"), InMemoryVectorStore(embeddings)
+    for one in (store, theirs):
+        one.add_documents(documents)
+    options: dict[str, Any] = {"k": 4, "fetch_k": 9, "lambda_mult": lambda_mult}
+
+    expected = [document.id for document in theirs.max_marginal_relevance_search("red apple pie", **options)]
+
+    assert [d.id for d in store.max_marginal_relevance_search("red apple pie", **options)] == expected
+    assert [d.id for d in await store.amax_marginal_relevance_search("red apple pie", **options)] == expected
+    retriever = store.as_retriever(search_type="mmr", search_kwargs=options)
+    assert [d.id for d in retriever.invoke("red apple pie")] == expected
+
+
+def test_nothing_is_mutated_and_metadata_come_back_as_they_were(store: KinsplitVectorStore) -> None:
+    metadata = {"level": "hard", "context": {"a": [1, None, 2.5]}, "full_content": "mine", "gap": 3, "é": "ü"}
+    documents = [Document(id="x", page_content="text", metadata=metadata), Document(page_content="no id")]
+    before = copy.deepcopy(documents)
+
+    ids = store.add_documents(documents)
+
+    assert documents == before
+    assert store.get_by_ids(ids) == [documents[0], Document(id=ids[1], page_content="no id")]
+    found = store.similarity_search("text", k=1)[0]
+    found.metadata["level"] = "changed"
+    assert store.get_by_ids(["x"])[0].metadata["level"] == "hard"
+
+
+async def test_texts_from_a_generator_are_all_added(store: KinsplitVectorStore) -> None:
+    assert len(store.add_texts(text for text in ("one", "two", "three"))) == 3
+    assert len(await store.aadd_texts(text for text in ("four", "five"))) == 2
+    assert len(store.similarity_search("one", k=9)) == 5
+
+
+def test_made_of_texts() -> None:
+    store = KinsplitVectorStore.from_texts(["a b", "c d"], HashEmbeddings(), [{"n": 1}, {"n": 2}], store="memory:")
+    assert store.similarity_search("c d", k=1)[0].metadata == {"n": 2}
+
+
+def test_deleting_without_ids_deletes_all(store: KinsplitVectorStore) -> None:
+    store.add_documents(FRUIT)
+    store.delete(["2", "nobody"])
+    assert {document.id for document in store.similarity_search("red", k=9)} == {"1", "3"}
+    store.delete()
+    assert store.similarity_search("red", k=9) == []
+
+
+def test_bad_arguments_are_named(store: KinsplitVectorStore) -> None:
+    with pytest.raises(InvalidParameterError, match="ids"):
+        store.add_documents(FRUIT, ids=["1"])
+    with pytest.raises(InvalidParameterError, match="nonsense"):
+        store.similarity_search("red", nonsense=1)
+    with pytest.raises(InvalidParameterError, match="JSON"):
+        store.add_documents([Document(page_content="x", metadata={"when": {1, 2}})])
+
+
+def test_chunks_come_back_equal_and_index_skips_what_has_not_changed(store: KinsplitVectorStore) -> None:
+    chunks = text_splitter("sentence", chunk_size=20).split_documents([Document(id="d", page_content=TEXT)])
+    store.add_documents(chunks)
+    assert store.get_by_ids([str(chunk.id) for chunk in chunks]) == chunks
+    store.delete()
+
+    records = InMemoryRecordManager(namespace="n")
+    records.create_schema()
+    added = []
+    for text in (TEXT, TEXT, TEXT + "More."):
+        chunks = text_splitter("sentence", chunk_size=20).split_documents([Document(id="d", page_content=text)])
+        done = index(chunks, records, store, cleanup="incremental", source_id_key="source_id", key_encoder=key_by_content)
+        added.append(done["num_added"])
+    assert added[0] > 1
+    assert added[1:] == [0, 1]
+    assert len(store.similarity_search("x", k=99)) == len(chunks)
+
+
+def test_it_reads_what_an_index_and_what_llama_index_wrote() -> None:
+    document = Document(id="d", page_content=TEXT, metadata={"subject": "cs"})
+    with Index("memory:", strategy="sentence", embedder=HASH) as made:
+        made.add(CoreDocument("d", TEXT, {"subject": "cs"}))
+        store = KinsplitVectorStore(HashEmbeddings(), made.store)
+        found = store.similarity_search(TEXT, k=99)
+        expected = text_splitter("sentence", add_start_index=False).split_documents([document])
+        for one, other in zip(sorted(found, key=lambda d: d.metadata["chunk_index"]), expected, strict=True):
+            # An index gives its chunks parents.
+            assert one.id == other.id
+            assert one.page_content == other.page_content
+            assert {**one.metadata, "parent_id": None} == other.metadata
+
+    other_store = LlamaIndexStore("memory:")
+    from llama_index.core import Document as Theirs
+
+    nodes = node_parser("sentence", chunk_size=20)([Theirs(id_="d", text=TEXT)])
+    for node in nodes:
+        node.embedding = HASH.embed([node.text])[0].tolist()
+    other_store.add(nodes)
+    assert other_store.client is not None
+    shared = KinsplitVectorStore(HashEmbeddings(), other_store.client)
+    assert [(d.id, d.page_content, d.metadata) for d in shared.get_by_ids([n.id_ for n in nodes])] == [
+        (n.id_, n.text, n.metadata) for n in nodes
+    ]
+    chunks = text_splitter("sentence", chunk_size=12).split_documents([Document(id="e", page_content=TEXT)])
+    shared.add_documents([*chunks, FRUIT[0]])
+    back = other_store.get_nodes([*[str(chunk.id) for chunk in chunks], "1"])
+    assert [node.get_content() for node in back] == [*[chunk.page_content for chunk in chunks], "red apple"]
+    assert back[1].ref_doc_id == "e"
+    assert back[1].prev_node is not None
+    assert back[1].prev_node.node_id == back[0].node_id
+    assert back[-1].metadata == FRUIT[0].metadata
+
+
+async def test_a_slow_store_does_not_keep_the_event_loop() -> None:
+    with Index("memory:", embedder=HASH) as made:
+        store = KinsplitVectorStore(HashEmbeddings(), made.store)
+        store.add_documents(FRUIT)
+        search, threads = made.store.search, []
+
+        def slow(queries: Any) -> Any:
+            threads.append(threading.current_thread())
+            time.sleep(0.3)
+            return search(queries)
+
+        made.store.search = slow  # type: ignore[method-assign]
+        ticks, task = 0, asyncio.ensure_future(store.asimilarity_search("red"))
+        while not task.done():
+            await asyncio.sleep(0.02)
+            ticks += 1
+        assert ticks >= 5
+        assert threads != [threading.main_thread()]

@@ -1,0 +1,375 @@
+"""A chunk store inside LlamaIndex: nodes come back as they went in, filters and modes mean what they say."""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from llama_index.core import Document, StorageContext, VectorStoreIndex
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.ingestion import IngestionPipeline
+from llama_index.core.schema import (
+    BaseNode,
+    ImageNode,
+    IndexNode,
+    MediaResource,
+    MetadataMode,
+    Node,
+    NodeRelationship,
+    RelatedNodeInfo,
+    TextNode,
+)
+from llama_index.core.vector_stores.types import (
+    FilterCondition,
+    FilterOperator,
+    MetadataFilter,
+    MetadataFilters,
+    VectorStoreQuery,
+    VectorStoreQueryMode,
+)
+from pydantic import ValidationError
+
+from kinsplit import Document as CoreDocument
+from kinsplit import Index
+from kinsplit.embedding.hashing import HashEmbedder
+from kinsplit.errors import InvalidParameterError
+from kinsplit.integrations.llama_index import KinsplitVectorStore, node_parser
+from kinsplit.stores import open_async_store
+from kinsplit.stores.verify import verify
+from tests.integrations.helpers import TEXT
+
+HASH = HashEmbedder()
+
+
+class HashEmbedding(BaseEmbedding):
+    """The hash embedder inside LlamaIndex."""
+
+    def _get_text_embedding(self, text: str) -> list[float]:
+        return HASH.embed([text])[0].tolist()
+
+    def _get_query_embedding(self, query: str) -> list[float]:
+        return HASH.embed_query(query).tolist()
+
+    async def _aget_query_embedding(self, query: str) -> list[float]:
+        return self._get_query_embedding(query)
+
+
+def embedded(nodes: list[Any]) -> list[Any]:
+    for node in nodes:
+        node.embedding = HASH.embed([node.get_content(metadata_mode=MetadataMode.EMBED)])[0].tolist()
+    return nodes
+
+
+def without_vectors(nodes: list[Any]) -> list[dict[str, Any]]:
+    return [{**node.model_dump(), "embedding": None, "class": type(node)} for node in nodes]
+
+
+def ask(text: str, **options: Any) -> VectorStoreQuery:
+    return VectorStoreQuery(HASH.embed_query(text).tolist(), query_str=text, **options)
+
+
+SOURCE = {NodeRelationship.SOURCE: RelatedNodeInfo(node_id="book", hash="x", metadata={"title": "T"})}
+
+
+def foreign() -> list[BaseNode]:
+    """Nodes that kinsplit did not split, of every kind."""
+    return [
+        TextNode(
+            id_="not a UUID",
+            text="Loops repeat statements.",
+            metadata={"subject": "cs", "level": 3, "tags": ["a", "b"], "nested": {"x": [1, 2.5, None]}},
+            relationships={**SOURCE, NodeRelationship.CHILD: [RelatedNodeInfo(node_id="c", metadata={"y": 1})]},
+            excluded_embed_metadata_keys=["tags"],
+            excluded_llm_metadata_keys=["nested"],
+            metadata_template="{key}={value}",
+            start_char_idx=10,
+            end_char_idx=34,
+        ),
+        TextNode(text="Sorting puts items in order.", metadata={"subject": "cs", "year": 2020}),
+        ImageNode(id_="image", text="A picture of a cell.", image_path="cell.png", metadata={"subject": "bio"}),
+        IndexNode(id_="pointer", text="Everything about cells.", index_id="cells", metadata={"subject": "bio"}),
+        Node(id_="media", text_resource=MediaResource(text="A recording."), metadata={"subject": "arts"}),
+        Document(id_="whole", text="A whole document.", metadata={"subject": "arts"}),
+    ]
+
+
+@pytest.fixture(params=["memory", "edge", "qdrant"])
+def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return {"memory": "memory:", "edge": f"edge:{tmp_path}", "qdrant": "qdrant::memory:"}[request.param]
+
+
+@pytest.fixture
+def store(address: str) -> Iterator[KinsplitVectorStore]:
+    store = KinsplitVectorStore(address)
+    yield store
+    store.close()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [foreign, *(lambda name=name: node_parser(name)([Document(id_="d", text=TEXT, metadata={"subject": "cs"})])
+      for name in ("sentence", "structure", "hierarchical"))],
+    ids=["foreign", "sentence", "structure", "hierarchical"],
+)  # fmt: skip
+def test_nodes_come_back_equal(store: KinsplitVectorStore, make: Callable[[], list[BaseNode]]) -> None:
+    nodes = embedded(make())
+
+    assert store.add(nodes) == [node.node_id for node in nodes]
+
+    found = store.get_nodes([node.node_id for node in nodes])
+    assert without_vectors(found) == without_vectors(nodes)
+    assert [node.ref_doc_id for node in found] == [node.ref_doc_id for node in nodes]
+    assert [node.hash for node in found] == [node.hash for node in nodes]
+
+
+def test_equal_texts_keep_vectors_of_their_own(store: KinsplitVectorStore) -> None:
+    nodes = embedded([TextNode(id_=name, text="Same.", metadata={"about": name}) for name in ("cells", "loops")])
+    store.add(nodes)
+
+    for node in nodes:
+        result = store.query(VectorStoreQuery(node.embedding, similarity_top_k=1))
+        assert result.ids == [node.id_]
+        assert result.similarities == pytest.approx([1.0], abs=1e-5)
+
+    nodes[0].embedding = HASH.embed(["something else"])[0].tolist()
+    store.add(nodes)
+    assert store.query(VectorStoreQuery(nodes[0].embedding, similarity_top_k=1)).ids == ["cells"]
+
+
+def test_adding_again_replaces_and_a_repeated_id_counts_once(store: KinsplitVectorStore) -> None:
+    first, second = embedded([TextNode(id_="a", text="Old."), TextNode(id_="a", text="New.")])
+    store.add([first])
+    store.add([first, second])
+
+    assert [node.get_content() for node in store.get_nodes()] == ["New."]
+
+
+def test_the_three_modes(store: KinsplitVectorStore) -> None:
+    store.add(embedded([TextNode(id_="a", text="zebra crossing"), TextNode(id_="b", text="zebra zebra stripes")]))
+    mode = VectorStoreQueryMode
+
+    assert store.query(ask("zebra stripes", similarity_top_k=5, mode=mode.SPARSE)).ids == ["b", "a"]
+    assert store.query(ask("crossing", similarity_top_k=5, mode=mode.SPARSE)).ids == ["a"]
+    dense = store.query(ask("zebra crossing", similarity_top_k=2))
+    assert dense.ids == ["a", "b"]
+    for alpha, using in ((1.0, mode.DEFAULT), (0.0, mode.SPARSE)):
+        query = ask("zebra stripes", similarity_top_k=1, mode=mode.HYBRID, alpha=alpha)
+        assert store.query(query).ids == store.query(ask("zebra stripes", similarity_top_k=1, mode=using)).ids
+    hybrid = store.query(ask("zebra", similarity_top_k=2, hybrid_top_k=1, mode=mode.HYBRID))
+    assert len(hybrid.ids or []) == 1
+
+
+def test_filters(store: KinsplitVectorStore) -> None:
+    nodes = embedded(foreign())
+    store.add(nodes)
+
+    def found(*filters: MetadataFilter, **options: Any) -> set[str]:
+        kept = MetadataFilters(filters=list(filters), **options)
+        result = store.query(ask("cells", similarity_top_k=10, filters=kept)).ids
+        assert set(result or []) == {node.node_id for node in store.get_nodes(filters=kept)}
+        return set(result or [])
+
+    assert found(MetadataFilter(key="subject", value="bio")) == {"image", "pointer"}
+    either = MetadataFilter(key="subject", value=["bio", "arts"], operator=FilterOperator.IN)
+    assert found(either) == {"image", "pointer", "media", "whole"}
+    assert found(MetadataFilter(key="tags", value=["b", "z"], operator=FilterOperator.ANY)) == {"not a UUID"}
+    assert found(MetadataFilter(key="subject", value="cs"), MetadataFilter(key="year", value=2020)) == {
+        nodes[1].node_id
+    }
+    nested = MetadataFilters(filters=[MetadataFilter(key="year", value=2020)])
+    assert found(MetadataFilter(key="subject", value="cs"), nested) == {nodes[1].node_id}  # type: ignore[arg-type]
+    assert store.query(ask("cells", similarity_top_k=10, doc_ids=["book"])).ids == ["not a UUID"]
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [
+        MetadataFilters(filters=[MetadataFilter(key="year", value=2000, operator=FilterOperator.GT)]),
+        MetadataFilters(filters=[MetadataFilter(key="a", value="x"), MetadataFilter(key="a", value="y")]),
+        MetadataFilters(
+            filters=[MetadataFilter(key="a", value="x"), MetadataFilter(key="b", value="y")],
+            condition=FilterCondition.OR,
+        ),
+        MetadataFilters(filters=[MetadataFilter(key="a", value="x")], condition=FilterCondition.NOT),
+        MetadataFilters(filters=[MetadataFilter(key="a", value=0.5)]),
+    ],
+    ids=["operator", "twice", "or", "not", "float"],
+)
+def test_what_a_store_cannot_filter_is_refused(filters: MetadataFilters) -> None:
+    store = KinsplitVectorStore("memory:")
+    store.add(embedded(foreign()))
+    with pytest.raises(InvalidParameterError, match=r"filters|where"):
+        store.query(ask("cells", filters=filters))
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [
+        (ask("x", mode=VectorStoreQueryMode.MMR), "mode"),
+        (ask("x", node_ids=["a"]), "node_ids"),
+        (ask("x", mode=VectorStoreQueryMode.HYBRID, alpha=2.0), "alpha"),
+        (VectorStoreQuery(query_str="x"), "query_embedding"),
+        (VectorStoreQuery([0.0] * 64, mode=VectorStoreQueryMode.SPARSE), "query_str"),
+        (VectorStoreQuery([1.0, 0.0]), "vector"),
+    ],
+)
+def test_a_query_that_cannot_be_served_is_refused(query: VectorStoreQuery, field: str) -> None:
+    store = KinsplitVectorStore("memory:")
+    store.add(embedded(foreign()))
+    with pytest.raises(InvalidParameterError) as caught:
+        store.query(query)
+    assert caught.value.field == field
+
+
+def test_deleting(store: KinsplitVectorStore) -> None:
+    nodes = embedded(foreign())
+    store.add(nodes)
+    with pytest.raises(InvalidParameterError, match="clear"):
+        store.delete_nodes()
+
+    store.delete("book")
+    store.delete_nodes(["image", "nobody"])
+    store.delete_nodes(filters=MetadataFilters(filters=[MetadataFilter(key="subject", value="arts")]))
+
+    assert {node.node_id for node in store.get_nodes()} == {nodes[1].node_id, "pointer"}
+    store.clear()
+    assert store.get_nodes() == []
+
+
+def test_what_a_framework_wrote_is_not_taken_for_damaged(store: KinsplitVectorStore) -> None:
+    store.add(embedded([*foreign(), TextNode(id_="twin", text="Same place.", relationships=SOURCE)]))
+    assert store.client is not None
+    assert verify(store.client) == []
+
+
+def test_before_the_first_node_there_is_nothing_to_find(address: str) -> None:
+    store = KinsplitVectorStore(address)
+    assert store.query(ask("cells")).nodes == []
+    assert store.get_nodes(["a"]) == []
+    store.delete("a")
+    store.clear()
+    assert store.client is None
+
+
+async def test_every_call_has_its_asynchronous_twin() -> None:
+    aside = KinsplitVectorStore("memory:")
+    opened = await open_async_store("qdrant::memory:", "c", _schema_of(aside))
+    awaited = KinsplitVectorStore(aside.client, async_store=opened)
+    threaded = KinsplitVectorStore("memory:")
+    nodes = embedded(foreign())
+    for store in (awaited, threaded):
+        assert await store.async_add(nodes) == [node.node_id for node in nodes]
+        result = await store.aquery(ask("cells", similarity_top_k=2, mode=VectorStoreQueryMode.HYBRID))
+        assert result.ids
+        assert without_vectors(await store.aget_nodes(["image"])) == without_vectors(nodes[2:3])
+        await store.adelete("book")
+        await store.adelete_nodes(["image"])
+        assert {node.node_id for node in await store.aget_nodes()} == {n.node_id for n in nodes} - {
+            "not a UUID",
+            "image",
+        }
+        await store.aclear()
+        assert await store.aget_nodes() == []
+    assert awaited.client is not None
+    assert awaited.client.count() == 1, "the asynchronous store was asked, not the other one"
+    await opened.close()
+
+
+def _schema_of(store: KinsplitVectorStore) -> Any:
+    store.add(embedded([TextNode(id_="a", text="x")]))
+    assert store.client is not None
+    return store.client.schema
+
+
+async def test_a_slow_store_does_not_keep_the_event_loop() -> None:
+    store = KinsplitVectorStore("memory:")
+    store.add(embedded(foreign()))
+    assert store.client is not None
+    search, threads = store.client.search, []
+
+    def slow(queries: Any) -> Any:
+        threads.append(threading.current_thread())
+        time.sleep(0.3)
+        return search(queries)
+
+    store.client.search = slow  # type: ignore[method-assign]
+    ticks, task = 0, asyncio.ensure_future(store.aquery(ask("cells")))
+    while not task.done():
+        await asyncio.sleep(0.02)
+        ticks += 1
+    assert ticks >= 5
+    assert threads != [threading.main_thread()]
+
+
+def test_in_a_vector_store_index_and_in_a_pipeline(store: KinsplitVectorStore) -> None:
+    model = HashEmbedding()
+    documents = [Document(id_="d", text=TEXT, metadata={"subject": "cs"})]
+    parser = node_parser("sentence", chunk_size=20)
+    pipeline = IngestionPipeline(transformations=[parser, model], vector_store=store, disable_cache=True)
+    nodes = pipeline.run(documents=documents)
+    pipeline.run(documents=documents)
+    assert len(store.get_nodes()) == len(nodes), "adding again changes nothing"
+
+    index = VectorStoreIndex.from_vector_store(store, embed_model=model)
+    (hit,) = index.as_retriever(similarity_top_k=1).retrieve(nodes[1].get_content(metadata_mode=MetadataMode.EMBED))
+    assert hit.node.node_id == nodes[1].node_id
+    assert hit.node.text == TEXT[hit.node.start_char_idx : hit.node.end_char_idx]
+
+    index.insert(Document(id_="e", text="Zebras have stripes."))
+    hybrid = index.as_retriever(similarity_top_k=1, vector_store_query_mode="hybrid", alpha=0.5)
+    assert hybrid.retrieve("zebras stripes")[0].node.ref_doc_id == "e"
+    index.delete_ref_doc("d")
+    assert {node.ref_doc_id for node in store.get_nodes()} == {"e"}
+
+
+async def test_a_new_index_over_a_storage_context() -> None:
+    nodes = node_parser("sentence", chunk_size=20)([Document(id_="d", text=TEXT)])
+    context = StorageContext.from_defaults(vector_store=KinsplitVectorStore("memory:"))
+    index = VectorStoreIndex(nodes, storage_context=context, embed_model=HashEmbedding())
+
+    (hit,) = await index.as_retriever(similarity_top_k=1).aretrieve(nodes[0].text)
+    assert hit.node.node_id == nodes[0].node_id
+
+
+def test_it_reads_what_an_index_wrote() -> None:
+    with Index("memory:", strategy="sentence", embedder=HASH) as index:
+        index.add(CoreDocument("d", TEXT, {"subject": "cs"}))
+        store = KinsplitVectorStore(index.store)
+        made = node_parser("sentence")([Document(id_="d", text=TEXT, metadata={"subject": "cs"})])
+        leaf = index.store.find({})[0]
+
+        retriever = VectorStoreIndex.from_vector_store(store, embed_model=HashEmbedding()).as_retriever()
+        hit = retriever.retrieve(leaf.text)[0].node
+
+        assert (hit.node_id, hit.text) == (leaf.id, leaf.text)
+        assert hit.ref_doc_id == "d"
+        assert (hit.start_char_idx, hit.end_char_idx) == (leaf.start, leaf.end)
+        assert hit.parent_node is not None
+        assert [parent.node_id for parent in store.get_nodes([hit.parent_node.node_id])] == [leaf.parent_id]
+        assert hit.get_content(MetadataMode.LLM) == made[0].get_content(MetadataMode.LLM)
+
+
+def test_arguments_that_nobody_knows_are_refused() -> None:
+    with pytest.raises(ValidationError, match="colection"):
+        KinsplitVectorStore("memory:", colection="c")
+    store = KinsplitVectorStore("memory:")
+    with pytest.raises(InvalidParameterError, match="qdrant_filters"):
+        store.query(ask("cells"), qdrant_filters=1)
+    with pytest.raises(InvalidParameterError, match="nonsense"):
+        store.add([], nonsense=1)
+
+
+def test_it_is_rebuilt_from_its_fields(tmp_path: Path) -> None:
+    store = KinsplitVectorStore(f"edge:{tmp_path}", collection="c", terms=None)
+    store.add(embedded(foreign()))
+    store.close()
+    for again in (pickle.loads(pickle.dumps(store)), KinsplitVectorStore.from_dict(store.to_dict())):
+        assert len(again.get_nodes()) == len(foreign())
+        assert again.client.schema.sparse.startswith("bm25:any")
+        again.close()
