@@ -189,7 +189,9 @@ def test_chunks_come_back_equal_and_index_skips_what_has_not_changed(store: Kins
     added = []
     for text in (TEXT, TEXT, TEXT + "More."):
         chunks = text_splitter("sentence", chunk_size=20).split_documents([Document(id="d", page_content=text)])
-        done = index(chunks, records, store, cleanup="incremental", source_id_key="source_id", key_encoder=key_by_content)
+        done = index(
+            chunks, records, store, cleanup="incremental", source_id_key="source_id", key_encoder=key_by_content
+        )
         added.append(done["num_added"])
     assert added[0] > 1
     assert added[1:] == [0, 1]
