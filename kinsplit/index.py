@@ -306,10 +306,13 @@ class Index:
 
     def _prune(self, folders: Sequence[str], kept: set[str], unlisted: Sequence[str]) -> int:
         searched, unread = tuple(f"{f}/" for f in folders), tuple(f"{f}/" for f in unlisted)
-        stored = self.store.sources() if folders else ()
+        stored = self.store.sources(level=0) if folders else {}
         gone = [s for s in stored if s.startswith(searched) and s not in kept and not s.startswith(unread)]
         there = dict(existing(self.store, self.strategy.fingerprint, gone))
-        return sum(self.store.delete(source) for source in gone if source not in there)
+        lost = [source for source in gone if source not in there]
+        for source in lost:
+            self.store.delete(source)
+        return sum(stored[source] for source in lost)
 
     async def __aenter__(self) -> Self:
         return self

@@ -8,6 +8,13 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from kinsplit.errors import InvalidParameterError
 
+#: pydantic's words, and those of the other errors here.
+_WORDS = {
+    "should be greater than or equal to": "must be at least",
+    "should be less than or equal to": "must be at most",
+    "should be": "must be",
+}
+
 
 class Settings(BaseModel):
     """A pydantic model whose first mistake is raised as an `InvalidParameterError`."""
@@ -28,6 +35,8 @@ class Settings(BaseModel):
         if first["type"] == "extra_forbidden":
             return InvalidParameterError(field, "is not known here", first["input"], known)
         rule = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
+        for theirs, ours in _WORDS.items():
+            rule = rule.replace(theirs, ours)
         info = cls.model_fields.get(str(first["loc"][0])) if first["loc"] else None
         remedy = f"The default is {info.default!r}." if info and not info.is_required() else known
         return InvalidParameterError(field, rule[0].lower() + rule[1:], first["input"], remedy)

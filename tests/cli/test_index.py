@@ -7,7 +7,8 @@ from typing import Any
 
 from typer.testing import Result
 
-from kinsplit import loaders, parsers
+from kinsplit import loaders
+from kinsplit.index import default_strategy
 from tests.cli.conftest import COURSE, Cli
 from tests.loaders.helpers import pdf
 
@@ -99,7 +100,7 @@ def test_after_one_paragraph_changes_only_the_changed_chunks_are_embedded(cli: C
 
 def hashes(folder: Path) -> set[str]:
     """Return the contents that the default strategy makes of a folder."""
-    strategy = parsers.create("sentence")
+    strategy = default_strategy()
     documents = [document for loaded in loaders.load(folder) for document in loaded.documents]
     return {chunk.content_hash for chunks in strategy.chunk_many(documents) for chunk in chunks}
 

@@ -24,7 +24,7 @@ def test_a_result_looks_as_the_course_search_showed_it(indexed: Cli) -> None:
 
     lines = result.stdout.splitlines()
     assert result.exit_code == 0
-    assert lines[0].startswith("[Result 1] (score 0.")
+    assert lines[0].startswith("[Result 1] (score ")
     assert lines[1] == "File: course/cs/sorting.md"
     assert lines[2].startswith("Chunk: ")
     assert "Section: Sorting > Merge sort" in lines
@@ -60,10 +60,11 @@ def test_json_holds_whole_passages(indexed: Cli, folder: Path) -> None:
     assert first["source_id"] == "course/cs/loops.txt"
     assert first["text"] == text[first["start"] : first["end"]]
     assert first["score"] == first["hits"][0]["score"]
-    assert {"dense", "bm25", "fused"} == set(first["hits"][0]["scores"])
+    assert {"dense", "bm25", "siblings", "parent", "document", "kin"} == set(first["hits"][0]["scores"])
     assert first["metadata"]["group_id"] == "loops"
     assert set(first) == {
         *("rank", "score", "source_id", "start", "end", "pages", "context", "text", "chunks", "hits", "metadata"),
+        *("scores", "related"),
     }
 
 
