@@ -84,19 +84,17 @@ def ask(question: Question, embedder: Embedder, bm25: Bm25Embedder) -> Asked:
 
 
 def dense(store: ChunkStore, asked: Asked) -> list[Chunk]:
-    (hits,) = store.search([Query("dense", asked.dense, _LIMIT)])
-    return [hit.chunk for hit in hits]
+    (entries,) = store.rank([Query("dense", asked.dense, _LIMIT)])
+    return store.get([entry.id for entry in entries])
 
 
 def reciprocal_ranks(store: ChunkStore, asked: Asked) -> list[Chunk]:
     """Fuse the dense and the term ranking as both frameworks' hybrid retrievers do."""
     scores: dict[str, float] = defaultdict(float)
-    chunks: dict[str, Chunk] = {}
-    for hits in store.search([Query("dense", asked.dense, _LIMIT), Query("bm25", asked.terms, _LIMIT)]):
-        for rank, hit in enumerate(hits, 1):
-            scores[hit.chunk.id] += 1 / (_RRF + rank)
-            chunks[hit.chunk.id] = hit.chunk
-    return [chunks[id_] for id_ in sorted(scores, key=lambda id_: -scores[id_])]
+    for entries in store.rank([Query("dense", asked.dense, _LIMIT), Query("bm25", asked.terms, _LIMIT)]):
+        for rank, entry in enumerate(entries, 1):
+            scores[entry.id] += 1 / (_RRF + rank)
+    return store.get(sorted(scores, key=lambda id_: -scores[id_])[:_LIMIT])
 
 
 def kin(weights: KinWeights) -> Ranker:

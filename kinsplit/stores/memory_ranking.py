@@ -44,6 +44,9 @@ class Ranking:
                 self._sizes[layer.sparse] += 1
                 for term, weight in zip(vectors.sparse.indices, vectors.sparse.values, strict=True):
                     postings[layer.sparse, term].append((row, weight))
+        #: Of each row its source, as a number.
+        self._sources = {source: number for number, source in enumerate({p["source_id"] for p in self.payloads})}
+        self._source_of = np.array([self._sources[p["source_id"]] for p in self.payloads], dtype=np.intp)
         self._levels = {level: np.array(of_level, dtype=np.intp) for level, of_level in rows.items()}
         self._unit = {name: _unit(np.array(vectors, dtype=np.float32)) for name, vectors in dense.items()}
         self._postings = {
@@ -55,6 +58,10 @@ class Ranking:
         """Return the best rows for a query with their scores, best first."""
         rows = self._levels.get(query.level, np.array([], dtype=np.intp))
         if conditions := to_conditions(None, query.where):
+            for condition in conditions:
+                if condition.key == "source_id":  # Few rows are left to look at.
+                    wanted = [self._sources[name] for name in condition.strings if name in self._sources]
+                    rows = rows[np.isin(self._source_of[rows], wanted)]
             fulfils = matcher(conditions)
             rows = rows[np.array([fulfils(self.payloads[row]) for row in rows], dtype=bool)]
         if not len(rows):
