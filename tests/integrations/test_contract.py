@@ -107,7 +107,7 @@ def test_documents_are_slices_with_ids(name: str) -> None:
         assert document.page_content == texts[place["source_id"]][place["char_start"] : place["char_end"]]
         assert (place["start_index"], place["end_index"]) == (place["char_start"], place["char_end"])
         own = {"course"} if place["source_id"] == "a" else set()
-        assert set(place) - {"context"} == {*BOOKKEEPING, "start_index", "end_index", *own}
+        assert set(place) - {"context", "gap"} == {*BOOKKEEPING, "start_index", "end_index", *own}
 
 
 @every_strategy
