@@ -41,6 +41,7 @@ def main(
     peers: Annotated[bool, typer.Option(help="Measure the peers' pipelines too.")] = True,
     cache: Annotated[Path, typer.Option(help="Folder that keeps the vectors between runs.")] = Path(".benchmark-cache"),
     json_file: Annotated[Path | None, typer.Option("--json", help="Also write the numbers to this file.")] = None,
+    markdown: Annotated[Path | None, typer.Option(help="Also write the tables of docs/kin-scoring.md here.")] = None,
 ) -> None:
     """Measure kinsplit's default, with each weight of kin scoring switched off in turn, beside peers' pipelines."""
     sets = [labelled for labelled in labelled_sets() if only in labelled.name]
@@ -50,16 +51,19 @@ def main(
     strategy = default_strategy()
     parameters = ", ".join(f"{key}={value}" for key, value in strategy.parameters.items())
     console.print(f"kinsplit's default strategy: {strategy.name} ({parameters})")
-    results, outcomes = {}, []
+    results, outcomes, tables = {}, [], []
     for labelled in sets:
         shares = measure(labelled, [*(PEERS if peers else ()), kinsplit()], embedder)
         console.print(set_table(labelled, shares))
+        tables.append(as_markdown(labelled, shares))
         results[labelled.name] = {f"{p}, {r}": summary(found) for (p, r), found in shares.items()}
         outcomes += [(labelled.name, *outcome) for outcome in judge(labelled.name, shares)]
     table = Table("set", "wanted", "measured", "met", title="Against what is wanted, within 1,000 tokens")
     for name, wanted, measured, met in outcomes:
         table.add_row(name, wanted, measured, "[green]yes[/]" if met else "[red]no[/]")
     console.print(table)
+    if markdown:
+        markdown.write_text("\n".join(tables), encoding="utf-8")
     if json_file:
         json_file.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
 
@@ -100,6 +104,20 @@ def set_table(labelled: LabelledSet, shares: Shares) -> Table:
         means = (f"{mean:.1f}" for mean in found.mean(axis=0))
         table.add_row(pipeline, ranking, *means, f"{low:.1f} to {high:.1f}", beyond if pipeline == "kinsplit" else "")
     return table
+
+
+def as_markdown(labelled: LabelledSet, shares: Shares) -> str:
+    """Return the table of one set for the docs, each share with its 95 % interval."""
+    lines = [
+        f"### {labelled.name}: {len(labelled.documents)} documents, {len(labelled.questions)} questions",
+        "",
+        f"| pipeline | {' | '.join(f'{budget:,} tokens' for budget in BUDGETS)} |",
+        f"|---|{'---:|' * len(BUDGETS)}",
+    ]
+    for (pipeline, ranking), found in shares.items():
+        cells = (f"{c.mean():.1f} ({interval(c)[0]:.1f}–{interval(c)[1]:.1f})" for c in found.T)
+        lines.append(f"| {pipeline}, {ranking} | {' | '.join(cells)} |")
+    return "\n".join([*lines, ""])
 
 
 def summary(found: NDArray[np.float64]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,7 @@ def fence(word: str) -> str:
 def test_the_llama_index_example_runs() -> None:
     pytest.importorskip("llama_index.core")
     names: dict[str, object] = {}
-    exec(fence("integrations.llama_index"), names)
+    exec(fence("node_parser("), names)
 
     (node,) = names["nodes"]  # type: ignore[misc]
     assert (node.start_char_idx, node.end_char_idx, node.metadata["chunk_index"]) == (0, 15, 0)
@@ -28,11 +29,22 @@ def test_the_llama_index_example_runs() -> None:
 def test_the_langchain_example_runs() -> None:
     pytest.importorskip("langchain_core")
     names: dict[str, object] = {}
-    exec(fence("integrations.langchain"), names)
+    exec(fence("text_splitter("), names)
 
     (document,) = names["documents"]  # type: ignore[misc]
     assert document.id
     assert (document.metadata["char_start"], document.metadata["context"]) == (0, "Title")
+
+
+def test_the_retriever_example_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("llama_index.core")
+    monkeypatch.chdir(Path(__file__).parent.parent)
+    names: dict[str, Any] = {}
+    exec(fence("KinsplitRetriever("), names)
+
+    (first, *_) = names["retriever"].retrieve("How is the course graded?")
+    assert first.node.metadata["source_id"] == "syllabus.md"
+    names["index"].close()
 
 
 def test_the_index_example_runs(
@@ -41,7 +53,7 @@ def test_the_index_example_runs(
     (tmp_path / "courses" / "cs").mkdir(parents=True)
     (tmp_path / "courses" / "cs" / "oop.md").write_text("OOP is programming with objects.", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    code = fence("with Index(").replace('strategy="sentence"', 'strategy="sentence", embedder="hash"')
+    code = fence("with Index(").replace('collection="notes"', 'collection="notes", embedder="hash"')
     exec(code, {})
 
     assert "cs/oop.md 0 32 None OOP is programming with objects." in capsys.readouterr().out
