@@ -290,7 +290,7 @@ class Index:
         return self._rerankers[rerank]
 
     def delete(self, source_id: str) -> int:
-        """Delete a document and return the number of its chunks, 0 if there is none."""
+        """Delete a document and return the number of its chunks of all levels, 0 if there is none."""
         return self.store.delete(source_id)
 
     def close(self) -> None:

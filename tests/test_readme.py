@@ -43,7 +43,7 @@ def test_the_retriever_example_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     exec(fence("KinsplitRetriever("), names)
 
     (first, *_) = names["retriever"].retrieve("How is the course graded?")
-    assert first.node.metadata["source_id"] == "syllabus.md"
+    assert first.node.metadata["source_id"] == "course/syllabus.md"
     names["index"].close()
 
 

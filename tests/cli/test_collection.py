@@ -1,0 +1,101 @@
+"""What a collection holds, whether it is whole, and where it goes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kinsplit.stores import open_store
+from tests.cli.conftest import Cli
+
+HASH = ("--embedder", "hash")
+
+
+@pytest.fixture
+def indexed(cli: Cli, folder: Path) -> Cli:
+    cli("index", folder, *HASH, "--strategy", "structure", "--set", "chunk_size=6", "--set", "min_chunk_size=1")
+    return cli
+
+
+def test_info_tells_documents_and_their_chunks(indexed: Cli) -> None:
+    described = json.loads(indexed("info", "--json").stdout)
+
+    assert described["sources"]["course/cs/loops.txt"] == 3
+    assert described["chunks"] == sum(described["sources"].values())
+    assert described["documents"] == len(described["sources"]) <= described["parents"]
+    assert described["schema"]["strategy"]["name"] == "structure"
+    lines = indexed("info").stdout.splitlines()
+    assert any(line.split() == ["course/cs/loops.txt", "3"] for line in lines)
+
+
+def test_verify_finds_a_chunk_that_is_gone(indexed: Cli) -> None:
+    whole = indexed("verify")
+    assert (whole.exit_code, "all whole" in whole.stdout) == (0, True)
+
+    with open_store("edge:./kinsplit-data", "default") as store:
+        (first, *_) = store.find({"source_id": "course/cs/loops.txt"})
+        store.remove([first.id])
+    broken = indexed("verify", "--json")
+
+    assert broken.exit_code == 1
+    problems = json.loads(broken.stdout)["problems"]
+    assert {problem["source_id"] for problem in problems} == {"course/cs/loops.txt"}
+    assert "course/cs/loops.txt: level 0" in indexed("verify").stdout
+
+
+def test_delete_removes_a_document_with_its_parents(indexed: Cli) -> None:
+    result = indexed("delete", "course/cs/loops.txt", "nowhere.txt")
+
+    assert result.exit_code == 1
+    assert "course/cs/loops.txt  Deleted 5 chunks, parents included" in result.stdout.splitlines()
+    assert "nowhere.txt: there is no such document." in result.stderr
+    assert "course/cs/loops.txt" not in json.loads(indexed("info", "--json").stdout)["sources"]
+    assert indexed("verify").exit_code == 0
+    assert indexed("delete", "nowhere.txt").exit_code == 2
+
+
+def test_copy_moves_a_collection_without_a_model(indexed: Cli) -> None:
+    result = indexed("copy", "edge:./kinsplit-data", "edge:./other", "--as", "twin")
+
+    assert result.stdout.startswith("Copied 5 documents in ")
+    ours, theirs = (
+        json.loads(indexed("search", "merge sort", *HASH, *place, "--json").stdout)
+        for place in ((), ("--store", "edge:./other", "--collection", "twin"))
+    )
+    assert ours == theirs
+    assert indexed("copy", "edge:./nowhere", "edge:./other").exit_code == 2
+
+
+def test_stores_lists_every_engine(cli: Cli) -> None:
+    engines = json.loads(cli("stores", "--json").stdout)
+
+    assert [engine["engine"] for engine in engines] == ["edge", "qdrant", "pgvector", "memory"]
+    assert "edge:PATH" in cli("stores").stdout
+
+
+def test_explain_shows_a_score_of_every_stage_for_every_hit(indexed: Cli) -> None:
+    lines = indexed("search", "merge sort", *HASH, "--explain").stdout.splitlines()
+
+    heading = next(line for line in lines if line.startswith("Result"))
+    assert heading.split() == ["Result", "File", "Chunk", "dense", "bm25", "siblings", "parent", "document", "kin"]
+    rows = lines[lines.index(heading) + 1 :]
+    found = json.loads(indexed("search", "merge sort", *HASH, "--json").stdout)["passages"]
+    assert len(rows) == sum(len(passage["hits"]) for passage in found)
+
+
+def test_parents_are_shown_whole(indexed: Cli) -> None:
+    found = json.loads(indexed("search", "while loop", *HASH, "--parents", "--top-k", "1", "--json").stdout)
+
+    (passage,) = found["passages"]
+    assert passage["text"] == "A loop repeats. A while loop asks first. A for loop counts."
+    lines = indexed("search", "while loop", *HASH, "--parents", "--top-k", "1").stdout.splitlines()
+    assert any(line.endswith("(parent 1/1)") for line in lines)
+
+
+def test_a_reranker_that_needs_more_is_one_line(indexed: Cli) -> None:
+    result = indexed("search", "loop", *HASH, "--rerank", "late")
+
+    assert result.exit_code == 2
+    assert "rerank: needs an embedder with vectors for tokens" in result.stderr
