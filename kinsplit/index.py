@@ -16,11 +16,11 @@ from kinsplit import embedding
 from kinsplit.chunk import Document
 from kinsplit.embedding.protocol import Embedder, Progress
 from kinsplit.embedding.sparse import Bm25Embedder
-from kinsplit.errors import CollectionNotFoundError, InvalidParameterError, KinsplitError
+from kinsplit.errors import CollectionNotFoundError, InvalidParameterError, KinsplitError, StoreError
 from kinsplit.files import check_same, existing, with_paths
 from kinsplit.indexing import DocumentReport, Indexer
 from kinsplit.loaders import Discovery, Loaded, discover, load_files
-from kinsplit.parsers import Strategy, create
+from kinsplit.parsers import Strategy, create, names
 from kinsplit.retrieval import (
     Passage,
     Question,
@@ -347,4 +347,9 @@ def _describe(strategy: Strategy) -> str:
 
 def _stored_strategy(schema: Schema) -> Strategy:
     stored = json.loads(schema.strategy)
+    if stored["name"] not in names():
+        rule = (
+            "The collection was filled by a framework's vector store, so there is no strategy that could split for it."
+        )
+        raise StoreError(f"{rule} Open it with that vector store, or choose another collection.")
     return create(stored["name"], **stored["parameters"])

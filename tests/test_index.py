@@ -11,7 +11,14 @@ from numpy.typing import NDArray
 
 from kinsplit import Document, Index
 from kinsplit.embedding import Progress, create
-from kinsplit.errors import InvalidParameterError, LimitTooSmallError, LoadError, SchemaMismatchError, TokenizerError
+from kinsplit.errors import (
+    InvalidParameterError,
+    LimitTooSmallError,
+    LoadError,
+    SchemaMismatchError,
+    StoreError,
+    TokenizerError,
+)
 
 PARAGRAPHS = [f"Paragraph {i} is about {topic}. It says what {topic} means, and why." for i, topic in enumerate(
     ["recursion", "loops", "classes", "files", "sorting", "testing", "modules", "strings"]
@@ -374,3 +381,15 @@ def test_a_mismatch_names_only_what_differs(tmp_path: Path) -> None:
     assert "strategy.chunk_size is 500 there and 80 here; strategy.chunk_overlap is 100 there and 20 here." in told
     assert "{" not in told
     assert "tokenizer" not in told
+
+
+def test_a_collection_that_a_vector_store_filled_is_named_as_such(tmp_path: Path) -> None:
+    core = pytest.importorskip("llama_index.core.schema")
+    from kinsplit.integrations.llama_index import KinsplitVectorStore
+
+    address = f"edge:{tmp_path / 'data'}"
+    store = KinsplitVectorStore(address, collection="cs")
+    store.add([core.TextNode(text="A loop repeats.", embedding=create("hash").embed(["A loop repeats."])[0].tolist())])
+    store.close()
+    with pytest.raises(StoreError, match="filled by a framework's vector store"):
+        Index(address, collection="cs", embedder="hash")
