@@ -19,8 +19,8 @@ from kinsplit import embedding
 from kinsplit.chunk import Chunk, Document, Span, content_hash
 from kinsplit.embedding import Embedder, Progress
 from kinsplit.embedding.sparse import Bm25Embedder
-from kinsplit.index import default_strategy
 from kinsplit.indexing import Indexer
+from kinsplit.parsers import Strategy
 from kinsplit.retrieval import NO_KIN, KinWeights, find_candidates, run
 from kinsplit.retrieval import Question as Asked
 from kinsplit.stores import ChunkStore, Query, Schema, Vectors, open_store
@@ -177,12 +177,12 @@ KIN_RANKERS = {
 }
 
 
-def kinsplit(rankers: dict[str, Ranker] = KIN_RANKERS) -> Pipeline:
+def kinsplit(strategy: Strategy) -> Pipeline:
     def fill(store: ChunkStore, labelled: LabelledSet, embedder: Embedder) -> None:
-        for _ in Indexer(store, default_strategy(), embedder, Bm25Embedder()).run(labelled.documents):
+        for _ in Indexer(store, strategy, embedder, Bm25Embedder()).run(labelled.documents):
             pass
 
-    return Pipeline("kinsplit", rankers, fill)
+    return Pipeline("kinsplit", KIN_RANKERS, fill)
 
 
 PEERS = (langchain(200, 0), langchain(1000, 200), llama_index(1024, 200), llama_index(256, 20))

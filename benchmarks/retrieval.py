@@ -21,6 +21,7 @@ from texts import SHARED_DATA
 
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.index import default_strategy
+from kinsplit.parsers import Strategy, create
 
 #: Shares (%) within 1,000 tokens that the default is to reach.
 WANTED = {"chroma": 91.0, "privacy_qa": 50.0}
@@ -39,6 +40,7 @@ Shares = dict[tuple[str, str], NDArray[np.float64]]
 def main(
     only: Annotated[str, typer.Option(help="Measure only sets whose name contains this.")] = "",
     peers: Annotated[bool, typer.Option(help="Measure the peers' pipelines too.")] = True,
+    chunk_size: Annotated[int | None, typer.Option(help="Tokens of kinsplit's chunks instead of the default.")] = None,
     cache: Annotated[Path, typer.Option(help="Folder that keeps the vectors between runs.")] = Path(".benchmark-cache"),
     json_file: Annotated[Path | None, typer.Option("--json", help="Also write the numbers to this file.")] = None,
     markdown: Annotated[Path | None, typer.Option(help="Also write the tables of docs/kin-scoring.md here.")] = None,
@@ -48,12 +50,12 @@ def main(
     if not sets:
         raise typer.BadParameter(f"There is no labelled set below {SHARED_DATA} whose name contains {only!r}.")
     embedder = CachedEmbedder(cache)
-    strategy = default_strategy()
+    strategy = default_strategy() if chunk_size is None else create("sentence", chunk_size=chunk_size, chunk_overlap=0)
     parameters = ", ".join(f"{key}={value}" for key, value in strategy.parameters.items())
-    console.print(f"kinsplit's default strategy: {strategy.name} ({parameters})")
+    console.print(f"kinsplit's strategy: {strategy.name} ({parameters})")
     results, outcomes, tables = {}, [], []
     for labelled in sets:
-        shares = measure(labelled, [*(PEERS if peers else ()), kinsplit()], embedder)
+        shares = measure(labelled, [*(PEERS if peers else ()), kinsplit(strategy)], strategy, embedder)
         console.print(set_table(labelled, shares))
         tables.append(as_markdown(labelled, shares))
         results[labelled.name] = {f"{p}, {r}": summary(found) for (p, r), found in shares.items()}
@@ -68,13 +70,13 @@ def main(
         json_file.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
 
 
-def measure(labelled: LabelledSet, pipelines: list[Pipeline], embedder: CachedEmbedder) -> Shares:
+def measure(labelled: LabelledSet, pipelines: list[Pipeline], strategy: Strategy, embedder: CachedEmbedder) -> Shares:
     """Return what each ranking of each pipeline finds for each question."""
     bm25, meter = Bm25Embedder(), Meter(reference())
     asked = [ask(question, embedder, bm25) for question in labelled.questions]
     shares: Shares = {}
     for pipeline in pipelines:
-        with fresh_store(embedder, bm25, default_strategy().fingerprint) as store:
+        with fresh_store(embedder, bm25, strategy.fingerprint) as store:
             pipeline.fill(store, labelled, embedder)
             for name, rank in pipeline.rankers.items():
                 pairs = track(

@@ -8,15 +8,22 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from kinsplit.chunk import Document, Span
+from kinsplit.parsers import create
+
 with pytest.MonkeyPatch.context() as path:
     # They are scripts beside each other, not a package that is installed.
     path.syspath_prepend(str(Path(__file__).parents[1] / "benchmarks"))
+    import found
+    import labelled
     import parsers
+    import pipelines
+    import retrieval
     import scaling
     import targets
     import texts
     import timing
-    from systems import SYSTEMS, Piece, System
+    from systems import SYSTEMS, Piece, System, reference
 
 TINY = texts.Corpus("tiny", {"a": texts.prose(9_000, 1), "b": texts.prose(3_000, 2)})
 ROW = timing.Row
@@ -113,3 +120,47 @@ def test_the_command_prints_the_tables_and_writes_the_numbers(tmp_path: Path, mo
     numbers = json.loads(file.read_text())
     assert [(row["name"], len(row["milliseconds"])) for row in numbers["systems"]] == [("kinsplit word", 2)]
     assert {outcome["met"] for outcome in numbers["wanted"]} == {None, True}
+
+
+def test_spans_are_shares_of_what_was_read() -> None:
+    question = labelled.Question("?", "d", (Span(0, 10), Span(20, 30)))
+    assert found.share(question.spans, [Span(5, 25)]) == 0.5
+    assert found.share(question.spans, [Span(0, 6), Span(4, 10), Span(20, 30)]) == 1.0
+    assert labelled.union([[5, 9], [0, 3], [2, 4]]) == (Span(0, 4), Span(5, 9))
+
+
+def test_a_chunk_is_cut_where_the_budget_ends() -> None:
+    text = "word " * 1000
+    question = labelled.Question("?", "d", (Span(0, 5 * 500),))
+    pieces = [Document(name, text) for name in ("other", "d")]
+    ranking = [chunk for piece in pieces for chunk in create("character", chunk_size=6000).chunk(piece)]
+
+    shares = found.Meter(reference()).found(question, ranking)
+
+    # 1,000 tokens of another document come first; then 0, 0, 0 and all of the 500.
+    assert shares == [0.0, 0.0, 0.0, 1.0]
+    alone = found.Meter(reference()).found(question, ranking[1:])
+    assert alone[0] == pytest.approx(0.5, abs=0.001)
+    assert alone[1:] == pytest.approx([1.0] * 3, abs=0.001)
+
+
+def test_retrieval_is_measured_for_every_ranking(tmp_path: Path) -> None:
+    folder = tmp_path / "alice"
+    folder.mkdir()
+    prose = texts.prose(4_000, 3)
+    (folder / "docs.jsonl").write_text(json.dumps({"docid": "d", "text": prose}) + "\n")
+    query = {"query": prose[200:260], "docid": "d", "spans": [[200, 400]]}
+    (folder / "queries.jsonl").write_text(json.dumps(query) + "\n")
+    (tiny,) = labelled.labelled_sets(tmp_path)
+    strategy = create("sentence", chunk_size=60, chunk_overlap=0)
+
+    embedder = pipelines.CachedEmbedder(tmp_path / "cache")
+    first = retrieval.measure(tiny, [pipelines.kinsplit(strategy)], strategy, embedder)
+    second = retrieval.measure(tiny, [pipelines.kinsplit(strategy)], strategy, embedder)
+
+    assert set(first) == {("kinsplit", name) for name in pipelines.KIN_RANKERS}
+    assert all((first[key] == second[key]).all() for key in first)
+    assert first["kinsplit", "default"][0, 3] >= 99  # No chunk holds the white space between two.
+    ((wanted, _, met),) = retrieval.judge("alice", first)
+    assert (wanted, met) == ("at least without kin - 0.5", True)
+    assert "| kinsplit, default | " in retrieval.as_markdown(tiny, first)
