@@ -177,12 +177,21 @@ KIN_RANKERS = {
 }
 
 
-def kinsplit(strategy: Strategy) -> Pipeline:
+def kinsplit(strategy: Strategy, others: Sequence[str] = ()) -> Pipeline:
+    """Return kinsplit's pipeline.
+
+    Args:
+        strategy: Splits the documents.
+        others: Further weights to try, each such as "siblings=0.2,parent=1".
+    """
+
     def fill(store: ChunkStore, labelled: LabelledSet, embedder: Embedder) -> None:
         for _ in Indexer(store, strategy, embedder, Bm25Embedder()).run(labelled.documents):
             pass
 
-    return Pipeline("kinsplit", KIN_RANKERS, fill)
+    pairs = {other: [part.partition("=") for part in other.split(",")] for other in others}
+    tried = {name: kin(KinWeights(**{key: float(value) for key, _, value in parts})) for name, parts in pairs.items()}
+    return Pipeline("kinsplit", {**KIN_RANKERS, **tried}, fill)
 
 
 PEERS = (langchain(200, 0), langchain(1000, 200), llama_index(1024, 200), llama_index(256, 20))

@@ -41,6 +41,9 @@ def main(
     only: Annotated[str, typer.Option(help="Measure only sets whose name contains this.")] = "",
     peers: Annotated[bool, typer.Option(help="Measure the peers' pipelines too.")] = True,
     chunk_size: Annotated[int | None, typer.Option(help="Tokens of kinsplit's chunks instead of the default.")] = None,
+    weights: Annotated[
+        list[str] | None, typer.Option(metavar="A=X,B=Y", help="Also try these weights; may be repeated.")
+    ] = None,
     cache: Annotated[Path, typer.Option(help="Folder that keeps the vectors between runs.")] = Path(".benchmark-cache"),
     json_file: Annotated[Path | None, typer.Option("--json", help="Also write the numbers to this file.")] = None,
     markdown: Annotated[Path | None, typer.Option(help="Also write the tables of docs/kin-scoring.md here.")] = None,
@@ -55,7 +58,7 @@ def main(
     console.print(f"kinsplit's strategy: {strategy.name} ({parameters})")
     results, outcomes, tables = {}, [], []
     for labelled in sets:
-        shares = measure(labelled, [*(PEERS if peers else ()), kinsplit(strategy)], strategy, embedder)
+        shares = measure(labelled, [*(PEERS if peers else ()), kinsplit(strategy, weights or ())], strategy, embedder)
         console.print(set_table(labelled, shares))
         tables.append(as_markdown(labelled, shares))
         results[labelled.name] = {f"{p}, {r}": summary(found) for (p, r), found in shares.items()}
