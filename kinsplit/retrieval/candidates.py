@@ -106,7 +106,7 @@ def find_places(question: Question, weights: KinWeights, limit: int) -> Steps[li
         parent_dense=_scores(found.get("parent_dense", ())),
         document=documents,
     )
-    return judge(evidence, weights)[:limit]
+    return judge(evidence, weights, limit)
 
 
 def _scores(entries: Iterable[Entry]) -> dict[str, float]:

@@ -55,7 +55,7 @@ class Evidence:
     document: Mapping[str, float]
 
 
-def judge(evidence: Evidence, weights: KinWeights) -> list[Judged]:
+def judge(evidence: Evidence, weights: KinWeights, limit: int) -> list[Judged]:
     """Rank candidates by the weighted sum of all evidence.
 
     A chunk that the dense ranking doesn't have counts as its last one, above which it can't be; one that the term
@@ -64,6 +64,7 @@ def judge(evidence: Evidence, weights: KinWeights) -> list[Judged]:
     Args:
         evidence: The candidates and all scores.
         weights: How much each kind of evidence counts.
+        limit: Most candidates to return.
 
     Returns:
         The candidates, best first; equal scores in order of source and place.
@@ -82,8 +83,10 @@ def judge(evidence: Evidence, weights: KinWeights) -> list[Judged]:
         + weights.parent_dense * _standard(_values(parents, evidence.parent_dense, lowest=True))
         + weights.document * _standard(_values(sources, evidence.document))
     )
+    best = sorted(range(len(places)), key=lambda row: (-total[row], sources[row], places[row].index))[:limit]
     found = []
-    for row, place in enumerate(places):
+    for row in best:
+        place = places[row]
         stages = {
             "dense": evidence.dense.get(place.id),
             "bm25": evidence.bm25.get(place.id),
@@ -94,7 +97,7 @@ def judge(evidence: Evidence, weights: KinWeights) -> list[Judged]:
             "kin": float(total[row]),
         }
         found.append(Judged(place, float(total[row]), {name: s for name, s in stages.items() if s is not None}))
-    return sorted(found, key=lambda judged: (-judged.score, judged.place.source_id, judged.place.index))
+    return found
 
 
 def sibling_weight(places: Sequence[Entry], weights: KinWeights) -> float:
