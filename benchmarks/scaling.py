@@ -73,10 +73,10 @@ def measure(name: str, megabytes: int, *, one_line: bool) -> Point:
     """Measure one size in this process."""
     strategy = create(name)
     strategy.chunk(Document("warm", prose(50_000, one_line=one_line)))
-    before = _settled()
+    before = settled()
     document = Document("large", prose(megabytes * 1_000_000, one_line=one_line))
     times = [_time(strategy, document)]
-    memory = _peak() - before
+    memory = peak() - before
     times += [_time(strategy, document) for _ in range(_AT_LEAST // megabytes - 1)]
     return Point(megabytes, min(times), memory)
 
@@ -89,17 +89,17 @@ def _time(strategy: Strategy, document: Document) -> float:
     return seconds
 
 
-def _settled() -> float:
+def settled() -> float:
     """Return the peak after giving back what loading left over, or small documents would seem to need nothing."""
     gc.collect()
     if sys.platform == "linux":
         ctypes.CDLL(None).malloc_trim(0)
         # Sets the peak to what is in use now.
         Path("/proc/self/clear_refs").write_text("5")
-    return _peak()
+    return peak()
 
 
-def _peak() -> float:
+def peak() -> float:
     if sys.platform == "linux":
         # Not ru_maxrss, in which a process begins with the peak of the one that started it.
         status = Path("/proc/self/status").read_text()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -20,6 +21,7 @@ with pytest.MonkeyPatch.context() as path:
     import pipelines
     import retrieval
     import scaling
+    import stores
     import targets
     import texts
     import timing
@@ -164,3 +166,37 @@ def test_retrieval_is_measured_for_every_ranking(tmp_path: Path) -> None:
     ((wanted, _, met),) = retrieval.judge("alice", first)
     assert (wanted, met) == ("at least without kin - 0.5", True)
     assert "| kinsplit, default | " in retrieval.as_markdown(tiny, first)
+
+
+def figures(milliseconds: float, seconds: float) -> dict[str, Any]:
+    """Of an engine that wrote 100 chunks and takes as long for every task, and twice as long for a whole search."""
+    tasks = {"hybrid": 1, "dense": 1, "whole": 2, "expansion": 1}
+    return {"written": 100, "seconds": seconds, "times": {name: [milliseconds * n] * 3 for name, n in tasks.items()}}
+
+
+def test_outcomes_of_stores_compare_rates_and_medians() -> None:
+    fast, slow = figures(1, 10), figures(30, 100)
+    compared = stores.outcomes({"edge": fast, "qdrant": slow})
+    assert [(outcome.shown, outcome.met) for outcome in compared] == [
+        ("10.00 x", False),
+        *[("30.00 x", True)] * 3,
+        ("2.00 x", True),
+    ]
+    fast["times"]["whole"] = [1.0, 3.0, 500.0]
+    assert stores.outcomes({"edge": fast})[-1].met is False
+    assert [outcome.met for outcome in stores.outcomes({"edge": {}, "qdrant": slow})] == [None] * 5
+
+
+def test_stores_are_measured_and_what_is_not_reached_is_said(tmp_path: Path) -> None:
+    file = tmp_path / "numbers.json"
+    options = ["--sizes", "100", "--questions", "2", "--engines", "edge,numpy", "--patience", "0", "--json", str(file)]
+    result = CliRunner().invoke(stores.app, options)
+    assert result.exit_code == 0, result.output
+    ((made, numbers),) = [(key, value) for key, value in json.loads(file.read_text()).items() if key != "machine"]
+    edge, floor = numbers["engines"]["edge"], numbers["engines"]["numpy"]
+    # Without patience there is one document and one question.
+    assert 0 < edge["written"] == floor["written"] < int(made)
+    assert {name: len(times) for name, times in edge["times"].items()} == dict.fromkeys(stores.TASKS, 1)
+    assert list(floor["times"]) == ["dense"]
+    assert "1 of 2 (stopped)" in result.output
+    assert edge["disk"] > 0
