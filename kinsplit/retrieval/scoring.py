@@ -55,7 +55,7 @@ class Evidence:
     document: Mapping[str, float]
 
 
-def judge(evidence: Evidence, weights: KinWeights, limit: int) -> list[Judged]:
+def judge(evidence: Evidence, weights: KinWeights, limit: int | None = None) -> list[Judged]:
     """Rank candidates by the weighted sum of all evidence.
 
     A chunk that the dense ranking doesn't have counts as its last one, above which it can't be; one that the term
@@ -64,7 +64,7 @@ def judge(evidence: Evidence, weights: KinWeights, limit: int) -> list[Judged]:
     Args:
         evidence: The candidates and all scores.
         weights: How much each kind of evidence counts.
-        limit: Most candidates to return.
+        limit: Most candidates to return; None for all.
 
     Returns:
         The candidates, best first; equal scores in order of source and place.
