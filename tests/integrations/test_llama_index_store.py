@@ -230,8 +230,11 @@ def test_a_query_that_cannot_be_served_is_refused(query: VectorStoreQuery, field
 def test_deleting(store: KinsplitVectorStore) -> None:
     nodes = embedded(foreign())
     store.add(nodes)
-    with pytest.raises(InvalidParameterError, match="clear"):
-        store.delete_nodes()
+    for none in (None, MetadataFilters(filters=[]), MetadataFilters(filters=[MetadataFilters(filters=[])])):
+        with pytest.raises(InvalidParameterError, match="clear"):
+            store.delete_nodes(filters=none)
+    store.delete_nodes([])
+    assert len(store.get_nodes()) == len(nodes)
 
     store.delete("book")
     store.delete_nodes(["image", "nobody"])

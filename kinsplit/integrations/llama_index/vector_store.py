@@ -124,7 +124,7 @@ class KinsplitVectorStore(BasePydanticVectorStore):
         """Delete nodes by id, by filter, or by both.
 
         Raises:
-            InvalidParameterError: Neither is given, or a filter is not supported.
+            InvalidParameterError: Neither ids nor any filter is given, or a filter is not supported.
         """
         refuse_unknown(kwargs)
         self._kept.run(_delete_nodes(node_ids, filters), None)
@@ -209,7 +209,7 @@ def _nodes(node_ids: list[str] | None, filters: MetadataFilters | None) -> Work[
 
 
 def _delete_nodes(node_ids: list[str] | None, filters: MetadataFilters | None) -> Work[None]:
-    if node_ids is None and filters is None:
+    if node_ids is None and not to_where(filters):  # A filter list that is empty lets every node through.
         raise InvalidParameterError("node_ids", "or filters must be given", None, "To delete all nodes, call clear().")
     found = yield from _chunks(node_ids, filters)
     yield from remove([chunk.id for chunk in found])
