@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kinsplit.embedding.protocol import SparseVector
@@ -30,8 +30,11 @@ def to_conditions(level: int | None, where: Where | None) -> list[Condition]:
     """Return what a chunk must fulfil: the level's condition last, none for all levels.
 
     Raises:
-        InvalidParameterError: A value that is neither a string nor an integer, or a key that no engine can quote.
+        InvalidParameterError: No mapping, a key that is no string or that no engine can quote, or a value that is
+            neither a string nor an integer.
     """
+    if where is not None and not isinstance(where, Mapping):
+        raise InvalidParameterError("where", "must map keys to values", where, 'Write for example {"subject": "cs"}.')
     conditions = [_condition(key, values) for key, values in (where or {}).items()]
     if level is not None:
         conditions.append(_condition("level", level))
@@ -51,6 +54,8 @@ def check_query(query: Query, dimension: int) -> None:
 
 def _condition(key: str, wanted: str | int | Sequence[str | int]) -> Condition:
     values = wanted if isinstance(wanted, list | tuple) else [wanted]
+    if not isinstance(key, str):
+        raise InvalidParameterError("where", "must have strings as keys", key, "Write the key as a string.")
     if '"' in key:
         raise InvalidParameterError("where", "can't filter by a key with a quotation mark", key, "Rename the key.")
     for value in values:

@@ -1,5 +1,6 @@
 import pickle
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 from kinsplit.chunk import Document, Span
 from kinsplit.errors import InvalidParameterError, StoreError
 from kinsplit.parsers import create
+from kinsplit.stores.conditions import to_conditions
 from kinsplit.stores.edge import EdgeStore
 from kinsplit.stores.payload import RESERVED, check_metadata, from_payload, to_payload
 from kinsplit.stores.protocol import SyncReport
@@ -147,3 +149,9 @@ def test_a_damaged_payload_is_named(key: str, value: object) -> None:
         del payload[key]
     with pytest.raises(StoreError, match=rf"point {chunk.id} is damaged.*index that again"):
         from_payload(chunk.id, payload)
+
+
+@pytest.mark.parametrize("wrong", [[1], "subject=cs", {1: 2}, lambda _: True])
+def test_a_filter_of_a_wrong_type_is_refused(wrong: Any) -> None:
+    with pytest.raises(InvalidParameterError, match="where: must "):
+        to_conditions(0, wrong)
