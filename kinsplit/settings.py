@@ -30,6 +30,8 @@ class Settings(BaseModel):
     @classmethod
     def _first(cls, error: ValidationError) -> InvalidParameterError:
         first = error.errors()[0]
+        if isinstance(own := first.get("ctx", {}).get("error"), InvalidParameterError):
+            return own  # A validator's, which names its field itself.
         field = ".".join(str(part) for part in first["loc"]) or cls.__name__
         known = f"{cls.__name__} has: {', '.join(cls.model_fields)}."
         if first["type"] == "extra_forbidden":

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import Self, TypedDict
 
-from pydantic import ConfigDict, Field, SkipValidation
+from pydantic import ConfigDict, Field, SkipValidation, model_validator
 
+from kinsplit.errors import InvalidParameterError
 from kinsplit.retrieval.expand import Expansion
 from kinsplit.retrieval.rerank import Reranker
 from kinsplit.retrieval.weights import KinWeights
@@ -14,6 +15,8 @@ from kinsplit.stores.protocol import Where
 
 # More of anything than a search can use, and few enough for every engine.
 _MOST = 1_000_000
+# Candidates unless told: several for each passage, since neighbouring ones are merged and a budget skips some.
+_FEWEST, _PER_PASSAGE = 30, 4
 
 
 class SearchOptions(Settings):
@@ -21,13 +24,15 @@ class SearchOptions(Settings):
 
     Attributes:
         top_k: Most passages, counted after neighbouring hits are merged.
-        candidates: Chunks to rerank and expand (30, as in the course search that kinsplit replaces).
+        candidates: Chunks to rerank and expand, at least `top_k`; None takes four for each passage, and at least 30, as
+            many as in the course search that kinsplit replaces.
         window: Siblings that are added to a hit on each side.
         parents: Whether to return the whole parents of hits instead.
         within_sections: Whether siblings stop where the heading path changes.
-        rerank: A reranker, or its name (see `create_reranker`); it judges the candidates, and then the passages.
+        rerank: A reranker, or its name (see `create_reranker`); it judges the candidates, and then the passages, unless
+            it judged no candidate.
         budget: Most tokens of all passages together, by the strategy's tokenizer; a passage that doesn't fit is
-            skipped, and the next ones are tried.
+            skipped, and the next ones are tried. Where none fits, hits stand for themselves, without their kin.
         where: Metadata keys and the value, or the list of values, one of which a chunk must have.
         level: Of the chunks to find: 0 for leaves, 1 for their parents.
         weights: Of kin scoring.
@@ -36,7 +41,7 @@ class SearchOptions(Settings):
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
     top_k: int = Field(default=3, ge=1, le=_MOST)
-    candidates: int = Field(default=30, ge=1, le=_MOST)
+    candidates: int | None = Field(default=None, ge=1, le=_MOST)
     window: int = Field(default=1, ge=0, le=_MOST)
     parents: bool = False
     within_sections: bool = False
@@ -45,6 +50,18 @@ class SearchOptions(Settings):
     where: SkipValidation[Where | None] = None
     level: int = Field(default=0, ge=0)
     weights: KinWeights = KinWeights()
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.candidates is not None and self.candidates < self.top_k:
+            rule, remedy = f"must be at least top_k ({self.top_k})", "Raise candidates, lower top_k, or leave it out."
+            raise InvalidParameterError("candidates", rule, self.candidates, remedy)
+        return self
+
+    @property
+    def limit(self) -> int:
+        """Most candidates."""
+        return max(_FEWEST, _PER_PASSAGE * self.top_k) if self.candidates is None else self.candidates
 
     @property
     def expansion(self) -> Expansion:
@@ -56,7 +73,7 @@ class SearchKeywords(TypedDict, total=False):
     """`SearchOptions` as keyword arguments."""
 
     top_k: int
-    candidates: int
+    candidates: int | None
     window: int
     parents: bool
     within_sections: bool

@@ -14,7 +14,7 @@ from kinsplit.retrieval.candidate import Candidate
 from kinsplit.retrieval.candidates import Question, find_places, to_candidates
 from kinsplit.retrieval.expand import arrange, wanted_ids
 from kinsplit.retrieval.options import SearchOptions
-from kinsplit.retrieval.passage import Passage
+from kinsplit.retrieval.passage import Passage, join
 from kinsplit.retrieval.rerank import Reranker, rerank
 from kinsplit.retrieval.steps import Steps, get
 from kinsplit.tokenizers import Tokenizer
@@ -39,25 +39,31 @@ def search(
         tokenizer: Counts tokens; needed where there is a budget.
 
     Returns:
-        Passages, best first.
+        Passages, best first. Those that a reranker left out come last and keep their earlier score, which is on another
+        scale.
     """
-    expansion = options.expansion
-    places = yield from find_places(question, options.weights, options.candidates)
+    expansion, limit = options.expansion, options.limit
+    places = yield from find_places(question, options.weights, limit)
     ids = [judged.place.id for judged in places]
     kin = wanted_ids((judged.place for judged in places), expansion, fingerprint)
     chunks = {chunk.id: chunk for chunk in (yield from get(list(dict.fromkeys([*ids, *kin]))))}
     found = to_candidates(places, chunks)
-    if reranker is None:
-        passages = arrange(found, chunks, expansion, fingerprint, options.top_k)
-    else:
+    if reranker is not None:
         found = rerank(reranker, query, found, _candidate_text, lambda item, score: item.judged("rerank", score))
-        passages = arrange(found, chunks, expansion, fingerprint, options.candidates)
+    judged = reranker is not None and any("rerank" in candidate.scores for candidate in found)
+    fitted = tokenizer is not None and options.budget is not None
+    passages = arrange(found, chunks, expansion, fingerprint, limit if judged or fitted else options.top_k)
+    if reranker is not None and judged:  # One that failed on the candidates is not asked again.
         passages = rerank(
             reranker, query, passages, attrgetter("text"), lambda item, score: item.judged("rerank_passage", score)
-        )[: options.top_k]
-    return (
-        passages if tokenizer is None or options.budget is None else within_budget(passages, options.budget, tokenizer)
-    )
+        )
+    if tokenizer is None or options.budget is None:
+        return passages[: options.top_k]
+    taken = within_budget(passages, options.budget, tokenizer)
+    if not taken:
+        alone = [join([candidate.chunk], [candidate]) for candidate in found]
+        taken = within_budget(alone, options.budget, tokenizer)
+    return taken[: options.top_k]
 
 
 def _candidate_text(candidate: Candidate) -> str:

@@ -15,6 +15,7 @@ from kinsplit.retrieval import (
     Passage,
     Ranked,
     Reranker,
+    RerankWarning,
     SearchKeywords,
     SearchOptions,
     find_candidates,
@@ -60,7 +61,7 @@ def test_a_whole_search_is_three_calls_one_of_them_for_texts(
 ) -> None:
     store = CountingStore(course(documents))
 
-    assert ask(store, "what is recursion", Longest(), window=window, parents=parents, candidates=candidates)
+    assert ask(store, "what is recursion", Longest(), window=window, parents=parents, candidates=candidates, top_k=1)
     assert store.calls == ["rank", "rank", "get"]
 
 
@@ -126,6 +127,54 @@ def test_a_budget_skips_what_does_not_fit_and_goes_on() -> None:
     assert [passage.text for passage in found] == [
         next(p.text for p, count in zip(everything, counts, strict=True) if count <= min(counts))
     ]
+
+
+def many(number: int = 100) -> CountingStore:
+    return CountingStore([Document(f"{n}.md", f"Recursion, told {n} times.") for n in range(number)])
+
+
+def test_as_many_passages_come_as_are_asked_for() -> None:
+    assert len(ask(many(), "recursion", top_k=50)) == 50
+
+
+def test_a_budget_is_filled_from_all_candidates() -> None:
+    long = [Document(f"{n}.md", "Recursion recursion " * 4) for n in range(3)]
+    store, tokenizer = CountingStore([*long, Document("short.md", "Sorting, not recursion.")]), resolve("bundled")
+    best = ask(store, "recursion", top_k=3)
+    assert "short.md" not in {passage.source_id for passage in best}
+
+    budget = min(tokenizer.count([passage.text for passage in best]).tolist()) - 1
+    (found,) = ask(store, "recursion", top_k=3, budget=budget)
+
+    assert found.source_id == "short.md"
+
+
+@pytest.mark.parametrize("parents", [False, True])
+def test_hits_stand_for_themselves_where_no_passage_fits(parents: bool) -> None:
+    store, tokenizer = CountingStore(course(1)), resolve("bundled")
+    (whole,) = ask(store, "recursion", top_k=1, window=1, parents=parents)
+    (own,) = tokenizer.count([whole.best.chunk.text]).tolist()
+
+    found = ask(store, "recursion", top_k=1, window=1, parents=parents, budget=own)
+
+    assert [(passage.text, passage.score) for passage in found] == [(whole.best.chunk.text, whole.score)]
+    assert ask(store, "recursion", parents=parents, budget=1) == []
+
+
+def test_a_reranker_that_fails_is_asked_once() -> None:
+    class Broken:
+        calls = 0
+
+        def rerank(self, query: str, texts: Sequence[str]) -> list[Ranked]:
+            self.calls += 1
+            raise RuntimeError("down")
+
+    broken, store = Broken(), CountingStore(course())
+    with pytest.warns(RerankWarning) as caught:
+        found = ask(store, "recursion", broken)
+
+    assert (broken.calls, len(caught)) == (1, 1)
+    assert found == ask(store, "recursion")
 
 
 def test_siblings_stop_at_sections_on_request() -> None:
@@ -201,6 +250,8 @@ def test_options_and_their_keywords_are_the_same() -> None:
         ({"window": -1}, "window"),
         ({"budget": 0}, "budget"),
         ({"candidates": "30"}, "candidates: must be a valid integer"),
+        ({"candidates": 2}, r"candidates: must be at least top_k \(3\) \(got 2\)"),
+        ({"where": [1]}, "where: must map keys to values"),
         ({"topk": 3}, "topk: is not known here"),
         ({"rerank": "best"}, "rerank: must be one of none, late, cross-encoder:NAME"),
         ({"rerank": "late"}, "rerank: needs an embedder with vectors for tokens"),

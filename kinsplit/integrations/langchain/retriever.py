@@ -53,8 +53,7 @@ class KinsplitRetriever(BaseRetriever):
         metadata: dict[str, Any] | None = None,
         **options: Unpack[SearchKeywords],
     ) -> None:
-        SearchOptions(**options)
-        SearchOptions(top_k=k)
+        SearchOptions(**{"top_k": k, **options})
         super().__init__(k=options.pop("top_k", k), name=name, tags=tags, metadata=metadata)
         self._index = index
         self._options = options

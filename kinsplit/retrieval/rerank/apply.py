@@ -30,7 +30,7 @@ def rerank(
 
     Returns:
         The judged items, best first, equal scores in the earlier order; then, as they were, those that the reranker
-        left out.
+        left out: they keep their earlier score, which is on another scale.
     """
     if not items:
         return []
