@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -76,7 +77,7 @@ def parse_where(conditions: Iterable[str] | None) -> dict[str, list[str | int]]:
 
     Args:
         conditions: Each `key=value`; a key given several times may have any of its values. A value that is an integer
-            also matches as one.
+            of at most 64 bits, as stored ones are, also matches as one.
 
     Raises:
         InvalidParameterError: No `=`.
@@ -85,8 +86,8 @@ def parse_where(conditions: Iterable[str] | None) -> dict[str, list[str | int]]:
     for key, value in _pairs("--where", conditions):
         values = where.setdefault(key, [])
         values.append(value)
-        if value.removeprefix("-").isdecimal():
-            values.append(int(value))
+        if _INTEGER.fullmatch(value) and -(2**63) <= (number := int(value)) < 2**63:
+            values.append(number)
     return where
 
 
@@ -103,4 +104,6 @@ def _pairs(option: str, texts: Iterable[str] | None) -> Iterator[tuple[str, str]
         yield key.strip(), value
 
 
+# No more digits than 64 bits have, as Python refuses to read very long numbers.
+_INTEGER = re.compile(r"-?\d{1,19}")
 _EXAMPLES = {"--set": "--set chunk_size=300", "--where": "--where course=6_0001"}

@@ -53,8 +53,17 @@ class QueryWords:
         ]
 
 
-def show(terminal: Terminal, rank: int, passage: Passage, words: QueryWords, size: int = PREVIEW) -> None:
-    """Write a passage as the course search did, with the part of its best hit that has most of the query's words."""
+def show(terminal: Terminal, rank: int, passage: Passage, words: QueryWords, size: int | None) -> None:
+    """Write a passage as the course search did.
+
+    Args:
+        terminal: Where to.
+        rank: Of the passage, from 1.
+        passage: The passage.
+        words: Of the query, which are highlighted.
+        size: Longest part, in characters, of its best hit that is shown: the one with most of the query's words. None
+            shows the whole passage.
+    """
     best = passage.best.chunk
     terminal.line(Text.assemble((f"[Result {rank}]", "bold cyan"), f" (score {passage.score:.4f})"))
     terminal.line(f"File: {file_of(passage)}")
@@ -66,7 +75,10 @@ def show(terminal: Terminal, rank: int, passage: Passage, words: QueryWords, siz
         terminal.line(f"Pages: {first}-{last}" if last > first else f"Page: {first}")
     if passage.context:
         terminal.line(f"Section: {' '.join(passage.context.split())}")
-    terminal.quote(excerpt(best.text, words, size), _LINES)
+    if size is None:
+        terminal.quote(excerpt(passage.text, words, len(passage.text)), None)
+    else:
+        terminal.quote(excerpt(best.text, words, size), _LINES)
     if passage.related:
         terminal.line(f"Beside it: {', '.join(chunk.source_id for chunk in passage.related)}")
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated
 
 import typer
 
 from kinsplit.cli.explain import explanation
 from kinsplit.cli.options import AsJson, Collection, Embedder, Store, parse_where
-from kinsplit.cli.passages import QueryWords, show, to_dict
+from kinsplit.cli.passages import PREVIEW, QueryWords, show, to_dict
 from kinsplit.cli.progress import waiting
+from kinsplit.cli.tables import counted
 from kinsplit.cli.terminal import Terminal
 
 
@@ -19,9 +22,19 @@ def search(
     store: Store = "edge:./kinsplit-data",
     collection: Collection = "default",
     top_k: Annotated[int, typer.Option(metavar="N", help="Most passages.")] = 3,
-    candidates: Annotated[int, typer.Option(metavar="N", help="Chunks to rerank and expand.")] = 30,
-    window: Annotated[int, typer.Option(metavar="N", help="Neighbours added to a hit on each side.")] = 1,
+    candidates: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", help="Chunks to rerank and expand; 4 * N of --top-k, and at least 30.", show_default=False
+        ),
+    ] = None,
+    window: Annotated[
+        int, typer.Option(metavar="N", help="Neighbours added to a hit on each side; shown by --full and --json.")
+    ] = 1,
     parents: Annotated[bool, typer.Option("--parents", help="Show the whole parents of hits instead.")] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="Show whole passages, with the neighbours, and not the best part of the hit.")
+    ] = False,
     sections: Annotated[bool, typer.Option("--sections", help="Let neighbours stop where a section ends.")] = False,
     rerank: Annotated[
         str, typer.Option(metavar="SPEC", help="Reranker: none, late, or cross-encoder:NAME_OR_PATH.")
@@ -39,12 +52,11 @@ def search(
 ) -> None:
     """Find the passages that answer a question, by meaning and by words, each chunk judged with its kin."""
     from kinsplit.index import Index
-    from kinsplit.retrieval import RerankWarning
 
     terminal = Terminal(as_json=as_json)
     conditions = parse_where(where)
     with (
-        warnings.catch_warnings(record=True, category=RerankWarning) as caught,
+        _told_by(terminal),
         waiting(terminal.err, "Searching"),
         Index(store, collection=collection, embedder=embedder, must_exist=True) as opened,
     ):
@@ -59,8 +71,10 @@ def search(
             budget=budget,
             where=conditions,
         )
-    for message in dict.fromkeys(str(warning.message) for warning in caught):
-        terminal.warning(message)
+        # Asked once more, as an empty answer doesn't say whether the budget or the question is to blame.
+        too_small = (
+            not passages and budget is not None and opened.search(query, top_k=1, window=0, where=conditions) != []
+        )
     if as_json:
         ranked = [to_dict(rank, passage) for rank, passage in enumerate(passages, 1)]
         terminal.document({"query": query, "passages": ranked})
@@ -69,9 +83,28 @@ def search(
     for rank, passage in enumerate(passages, 1):
         if rank > 1:
             terminal.line("")
-        show(terminal, rank, passage, words)
-    if not passages:
+        show(terminal, rank, passage, words, None if full or parents else PREVIEW)
+    if budget is not None and too_small:
+        terminal.line(f"The budget of {counted(budget, 'token')} is too small for any passage.")
+    elif not passages:
         terminal.line("Nothing found.")
     elif explain:
         terminal.line("")
         terminal.table(explanation(passages))
+
+
+@contextmanager
+def _told_by(terminal: Terminal) -> Iterator[None]:
+    """Write a reranker's warnings as the command's own, each once, and let all others through."""
+    from kinsplit.retrieval import RerankWarning
+
+    with warnings.catch_warnings(record=True) as caught:
+        try:
+            yield
+        finally:
+            kept = list(caught)
+    for one in kept:
+        if not issubclass(one.category, RerankWarning):
+            warnings.showwarning(one.message, one.category, one.filename, one.lineno, one.file, one.line)
+    for message in dict.fromkeys(str(one.message) for one in kept if issubclass(one.category, RerankWarning)):
+        terminal.warning(message)

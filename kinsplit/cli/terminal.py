@@ -55,8 +55,8 @@ class Terminal:
         """Write one line to stdout, which a narrow terminal may break but which holds no line end."""
         self.out.print(visible(text) if isinstance(text, str) else text, soft_wrap=True)
 
-    def quote(self, text: Text, lines: int) -> None:
-        """Write text to stdout, indented and wrapped; of many lines only the first ones."""
+    def quote(self, text: Text, lines: int | None) -> None:
+        """Write text to stdout, indented and wrapped; of many lines only the first ones, or all without a number."""
         wrapped = text.wrap(self.out, min(self.out.width, _READABLE) - len(_INDENT), overflow="fold")
         for line in wrapped[:lines]:
             line.rstrip()

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from kinsplit import Index
 from kinsplit.cli.passages import QueryWords, excerpt
+from kinsplit.retrieval import RerankWarning
 from tests.cli.conftest import Cli
 from tests.loaders.helpers import pdf
 
@@ -76,13 +80,45 @@ def test_where_filters_by_strings_and_by_integers(indexed: Cli) -> None:
 
     assert sources("file_type=pdf") == {"course/cs/trees.pdf"}
     assert sources("group_id=trees", "group_id=loops") == {"course/cs/trees.pdf", "course/cs/loops.txt"}
+    assert sources(f"group_id={2**63}", f"group_id={'9' * 5000}", "group_id=loops") == {"course/cs/loops.txt"}
     assert sources("page_start=2") == {"course/cs/trees.pdf"}
     assert sources("file_type=pdf", "group_id=loops") == set()
 
 
 def test_a_budget_limits_the_tokens_of_all_passages(indexed: Cli) -> None:
-    assert indexed("search", "loop", *HASH, "--budget", "1").stdout == "Nothing found.\n"
+    too_small = "The budget of 1 token is too small for any passage.\n"
+    assert indexed("search", "loop", *HASH, "--budget", "1").stdout == too_small
+    assert indexed("search", "x", *HASH, "--budget", "1", "--where", "a=b").stdout == "Nothing found.\n"
     assert json.loads(indexed("search", "loop", *HASH, "--budget", "1", "--json").stdout)["passages"] == []
+
+
+@pytest.mark.parametrize("more", [["--parents"], ["--full", "--window", "9"]])
+def test_whole_parents_and_passages_are_shown_on_request(cli: Cli, folder: Path, more: list[str]) -> None:
+    sentences = [f"Item {number} of the heap is compared." for number in range(20)]
+    (folder / "heap.txt").write_text(" ".join(sentences))
+    cli("index", folder / "heap.txt", *HASH, "--strategy", "sentence", "--set", "chunk_size=20", "--set", "unit=word")
+
+    part = cli("search", "heap item", *HASH, "--top-k", "1").stdout
+    whole = cli("search", "heap item", *HASH, "--top-k", "1", *more).stdout
+
+    assert sum(sentence in " ".join(part.split()) for sentence in sentences) < 5
+    assert all(sentence in " ".join(whole.split()) for sentence in sentences)
+
+
+def test_only_a_rerankers_warnings_are_the_commands_own(indexed: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    search = Index.search
+
+    def warning(self: Index, query: str, **options: Any) -> Any:
+        warnings.warn("down", RerankWarning, stacklevel=1)
+        warnings.warn("odd", UserWarning, stacklevel=1)
+        return search(self, query, **options)
+
+    monkeypatch.setattr(Index, "search", warning)
+    with pytest.warns(UserWarning, match="odd") as others:
+        result = indexed("search", "loop", *HASH)
+
+    assert result.stderr == "Warning: down\n"
+    assert [str(other.message) for other in others] == ["odd"]
 
 
 @pytest.mark.parametrize(
