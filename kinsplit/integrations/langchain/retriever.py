@@ -53,7 +53,8 @@ class KinsplitRetriever(BaseRetriever):
         metadata: dict[str, Any] | None = None,
         **options: Unpack[SearchKeywords],
     ) -> None:
-        SearchOptions(**{"top_k": k, **options})
+        given: SearchKeywords = {"top_k": k, **options}
+        SearchOptions(**given)
         super().__init__(k=options.pop("top_k", k), name=name, tags=tags, metadata=metadata)
         self._index = index
         self._options = options
