@@ -134,6 +134,17 @@ def embedded_text(chunk: Chunk) -> str:
     return f"{chunk.context}\n\n{chunk.text}" if chunk.context else chunk.text
 
 
+def heading_path(context: str) -> str:
+    """Return the heading path of a chunk's context, its first line, without a table's repeated header below it.
+
+    Args:
+        context: Of a chunk. A header alone, whose second row is the table's delimiter row, is no path.
+    """
+    first, _, rest = context.partition("\n")
+    second = rest.partition("\n")[0]
+    return "" if second and not second.strip(" \t|:-") else first
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
     """A text with an id, as a loader or a caller gives it.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from kinsplit.chunk import DOCUMENT, Chunk, Document, Span, chunk_id, content_hash, document_hash
+from kinsplit.chunk import DOCUMENT, Chunk, Document, Span, chunk_id, content_hash, document_hash, heading_path
 
 #: Longest parent, in characters, that is made of a flat strategy's chunks: about 500 to 1,000 tokens of English.
 PARENT_LENGTH = 4000
@@ -89,7 +89,7 @@ def _runs(leaves: Sequence[Chunk]) -> Iterator[Sequence[Chunk]]:
     """Yield the leaves by section, sections that are too long in runs of about equal length."""
     first = 0
     for last in range(1, len(leaves) + 1):
-        if last == len(leaves) or leaves[last].context != leaves[first].context:
+        if last == len(leaves) or heading_path(leaves[last].context) != heading_path(leaves[first].context):
             yield from _even(leaves[first:last])
             first = last
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import Field
 
-from kinsplit.chunk import Chunk, chunk_id
+from kinsplit.chunk import Chunk, chunk_id, heading_path
 from kinsplit.retrieval.candidate import Candidate
 from kinsplit.retrieval.passage import Passage, join
 from kinsplit.retrieval.steps import Steps, get
@@ -118,7 +118,7 @@ class _Group:
         own = next(iter(self.chunks.values()))
         if (own.source_id, own.level) != (around[0].source_id, around[0].level) or own.level > self.hits[0].chunk.level:
             return False
-        if expansion.within_sections and own.context != around[0].context:
+        if expansion.within_sections and heading_path(own.context) != heading_path(around[0].context):
             return False
         numbers = {chunk.index for chunk in self.chunks.values()}
         others = {chunk.index for chunk in around}
@@ -141,7 +141,7 @@ def _around(chunk: Chunk, chunks: Mapping[str, Chunk], expansion: Expansion, fin
     """Return the parent alone, or the hit among its siblings, in document order."""
     found = [chunks[id_] for id_ in expansion.kin(chunk, fingerprint) if id_ in chunks] or [chunk]
     if expansion.within_sections:
-        found = _stretch(found, chunk, [other.context == chunk.context for other in found])
+        found = _stretch(found, chunk, [heading_path(other.context) == heading_path(chunk.context) for other in found])
     return found
 
 

@@ -192,6 +192,25 @@ def test_siblings_stop_at_sections_on_request() -> None:
     assert {chunk.context for chunk in narrow.chunks} == {"B"}
 
 
+@pytest.mark.parametrize("heading", ["# Fruit\n\n", ""])
+def test_a_table_does_not_break_its_section(heading: str) -> None:
+    from kinsplit import Index
+    from kinsplit.parsers import create as create_strategy
+
+    rows = "".join(f"| fruit{n} | colour{n} |\n" for n in range(6))
+    text = f"{heading}Some are red.\n\n| name | colour |\n|------|:-----:|\n{rows}\nOthers are green.\n"
+    strategy = create_strategy("structure", chunk_size=4, min_chunk_size=1)
+    with Index("memory:", embedder="hash", strategy=strategy) as index:
+        index.add(Document("fruit.md", text))
+        contexts = {chunk.context for chunk in index.store.find({}, 0)}
+        parents = index.store.find({}, 1)
+        (found,) = index.search("fruit3", top_k=1, window=50, within_sections=True)
+    assert len(contexts) == 2
+    assert len(parents) == 1
+    assert "Some are red" in found.text
+    assert "Others are green" in found.text
+
+
 def test_a_document_that_is_not_chunked_brings_its_sibling_files() -> None:
     notes = Document("10.md", "Merge sort halves a list.", {"sibling_files": ["10.py", "10.pdf"]})
     code = Document("10.py", "def merge_sort(items): ...", {"sibling_files": ["10.md", "10.pdf"]})
