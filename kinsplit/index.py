@@ -156,11 +156,15 @@ class Index:
                 raise
             strategy = default_strategy()
             self.store = open_store(store, collection, self._schema(strategy))
-        self.strategy = _stored_strategy(self.store.schema) if strategy is None else strategy
-        if self.store.schema != self._schema(self.strategy):
-            # Made with another model: the store's own check says which, and what to do.
+        try:
+            self.strategy = _stored_strategy(self.store.schema) if strategy is None else strategy
+            if self.store.schema != self._schema(self.strategy):
+                # Made with another model: the store's own check says which, and what to do.
+                self.store.close()
+                self.store = open_store(store, collection, self._schema(self.strategy))
+        except BaseException:
             self.store.close()
-            self.store = open_store(store, collection, self._schema(self.strategy))
+            raise
 
     def _schema(self, strategy: Strategy) -> Schema:
         return Schema(

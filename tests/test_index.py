@@ -393,3 +393,18 @@ def test_a_collection_that_a_vector_store_filled_is_named_as_such(tmp_path: Path
     store.close()
     with pytest.raises(StoreError, match="filled by a framework's vector store"):
         Index(address, collection="cs", embedder="hash")
+
+
+def test_an_index_that_could_not_open_unlocks_the_collection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import kinsplit.index
+
+    address = f"edge:{tmp_path / 'data'}"
+    with Index(address, embedder="hash"):
+        pass
+    with monkeypatch.context() as patch:
+        patch.setattr(kinsplit.index, "names", list)
+        with pytest.raises(StoreError, match="no strategy") as caught:
+            Index(address, embedder="hash")
+    assert caught.traceback, "its frames, which keep the store alive"
+    with Index(address, embedder="hash"):
+        pass
