@@ -10,11 +10,13 @@ import pytest
 from numpy.typing import NDArray
 
 from kinsplit import Document, Index
+from kinsplit.chunk import Chunk
 from kinsplit.embedding import Progress, create
 from kinsplit.errors import (
     InvalidParameterError,
     LimitTooSmallError,
     LoadError,
+    MissingContentError,
     SchemaMismatchError,
     StoreError,
     TokenizerError,
@@ -408,3 +410,44 @@ def test_an_index_that_could_not_open_unlocks_the_collection(tmp_path: Path, mon
     assert caught.traceback, "its frames, which keep the store alive"
     with Index(address, embedder="hash"):
         pass
+
+
+@pytest.mark.parametrize("strategy", ["sentence", "hierarchical"])
+def test_what_another_writer_deletes_while_a_document_waits_is_embedded_again(strategy: str) -> None:
+    document = Document("d", "\n\n".join(f"{i}. {paragraph}" for i, paragraph in enumerate(PARAGRAPHS * 20)))
+    embedder = RecordingEmbedder()
+    with Index("memory:", strategy=strategy, embedder=embedder) as index:
+        index.add(document)
+        missing = index.store.missing
+        changed = Document("d", document.text + " And an end.")
+
+        def missing_then_deleted(source_id: str, chunks: Sequence[Chunk]) -> list[Chunk]:
+            found = missing(source_id, chunks)
+            index.store.missing = missing  # type: ignore[method-assign]
+            index.delete("d")
+            return found
+
+        index.store.missing = missing_then_deleted  # type: ignore[method-assign]
+        report = index.add(changed)
+
+        assert report.added == report.embedded == report.documents[0].chunks > 1
+        assert index.search("end")
+
+
+def test_a_writer_that_deletes_again_and_again_is_given_up_on() -> None:
+    with Index("memory:", strategy="sentence", embedder="hash") as index:
+        document = Document("d", "\n\n".join(PARAGRAPHS * 20))
+        index.add(document)
+        missing = index.store.missing
+        asked = []
+
+        def nothing_missing(source_id: str, chunks: Sequence[Chunk]) -> list[Chunk]:
+            asked.append(source_id)
+            return []
+
+        index.delete("d")
+        index.store.missing = nothing_missing  # type: ignore[method-assign]
+        with pytest.raises(MissingContentError):
+            index.add(document)
+        assert len(asked) == 4
+        index.store.missing = missing  # type: ignore[method-assign]
