@@ -145,6 +145,7 @@ class Index:
         self._bm25 = Bm25Embedder(terms)
         self._address, self._collection = store, collection
         self._readers: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncChunkStore] = WeakKeyDictionary()
+        self._opening: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Task[None]] = WeakKeyDictionary()
         self._rerankers: dict[str, Reranker | None] = {}
         if isinstance(strategy, str):
             strategy = create(strategy)
@@ -271,8 +272,18 @@ class Index:
             return ThreadedStore(self.store)
         loop = asyncio.get_running_loop()
         if loop not in self._readers:
-            self._readers[loop] = await open_async_store(self._address, self._collection, self.store.schema)
+            if loop not in self._opening:
+                self._opening[loop] = loop.create_task(self._open_reader(loop))
+            # Others may wait for it too.
+            await asyncio.shield(self._opening[loop])
         return self._readers[loop]
+
+    async def _open_reader(self, loop: asyncio.AbstractEventLoop) -> None:
+        try:
+            self._readers[loop] = await open_async_store(self._address, self._collection, self.store.schema)
+        finally:
+            # The task refers to its loop, and would keep it.
+            del self._opening[loop]
 
     def _steps(self, query: str, options: SearchOptions) -> Steps[list[Passage]]:
         if not isinstance(query, str) or not query.strip():
@@ -303,7 +314,10 @@ class Index:
 
     async def aclose(self) -> None:
         """Do as `close`, and close what `asearch` opened in this event loop."""
-        reader = self._readers.pop(asyncio.get_running_loop(), None)
+        loop = asyncio.get_running_loop()
+        if loop in self._opening:
+            await asyncio.wait([self._opening[loop]])
+        reader = self._readers.pop(loop, None)
         if reader is not None:
             await reader.close()
         await asyncio.to_thread(self.close)

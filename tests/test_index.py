@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -451,3 +452,32 @@ def test_a_writer_that_deletes_again_and_again_is_given_up_on() -> None:
             index.add(document)
         assert len(asked) == 4
         index.store.missing = missing  # type: ignore[method-assign]
+
+
+def test_searches_that_begin_together_open_one_client_and_a_failed_one_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import kinsplit.index
+    from kinsplit.stores.threaded import ThreadedStore
+
+    opened = []
+
+    async def run() -> None:
+        async def open_async_store(*_: object) -> ThreadedStore:
+            opened.append(None)
+            await asyncio.sleep(0.01)
+            if len(opened) == 1:
+                raise StoreError("The server is away.")
+            return ThreadedStore(index.store)
+
+        monkeypatch.setattr(kinsplit.index, "has_async_client", lambda _: True)
+        monkeypatch.setattr(kinsplit.index, "open_async_store", open_async_store)
+        first = await asyncio.gather(*(index.asearch("stars") for _ in range(3)), return_exceptions=True)
+        assert [str(error) for error in first] == ["The server is away."] * 3
+        assert all(await asyncio.gather(*(index.asearch("stars") for _ in range(3))))
+        await index.aclose()
+
+    index = Index("memory:", embedder="hash")
+    index.add(Document("d", "Stars are suns far away."))
+    asyncio.run(run())
+    assert len(opened) == 2
