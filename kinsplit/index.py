@@ -18,7 +18,7 @@ from kinsplit.embedding.protocol import Embedder, Progress
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import CollectionNotFoundError, InvalidParameterError, KinsplitError, StoreError
 from kinsplit.files import check_same, existing, with_paths
-from kinsplit.indexing import DocumentReport, Indexer
+from kinsplit.indexing import DocumentReport, Indexer, check_documents
 from kinsplit.loaders import Discovery, Loaded, discover, load_files
 from kinsplit.parsers import Strategy, create, names
 from kinsplit.retrieval import (
@@ -208,9 +208,12 @@ class Index:
         Raises:
             LoadError: A path doesn't exist, a folder holds nothing to load, or a file would replace another one.
                 Nothing was written then.
+            InvalidParameterError: Given documents share an id, or have metadata that can't be stored, and nothing was
+                written; or rows of the files do, and what came before them stays.
         """
         begun = time.perf_counter()
         given = [items] if isinstance(items, str | Path | Document) else list(items)
+        check_documents([item for item in given if isinstance(item, Document)])
         paths = [item for item in given if not isinstance(item, Document)]
         found = discover(paths, subjects=subjects) if paths else Discovery()
         check_same(self.store, self.strategy.fingerprint, found.files)

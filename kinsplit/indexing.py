@@ -90,12 +90,7 @@ class Indexer:
         waiting = 0
         seen: set[str] = set()
         for document in documents:
-            if document.id in seen:
-                raise InvalidParameterError(
-                    "documents", "must each have an id of their own", document.id, "Give every document another id."
-                )
-            seen.add(document.id)
-            check_metadata(document.metadata)
+            _check(document, seen)
             try:
                 chunks = self.place(document)
             except LimitTooSmallError as error:
@@ -195,6 +190,26 @@ class Indexer:
             mean = vectors[within].mean(axis=0)
             means[parent.id] = np.asarray(mean / max(float(np.linalg.norm(mean)), 1e-12), dtype=np.float32)
         return means
+
+
+def check_documents(documents: Iterable[Document]) -> None:
+    """Make sure that documents can be stored together.
+
+    Raises:
+        InvalidParameterError: An id that comes twice, or metadata that can't be stored.
+    """
+    seen: set[str] = set()
+    for document in documents:
+        _check(document, seen)
+
+
+def _check(document: Document, seen: set[str]) -> None:
+    """Check one more document, and add its id to those that were seen."""
+    if document.id in seen:
+        remedy = "Give every document another id."
+        raise InvalidParameterError("documents", "must each have an id of their own", document.id, remedy)
+    seen.add(document.id)
+    check_metadata(document.metadata)
 
 
 def _with_previous(chunks: Sequence[Chunk]) -> Iterator[tuple[Chunk, Chunk | None]]:

@@ -481,3 +481,15 @@ def test_searches_that_begin_together_open_one_client_and_a_failed_one_is_tried_
     index.add(Document("d", "Stars are suns far away."))
     asyncio.run(run())
     assert len(opened) == 2
+
+
+@pytest.mark.parametrize("second", [Document("a", "Again."), Document("b", "Text.", {"level": 1})])
+def test_documents_that_can_not_be_stored_are_refused_before_any_is_written(second: Document) -> None:
+    from kinsplit.parsers import create as create_strategy
+
+    first = Document("a", "\n\n".join(f"{i}. {paragraph}" for i, paragraph in enumerate(PARAGRAPHS * 90)))
+    strategy = create_strategy("sentence", chunk_size=16, chunk_overlap=0)
+    with Index("memory:", strategy=strategy, embedder="hash") as index:
+        with pytest.raises(InvalidParameterError):
+            index.add([first, Document("c", first.text), second])
+        assert index.store.sources() == {}
