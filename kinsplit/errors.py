@@ -3,7 +3,8 @@
 ```
 KinsplitError
 ├── InvalidParameterError   an argument breaks a rule (also a ValueError)
-│   └── LimitTooSmallError  a document holds a character that is longer than the limit
+│   ├── LimitTooSmallError  a document holds a character that is longer than the limit
+│   └── MissingContentError chunks came without vectors, and the store has none for them
 ├── MissingExtraError       an optional dependency is not installed (also an ImportError)
 ├── TokenizerError          a tokenizer can't be found, loaded or carried to another process
 ├── LoadError               a file can't be read as text
@@ -66,6 +67,19 @@ class LimitTooSmallError(InvalidParameterError):
     def inside(self, source_id: str) -> LimitTooSmallError:
         """Return the error with the document's name."""
         return LimitTooSmallError(self.limit, self.unit, self.character, source_id)
+
+
+class MissingContentError(InvalidParameterError):
+    """Chunks came without vectors, and the store has none for them: not embedded, or deleted by another writer since.
+
+    Args:
+        content: Level and content hash of one of them.
+    """
+
+    def __init__(self, content: tuple[int, str]) -> None:
+        remedy = "Embed every chunk that missing() returns."
+        super().__init__("vectors", "must hold each content that the store lacks", content, remedy)
+        self.args = (content,)
 
 
 class MissingExtraError(KinsplitError, ImportError):

@@ -18,7 +18,7 @@ from kinsplit.embedding.protocol import Embedder, Progress
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import CollectionNotFoundError, InvalidParameterError, KinsplitError, StoreError
 from kinsplit.files import check_same, existing, with_paths
-from kinsplit.indexing import DocumentReport, Indexer
+from kinsplit.indexing import DocumentReport, Indexer, check_documents
 from kinsplit.loaders import Discovery, Loaded, discover, load_files
 from kinsplit.parsers import Strategy, create, names
 from kinsplit.retrieval import (
@@ -145,6 +145,7 @@ class Index:
         self._bm25 = Bm25Embedder(terms)
         self._address, self._collection = store, collection
         self._readers: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncChunkStore] = WeakKeyDictionary()
+        self._opening: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Task[None]] = WeakKeyDictionary()
         self._rerankers: dict[str, Reranker | None] = {}
         if isinstance(strategy, str):
             strategy = create(strategy)
@@ -156,11 +157,15 @@ class Index:
                 raise
             strategy = default_strategy()
             self.store = open_store(store, collection, self._schema(strategy))
-        self.strategy = _stored_strategy(self.store.schema) if strategy is None else strategy
-        if self.store.schema != self._schema(self.strategy):
-            # Made with another model: the store's own check says which, and what to do.
+        try:
+            self.strategy = _stored_strategy(self.store.schema) if strategy is None else strategy
+            if self.store.schema != self._schema(self.strategy):
+                # Made with another model: the store's own check says which, and what to do.
+                self.store.close()
+                self.store = open_store(store, collection, self._schema(self.strategy))
+        except BaseException:
             self.store.close()
-            self.store = open_store(store, collection, self._schema(self.strategy))
+            raise
 
     def _schema(self, strategy: Strategy) -> Schema:
         return Schema(
@@ -203,9 +208,12 @@ class Index:
         Raises:
             LoadError: A path doesn't exist, a folder holds nothing to load, or a file would replace another one.
                 Nothing was written then.
+            InvalidParameterError: Given documents share an id, or have metadata that can't be stored, and nothing was
+                written; or rows of the files do, and what came before them stays.
         """
         begun = time.perf_counter()
         given = [items] if isinstance(items, str | Path | Document) else list(items)
+        check_documents([item for item in given if isinstance(item, Document)])
         paths = [item for item in given if not isinstance(item, Document)]
         found = discover(paths, subjects=subjects) if paths else Discovery()
         check_same(self.store, self.strategy.fingerprint, found.files)
@@ -267,8 +275,18 @@ class Index:
             return ThreadedStore(self.store)
         loop = asyncio.get_running_loop()
         if loop not in self._readers:
-            self._readers[loop] = await open_async_store(self._address, self._collection, self.store.schema)
+            if loop not in self._opening:
+                self._opening[loop] = loop.create_task(self._open_reader(loop))
+            # Others may wait for it too.
+            await asyncio.shield(self._opening[loop])
         return self._readers[loop]
+
+    async def _open_reader(self, loop: asyncio.AbstractEventLoop) -> None:
+        try:
+            self._readers[loop] = await open_async_store(self._address, self._collection, self.store.schema)
+        finally:
+            # The task refers to its loop, and would keep it.
+            del self._opening[loop]
 
     def _steps(self, query: str, options: SearchOptions) -> Steps[list[Passage]]:
         if not isinstance(query, str) or not query.strip():
@@ -299,7 +317,10 @@ class Index:
 
     async def aclose(self) -> None:
         """Do as `close`, and close what `asearch` opened in this event loop."""
-        reader = self._readers.pop(asyncio.get_running_loop(), None)
+        loop = asyncio.get_running_loop()
+        if loop in self._opening:
+            await asyncio.wait([self._opening[loop]])
+        reader = self._readers.pop(loop, None)
         if reader is not None:
             await reader.close()
         await asyncio.to_thread(self.close)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from kinsplit.chunk import DOCUMENT, Chunk, Content, Document, embedded_text
 from kinsplit.embedding.protocol import Embedder, Progress
 from kinsplit.embedding.sparse import Bm25Embedder
-from kinsplit.errors import InvalidParameterError, LimitTooSmallError
+from kinsplit.errors import InvalidParameterError, LimitTooSmallError, MissingContentError
 from kinsplit.kin import with_kin
 from kinsplit.parsers import Strategy
 from kinsplit.stores.payload import GAP, check_metadata
@@ -21,6 +22,8 @@ from kinsplit.stores.protocol import ChunkStore, SyncReport, Vectors
 # New texts that are embedded together: enough for full batches whatever the documents' sizes, few enough to keep in
 # memory and to report progress by.
 _BATCH = 256
+# How often a document is begun again because another writer deleted what it shares with its former state.
+_RETRIES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +90,7 @@ class Indexer:
         waiting = 0
         seen: set[str] = set()
         for document in documents:
-            if document.id in seen:
-                raise InvalidParameterError(
-                    "documents", "must each have an id of their own", document.id, "Give every document another id."
-                )
-            seen.add(document.id)
-            check_metadata(document.metadata)
+            _check(document, seen)
             try:
                 chunks = self.place(document)
             except LimitTooSmallError as error:
@@ -120,15 +118,42 @@ class Indexer:
         return replace(chunk, metadata=placed)
 
     def _write(self, batch: Sequence[_Job], progress: Progress | None) -> Iterator[DocumentReport]:
-        texts = [embedded_text(leaf) for job in batch for leaf in job.new(0)]
-        windows = iter(self.embedder.windows(texts) if texts else [])
-        dense = iter(self.embedder.embed(texts, progress) if texts else ())
+        embedded = iter(self._embed([leaf for job in batch for leaf in job.new(0)], progress))
         for job in batch:
-            leaves = {leaf.content_hash: next(dense) for leaf in job.new(0)}
-            windowed = sum(next(windows) > 1 for _ in leaves)
-            report = self.store.sync(job.document.id, job.chunks, self._vectors(job, leaves))
+            leaves = {leaf.content_hash: next(embedded) for leaf in job.new(0)}
+            report = self._sync(job, leaves)
             number = sum(chunk.level == 0 for chunk in job.chunks)
+            windowed = sum(windows > 1 for _, windows in leaves.values())
             yield DocumentReport(job.document.id, number, report, len(leaves), windowed)
+
+    def _embed(
+        self, leaves: Sequence[Chunk], progress: Progress | None = None
+    ) -> list[tuple[NDArray[np.float32], int]]:
+        """Return the vector of each leaf, and of how many windows it is the mean."""
+        texts = [embedded_text(leaf) for leaf in leaves]
+        if not texts:
+            return []
+        return list(zip(self.embedder.embed(texts, progress), self.embedder.windows(texts), strict=True))
+
+    def _sync(self, job: _Job, leaves: dict[str, tuple[NDArray[np.float32], int]]) -> SyncReport:
+        """Store a document; embed more of it where another writer deleted contents that were there at first.
+
+        Args:
+            job: The document.
+            leaves: By content hash, what was embedded of it; what is embedded here is added.
+        """
+        for _ in range(_RETRIES):
+            with suppress(MissingContentError):
+                return self._sync_once(job, leaves)
+            now = self.store.missing(job.document.id, job.chunks)
+            job.missing = list({chunk.content: chunk for chunk in (*job.missing, *now)}.values())
+            more = [leaf for leaf in job.new(0) if leaf.content_hash not in leaves]
+            leaves.update(zip((leaf.content_hash for leaf in more), self._embed(more), strict=True))
+        return self._sync_once(job, leaves)
+
+    def _sync_once(self, job: _Job, leaves: Mapping[str, tuple[NDArray[np.float32], int]]) -> SyncReport:
+        dense = {content_hash: vector for content_hash, (vector, _) in leaves.items()}
+        return self.store.sync(job.document.id, job.chunks, self._vectors(job, dense))
 
     def _vectors(self, job: _Job, dense: Mapping[str, NDArray[np.float32]]) -> dict[Content, Vectors]:
         """Return the vectors of a document's new contents of all levels.
@@ -154,6 +179,9 @@ class Indexer:
         if any(leaf.content_hash not in known for leaf in leaves):
             stored = self.store.export(job.document.id)
             known.update((c.content_hash, v.dense) for c, v in stored if c.level == 0 and v.dense is not None)
+        lost = [leaf.content for leaf in leaves if leaf.content_hash not in known]
+        if lost:
+            raise MissingContentError(lost[0])
         vectors = np.stack([known[leaf.content_hash] for leaf in leaves])
         starts, ends = np.array([leaf.start for leaf in leaves]), np.array([leaf.end for leaf in leaves])
         means = {}
@@ -162,6 +190,26 @@ class Indexer:
             mean = vectors[within].mean(axis=0)
             means[parent.id] = np.asarray(mean / max(float(np.linalg.norm(mean)), 1e-12), dtype=np.float32)
         return means
+
+
+def check_documents(documents: Iterable[Document]) -> None:
+    """Make sure that documents can be stored together.
+
+    Raises:
+        InvalidParameterError: An id that comes twice, or metadata that can't be stored.
+    """
+    seen: set[str] = set()
+    for document in documents:
+        _check(document, seen)
+
+
+def _check(document: Document, seen: set[str]) -> None:
+    """Check one more document, and add its id to those that were seen."""
+    if document.id in seen:
+        remedy = "Give every document another id."
+        raise InvalidParameterError("documents", "must each have an id of their own", document.id, remedy)
+    seen.add(document.id)
+    check_metadata(document.metadata)
 
 
 def _with_previous(chunks: Sequence[Chunk]) -> Iterator[tuple[Chunk, Chunk | None]]:

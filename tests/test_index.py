@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,11 +11,13 @@ import pytest
 from numpy.typing import NDArray
 
 from kinsplit import Document, Index
+from kinsplit.chunk import Chunk
 from kinsplit.embedding import Progress, create
 from kinsplit.errors import (
     InvalidParameterError,
     LimitTooSmallError,
     LoadError,
+    MissingContentError,
     SchemaMismatchError,
     StoreError,
     TokenizerError,
@@ -393,3 +396,100 @@ def test_a_collection_that_a_vector_store_filled_is_named_as_such(tmp_path: Path
     store.close()
     with pytest.raises(StoreError, match="filled by a framework's vector store"):
         Index(address, collection="cs", embedder="hash")
+
+
+def test_an_index_that_could_not_open_unlocks_the_collection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import kinsplit.index
+
+    address = f"edge:{tmp_path / 'data'}"
+    with Index(address, embedder="hash"):
+        pass
+    with monkeypatch.context() as patch:
+        patch.setattr(kinsplit.index, "names", list)
+        with pytest.raises(StoreError, match="no strategy") as caught:
+            Index(address, embedder="hash")
+    assert caught.traceback, "its frames, which keep the store alive"
+    with Index(address, embedder="hash"):
+        pass
+
+
+@pytest.mark.parametrize("strategy", ["sentence", "hierarchical"])
+def test_what_another_writer_deletes_while_a_document_waits_is_embedded_again(strategy: str) -> None:
+    document = Document("d", "\n\n".join(f"{i}. {paragraph}" for i, paragraph in enumerate(PARAGRAPHS * 20)))
+    embedder = RecordingEmbedder()
+    with Index("memory:", strategy=strategy, embedder=embedder) as index:
+        index.add(document)
+        missing = index.store.missing
+        changed = Document("d", document.text + " And an end.")
+
+        def missing_then_deleted(source_id: str, chunks: Sequence[Chunk]) -> list[Chunk]:
+            found = missing(source_id, chunks)
+            index.store.missing = missing  # type: ignore[method-assign]
+            index.delete("d")
+            return found
+
+        index.store.missing = missing_then_deleted  # type: ignore[method-assign]
+        report = index.add(changed)
+
+        assert report.added == report.embedded == report.documents[0].chunks > 1
+        assert index.search("end")
+
+
+def test_a_writer_that_deletes_again_and_again_is_given_up_on() -> None:
+    with Index("memory:", strategy="sentence", embedder="hash") as index:
+        document = Document("d", "\n\n".join(PARAGRAPHS * 20))
+        index.add(document)
+        missing = index.store.missing
+        asked = []
+
+        def nothing_missing(source_id: str, chunks: Sequence[Chunk]) -> list[Chunk]:
+            asked.append(source_id)
+            return []
+
+        index.delete("d")
+        index.store.missing = nothing_missing  # type: ignore[method-assign]
+        with pytest.raises(MissingContentError):
+            index.add(document)
+        assert len(asked) == 4
+        index.store.missing = missing  # type: ignore[method-assign]
+
+
+def test_searches_that_begin_together_open_one_client_and_a_failed_one_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import kinsplit.index
+    from kinsplit.stores.threaded import ThreadedStore
+
+    opened = []
+
+    async def run() -> None:
+        async def open_async_store(*_: object) -> ThreadedStore:
+            opened.append(None)
+            await asyncio.sleep(0.01)
+            if len(opened) == 1:
+                raise StoreError("The server is away.")
+            return ThreadedStore(index.store)
+
+        monkeypatch.setattr(kinsplit.index, "has_async_client", lambda _: True)
+        monkeypatch.setattr(kinsplit.index, "open_async_store", open_async_store)
+        first = await asyncio.gather(*(index.asearch("stars") for _ in range(3)), return_exceptions=True)
+        assert [str(error) for error in first] == ["The server is away."] * 3
+        assert all(await asyncio.gather(*(index.asearch("stars") for _ in range(3))))
+        await index.aclose()
+
+    index = Index("memory:", embedder="hash")
+    index.add(Document("d", "Stars are suns far away."))
+    asyncio.run(run())
+    assert len(opened) == 2
+
+
+@pytest.mark.parametrize("second", [Document("a", "Again."), Document("b", "Text.", {"level": 1})])
+def test_documents_that_can_not_be_stored_are_refused_before_any_is_written(second: Document) -> None:
+    from kinsplit.parsers import create as create_strategy
+
+    first = Document("a", "\n\n".join(f"{i}. {paragraph}" for i, paragraph in enumerate(PARAGRAPHS * 90)))
+    strategy = create_strategy("sentence", chunk_size=16, chunk_overlap=0)
+    with Index("memory:", strategy=strategy, embedder="hash") as index:
+        with pytest.raises(InvalidParameterError):
+            index.add([first, Document("c", first.text), second])
+        assert index.store.sources() == {}

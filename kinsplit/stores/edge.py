@@ -56,6 +56,9 @@ class EdgeStore(EngineStore):
         self._settled = True
         self._settle_at = time.monotonic() + _SETTLE_SECONDS
         self._writing = threading.RLock()
+        # Calls inside the engine, which can't be closed under them.
+        self._inside = 0
+        self._left = threading.Condition()
 
     def count(self, level: int | None = None) -> int:
         """Count the chunks of a level, or all."""
@@ -75,14 +78,19 @@ class EdgeStore(EngineStore):
         return dict(sorted((str(hit.value), hit.count) for hit in response.hits if hit.count))
 
     def close(self) -> None:
-        """Write everything to disk and unlock the folder. A second call does nothing."""
+        """Write everything to disk and unlock the folder, once other threads' calls are done. A second does nothing."""
         with self._writing:
-            if not self._closed:
-                with self._engine() as shard:
-                    if not self._settled:
-                        self._settle(shard)
-                    shard.close()
+            with self._left:
+                if self._closed:
+                    return
                 self._closed = True
+                self._left.wait_for(lambda: not self._inside)
+            with self._errors():
+                try:
+                    if not self._settled:
+                        self._settle(self._shard)
+                finally:
+                    self._shard.close()
 
     def _settle(self, shard: EdgeShard) -> None:
         # Nothing to do most of the time; clears away deleted points once they are a fifth of all.
@@ -94,10 +102,22 @@ class EdgeStore(EngineStore):
 
     @contextmanager
     def _engine(self) -> Iterator[EdgeShard]:
-        if self._closed:
-            raise StoreError(f"{self._folder} was closed. Open the store again.")
+        with self._left:
+            if self._closed:
+                raise StoreError(f"{self._folder} was closed. Open the store again.")
+            self._inside += 1
         try:
-            yield self._shard
+            with self._errors():
+                yield self._shard
+        finally:
+            with self._left:
+                self._inside -= 1
+                self._left.notify_all()
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
         except KinsplitError:
             raise
         except Exception as error:  # The engine raises nothing more special.

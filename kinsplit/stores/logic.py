@@ -8,6 +8,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import NamedTuple, TypeVar
 
 from kinsplit.chunk import Chunk, Content
+from kinsplit.errors import MissingContentError
 from kinsplit.stores.conditions import Condition, check_query, to_conditions
 from kinsplit.stores.payload import ENTRY_KEYS, Payload, from_payload, to_entry
 from kinsplit.stores.plan import Plan, content_of, missing_of, plan_put, plan_removal, plan_sync
@@ -73,7 +74,10 @@ class StoreLogic(ABC):
     async def _carry_out(self, plan: Plan, vectors: Mapping[Content, Vectors]) -> SyncReport:
         # Read before anything is written: the point that lends its vectors may itself get another content.
         lent = await self._vectors(list(plan.donors.values())) if plan.donors else {}
-        moved = {content: lent[id_] for content, id_ in plan.donors.items()}
+        moved = {content: lent[id_] for content, id_ in plan.donors.items() if id_ in lent}
+        if len(moved) < len(plan.donors):
+            # A writer in another process, which not every engine keeps out.
+            raise MissingContentError(next(content for content in plan.donors if content not in moved))
         if plan.writes:
             await self._write(plan, {**moved, **vectors})
         return plan.report

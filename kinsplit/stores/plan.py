@@ -11,7 +11,7 @@ import numpy as np
 
 from kinsplit.chunk import Chunk, Content
 from kinsplit.embedding.texts import replace_surrogates
-from kinsplit.errors import InvalidParameterError
+from kinsplit.errors import InvalidParameterError, MissingContentError
 from kinsplit.stores.layout import layer_of
 from kinsplit.stores.payload import Payload, to_payload
 from kinsplit.stores.protocol import SyncReport, Vectors, check_ids, check_level
@@ -182,13 +182,12 @@ def _check_vectors(
     donors: Mapping[Content, str],
     dimension: int,
 ) -> None:
-    for id_, payload in upserts:
+    for _, payload in upserts:
         content = content_of(payload)
         if content in vectors:
             _check_dense(content, vectors[content], dimension)
         elif content not in donors:
-            rule = f"must hold the content of chunk {id_}"
-            raise InvalidParameterError("vectors", rule, content, "Embed every chunk that missing() returns.")
+            raise MissingContentError(content)
 
 
 def _check_dense(content: Content, given: Vectors, dimension: int) -> None:

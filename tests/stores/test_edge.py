@@ -1,6 +1,9 @@
 import json
 import subprocess
 import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -235,3 +238,52 @@ def test_the_payload_indexes_have_the_right_kinds(store):
         "subject": "Keyword",
         "group_id": "Keyword",
     }
+
+
+def test_close_waits_for_calls_inside_the_engine_and_unlocks_the_folder(store, tmp_path):
+    save(store, "doc", make_chunks("doc", TEXTS))
+    inside, leave = threading.Event(), threading.Event()
+    shard = store._shard
+
+    class Slow:
+        def __getattr__(self, name):
+            def call(*arguments):
+                if name == "query_batch":
+                    inside.set()
+                    assert leave.wait(30)
+                return getattr(shard, name)(*arguments)
+
+            return call
+
+    store._shard = Slow()
+    with ThreadPoolExecutor() as pool:
+        searching = pool.submit(store.search, [Query("dense", DENSE.embed_query("a"), 3)])
+        assert inside.wait(30)
+        closing = pool.submit(store.close)
+        while not store._closed:
+            time.sleep(0.001)
+        assert not closing.done()
+        with pytest.raises(StoreError, match="was closed"):
+            store.count()
+        leave.set()
+        assert searching.result(30)
+        closing.result(30)
+    with EdgeStore(str(tmp_path), "edge") as again:
+        assert again.count()
+
+
+def test_a_folder_is_unlocked_even_where_the_last_flush_fails(store, tmp_path):
+    save(store, "doc", make_chunks("doc", TEXTS))
+    shard = store._shard
+
+    class Full:
+        def __getattr__(self, name):
+            if name == "optimize":
+                raise RuntimeError("the disk is full")
+            return getattr(shard, name)
+
+    store._shard = Full()
+    with pytest.raises(StoreError, match="the disk is full"):
+        store.close()
+    with EdgeStore(str(tmp_path), "edge") as again:
+        assert again.count()

@@ -58,7 +58,7 @@ def test_what_stays_in_the_document_is_there_after_every_write(old, data):
 def test_a_chunk_that_changes_its_level_needs_other_vectors():
     (leaf,) = make_chunks("doc", ["text"])
     stored = {leaf.id: {**to_payload(leaf), "level": 1}}
-    with pytest.raises(InvalidParameterError, match="content of chunk"):
+    with pytest.raises(InvalidParameterError, match="each content that the store lacks"):
         plan_sync("doc", [leaf], stored, {}, 2)
     plan = plan_sync("doc", [leaf], stored, {leaf.content: Vectors(np.ones(2, np.float32))}, 2)
     assert (len(plan.upserts), plan.donors, plan.report) == (1, {}, SyncReport(updated=1))

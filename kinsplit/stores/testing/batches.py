@@ -44,7 +44,7 @@ class Batches(Contract):
         """Every argument is checked before the first write."""
         chunks = [*make_chunks("one", TEXTS[:2]), *make_chunks("two", TEXTS[:1])]
         vectors = embed(chunks)
-        with pytest.raises(InvalidParameterError, match="content of chunk"):
+        with pytest.raises(InvalidParameterError, match="each content that the store lacks"):
             store.put(chunks, {chunks[0].content: vectors[chunks[0].content]})
         with pytest.raises(InvalidParameterError, match="differ"):
             store.put([*chunks, chunks[0]], vectors)
