@@ -186,7 +186,9 @@ class Indexer:
         starts, ends = np.array([leaf.start for leaf in leaves]), np.array([leaf.end for leaf in leaves])
         means = {}
         for parent in parents:
-            within = (starts < parent.end) & (ends > parent.start)
+            within = (starts >= parent.start) & (ends <= parent.end)
+            if not within.any():  # Its only leaf was the same text at a larger size, which stands for both.
+                within = (starts < parent.end) & (ends > parent.start)
             mean = vectors[within].mean(axis=0)
             means[parent.id] = np.asarray(mean / max(float(np.linalg.norm(mean)), 1e-12), dtype=np.float32)
         return means
