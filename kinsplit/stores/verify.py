@@ -64,6 +64,8 @@ def _check(chunks: Sequence[Chunk]) -> Iterator[Problem]:
     """Check the chunks of one source, in order of level and index."""
     levels = {level: list(group) for level, group in groupby(chunks, lambda chunk: chunk.level)}
     by_id = {chunk.id: chunk for chunk in chunks}
+    if 0 in levels and DOCUMENT not in levels:
+        yield Problem(levels[0][0].source_id, DOCUMENT, None, "parent", "no chunk stands for the whole document")
     for level, siblings in levels.items():
         yield from _indices(siblings)
         below = [chunk for lower, found in levels.items() if lower < level for chunk in found]

@@ -125,8 +125,14 @@ def test_a_changed_leaf_whose_document_was_left_as_it_was(store):
 
 
 def test_a_character_that_no_store_keeps_is_no_problem(store):
-    save(store, "odd", make_chunks("odd", ["broken \ud800 text", "another"]))
+    leaves = make_chunks("odd", ["broken \ud800 text", "another"])
+    save(store, "odd", [*leaves, make_document(leaves, "Odd")])
     assert verify(store) == []
+
+
+def test_a_document_that_is_gone(store):
+    store.remove([family()[-1].id])
+    assert kinds(store) == {("parent", DOCUMENT, None)}
 
 
 @pytest.mark.parametrize("name", names())
