@@ -94,7 +94,7 @@ class Chunk:
         token_count: Length in tokens where the strategy counts tokens.
         content_hash: Changes when text or context change (see `content_hash`); for a whole document, when a leaf's
             does (see `document_hash`).
-        metadata: The document's metadata, shared by its chunks and read-only.
+        metadata: The document's metadata, shared by its chunks and read-only, and what the strategy says of the chunk.
     """
 
     id: str

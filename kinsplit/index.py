@@ -35,7 +35,7 @@ from kinsplit.retrieval import (
 from kinsplit.retrieval.steps import Steps
 from kinsplit.stores import AsyncChunkStore, Schema, SyncReport, has_async_client, open_async_store, open_store
 from kinsplit.stores.threaded import ThreadedStore
-from kinsplit.tokenizers import describe, resolve
+from kinsplit.tokenizers import resolve
 
 DEFAULT_STORE = "edge:./kinsplit-data"
 DEFAULT_COLLECTION = "default"
@@ -141,7 +141,7 @@ class Index:
         terms: str | None = "english",
         must_exist: bool = False,
     ) -> None:
-        self.embedder = embedding.create(embedder) if isinstance(embedder, str) else embedder
+        self.embedder = embedding.resolve(embedder)
         self._bm25 = Bm25Embedder(terms)
         self._address, self._collection = store, collection
         self._readers: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncChunkStore] = WeakKeyDictionary()
@@ -362,8 +362,7 @@ def default_strategy() -> Strategy:
 
 
 def _describe(strategy: Strategy) -> str:
-    parameters = {k: describe(v) if k == "tokenizer" else v for k, v in strategy.parameters.items()}
-    return json.dumps({"name": strategy.name, "parameters": parameters})
+    return json.dumps({"name": strategy.name, "parameters": strategy.described})
 
 
 def _stored_strategy(schema: Schema) -> Strategy:

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from kinsplit.embedding.protocol import Embedder, Progress, SparseVector
-from kinsplit.embedding.registry import create, names
+from kinsplit.embedding.registry import create, names, resolve
 
-__all__ = ["Embedder", "Progress", "SparseVector", "create", "names"]
+__all__ = ["Embedder", "Progress", "SparseVector", "create", "names", "resolve"]

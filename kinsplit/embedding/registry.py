@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 from kinsplit.embedding.protocol import Embedder
-from kinsplit.errors import InvalidParameterError
+from kinsplit.errors import EmbeddingError, InvalidParameterError
 
 
 def names() -> tuple[str, ...]:
@@ -28,6 +29,30 @@ def create(spec: str) -> Embedder:
     if maker is None or (bool(colon) != bool(rest)):
         raise InvalidParameterError("embedder", f"must be one of {', '.join(names())}", spec, "Check the spelling.")
     return maker(spec, rest)
+
+
+def resolve(embedder: str | Embedder) -> Embedder:
+    """Return the embedder that a parameter names; one name always gives the same object, whose model loads once.
+
+    Args:
+        embedder: A spec as `create` takes it, or an embedder.
+
+    Raises:
+        InvalidParameterError: No embedder has that name.
+        EmbeddingError: It describes an object, which can't be found again.
+    """
+    return _shared(embedder) if isinstance(embedder, str) else embedder
+
+
+@functools.lru_cache(maxsize=8)
+def _shared(spec: str) -> Embedder:
+    scheme, _, name = spec.partition(":")
+    if scheme == "object":
+        raise EmbeddingError(
+            f"embedder: {name} is a Python object, which can't be found by its description. "
+            "Give the strategy with the object itself again: Index(..., strategy=create(name, embedder=...))."
+        )
+    return create(spec)
 
 
 def _bundled(spec: str, rest: str) -> Embedder:

@@ -130,6 +130,7 @@ def _piece(strategy: str, origin: Origin, chunk: Chunk, gap: str, ids: Mapping[s
         "strategy": strategy,
         "content_hash": chunk.content_hash if context == chunk.context else content_hash(chunk.text, context),
     }
+    metadata |= chunk.metadata
     if spans and len(spans) > 1:
         metadata[SPANS] = [list(span) for span in spans]
     if context:

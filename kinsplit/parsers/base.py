@@ -6,16 +6,16 @@ import functools
 import hashlib
 import json
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Sequence
-from typing import Annotated, Any, ClassVar, NamedTuple, Self
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidatorFunctionWrapHandler
-from pydantic.functional_validators import WrapValidator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from kinsplit.chunk import Chunk, Document, Span, chunk_id, content_hash
-from kinsplit.errors import InvalidParameterError, LimitTooSmallError, TokenizerError
+from kinsplit.errors import InvalidParameterError, LimitTooSmallError
 from kinsplit.parsers.collector import paused
 from kinsplit.parsers.measure import Ruler, Unit
+from kinsplit.parsers.resources import TokenizerField
 from kinsplit.tokenizers import BUNDLED, describe, resolve
 
 
@@ -27,33 +27,18 @@ class Cut(NamedTuple):
         context: Heading path or repeated table header.
         tokens: Its length, where tokens were counted.
         parent: Position of its parent among the cuts of the level above.
+        metadata: What the strategy says of it, beside the document's metadata.
     """
 
     spans: tuple[Span, ...]
     context: str = ""
     tokens: int | None = None
     parent: int | None = None
+    metadata: Mapping[str, Any] | None = None
 
 
 #: The cuts of one text, finest level first: `levels[0]` holds the leaves, `levels[1]` their parents.
 Levels = list[list[Cut]]
-
-
-def _check_tokenizer(value: object, _: ValidatorFunctionWrapHandler) -> object:
-    if isinstance(value, str) or callable(value) or hasattr(value, "encode_batch") or hasattr(value, "encode_ordinary"):
-        return value
-    raise ValueError("must be a name, a path, a tokenizer or a callable")
-
-
-TokenizerField = Annotated[
-    Any,
-    WrapValidator(_check_tokenizer),
-    Field(
-        description='Counts tokens: "bundled" (BERT uncased), "hf:REPOSITORY", "tiktoken:ENCODING", '
-        "the path of a tokenizer.json, or a callable.",
-        json_schema_extra={"type": "string"},
-    ),
-]
 
 
 class Strategy(BaseModel):
@@ -73,6 +58,10 @@ class Strategy(BaseModel):
     origin: ClassVar[str] = ""
     #: Put between the texts of a chunk's spans where it has several.
     separator: ClassVar[str] = "\n\n"
+    #: The parameters that name what has to be loaded, by how to name it; a value may also be the loaded object itself.
+    resources: ClassVar[Mapping[str, str]] = {
+        "tokenizer": '"hf:REPOSITORY", "tiktoken:ENCODING" or the path of a tokenizer.json'
+    }
 
     tokenizer: TokenizerField = BUNDLED
 
@@ -89,13 +78,17 @@ class Strategy(BaseModel):
     @property
     def parameters(self) -> dict[str, Any]:
         """What rebuilds the strategy: `create(strategy.name, **strategy.parameters)`."""
-        return self.model_dump()
+        return {name: getattr(self, name) for name in type(self).model_fields}
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """The parameters as JSON has them, with a description in the place of each loaded object."""
+        return {key: describe(value) if key in self.resources else value for key, value in self.parameters.items()}
 
     @functools.cached_property
     def fingerprint(self) -> str:
         """16 hexadecimal digits that differ whenever name or parameters do."""
-        plain = {key: describe(value) if key == "tokenizer" else value for key, value in self.parameters.items()}
-        data = json.dumps([self.name, plain], sort_keys=True, ensure_ascii=True)
+        data = json.dumps([self.name, self.described], sort_keys=True, ensure_ascii=True)
         return hashlib.blake2b(data.encode(), digest_size=8).hexdigest()
 
     def split(self, text: str) -> list[Span]:
@@ -182,7 +175,7 @@ class Strategy(BaseModel):
         text, source, metadata, total = document.text, document.id, document.metadata, len(cuts)
         around: list[str | None] = [None, *ids, None]
         reached = 0
-        for i, (spans, context, tokens, parent) in enumerate(cuts):
+        for i, (spans, context, tokens, parent, own) in enumerate(cuts):
             if len(spans) == 1:
                 start, end = spans[0]
                 piece, overlap = text[start:end], max(0, reached - start)
@@ -204,16 +197,20 @@ class Strategy(BaseModel):
                 context,
                 tokens,
                 content_hash(piece, context),
-                metadata,
+                {**metadata, **own} if own else metadata,
             )
 
     def __reduce__(self) -> tuple[Callable[..., Strategy], tuple[type[Strategy], dict[str, Any]]]:
-        if not isinstance(self.tokenizer, str):
-            raise TokenizerError(
-                f"tokenizer: {describe(self.tokenizer)} is an object and can't be carried to another process. "
-                'Name it instead: "hf:REPOSITORY", "tiktoken:ENCODING" or the path of a tokenizer.json.'
-            )
+        for field, names in self.resources.items():
+            value = getattr(self, field)
+            if not isinstance(value, str):
+                rule = "is an object and can't be carried to another process"
+                raise InvalidParameterError(field, rule, describe(value), f"Name it instead: {names}.")
         return _rebuild, (type(self), self.parameters)
+
+    def __hash__(self) -> int:
+        # Not every object that a parameter may hold has a hash of its own.
+        return hash(self.fingerprint)
 
     def __copy__(self) -> Self:
         return self

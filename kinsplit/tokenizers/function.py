@@ -42,8 +42,12 @@ class CallableTokenizer:
         return found
 
 
+#: Attributes under which tokenizers, embedders and language models carry their name.
+_NAMES = ("name_or_path", "name", "model_name", "model")
+
+
 def describe(spec: object) -> str:
-    """Return a name for a tokenizer given as an object, for fingerprints and messages.
+    """Return a name for a tokenizer or a model given as an object, for fingerprints and messages.
 
     Functions are named by module and name, those that have no name of their own also by what they do; methods by what
     they belong to; other objects by their type and the name they carry. Two objects that count differently can still
@@ -66,8 +70,9 @@ def _described(spec: object) -> str:
     code = getattr(spec, "__code__", None)
     if code is not None and "<" in name:
         return f"{name}:{_digest(spec, code)}"
-    if not hasattr(spec, "__qualname__") and (own := getattr(spec, "name_or_path", "") or getattr(spec, "name", "")):
-        return f"{name}:{own}"
+    if not hasattr(spec, "__qualname__"):
+        own = (getattr(spec, attribute, None) for attribute in _NAMES)
+        return ":".join([name, *(value for value in own if value and isinstance(value, str))][:2])
     return name
 
 

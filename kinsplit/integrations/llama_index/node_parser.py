@@ -126,16 +126,19 @@ class KinsplitNodeParser(TextSplitter):
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
         return self.model_copy()
 
+    def to_dict(self, **kwargs: object) -> dict[str, Any]:
+        """Return the parser as a dictionary, with objects that were given as a tokenizer or model as they are."""
+        given = {field: getattr(self, field) for field in self.strategy_class.resources}
+        return {**super().to_dict(**kwargs), **given}
+
     def to_json(self, **kwargs: object) -> str:
         """Return the parser as JSON.
 
         Raises:
-            InvalidParameterError: `tokenizer` or `id_func` can't be written down.
+            InvalidParameterError: `id_func`, or an object given as a tokenizer or model, can't be written down.
         """
-        for field, remedy in (
-            ("tokenizer", 'Name it: "hf:REPOSITORY", "tiktoken:ENCODING" or a path.'),
-            ("id_func", "Define it at the top of a module."),
-        ):
+        remedies = {field: f"Name it: {names}." for field, names in self.strategy_class.resources.items()}
+        for field, remedy in {**remedies, "id_func": "Define it at the top of a module."}.items():
             value = self.to_dict()[field]
             if not isinstance(value, str | None):
                 raise InvalidParameterError(field, "can't be written as JSON", value, remedy)
