@@ -6,6 +6,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from kinsplit.parsers.boundaries import THRESHOLDS
+
 #: Pieces of the texts that broke other splitters: repeats, odd white space, clusters, scripts, markup, code.
 FRAGMENTS = (
     "No. ",
@@ -89,6 +91,18 @@ def strategy_parameters(draw: st.DrawFn, name: str) -> dict[str, Any]:
         return {"chunk_size": size, "unit": unit, "chunk_overlap": draw(st.integers(0, size - 1))}
     if name == "structure":
         return {"chunk_size": size, "unit": unit, "min_chunk_size": draw(st.integers(0, size))}
+    if name == "semantic":
+        kind = draw(st.sampled_from(sorted(THRESHOLDS)))
+        least = draw(st.integers(1, 4))
+        return {
+            "embedder": "hash",
+            "chunk_size": size,
+            "unit": unit,
+            "threshold_kind": kind,
+            "min_sentences": least,
+            "max_sentences": draw(st.integers(least, least + 6).filter(lambda most: most > 1)),
+            "overlap_sentences": draw(st.integers(0, 1)),
+        }
     if name == "hierarchical":
         parents = draw(st.sampled_from([(4 * size,), (9 * size, 3 * size)]))
         return {"parent_size": parents, "child_size": size, "unit": unit, "headings": draw(st.booleans())}

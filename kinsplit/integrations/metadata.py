@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from kinsplit.chunk import Chunk, content_hash
 from kinsplit.errors import InvalidParameterError
 from kinsplit.integrations.origins import CONTEXT, SPANS, Origin
+from kinsplit.parsers.semantic import SIMILARITY_GAP
 from kinsplit.stores.payload import GAP
 
 #: In every chunk's metadata, and not for the eyes of an embedding or language model.
@@ -21,7 +22,7 @@ BOOKKEEPING = (
 )
 
 #: Not for those eyes either, and only in the metadata of some chunks.
-HIDDEN = (*BOOKKEEPING, SPANS, GAP)
+HIDDEN = (*BOOKKEEPING, SPANS, GAP, SIMILARITY_GAP)
 
 _REPLACED = frozenset(HIDDEN)
 
@@ -33,11 +34,13 @@ class Piece(NamedTuple):
         id: Its id.
         text: Its text.
         metadata: What kinsplit says about it: `BOOKKEEPING`, and `SPANS`, `CONTEXT` and `GAP` where they apply.
+        said: What its strategy says about it, unless the document's own metadata say something else.
     """
 
     id: str
     text: str
     metadata: dict[str, Any]
+    said: Mapping[str, Any]
 
 
 def inherited(metadata: Mapping[str, Any]) -> dict[str, Any]:
@@ -130,14 +133,13 @@ def _piece(strategy: str, origin: Origin, chunk: Chunk, gap: str, ids: Mapping[s
         "strategy": strategy,
         "content_hash": chunk.content_hash if context == chunk.context else content_hash(chunk.text, context),
     }
-    metadata |= chunk.metadata
     if spans and len(spans) > 1:
         metadata[SPANS] = [list(span) for span in spans]
     if context:
         metadata[CONTEXT] = context
     if gap:
         metadata[GAP] = gap
-    return Piece(ids.get(chunk.id, chunk.id), chunk.text, metadata)
+    return Piece(ids.get(chunk.id, chunk.id), chunk.text, metadata, chunk.metadata)
 
 
 def _renamed(old: str | None, ids: Mapping[str, str]) -> str | None:
@@ -154,7 +156,7 @@ def _nested(outer: str, inner: str) -> str:
 def _join(runs: Sequence[Sequence[Piece]]) -> None:
     """Count and link the pieces of one level of one document that come from several of its chunks."""
     pieces = [piece for run in runs for piece in run]
-    for index, (_, _, metadata) in enumerate(pieces):
+    for index, metadata in enumerate(piece.metadata for piece in pieces):
         metadata["chunk_index"] = index
         metadata["total_chunks"] = len(pieces)
         metadata["is_chunked"] = len(pieces) > 1

@@ -27,7 +27,7 @@ class Cut(NamedTuple):
         context: Heading path or repeated table header.
         tokens: Its length, where tokens were counted.
         parent: Position of its parent among the cuts of the level above.
-        metadata: What the strategy says of it, beside the document's metadata.
+        metadata: What the strategy says of it; keys that the document's own metadata have stay theirs.
     """
 
     spans: tuple[Span, ...]
@@ -197,7 +197,7 @@ class Strategy(BaseModel):
                 context,
                 tokens,
                 content_hash(piece, context),
-                {**metadata, **own} if own else metadata,
+                {**own, **metadata} if own else metadata,
             )
 
     def __reduce__(self) -> tuple[Callable[..., Strategy], tuple[type[Strategy], dict[str, Any]]]:

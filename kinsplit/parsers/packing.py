@@ -6,10 +6,13 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
+import numpy as np
+
 from kinsplit.chunk import Span
-from kinsplit.parsers.group import Fits, Run
-from kinsplit.parsers.measure import Ruler
+from kinsplit.parsers.group import Fits, Run, pack
+from kinsplit.parsers.measure import Ruler, Scale
 from kinsplit.parsers.refine import Refined
+from kinsplit.parsers.segment import Units
 from kinsplit.tokenizers import SEPARATORS
 
 #: Groups the units of text number `i`; `fits` is None while lengths are taken to add up.
@@ -60,6 +63,29 @@ def group_units(
     for i, groups in zip(again, _counted([texts[i] for i in again], measured, ruler), strict=True):
         grouped[i] = groups
     return grouped
+
+
+def repack(texts: Sequence[str], refined: Sequence[Refined], ruler: Ruler, limit: int) -> list[Refined]:
+    """Join the parts of each unit that was cut again, as far as the limit allows.
+
+    Args:
+        texts: The texts.
+        refined: Their units.
+        ruler: Measures the joined parts.
+        limit: Longest unit.
+    """
+    return [_repacked(text, r, ruler, limit) for text, r in zip(texts, refined, strict=True)]
+
+
+def _repacked(text: str, refined: Refined, ruler: Ruler, limit: int) -> Refined:
+    is_next = np.diff(refined.origin) > 0
+    if is_next.all():
+        return refined
+    fits = None if ruler.unit != "token" else _fits(text, refined, ruler, limit)
+    runs = pack(refined.scale, limit, edges=(np.flatnonzero(is_next) + 1).tolist(), fits=fits)
+    firsts, lasts = [run.first for run in runs], [run.stop - 1 for run in runs]
+    units = Units(refined.units.starts[firsts], refined.units.ends[lasts])
+    return Refined(units, Scale(refined.scale.left[firsts], refined.scale.right[lasts]), refined.origin[firsts])
 
 
 def _groups(text: str, refined: Refined, runs: Sequence[Run], ruler: Ruler) -> list[Group]:

@@ -11,6 +11,7 @@ from kinsplit.parsers.base import Strategy
 from kinsplit.parsers.character import CharacterStrategy
 from kinsplit.parsers.hierarchical import HierarchicalStrategy
 from kinsplit.parsers.multigranular import MultigranularStrategy
+from kinsplit.parsers.semantic import SemanticStrategy
 from kinsplit.parsers.sentence import SentenceStrategy
 from kinsplit.parsers.structure import StructureStrategy
 from kinsplit.parsers.token import TokenStrategy
@@ -22,6 +23,7 @@ _STRATEGIES: tuple[type[Strategy], ...] = (
     TokenStrategy,
     SentenceStrategy,
     StructureStrategy,
+    SemanticStrategy,
     HierarchicalStrategy,
     MultigranularStrategy,
 )

@@ -19,6 +19,7 @@ _SMALL: dict[str, dict[str, Any]] = {
     "character": {"chunk_size": 40, "chunk_overlap": 8},
     "hierarchical": {"parent_size": (120, 60), "child_size": 30},
     "multigranular": {"chunk_sizes": (4, 8, 16)},
+    "semantic": {"chunk_size": 12, "embedder": "hash", "min_sentences": 1},
     "structure": {"chunk_size": 12, "min_chunk_size": 3},
     "token": {"chunk_size": 12, "stride": 8},
 }

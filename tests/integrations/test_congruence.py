@@ -47,6 +47,7 @@ def test_all_doors_give_the_same_chunks(name: str, data: st.DataObject, texts: l
             "content_hash": chunk.content_hash,
             **({"context": chunk.context} if chunk.context else {}),
             **({"gap": gap} if gap.isspace() else {}),
+            **chunk.metadata,
         }
         assert node.metadata == expected
         assert document.metadata == {**expected, "start_index": chunk.start, "end_index": chunk.end}

@@ -6,6 +6,14 @@ from typing import Any
 
 from kinsplit.parsers import Strategy, create
 
+#: Parameters with which a strategy loads no model.
+WITHOUT_MODEL: dict[str, dict[str, Any]] = {"semantic": {"embedder": "hash"}}
+
+
+def plain(name: str) -> Strategy:
+    """Return a strategy with its defaults, but for models, which it does without."""
+    return create(name, **WITHOUT_MODEL.get(name, {}))
+
 
 def sized(name: str, size: int, unit: str = "character", overlap: int = 0, **more: Any) -> Strategy:
     """Return a strategy whose leaves hold at most `size`, in a unit if it can choose one, else in its own.
@@ -16,6 +24,8 @@ def sized(name: str, size: int, unit: str = "character", overlap: int = 0, **mor
         return create(name, chunk_size=size, chunk_overlap=overlap, **more)
     if name == "sentence":
         return create(name, chunk_size=size, unit=unit, chunk_overlap=overlap, **more)
+    if name == "semantic":
+        return create(name, chunk_size=size, unit=unit, **WITHOUT_MODEL[name] | more)
     if name == "structure":
         return create(name, chunk_size=size, unit=unit, **more)
     if name == "hierarchical":

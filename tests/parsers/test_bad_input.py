@@ -8,10 +8,10 @@ import pytest
 
 from kinsplit.chunk import Chunk, Document
 from kinsplit.errors import LimitTooSmallError
-from kinsplit.parsers import create, names
+from kinsplit.parsers import names
 from kinsplit.tokenizers import resolve
 from tests.parsers.contract import check_chunks
-from tests.parsers.sized import has_unit, sized
+from tests.parsers.sized import has_unit, plain, sized
 
 every_strategy = pytest.mark.parametrize("name", names())
 FAMILY = "👩‍👩‍👧‍👦"
@@ -29,7 +29,7 @@ def checked(text: str, name: str, size: int, unit: str = "character", **more: An
 @every_strategy
 @pytest.mark.parametrize("blank", ["", " ", "\n", "\r\n\r\n", "\t \u00a0\u2003\u3000\u2028\x1c", " " * 100_000])
 def test_blank_text_gives_no_chunk(name: str, blank: str) -> None:
-    strategy = create(name)
+    strategy = plain(name)
     assert strategy.chunk(Document("d", blank)) == []
     assert strategy.split(blank) == []
 
@@ -68,7 +68,7 @@ def test_odd_texts_keep_the_invariants(name: str, text: str) -> None:
     for size in (12, 40):
         for unit in ("character", "word", "token") if has_unit(name) else ("own",):
             assert checked(text, name, size, unit)
-    strategy, document = create(name), Document("d", text)
+    strategy, document = plain(name), Document("d", text)
     check_chunks(strategy, document, [*strategy.chunk(document)])
 
 
@@ -114,7 +114,7 @@ def test_a_limit_of_one_cuts_down_to_single_units(name: str) -> None:
 def test_many_megabytes_on_one_line(name: str, piece: str, megabytes: int) -> None:
     # Anything quadratic would take minutes here.
     text = piece * ((megabytes << 20) // len(piece.encode()))
-    spans = create(name).split(text)
+    spans = plain(name).split(text)
     reached = 0
     for start, end in spans[max(i for i, span in enumerate(spans) if span.start == 0) :]:
         assert not text[reached:start].strip()

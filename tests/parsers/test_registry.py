@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from kinsplit.chunk import Document
 from kinsplit.errors import InvalidParameterError, KinsplitError
 from kinsplit.parsers import Strategy, create, names, parameters, strategy_class
-from tests.parsers.sized import sized
+from tests.parsers.sized import plain, sized
 
 every_strategy = pytest.mark.parametrize("name", names())
 
@@ -23,6 +23,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "token": {"chunk_size": 512, "stride": 128, "tail": "keep"},
     "sentence": {"chunk_size": 500, "chunk_overlap": 100, "unit": "token"},
     "structure": {"chunk_size": 512, "min_chunk_size": 128, "unit": "word"},
+    "semantic": {"embedder": "bundled", "min_sentences": 3, "max_sentences": 20, "chunk_size": 500, "unit": "word"},
     "hierarchical": {"parent_size": (1000,), "child_size": 200, "unit": "character"},
     "multigranular": {"chunk_sizes": (256, 512, 1024), "chunk_overlap": 0},
 }
@@ -157,4 +158,4 @@ def test_a_batch_is_what_its_documents_are_alone(name: str) -> None:
 @every_strategy
 def test_the_metadata_of_a_document_goes_to_its_chunks(name: str) -> None:
     document = Document("d", "One two. Three.", {"course": "cs"})
-    assert all(chunk.metadata == {"course": "cs"} for chunk in create(name).chunk(document))
+    assert all(chunk.metadata == {"course": "cs"} for chunk in plain(name).chunk(document))

@@ -22,7 +22,7 @@ from kinsplit.errors import InvalidParameterError
 from kinsplit.parsers import Strategy, create, names
 from kinsplit.parsers.base import Cut, Levels
 from tests.parsers.contract import check_chunks
-from tests.parsers.sized import has_unit, sized
+from tests.parsers.sized import has_unit, plain, sized
 
 every_strategy = pytest.mark.parametrize("name", names())
 with_a_unit = pytest.mark.parametrize("name", [name for name in names() if has_unit(name)])
@@ -287,7 +287,7 @@ def test_22_equal_texts_stay_two_documents(name: str) -> None:
 
 def described(name: str) -> list[tuple[str, int, int, str]]:
     """Return what identifies each chunk of the mixed text; other processes call it."""
-    return [(c.id, c.start, c.end, c.content_hash) for c in create(name).chunk(Document("d", MIXED))]
+    return [(c.id, c.start, c.end, c.content_hash) for c in plain(name).chunk(Document("d", MIXED))]
 
 
 def described_by(pickled: bytes) -> list[tuple[str, int, int, str]]:

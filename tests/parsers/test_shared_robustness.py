@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from kinsplit.chunk import Document
-from kinsplit.parsers import Strategy, create, names
+from kinsplit.parsers import Strategy, names
 from tests.parsers.contract import check_chunks
-from tests.parsers.sized import sized
+from tests.parsers.sized import plain, sized
 from tests.shared_data import shared_documents, shared_files, shared_path, shared_text
 
 BOOK = "robustness/text_odd/book-war-and-peace-1225p.txt"
@@ -25,7 +25,7 @@ def decoded(path: Path) -> str:
 
 
 def strategies(name: str) -> list[Strategy]:
-    return [create(name), sized(name, 60, "token", overlap=13)]
+    return [plain(name), sized(name, 60, "token", overlap=13)]
 
 
 @every_strategy
@@ -40,7 +40,7 @@ def test_invariants_hold_on_odd_files(file: str, name: str) -> None:
 def test_invariants_hold_on_a_book_on_one_line(name: str) -> None:
     document = Document("book", " ".join(shared_text(BOOK).split()))
     assert len(document.text) > 3_000_000
-    strategy = create(name)
+    strategy = plain(name)
     check_chunks(strategy, document, strategy.chunk(document))
 
 

@@ -105,10 +105,10 @@ class KinsplitTextSplitter(TextSplitter):
         own = inherited(metadata)
         for key in ("start_index", "end_index") if is_chunk(metadata) else ():
             own.pop(key, None)
-        for identity, text, place in pieces:
+        for identity, text, place, said in pieces:
             if self._adds_index and place["char_start"] is not None:
                 place |= {"start_index": place["char_start"], "end_index": place["char_end"]}
-            yield Document(id=identity, page_content=text, metadata={**copy.deepcopy(own), **place})
+            yield Document(id=identity, page_content=text, metadata={**said, **copy.deepcopy(own), **place})
 
     @classmethod
     def from_huggingface_tokenizer(cls, tokenizer: PreTrainedTokenizerBase, **parameters: object) -> Self:

@@ -167,6 +167,56 @@ class KinsplitStructureNodeParser(KinsplitNodeParser):
         id_func: Callable[[int, BaseNode], str] | None = None,
     ) -> None: ...
 
+class KinsplitSemanticNodeParser(KinsplitNodeParser):
+    """Whole sentences, cut where the meaning changes.
+
+    Defaults from: notebook (similarity 0.75, 3 to 20 sentences); 10-K search (500 words); adaptive by benchmark.
+
+    Args:
+        tokenizer: Counts tokens: "bundled" (BERT uncased), "hf:REPOSITORY", "tiktoken:ENCODING", the path of a tokenizer.json, or a callable.
+        unit: What chunk_size is counted in.
+        embedder: Embeds sentences: a name that `kinsplit.embedding.create` takes, or an embedder of kinsplit, LlamaIndex or LangChain.
+        threshold_kind: What decides where to cut.
+        threshold: adaptive: times the document's variance, default 1.5; similarity: cosine, default 0.75; percentile: per cent of the distances, which lie below, default 85; deviation: standard deviations above the mean distance, default 1; interquartile: interquartile ranges above the mean distance, default 0.5; gradient: per cent of the distances' slopes, which lie below, default 85.
+        window: Sentences on each side of a gap that are compared, unless adaptive; 1 for similarity, else 4.
+        min_sentences: Fewest sentences in a chunk, where the text has as many.
+        max_sentences: Most sentences in a chunk.
+        overlap_sentences: Sentences repeated from the chunk before, as many as chunk_size leaves room for.
+        chunk_size: Budget of a chunk, in `unit`; a longer sentence is cut.
+        language: Language of the sentences as an ISO 639-1 code, or "auto" to detect it.
+    """
+
+    tokenizer: object
+    unit: Literal['character', 'word', 'token']
+    embedder: object
+    threshold_kind: Literal['adaptive', 'similarity', 'percentile', 'deviation', 'interquartile', 'gradient']
+    threshold: float
+    window: int
+    min_sentences: int
+    max_sentences: int
+    overlap_sentences: int
+    chunk_size: int
+    language: str
+    def __init__(
+        self,
+        *,
+        tokenizer: object = 'bundled',
+        unit: Literal['character', 'word', 'token'] = 'word',
+        embedder: object = 'bundled',
+        threshold_kind: Literal['adaptive', 'similarity', 'percentile', 'deviation', 'interquartile', 'gradient'] = 'adaptive',
+        threshold: float = 1.5,
+        window: int = 4,
+        min_sentences: int = 3,
+        max_sentences: int = 20,
+        overlap_sentences: int = 0,
+        chunk_size: int = 500,
+        language: str = 'auto',
+        include_metadata: bool = True,
+        include_prev_next_rel: bool = True,
+        callback_manager: CallbackManager = ...,
+        id_func: Callable[[int, BaseNode], str] | None = None,
+    ) -> None: ...
+
 class KinsplitHierarchicalNodeParser(KinsplitNodeParser):
     """Parents and children of whole sentences, any depth.
 
@@ -238,6 +288,8 @@ def node_parser(name: Literal["token"], **parameters: object) -> KinsplitTokenNo
 def node_parser(name: Literal["sentence"], **parameters: object) -> KinsplitSentenceNodeParser: ...
 @overload
 def node_parser(name: Literal["structure"], **parameters: object) -> KinsplitStructureNodeParser: ...
+@overload
+def node_parser(name: Literal["semantic"], **parameters: object) -> KinsplitSemanticNodeParser: ...
 @overload
 def node_parser(name: Literal["hierarchical"], **parameters: object) -> KinsplitHierarchicalNodeParser: ...
 @overload

@@ -125,14 +125,15 @@ def _nodes(
 ) -> Iterator[TextNode]:
     source = _source(document, origin)
     metadata = inherited(document.metadata) if include_metadata else {}
-    kind, fields = _shared_fields(document)
+    said = {key for piece in pieces for key in piece.said if key not in metadata}
+    kind, fields = _shared_fields(document, sorted(said))
     for piece in pieces:
         yield kind(
             id_=piece.id,
             text=piece.text,
             start_char_idx=piece.metadata["char_start"],
             end_char_idx=piece.metadata["char_end"],
-            metadata={**metadata, **piece.metadata},
+            metadata={**piece.said, **metadata, **piece.metadata},
             relationships=links.of(piece, source),
             **fields,
         )
@@ -157,11 +158,11 @@ def _hash(document: BaseNode) -> str:
         ) from None
 
 
-def _shared_fields(document: BaseNode) -> tuple[type[TextNode], dict[str, Any]]:
+def _shared_fields(document: BaseNode, said: Sequence[str]) -> tuple[type[TextNode], dict[str, Any]]:
     """Return the class of a document's nodes and what they take over as it is; validation copies the lists."""
     fields: dict[str, Any] = {
-        "excluded_embed_metadata_keys": with_hidden(document.excluded_embed_metadata_keys),
-        "excluded_llm_metadata_keys": with_hidden(document.excluded_llm_metadata_keys),
+        "excluded_embed_metadata_keys": with_hidden(document.excluded_embed_metadata_keys, said),
+        "excluded_llm_metadata_keys": with_hidden(document.excluded_llm_metadata_keys, said),
         "metadata_template": document.metadata_template,
         "metadata_separator": document.metadata_separator,
         "text_template": getattr(document, "text_template", TextNode.model_fields["text_template"].default),
@@ -173,6 +174,6 @@ def _shared_fields(document: BaseNode) -> tuple[type[TextNode], dict[str, Any]]:
     return ImageNode, fields
 
 
-def with_hidden(keys: Sequence[str]) -> list[str]:
-    """Return keys to exclude from the embedded or the LLM text, with those that kinsplit adds."""
-    return [*keys, *(key for key in HIDDEN if key not in keys)]
+def with_hidden(keys: Sequence[str], said: Sequence[str] = ()) -> list[str]:
+    """Return keys to exclude from the embedded or the LLM text, with those that kinsplit and the strategy add."""
+    return list(dict.fromkeys([*keys, *HIDDEN, *said]))
