@@ -10,7 +10,7 @@ import numpy as np
 
 from kinsplit.chunk import Span
 from kinsplit.parsers.group import Fits, Run, pack
-from kinsplit.parsers.measure import Ruler, Scale
+from kinsplit.parsers.measure import Ruler
 from kinsplit.parsers.refine import Refined
 from kinsplit.parsers.segment import Units
 from kinsplit.tokenizers import SEPARATORS
@@ -85,7 +85,8 @@ def _repacked(text: str, refined: Refined, ruler: Ruler, limit: int) -> Refined:
     runs = pack(refined.scale, limit, edges=(np.flatnonzero(is_next) + 1).tolist(), fits=fits)
     firsts, lasts = [run.first for run in runs], [run.stop - 1 for run in runs]
     units = Units(refined.units.starts[firsts], refined.units.ends[lasts])
-    return Refined(units, Scale(refined.scale.left[firsts], refined.scale.right[lasts]), refined.origin[firsts])
+    # Measured again, as the lengths of parts of a word don't add up.
+    return Refined(units, ruler.scale(units, ruler.lengths([text], [units])[0]), refined.origin[firsts])
 
 
 def _groups(text: str, refined: Refined, runs: Sequence[Run], ruler: Ruler) -> list[Group]:
