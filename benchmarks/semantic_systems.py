@@ -1,0 +1,174 @@
+"""Everything that splits by meaning, with one embedder for all."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kinsplit.embedding import Embedder
+from kinsplit.parsers import create
+from kinsplit.parsers.boundaries import THRESHOLDS
+
+#: Splits a text into the texts of its chunks.
+Split = Callable[[str], list[str]]
+_SPACE = re.compile(r"\s+")
+
+
+class System(NamedTuple):
+    """A splitter: how tables call it, and what makes it of an embedder, or an ImportError."""
+
+    name: str
+    make: Callable[[Embedder], Split]
+
+
+class Memo:
+    """An embedder that embeds each text once in its life, so that figures don't wait for vectors.
+
+    Args:
+        embedder: What embeds.
+    """
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self._known: dict[str, Any] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._embedder, name)
+
+    def embed(self, texts: Sequence[str]) -> Any:
+        new = [text for text in dict.fromkeys(texts) if text not in self._known]
+        self._known.update(zip(new, self._embedder.embed(new) if new else [], strict=True))
+        return np.array([self._known[text] for text in texts], dtype=np.float32)
+
+
+def kinsplit(name: str, **parameters: object) -> System:
+    """Return a strategy of kinsplit; one that takes an embedder gets it."""
+
+    def make(embedder: Embedder) -> Split:
+        given = {"embedder": embedder} if name == "semantic" else {}
+        strategy = create(name, **given, **parameters)
+        return lambda text: [text[start:end] for start, end in strategy.split(text)]
+
+    shown = ", ".join(f"{value}" for value in parameters.values())
+    return System(f"kinsplit {name} {shown}".strip(), make)
+
+
+def llama_index(**parameters: Any) -> System:
+    """Return LlamaIndex's splitter: distances of groups of three sentences, cut above their 95th percentile."""
+
+    def make(embedder: Embedder) -> Split:
+        core = importlib.import_module("llama_index.core")
+        embeddings = importlib.import_module("llama_index.core.embeddings")
+        node_parser = importlib.import_module("llama_index.core.node_parser")
+
+        class Shared(embeddings.BaseEmbedding):  # type: ignore[name-defined, misc]
+            def _get_text_embedding(self, text: str) -> list[float]:
+                return embedder.embed([text])[0].tolist()  # type: ignore[no-any-return]
+
+            def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+                return embedder.embed(texts).tolist()  # type: ignore[no-any-return]
+
+            def _get_query_embedding(self, query: str) -> list[float]:
+                return embedder.embed_query(query).tolist()  # type: ignore[no-any-return]
+
+            async def _aget_query_embedding(self, query: str) -> list[float]:
+                return self._get_query_embedding(query)
+
+        model = Shared(embed_batch_size=2048)
+        parser = node_parser.SemanticSplitterNodeParser(embed_model=model, **parameters)
+        return lambda text: [node.text for node in parser([core.Document(text=text)])]
+
+    shown = " ".join(f"{value}" for value in parameters.values())
+    return System(f"llama-index semantic {shown}".strip(), make)
+
+
+def langchain(**parameters: Any) -> System:
+    """Return LangChain's SemanticChunker: as LlamaIndex's, with several kinds of threshold."""
+
+    def make(embedder: Embedder) -> Split:
+        embeddings = importlib.import_module("langchain_core.embeddings")
+        splitter = importlib.import_module("langchain_experimental.text_splitter")
+
+        class Shared(embeddings.Embeddings):  # type: ignore[name-defined, misc]
+            def embed_documents(self, texts: list[str]) -> list[list[float]]:
+                return embedder.embed(texts).tolist()  # type: ignore[no-any-return]
+
+            def embed_query(self, text: str) -> list[float]:
+                return embedder.embed_query(text).tolist()  # type: ignore[no-any-return]
+
+        return splitter.SemanticChunker(Shared(), **parameters).split_text  # type: ignore[no-any-return]
+
+    shown = " ".join(f"{value}" for value in parameters.values())
+    return System(f"langchain semantic {shown}".strip(), make)
+
+
+def chonkie(**parameters: Any) -> System:
+    """Return chonkie's SemanticChunker: similarities of sentences with the three before, smoothed."""
+
+    def make(embedder: Embedder) -> Split:
+        package = importlib.import_module("chonkie")
+        embeddings = importlib.import_module("chonkie.embeddings")
+        tokie = importlib.import_module("tokie")
+
+        class Shared(embeddings.BaseEmbeddings):  # type: ignore[name-defined, misc]
+            def embed(self, text: str) -> Any:
+                return embedder.embed([text])[0]
+
+            def embed_batch(self, texts: list[str]) -> list[Any]:
+                return list(embedder.embed(texts))
+
+            @property
+            def dimension(self) -> int:
+                return embedder.dimension
+
+            def get_tokenizer(self) -> Any:
+                return tokie.Tokenizer.from_json(_vocabulary())
+
+        chunker = package.SemanticChunker(embedding_model=Shared(), **parameters)
+        return lambda text: [chunk.text for chunk in chunker.chunk(text)]
+
+    shown = " ".join(f"{value}" for value in parameters.values())
+    return System(f"chonkie semantic {shown}".strip(), make)
+
+
+def _vocabulary() -> str:
+    from kinsplit.tokenizers.names import _bundled_file
+
+    return str(_bundled_file())
+
+
+#: The peers, each with its default first.
+PEERS = (
+    llama_index(),
+    langchain(),
+    langchain(breakpoint_threshold_type="standard_deviation"),
+    langchain(breakpoint_threshold_type="interquartile"),
+    langchain(breakpoint_threshold_type="gradient"),
+    chonkie(),
+)
+PEER_DEFAULTS = ("llama-index semantic", "langchain semantic", "chonkie semantic")
+OWN = tuple(kinsplit("semantic", threshold_kind=kind) for kind in THRESHOLDS)
+
+
+def cut_places(text: str, chunks: Sequence[str]) -> list[int]:
+    """Return where chunks begin, but for the first, in characters that are not white space.
+
+    Not in code points: some splitters rewrite white space.
+    """
+    sizes = np.cumsum([len(_SPACE.sub("", chunk)) for chunk in chunks[:-1]], dtype=np.int64)
+    total = len(_SPACE.sub("", text))
+    return [int(size) for size in sizes if 0 < size < total]
+
+
+def solid_places(text: str, places: Sequence[int]) -> list[int]:
+    """Return code points of a text as counts of the characters before them that are not white space."""
+    solid = np.cumsum([0, *(not character.isspace() for character in text)])
+    return [int(solid[place]) for place in places]
+
+
+#: By name, systems that a run is limited to.
+Systems = Mapping[str, System]
