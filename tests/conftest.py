@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+
+import pytest
 from hypothesis import HealthCheck, settings
 
 # Derandomised, so that a run depends on the code alone; what breaks a property becomes a test of its own.
@@ -12,3 +16,13 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("kinsplit")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_cache_of_the_users(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Let what is converted and distilled go into a folder of this run, which its workers share."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "kinsplit-cache"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KINSPLIT_CACHE", str(folder))
+        yield
