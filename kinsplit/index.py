@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 
 from kinsplit import embedding
 from kinsplit.chunk import Document
-from kinsplit.embedding.protocol import Embedder, Progress
+from kinsplit.embedding.protocol import Progress
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import CollectionNotFoundError, InvalidParameterError, KinsplitError, StoreError
 from kinsplit.files import check_same, existing, with_paths
@@ -116,7 +116,8 @@ class Index:
         collection: Name of the collection there.
         strategy: A strategy or its name. None takes the one that the collection was made with, and
             `default_strategy` for a new collection.
-        embedder: An embedder or its name (see `kinsplit.embedding.create`).
+        embedder: An embedder or its name (see `kinsplit.embedding.create`), or an embedding object of LlamaIndex or
+            LangChain.
         terms: Language of the term ranking's stop words and stemmer, such as "german"; None takes words as they are.
         must_exist: Whether a collection that is not there is an error, and not made.
 
@@ -137,7 +138,7 @@ class Index:
         *,
         collection: str = DEFAULT_COLLECTION,
         strategy: str | Strategy | None = None,
-        embedder: str | Embedder = "bundled",
+        embedder: object = "bundled",
         terms: str | None = "english",
         must_exist: bool = False,
     ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from typing import cast
 
 from kinsplit.embedding.protocol import Embedder
 from kinsplit.errors import EmbeddingError, InvalidParameterError
@@ -31,17 +32,42 @@ def create(spec: str) -> Embedder:
     return maker(spec, rest)
 
 
-def resolve(embedder: str | Embedder) -> Embedder:
+def resolve(embedder: object) -> Embedder:
     """Return the embedder that a parameter names; one name always gives the same object, whose model loads once.
 
     Args:
-        embedder: A spec as `create` takes it, or an embedder.
+        embedder: A spec as `create` takes it, an embedder, or an embedding object of LlamaIndex or LangChain (see
+            `kinsplit.embedding.foreign.ForeignEmbedder`, which also lets its window be given).
 
     Raises:
-        InvalidParameterError: No embedder has that name.
+        InvalidParameterError: No embedder has that name, or the object is none.
         EmbeddingError: It describes an object, which can't be found again.
     """
-    return _shared(embedder) if isinstance(embedder, str) else embedder
+    if isinstance(embedder, str):
+        return _shared(embedder)
+    if all(hasattr(embedder, method) for method in ("embed", "embed_query", "windows")):
+        return cast("Embedder", embedder)
+    return _adapted(_Same(embedder))
+
+
+class _Same:
+    """An object as a key: equal to itself alone, whatever it takes for equal."""
+
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.value is self.value
+
+
+@functools.lru_cache(maxsize=8)
+def _adapted(same: _Same) -> Embedder:
+    from kinsplit.embedding.foreign import ForeignEmbedder
+
+    return ForeignEmbedder(same.value)
 
 
 @functools.lru_cache(maxsize=8)

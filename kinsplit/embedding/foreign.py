@@ -1,0 +1,190 @@
+"""LlamaIndex's and LangChain's embedding objects as embedders of kinsplit, known by their methods alone."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import threading
+from collections.abc import Generator, Sequence
+from contextlib import AbstractContextManager
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinsplit.embedding.answers import unit_vectors
+from kinsplit.embedding.foreign_model import local_model, methods_of, prompts_of, window_of
+from kinsplit.embedding.protocol import Progress
+from kinsplit.embedding.slices import slice_texts
+from kinsplit.embedding.texts import check_texts
+from kinsplit.embedding.windows import mean_of_windows
+from kinsplit.errors import EmbeddingError, InvalidParameterError
+from kinsplit.tokenizers import BUNDLED, Tokenizer, describe, resolve
+
+#: Where the object doesn't say how much it reads: as much as BERT does, and more than enough for a chunk.
+WINDOW = 512
+#: What BERT and most others add to a text: a token before it and one after it.
+_SPECIAL = 2
+_BATCH = 128
+
+Steps = Generator[Any, Any, NDArray[np.float32]]
+
+
+class ForeignEmbedder:
+    """A LlamaIndex `BaseEmbedding`, a LangChain `Embeddings`, or any object with their methods.
+
+    No text longer than the window reaches the object: a longer one is embedded as the mean of its windows. What the
+    object raises is passed on as it is.
+
+    Args:
+        model: The object. It is asked for vectors only, and its vectors are made to have length 1.
+        window: Most tokens that it reads at once, special tokens and prompts included. None takes what the object
+            says (`max_length`, or the `max_seq_length` of a sentence-transformers model inside), else 512.
+        tokenizer: Counts those tokens; see `kinsplit.tokenizers.resolve`. None takes the tokenizer of a
+            sentence-transformers model inside the object, else the bundled one.
+        batch_size: Texts per call. None takes the object's `embed_batch_size`, else 128.
+    """
+
+    def __init__(
+        self,
+        model: object,
+        window: int | None = None,
+        tokenizer: str | object | None = None,
+        batch_size: int | None = None,
+    ) -> None:
+        for field, value in (("window", window), ("batch_size", batch_size)):
+            if value is not None and value < 1:
+                raise InvalidParameterError(field, "must be at least 1", value, "Leave it out for the default.")
+        self.model = model
+        self._methods = methods_of(model)
+        self._window, self._spec = window, tokenizer
+        self.batch_size: int = batch_size or getattr(model, "embed_batch_size", None) or _BATCH
+        # A model in this process is used by one thread at a time: its tokenizer is not made for more.
+        self._guard: AbstractContextManager[object] = (
+            contextlib.nullcontext() if local_model(model) is None else threading.Lock()
+        )
+
+    @property
+    def name(self) -> str:
+        """A description, by which the object can't be found again."""
+        return describe(self.model)
+
+    @functools.cached_property
+    def dimension(self) -> int:
+        """Length of a vector; the object is asked once."""
+        return int(self.embed(["dimension"]).shape[1])
+
+    @functools.cached_property
+    def window(self) -> int:
+        """Most tokens that the model reads at once, special tokens and prompts included."""
+        return self._window or window_of(self.model) or WINDOW
+
+    @property
+    def fingerprint(self) -> str:
+        """Type and name of the object, trusted to keep its weights, and what else decides the vectors."""
+        return ":".join([self.name, str(self.dimension), str(self.window), *prompts_of(self.model)])
+
+    def windows(self, texts: Sequence[str]) -> list[int]:
+        """Count the windows of each text."""
+        return [len(parts) for parts in self._slices(texts)]
+
+    def embed(self, texts: Sequence[str], progress: Progress | None = None) -> NDArray[np.float32]:
+        """Embed texts that will be searched; see `Embedder.embed`.
+
+        Raises:
+            EmbeddingError: The object returns anything but one finite vector per text that is not zero.
+        """
+        return self._run(self._steps(texts, progress), self._methods.texts)
+
+    def embed_query(self, text: str) -> NDArray[np.float32]:
+        """Embed a question as the object embeds questions; see `embed`."""
+        vector: NDArray[np.float32] = self._run(self._query_steps(text), self._methods.query)[0]
+        return vector
+
+    async def aembed(self, texts: Sequence[str], progress: Progress | None = None) -> NDArray[np.float32]:
+        """Do as `embed` without blocking the event loop: awaits the object's own method where it has one."""
+        if self._methods.atexts is None:
+            return await asyncio.to_thread(self.embed, texts, progress)
+        return await self._arun(self._steps(texts, progress), self._methods.atexts)
+
+    async def aembed_query(self, text: str) -> NDArray[np.float32]:
+        """Do as `embed_query` without blocking the event loop; see `aembed`."""
+        if self._methods.aquery is None:
+            return await asyncio.to_thread(self.embed_query, text)
+        vector: NDArray[np.float32] = (await self._arun(self._query_steps(text), self._methods.aquery))[0]
+        return vector
+
+    def _steps(self, texts: Sequence[str], progress: Progress | None) -> Steps:
+        """Yield batches of texts, each answered by their vectors, and return the vectors of the texts."""
+        slices = self._slices(texts)
+        flat = list(chain.from_iterable(slices))
+        if not flat:
+            return np.zeros((0, self.dimension), dtype=np.float32)
+        # Like lengths together, so that a local model pads little.
+        order = sorted(range(len(flat)), key=lambda index: -len(flat[index]))
+        vectors = np.zeros((0, 0), dtype=np.float32)
+        for start in range(0, len(order), self.batch_size):
+            batch = order[start : start + self.batch_size]
+            found = unit_vectors((yield [flat[index] for index in batch]), len(batch), self.name)
+            if not start:
+                vectors = np.empty((len(flat), found.shape[1]), dtype=np.float32)
+            if found.shape[1] != vectors.shape[1]:
+                raise EmbeddingError(
+                    f"{self.name} returned vectors of {vectors.shape[1]} and of {found.shape[1]} numbers."
+                )
+            vectors[batch] = found
+            if progress:
+                progress(start + len(batch), len(order))
+        return mean_of_windows(vectors, [len(parts) for parts in slices])
+
+    def _query_steps(self, text: str) -> Steps:
+        """Yield the windows of a question one by one, each answered by its vector, and return theirs."""
+        (parts,) = self._slices([text])
+        vectors = []
+        for part in parts:
+            answer = yield part
+            vectors.append(unit_vectors([answer], 1, self.name)[0])
+        return mean_of_windows(np.stack(vectors), [len(parts)])
+
+    def _run(self, steps: Steps, method: str) -> NDArray[np.float32]:
+        call, (argument, result) = getattr(self.model, method), _advance(steps, None)
+        while argument is not None:
+            with self._guard:
+                answer = call(argument)
+            argument, result = _advance(steps, answer)
+        return result
+
+    async def _arun(self, steps: Steps, method: str) -> NDArray[np.float32]:
+        call, (argument, result) = getattr(self.model, method), await asyncio.to_thread(_advance, steps, None)
+        while argument is not None:
+            argument, result = await asyncio.to_thread(_advance, steps, await call(argument))
+        return result
+
+    def _slices(self, texts: Sequence[str]) -> list[list[str]]:
+        return slice_texts(check_texts(texts), self._tokenizer, self._budget)
+
+    @functools.cached_property
+    def _tokenizer(self) -> Tokenizer:
+        return resolve(self._spec or getattr(local_model(self.model), "tokenizer", BUNDLED))
+
+    @functools.cached_property
+    def _budget(self) -> int:
+        """Tokens left for the text itself."""
+        prompts = prompts_of(self.model)
+        taken = _SPECIAL + (int(self._tokenizer.count(prompts).max()) if prompts else 0)
+        if self.window <= taken:
+            raise EmbeddingError(f"{self.name}: its window of {self.window} tokens leaves none beside its prompts.")
+        return self.window - taken
+
+
+def _advance(steps: Steps, answer: object) -> tuple[Any, NDArray[np.float32]]:
+    """Return what to embed next, or None and the result."""
+    try:
+        return steps.send(answer), _NOTHING
+    except StopIteration as stop:  # Caught here, since it can't leave a thread or a coroutine.
+        return None, stop.value
+
+
+_NOTHING = np.zeros((0, 0), dtype=np.float32)
