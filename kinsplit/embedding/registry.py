@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable
 from typing import cast
 
@@ -20,7 +21,9 @@ def create(spec: str) -> Embedder:
 
     Args:
         spec: "bundled" for the all-MiniLM-L6-v2 that comes with kinsplit, "st:NAME_OR_PATH" for any
-            sentence-transformers model, "hash" or "hash:DIMENSION" for tests.
+            sentence-transformers model, "hash" or "hash:DIMENSION" for tests. The first two may be followed by what
+            runs them, and where: "bundled:int8", "st:BAAI/bge-m3:torch", "st:BAAI/bge-m3:cuda"; see
+            `kinsplit.embedding.sentence_transformer.SentenceTransformerEmbedder`.
 
     Raises:
         InvalidParameterError: No embedder has that name.
@@ -81,12 +84,27 @@ def _shared(spec: str) -> Embedder:
     return create(spec)
 
 
-def _bundled(spec: str, rest: str) -> Embedder:
+# A model's spec, what runs it, and where.
+_OPTIONS = re.compile(
+    r"(.*?)(?::(auto|openvino|openvino-float32|int8|torch))?(?::(auto|cpu|mps|(?:cuda|xpu)(?::\d+)?))?", re.DOTALL
+)
+
+
+def _options(spec: str) -> tuple[str, str, str | None]:
+    """Return a model's spec without its options, the backend and the device."""
+    found = _OPTIONS.fullmatch(spec)
+    model, backend, device = found.groups() if found else (spec, None, None)
+    return model, backend or "auto", device
+
+
+def _bundled(spec: str, _: str) -> Embedder:
     from kinsplit.embedding.bundled import BundledEmbedder
 
-    if rest:
-        raise InvalidParameterError("embedder", "'bundled' takes nothing after it", spec, "Write 'bundled'.")
-    return BundledEmbedder()
+    model, backend, device = _options(spec)
+    if model != "bundled":
+        remedy = "Write for example 'bundled' or 'bundled:int8'."
+        raise InvalidParameterError("embedder", "'bundled' takes only a backend and a device after it", spec, remedy)
+    return BundledEmbedder(backend, device or "cpu")
 
 
 def _hash(spec: str, rest: str) -> Embedder:
@@ -103,7 +121,8 @@ def _sentence_transformer(spec: str, rest: str) -> Embedder:
     if not rest:
         remedy = "Write for example 'st:BAAI/bge-m3' or 'st:./my-model'."
         raise InvalidParameterError("embedder", "'st:' takes a model's name or folder", spec, remedy)
-    return SentenceTransformerEmbedder(rest)
+    model, backend, device = _options(spec)
+    return SentenceTransformerEmbedder(model.removeprefix("st:"), backend, device or "auto")
 
 
 _MAKERS: dict[str, Callable[[str, str], Embedder]] = {

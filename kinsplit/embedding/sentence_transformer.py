@@ -1,220 +1,219 @@
-"""Any sentence-transformers model, on the CPU."""
+"""Any sentence-transformers model, on whatever runs it best."""
 
 from __future__ import annotations
 
-import hashlib
-import sys
+import functools
+import re
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from importlib import import_module
+import warnings
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kinsplit.embedding.backend import Backend, sorted_batches
+from kinsplit.embedding.devices import check_device, choose_device
+from kinsplit.embedding.model_source import find_folder, settings_digest, weights_digest, why_not_convertible
+from kinsplit.embedding.opening import open_converted
 from kinsplit.embedding.protocol import Progress
 from kinsplit.embedding.texts import check_texts
-from kinsplit.embedding.windows import mean_of_windows, split_texts
+from kinsplit.embedding.torch_backend import TorchBackend
+from kinsplit.embedding.windows import Window, mean_of_windows, read_windows
 from kinsplit.errors import EmbeddingError, InvalidParameterError
 
-if TYPE_CHECKING:
-    from sentence_transformers import SentenceTransformer
-    from tokenizers import Tokenizer
+#: Ways to run a model.
+BACKENDS = ("auto", "openvino", "openvino-float32", "int8", "torch")
+
+
+class BackendWarning(UserWarning):
+    """A model runs on PyTorch, since it can't be converted for the faster way."""
 
 
 class SentenceTransformerEmbedder:
-    """A dense embedder around `sentence_transformers.SentenceTransformer`.
+    """A dense embedder for a model of sentence-transformers; it loads at first use, without output.
 
-    The model loads at first use, without output, and is used by one thread at a time (its tokenizer is not made for
-    more); PyTorch spreads each batch over the cores.
+    On a processor an encoder of the BERT family is converted once for OpenVINO, which is several times faster than
+    PyTorch, and kept in the cache folder; bfloat16 is used where the processor computes in it. Other models, and all on
+    a GPU, run through sentence-transformers itself in float32. Both ways give the same vectors (cosine 0.9999 and
+    above), and share a fingerprint; "int8" gives others, and has its own.
 
     Args:
         model: Name on the Hugging Face Hub, or a folder.
-        batch_size: Model inputs per batch.
+        backend: "auto"; "openvino", also with "-float32" for full precision; "int8", which is faster still, less exact,
+            and needs the extra of that name; or "torch", the reference.
+        device: "cpu", "cuda", "cuda:1", "mps", "xpu", or "auto" for the fastest that is there. A backend other than
+            "auto" and "torch" runs on the CPU.
+        query_prompt: Put before a question, instead of what the model declares; "" for nothing.
+        batch_tokens: Most tokens of a batch, padding included; None for what suits the backend.
+
+    Raises:
+        InvalidParameterError: A value that is not listed here.
     """
 
-    def __init__(self, model: str, batch_size: int = 32) -> None:
-        if batch_size < 1:
-            raise InvalidParameterError("batch_size", "must be at least 1", batch_size, "Leave it out for 32.")
+    def __init__(
+        self,
+        model: str,
+        backend: str = "auto",
+        device: str = "auto",
+        query_prompt: str | None = None,
+        batch_tokens: int | None = None,
+    ) -> None:
+        if backend not in BACKENDS:
+            rule = f"must be one of {', '.join(BACKENDS)}"
+            raise InvalidParameterError("backend", rule, backend, "Leave it out for the default.")
+        if backend not in {"auto", "torch"} and device not in {"auto", "cpu"}:
+            remedy = "Leave the device out, or the backend."
+            raise InvalidParameterError("device", f"must be 'cpu' for the backend {backend!r}", device, remedy)
+        if batch_tokens is not None and batch_tokens < 1:
+            remedy = "Leave it out for the default."
+            raise InvalidParameterError("batch_tokens", "must be at least 1", batch_tokens, remedy)
         self.model = model
-        self.batch_size = batch_size
+        self.backend = backend
+        self.device = check_device(device)
+        self.query_prompt = query_prompt
+        self.batch_tokens = batch_tokens
         self._lock = threading.RLock()
-        self._loaded: _Loaded | None = None
+        self._opened: Backend | None = None
+        # Texts embedded last with their windows: whoever indexes asks for these next.
+        self._last: tuple[list[str], list[int]] = ([], [])
 
     @property
     def name(self) -> str:
         """The spec that makes this embedder."""
-        return f"st:{self.model}"
+        return self._spec(f"st:{self.model}")
 
     @property
     def dimension(self) -> int:
         """Length of a vector."""
-        return self._load().dimension
+        return self._open().facts.dimension
 
     @property
     def window(self) -> int:
         """Most tokens that the model reads at once, special tokens included."""
-        return self._load().window
+        return self._open().facts.window
+
+    @property
+    def runs_on(self) -> str:
+        """Backend, precision and device in words, such as "openvino bfloat16"; loads the model."""
+        return self._open().label
 
     @property
     def fingerprint(self) -> str:
         """Hash of the weights for a folder; a name on the Hub is trusted to keep its weights."""
-        loaded, folder = self._load(), Path(self.model).expanduser()
-        weights = _digest(folder)[:16] if folder.is_dir() else self.model
-        prompts = ":".join(filter(None, (loaded.query_prompt, loaded.document_prompt)))
-        return f"st:{weights}:{loaded.dimension}:{loaded.window}:{prompts}".rstrip(":")
+        facts = self._open().facts
+        weights = self._weights[:16] if Path(self.model).expanduser().is_dir() else self.model
+        prompts = ":".join(filter(None, (facts.query_prompt, facts.document_prompt)))
+        parts = f"st:{weights}:{facts.dimension}:{facts.window}:{prompts}".rstrip(":")
+        return f"{parts}:int8" if self.backend == "int8" else parts
 
     def windows(self, texts: Sequence[str]) -> list[int]:
         """Count the windows of each text."""
-        loaded = self._load()
-        slices = split_texts(check_texts(texts), loaded.tokenizer, loaded.budget(loaded.document_prompt))
-        return [len(parts) for parts in slices]
+        texts, (last, counts) = check_texts(texts), self._last
+        if texts != last:
+            counts = [len(parts) for parts in self._read(texts, self._open().facts.document_prompt)]
+        return list(counts)
 
     def embed(self, texts: Sequence[str], progress: Progress | None = None) -> NDArray[np.float32]:
         """Embed texts that will be searched; see `Embedder.embed`."""
-        loaded = self._load()
         texts = check_texts(texts)
-        slices = split_texts(texts, loaded.tokenizer, loaded.budget(loaded.document_prompt))
-        flat = list(chain.from_iterable(slices))
-        # Like lengths together, so that little is padded; the longest first, so that memory is short at once or never.
-        order = sorted(range(len(flat)), key=lambda index: -len(flat[index]))
-        vectors = np.empty((len(flat), loaded.dimension), dtype=np.float32)
-        for start in range(0, len(order), self.batch_size):
-            batch = order[start : start + self.batch_size]
-            vectors[batch] = self._encode(loaded.model.encode_document, batch, flat, loaded.document_prompt)
-            if progress:
-                progress(start + len(batch), len(order))
-        return mean_of_windows(vectors, [len(parts) for parts in slices])
+        prompt = self._open().facts.document_prompt
+        read = self._read(texts, prompt)
+        self._last = (texts, [len(parts) for parts in read])
+        return self._embed(read, prompt, progress)
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
-        """Embed a question, with the model's own prompt for questions."""
-        loaded = self._load()
-        (slices,) = split_texts(check_texts([text]), loaded.tokenizer, loaded.budget(loaded.query_prompt))
-        vectors = self._encode(loaded.model.encode_query, range(len(slices)), slices, loaded.query_prompt)
-        vector: NDArray[np.float32] = mean_of_windows(vectors, [len(slices)])[0]
+        """Embed a question, with the prompt for questions."""
+        declared = self._open().facts.query_prompt
+        prompt = declared if self.query_prompt is None else self.query_prompt
+        vector: NDArray[np.float32] = self._embed(self._read(check_texts([text]), prompt), prompt, is_query=True)[0]
         return vector
 
     def embed_tokens(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
         """Embed the tokens of texts; see `TokenEmbedder.embed_tokens`. A long text's windows follow one another."""
-        loaded = self._load()
-        slices = split_texts(check_texts(texts), loaded.tokenizer, loaded.budget(""))
-        flat = list(chain.from_iterable(slices))
-        with self._lock:
-            found = loaded.model.encode(
-                flat, batch_size=self.batch_size, show_progress_bar=False, output_value="token_embeddings"
-            )
-        vectors = iter(loaded.without_special(text, tokens.numpy()) for text, tokens in zip(flat, found, strict=True))
-        empty = np.zeros((0, loaded.dimension), dtype=np.float32)
-        return [np.concatenate([empty, *(next(vectors) for _ in parts)]) for parts in slices]
+        opened = self._open()
+        read = self._read(check_texts(texts), "")
+        flat, batches = self._batches(read)
+        found: dict[int, NDArray[np.float32]] = {}
+        windows = [[flat[index] for index in batch] for batch in batches]
+        for batch, vectors in zip(batches, opened.token_vectors(windows), strict=True):
+            found |= {index: _own(flat[index], own) for index, own in zip(batch, vectors, strict=True)}
+        ordered = iter(found[index] for index in range(len(flat)))
+        return [np.concatenate([next(ordered) for _ in parts]) for parts in read]
 
-    def _encode(
-        self, encode: Callable[..., object], batch: Sequence[int], texts: list[str], prompt: str
+    def _embed(
+        self, read: list[list[Window]], prompt: str, progress: Progress | None = None, is_query: bool = False
     ) -> NDArray[np.float32]:
+        opened = self._open()
+        flat, batches = self._batches(read)
+        vectors, done = np.empty((len(flat), opened.facts.dimension), dtype=np.float32), 0
+        windows = [[flat[index] for index in batch] for batch in batches]
+        for batch, found in zip(batches, opened.vectors(windows, prompt, is_query), strict=True):
+            vectors[batch] = found
+            done += len(batch)
+            if progress:
+                progress(done, len(flat))
+        return mean_of_windows(vectors, [len(parts) for parts in read])
+
+    def _read(self, texts: Sequence[str], prompt: str) -> list[list[Window]]:
+        facts = self._open().facts
+        return read_windows(texts, facts.tokenizer, facts.window, prompt)
+
+    def _batches(self, read: Iterable[list[Window]]) -> tuple[list[Window], list[list[int]]]:
+        flat = list(chain.from_iterable(read))
+        most = self.batch_tokens or self._open().batch_tokens
+        return flat, sorted_batches([len(window.encoding.ids) for window in flat], most)
+
+    def _spec(self, model: str) -> str:
+        backend, device = self.backend.replace("auto", ""), self.device.replace("auto", "")
+        return ":".join(filter(None, (model, backend, device)))
+
+    @functools.cached_property
+    def _weights(self) -> str:
+        return weights_digest(Path(self.model).expanduser())
+
+    def _key(self, folder: Path) -> str:
+        """Name what decides the vectors of the model in a folder; one in the Hub's cache is named by its commit."""
+        name = re.sub(r"[^\w.-]+", "-", Path(self.model).name).strip(".-") or "model"
+        if folder.parent.name == "snapshots":
+            return f"{name}-{folder.name[:16]}"
+        return f"{name}-{weights_digest(folder)[:16]}-{settings_digest(folder)[:8]}"
+
+    def _folder(self) -> Path | None:
+        """Return where the model's files lie; None where they are not on this machine yet."""
+        return find_folder(self.model)
+
+    def _load_from(self) -> str:
+        """Return what to load with sentence-transformers; a subclass checks it here."""
+        return str(find_folder(self.model) or self.model)
+
+    def _open(self) -> Backend:
         with self._lock:
-            return np.asarray(
-                encode(
-                    [texts[index] for index in batch],
-                    prompt=prompt,
-                    batch_size=self.batch_size,
-                    show_progress_bar=False,
-                    normalize_embeddings=True,
-                ),
-                dtype=np.float32,
-            )
+            if self._opened is None:
+                self._opened = self._choose()
+            return self._opened
 
-    def _folder_or_name(self) -> str:
-        """Return what to load; a subclass checks it here."""
-        path = Path(self.model).expanduser()
-        if path.exists():
-            return str(path)
-        if self.model.startswith((".", "/", "~")):
-            raise EmbeddingError(f"There is no embedding model at {path}. Check the path in {self.name!r}.")
-        return self.model
-
-    def _load(self) -> _Loaded:
-        with self._lock:
-            if self._loaded is None:
-                self._loaded = _load(self._folder_or_name())
-            return self._loaded
+    def _choose(self) -> Backend:
+        device = choose_device(self.device) if self.backend in {"auto", "torch"} else "cpu"
+        if device != "cpu" or self.backend == "torch":
+            return TorchBackend(self._load_from(), device)
+        # A model that is not here yet is downloaded by loading it.
+        loaded = TorchBackend(self._load_from(), device) if self._folder() is None else None
+        folder = self._folder()
+        reason = why_not_convertible(folder) if folder else "it has no modules.json"
+        if folder and reason is None:
+            return open_converted(self._key(folder), self._load_from, self.backend)
+        if self.backend != "auto":
+            raise EmbeddingError(f"{self.model!r} can't be converted: {reason}. Use the backend 'torch' for it.")
+        loaded = loaded or TorchBackend(self._load_from(), device)
+        rule = f"The embedding model {self.model!r} runs on PyTorch and not on the faster OpenVINO: {reason}"
+        warnings.warn(f"{rule}. The backend 'torch' says that this is wanted.", BackendWarning, stacklevel=2)
+        return loaded
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Loaded:
-    model: SentenceTransformer
-    tokenizer: Tokenizer
-    dimension: int
-    window: int
-    query_prompt: str
-    document_prompt: str
-
-    def budget(self, prompt: str) -> int:
-        """Tokens left for the text itself."""
-        taken = self.tokenizer.num_special_tokens_to_add(False)
-        taken += len(self.tokenizer.encode(prompt, add_special_tokens=False).ids) if prompt else 0
-        if self.window <= taken:
-            raise EmbeddingError(
-                f"The model's window of {self.window} tokens leaves none beside its prompt {prompt!r}."
-            )
-        return self.window - taken
-
-    def without_special(self, text: str, tokens: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the vectors of the text's own tokens, each of length 1."""
-        special = np.array(self.tokenizer.encode(text).special_tokens_mask, dtype=bool)
-        own = tokens[: len(special)][~special]
-        norms = np.linalg.norm(own, axis=1, keepdims=True)
-        return np.asarray(own / np.maximum(norms, np.finfo(np.float32).tiny), dtype=np.float32)
-
-
-def _load(folder_or_name: str) -> _Loaded:
-    from tokenizers import Tokenizer
-
-    try:
-        from sentence_transformers import SentenceTransformer
-
-        with _quiet():
-            model = SentenceTransformer(folder_or_name, device="cpu", local_files_only=Path(folder_or_name).is_dir())
-            dimension = len(model.encode("dimension", show_progress_bar=False))
-    except Exception as error:  # The libraries below raise whatever they like.
-        raise EmbeddingError(
-            f"The embedding model {folder_or_name!r} can't be loaded: {error}. Give the name of a "
-            "sentence-transformers model that this machine can reach, or a folder that holds one."
-        ) from error
-    backend = getattr(model.tokenizer, "backend_tokenizer", model.tokenizer)
-    if not isinstance(backend, Tokenizer):
-        raise EmbeddingError(f"The embedding model {folder_or_name!r} has no fast tokenizer (tokenizer.json).")
-    # A copy: the model sets truncation and padding on its own at every call.
-    tokenizer = Tokenizer.from_str(backend.to_str())
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    prompts = model.prompts
-    documents = (prompts.get(key) or "" for key in ("document", "passage", "corpus"))
-    window = model.max_seq_length or sys.maxsize
-    return _Loaded(model, tokenizer, dimension, window, prompts.get("query") or "", next(filter(None, documents), ""))
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep the loader's bars and hints off the terminal."""
-    logging: Any = import_module("transformers.utils.logging")  # It has no annotations.
-    bars, verbosity = logging.is_progress_bar_enabled(), logging.get_verbosity()
-    logging.disable_progress_bar()
-    logging.set_verbosity_error()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(verbosity)
-        if bars:
-            logging.enable_progress_bar()
-
-
-def _digest(folder: Path) -> str:
-    """Hash every file of weights below a folder."""
-    digest = hashlib.sha256()
-    for path in sorted(path for path in folder.rglob("*") if path.suffix in {".safetensors", ".bin"}):
-        with path.open("rb") as file:
-            digest.update(hashlib.file_digest(file, "sha256").digest())
-    return digest.hexdigest()
+def _own(window: Window, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the vectors of a window's own tokens, without the special ones, each of length 1."""
+    own = vectors[~np.array(window.encoding.special_tokens_mask, dtype=bool)]
+    norms = np.linalg.norm(own, axis=1, keepdims=True)
+    return np.asarray(own / np.maximum(norms, np.finfo(np.float32).tiny), dtype=np.float32)

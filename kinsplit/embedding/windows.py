@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,52 @@ from kinsplit.errors import EmbeddingError
 
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
+
+
+class Window(NamedTuple):
+    """What a model reads at once.
+
+    Attributes:
+        text: A whole text or a slice of one, without the prompt.
+        encoding: Its tokens, those of the prompt and the special ones included.
+    """
+
+    text: str
+    encoding: Encoding
+
+
+def read_windows(texts: Sequence[str], tokenizer: Tokenizer, window: int, prompt: str = "") -> list[list[Window]]:
+    """Tokenise texts, each once unless it is too long; that is cut, and its slices are tokenised again.
+
+    Args:
+        texts: The texts.
+        tokenizer: Without truncation and padding.
+        window: Most tokens that the model reads at once, special tokens and the prompt included.
+        prompt: What the model reads before each window.
+
+    Returns:
+        Per text its windows, none longer than `window`; their texts join to the text.
+
+    Raises:
+        EmbeddingError: The prompt leaves no room, or a single character has more tokens than it leaves.
+    """
+    taken = tokenizer.num_special_tokens_to_add(False)
+    taken += len(tokenizer.encode(prompt, add_special_tokens=False).ids) if prompt else 0
+    if window <= taken:
+        raise EmbeddingError(f"The model's window of {window} tokens leaves none beside its prompt {prompt!r}.")
+    return _read(texts, tokenizer, window, prompt, window - taken)
+
+
+def _read(texts: Sequence[str], tokenizer: Tokenizer, window: int, prompt: str, budget: int) -> list[list[Window]]:
+    encodings = tokenizer.encode_batch_fast([prompt + text for text in texts] if prompt else list(texts))
+    read = [[Window(text, encoding)] for text, encoding in zip(texts, encodings, strict=True)]
+    for index, encoding in enumerate(encodings):
+        if len(encoding.ids) > window:
+            (slices,) = split_texts([texts[index]], tokenizer, budget)
+            # Joined to the prompt, a text can have more tokens than both have alone: then its slices are made shorter.
+            nested = _read(slices, tokenizer, window, prompt, budget if len(slices) > 1 else budget - 1)
+            read[index] = [part for parts in nested for part in parts]
+    return read
 
 
 def split_texts(texts: Sequence[str], tokenizer: Tokenizer, budget: int) -> list[list[str]]:
@@ -48,7 +94,7 @@ def _window_starts(text: str, encoding: Encoding, budget: int) -> list[int]:
     offsets, words, count = encoding.offsets, encoding.word_ids, len(encoding.ids)
 
     def between_characters(stop: int) -> bool:
-        return offsets[stop][0] >= offsets[stop - 1][1] and offsets[stop][0] > starts[-1]
+        return bool(offsets[stop][0] >= offsets[stop - 1][1] and offsets[stop][0] > starts[-1])
 
     def between_words(stop: int) -> bool:
         return between_characters(stop) and (words[stop] is None or words[stop] != words[stop - 1])

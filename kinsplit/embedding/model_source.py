@@ -1,0 +1,90 @@
+"""A model's own files: where they lie, what they hold, and whether they can be converted."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from kinsplit.errors import EmbeddingError
+
+#: Encoders whose conversion is tested, as their `config.json` calls them.
+FAMILIES = ("bert", "camembert", "distilbert", "electra", "mpnet", "roberta", "xlm-roberta")
+_POOLINGS = ("cls", "mean")
+
+
+def find_folder(model: str) -> Path | None:
+    """Return a model's folder: the one that is named, or the one that the Hugging Face Hub's cache holds.
+
+    Args:
+        model: Name on the Hub, or a folder.
+
+    Returns:
+        None for a name whose files are not on this machine yet.
+
+    Raises:
+        EmbeddingError: A path that doesn't exist.
+    """
+    path = Path(model).expanduser()
+    if path.exists():
+        return path
+    if model.startswith((".", "/", "~")):
+        raise EmbeddingError(f"There is no embedding model at {path}. Check the path in 'st:{model}'.")
+    from huggingface_hub import try_to_load_from_cache
+
+    for repository in (model, f"sentence-transformers/{model}")[: 1 if "/" in model else 2]:
+        found = try_to_load_from_cache(repository, "modules.json")
+        if isinstance(found, str):
+            return Path(found).parent
+    return None
+
+
+def why_not_convertible(folder: Path) -> str | None:
+    """Return what keeps a model from being converted, or None.
+
+    Converted are encoders of `FAMILIES` with mean or first-token pooling, and optionally normalisation.
+    """
+    modules = [module["type"].rpartition(".")[2] for module in _read(folder / "modules.json") or ()]
+    if modules not in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"]):
+        return f"it is not a transformer with pooling, but {' + '.join(modules) or 'has no modules.json'}"
+    family = (_read(folder / "config.json") or {}).get("model_type")
+    if family not in FAMILIES:
+        return f"its architecture {family!r} is none of {', '.join(FAMILIES)}"
+    pooling = _read(folder / "1_Pooling" / "config.json") or {}
+    modes = _modes(pooling)
+    if len(modes) != 1 or modes[0] not in _POOLINGS:
+        return f"its pooling is {' and '.join(map(str, modes)) or 'unknown'}, not {' or '.join(_POOLINGS)}"
+    return None if pooling.get("include_prompt", True) else "it leaves its prompt out of the pooling"
+
+
+def _modes(pooling: dict[str, Any]) -> list[str]:
+    """Return how a model pools: the older configurations have a switch for each way."""
+    if "pooling_mode" in pooling:
+        mode = pooling["pooling_mode"]
+        return [mode] if isinstance(mode, str) else list(mode)
+    switches = {"pooling_mode_cls_token": "cls", "pooling_mode_mean_tokens": "mean"}
+    return [switches.get(key, key) for key, on in pooling.items() if key.startswith("pooling_mode") and on]
+
+
+def _read(file: Path) -> Any:
+    return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else None
+
+
+def weights_digest(folder: Path) -> str:
+    """Hash every file of weights below a folder."""
+    return _digest(path for path in folder.rglob("*") if path.suffix in {".safetensors", ".bin"})
+
+
+def settings_digest(folder: Path) -> str:
+    """Hash what else decides a model's vectors: its tokenizer, pooling, window and prompts."""
+    return _digest(folder.rglob("*.json"))
+
+
+def _digest(paths: Iterable[Path]) -> str:
+    digest = hashlib.sha256()
+    for path in sorted(paths):
+        with path.open("rb") as file:
+            digest.update(hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()
