@@ -12,7 +12,7 @@ from kinsplit.errors import EmbeddingError, InvalidParameterError
 
 def names() -> tuple[str, ...]:
     """Return the forms of spec that `create` takes."""
-    return ("bundled", "hash", "hash:DIMENSION", "st:NAME_OR_PATH")
+    return ("bundled", "hash", "hash:DIMENSION", "st:NAME_OR_PATH", "static", "static:FOLDER")
 
 
 def create(spec: str) -> Embedder:
@@ -20,7 +20,8 @@ def create(spec: str) -> Embedder:
 
     Args:
         spec: "bundled" for the all-MiniLM-L6-v2 that comes with kinsplit, "st:NAME_OR_PATH" for any
-            sentence-transformers model, "hash" or "hash:DIMENSION" for tests.
+            sentence-transformers model, "static" for the static model distilled from the bundled one at first use,
+            "static:FOLDER" for any model of model2vec, "hash" or "hash:DIMENSION" for tests.
 
     Raises:
         InvalidParameterError: No embedder has that name.
@@ -106,8 +107,18 @@ def _sentence_transformer(spec: str, rest: str) -> Embedder:
     return SentenceTransformerEmbedder(rest)
 
 
+def _static(spec: str, rest: str) -> Embedder:
+    from kinsplit.embedding.static import StaticEmbedder
+
+    if spec == "static:":
+        remedy = "Write 'static', or for example 'static:./my-model'."
+        raise InvalidParameterError("embedder", "'static:' takes a model's folder", spec, remedy)
+    return StaticEmbedder(rest or None)
+
+
 _MAKERS: dict[str, Callable[[str, str], Embedder]] = {
     "bundled": _bundled,
     "hash": _hash,
     "st": _sentence_transformer,
+    "static": _static,
 }
