@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import cast
 
+from kinsplit.embedding.cached import remembering
 from kinsplit.embedding.protocol import Embedder
 from kinsplit.errors import EmbeddingError, InvalidParameterError
 
@@ -36,6 +37,8 @@ def create(spec: str) -> Embedder:
 def resolve(embedder: object) -> Embedder:
     """Return the embedder that a parameter names; one name always gives the same object, whose model loads once.
 
+    Inside `kinsplit.embedding.keeping_vectors` it is asked only for the vectors that the cache lacks.
+
     Args:
         embedder: A spec as `create` takes it, an embedder, or an embedding object of LlamaIndex or LangChain (see
             `kinsplit.embedding.foreign.ForeignEmbedder`, which also lets its window be given).
@@ -45,10 +48,10 @@ def resolve(embedder: object) -> Embedder:
         EmbeddingError: It describes an object, which can't be found again.
     """
     if isinstance(embedder, str):
-        return _shared(embedder)
+        return remembering(_shared(embedder))
     if all(hasattr(embedder, method) for method in ("embed", "embed_query", "windows")):
-        return cast("Embedder", embedder)
-    return _adapted(_Same(embedder))
+        return remembering(cast("Embedder", embedder))
+    return remembering(_adapted(_Same(embedder)))
 
 
 class _Same:
