@@ -84,9 +84,7 @@ def _first_sentences(part: str, chance: random.Random) -> str | None:
     units, number = sentences(part, "en"), chance.randint(3, 11)
     if len(units.starts) < number:
         return None
-    return " ".join(
-        part[s:e] for s, e in zip(units.starts[:number].tolist(), units.ends[:number].tolist(), strict=True)
-    )
+    return " ".join(slices(part, Units(units.starts[:number], units.ends[:number])))
 
 
 def _wikipedia(root: Path) -> Articles:

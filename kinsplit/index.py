@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 
 from kinsplit import embedding
 from kinsplit.chunk import Document
+from kinsplit.embedding.cached import keeping_vectors, plain
 from kinsplit.embedding.protocol import Progress
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import CollectionNotFoundError, InvalidParameterError, KinsplitError, StoreError
@@ -120,6 +121,8 @@ class Index:
             LangChain.
         terms: Language of the term ranking's stop words and stemmer, such as "german"; None takes words as they are.
         must_exist: Whether a collection that is not there is an error, and not made.
+        vector_cache: A folder in which `add` keeps vectors, so that a text embedded before, in whatever collection,
+            costs no model; True for kinsplit's own cache folder. See `kinsplit.embedding.keeping_vectors`.
 
     Raises:
         CollectionNotFoundError: There is no such collection, and it had to exist.
@@ -141,10 +144,12 @@ class Index:
         embedder: object = "bundled",
         terms: str | None = "english",
         must_exist: bool = False,
+        vector_cache: bool | str | Path = False,
     ) -> None:
         self.embedder = embedding.resolve(embedder)
         self._bm25 = Bm25Embedder(terms)
         self._address, self._collection = store, collection
+        self._vector_cache = vector_cache
         self._readers: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncChunkStore] = WeakKeyDictionary()
         self._opening: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Task[None]] = WeakKeyDictionary()
         self._rerankers: dict[str, Reranker | None] = {}
@@ -232,13 +237,15 @@ class Index:
                 yield from with_paths(loaded)
 
         reports = []
-        for report in Indexer(self.store, self.strategy, self.embedder, self._bm25).run(documents(), progress):
-            if report.error is None:
-                reports.append(report)
-            else:
-                failed.append(Failure(report.source_id, report.error))
-            if on_document is not None:
-                on_document(report)
+        with keeping_vectors(self._vector_cache):
+            indexer = Indexer(self.store, self.strategy, embedding.resolve(self.embedder), self._bm25)
+            for report in indexer.run(documents(), progress):
+                if report.error is None:
+                    reports.append(report)
+                else:
+                    failed.append(Failure(report.source_id, report.error))
+                if on_document is not None:
+                    on_document(report)
         kept = {report.source_id for report in reports} | {failure.source_id for failure in failed}
         unlisted = [source.source_id for source in found.files if source.error is not None]
         pruned = self._prune(found.folders, kept, unlisted) if prune else 0
@@ -305,7 +312,7 @@ class Index:
         if not isinstance(rerank, str):
             return rerank
         if rerank not in self._rerankers:
-            self._rerankers[rerank] = create_reranker(rerank, self.embedder)
+            self._rerankers[rerank] = create_reranker(rerank, plain(self.embedder))
         return self._rerankers[rerank]
 
     def delete(self, source_id: str) -> int:

@@ -72,6 +72,9 @@ def test_bundled_counts_words_of_prose_as_the_reference_does() -> None:
     pieces = [" ".join(words[i:j]) for i in range(0, len(words), 7) for j in (i + 1, i + 5, i + 50)]
     expected = bundled_reference().encode_batch(pieces, add_special_tokens=False)
     assert resolve("bundled").count(pieces).tolist() == [len(e.ids) for e in expected]
+    ids, counts = resolve("bundled").encode(pieces)
+    assert ids.tolist() == [token for e in expected for token in e.ids]
+    assert counts.tolist() == [len(e.ids) for e in expected]
 
 
 def test_bundled_reads_past_the_256_tokens_of_its_model() -> None:
@@ -292,14 +295,17 @@ def test_long_texts_are_counted_as_the_reference_counts_them(name: str, text: st
     # Found: from 64 KiB on the fast counter cuts a text once for each core, inside words and even characters.
     tokenizer = resolve(name if name == "bundled" else tokenizer_file(name, folder))
     if name == "bundled":
-        expected = len(bundled_reference().encode(text, add_special_tokens=False).ids)
+        expected = bundled_reference().encode(text, add_special_tokens=False).ids
     else:
         made = tokenizers.Tokenizer.from_file(tokenizer_file(name, folder))
         made.no_truncation()
         made.no_padding()
-        expected = len(made.encode(text, add_special_tokens=False).ids)
-    assert tokenizer.count(["one two", text, ""]).tolist()[1] == expected
-    assert tokenizer.count([text + "\ud800"])[0] >= expected
+        expected = made.encode(text, add_special_tokens=False).ids
+    assert tokenizer.count(["one two", text, ""]).tolist()[1] == len(expected)
+    assert tokenizer.count([text + "\ud800"])[0] >= len(expected)
+    ids, counts = tokenizer.encode(["one two", text, ""])
+    assert ids[counts[0] :].tolist() == expected
+    assert counts[1:].tolist() == [len(expected), 0]
 
 
 def test_tokens_with_white_space_inside_do_not_add_up(tmp_path: Path, folder: Path) -> None:

@@ -14,7 +14,7 @@ import typer
 from rich.table import Table
 
 from kinsplit.cli.command import exit_code
-from kinsplit.cli.options import AsJson, Paths, Settings, Subjects, make_strategy, parse_names
+from kinsplit.cli.options import AsJson, Cache, Paths, Settings, Subjects, make_strategy, parse_names
 from kinsplit.cli.progress import bar
 from kinsplit.cli.rows import Row, to_rows
 from kinsplit.cli.tables import counted, rate
@@ -38,12 +38,14 @@ def chunk(
         Path | None, typer.Option(metavar="FILE", help="Write the rows here and a summary to stdout.")
     ] = None,
     subjects: Subjects = None,
+    cache: Cache = False,
     as_json: AsJson = False,
 ) -> None:
     """Split files into chunks, one JSON row per chunk, on stdout or into a file.
 
     Tokens are counted by the strategy's tokenizer, also where the strategy itself counts words or characters.
     """
+    from kinsplit.embedding import keeping_vectors
     from kinsplit.loaders import discover, load_files
     from kinsplit.tokenizers import resolve
 
@@ -55,7 +57,11 @@ def chunk(
     summary = Summary(len(files))
     # Rows and a bar on one screen would overwrite each other.
     shown = output is not None or not terminal.out.is_terminal
-    with _writer(output, terminal) as write, bar(terminal.screen, "Splitting", len(files), shown=shown) as moving:
+    with (
+        keeping_vectors(cache),
+        _writer(output, terminal) as write,
+        bar(terminal.screen, "Splitting", len(files), shown=shown) as moving,
+    ):
 
         def documents() -> Iterator[Document]:
             for loaded in load_files(files):

@@ -12,6 +12,7 @@ import typer
 from kinsplit.cli.command import exit_code
 from kinsplit.cli.options import (
     AsJson,
+    Cache,
     Collection,
     Embedder,
     Paths,
@@ -50,6 +51,7 @@ def index(
         bool, typer.Option("--prune", help="Delete what was indexed from the given folders and is gone from them.")
     ] = False,
     embedder: Embedder = "bundled",
+    cache: Cache = False,
     as_json: AsJson = False,
 ) -> None:
     """Bring files into a collection; only what has changed since the last time is embedded.
@@ -63,7 +65,7 @@ def index(
     names = parse_names(subjects)
     splitter = make_strategy(strategy or "sentence", settings) if strategy or settings else None
     found = discover(paths, subjects=names)  # Wrong paths are found out before a collection is made.
-    with Index(store, collection=collection, strategy=splitter, embedder=embedder) as opened:
+    with Index(store, collection=collection, strategy=splitter, embedder=embedder, vector_cache=cache) as opened:
         report = add(opened, paths, terminal, files=len(found.files), subjects=names, prune=prune)
     if as_json:
         terminal.document(to_dict(report))

@@ -30,6 +30,10 @@ Collection = Annotated[str, typer.Option(metavar="NAME", help="Name of the colle
 Embedder = Annotated[
     str, typer.Option(metavar="SPEC", help="Embedding model: bundled, st:NAME_OR_PATH, or hash for tests.")
 ]
+Cache = Annotated[
+    bool,
+    typer.Option("--cache", help="Keep vectors for later runs, in KINSPLIT_CACHE or the user's cache folder."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Write JSON to stdout, and JSON lines to stderr.")]
 
 

@@ -7,13 +7,14 @@ import re
 from collections.abc import Callable
 from typing import cast
 
+from kinsplit.embedding.cached import remembering
 from kinsplit.embedding.protocol import Embedder
 from kinsplit.errors import EmbeddingError, InvalidParameterError
 
 
 def names() -> tuple[str, ...]:
     """Return the forms of spec that `create` takes."""
-    return ("bundled", "hash", "hash:DIMENSION", "st:NAME_OR_PATH")
+    return ("bundled", "hash", "hash:DIMENSION", "st:NAME_OR_PATH", "static", "static:FOLDER")
 
 
 def create(spec: str) -> Embedder:
@@ -21,8 +22,9 @@ def create(spec: str) -> Embedder:
 
     Args:
         spec: "bundled" for the all-MiniLM-L6-v2 that comes with kinsplit, "st:NAME_OR_PATH" for any
-            sentence-transformers model, "hash" or "hash:DIMENSION" for tests. The first two may be followed by what
-            runs them, and where: "bundled:int8", "st:BAAI/bge-m3:torch", "st:BAAI/bge-m3:cuda"; see
+            sentence-transformers model, "static" for the static model distilled from the bundled one at first use,
+            "static:FOLDER" for any model of model2vec, "hash" or "hash:DIMENSION" for tests. The first two may be
+            followed by what runs them, and where: "bundled:int8", "st:BAAI/bge-m3:torch", "st:BAAI/bge-m3:cuda"; see
             `kinsplit.embedding.sentence_transformer.SentenceTransformerEmbedder`.
 
     Raises:
@@ -38,6 +40,8 @@ def create(spec: str) -> Embedder:
 def resolve(embedder: object) -> Embedder:
     """Return the embedder that a parameter names; one name always gives the same object, whose model loads once.
 
+    Inside `kinsplit.embedding.keeping_vectors` it is asked only for the vectors that the cache lacks.
+
     Args:
         embedder: A spec as `create` takes it, an embedder, or an embedding object of LlamaIndex or LangChain (see
             `kinsplit.embedding.foreign.ForeignEmbedder`, which also lets its window be given).
@@ -47,10 +51,10 @@ def resolve(embedder: object) -> Embedder:
         EmbeddingError: It describes an object, which can't be found again.
     """
     if isinstance(embedder, str):
-        return _shared(embedder)
+        return remembering(_shared(embedder))
     if all(hasattr(embedder, method) for method in ("embed", "embed_query", "windows")):
-        return cast("Embedder", embedder)
-    return _adapted(_Same(embedder))
+        return remembering(cast("Embedder", embedder))
+    return remembering(_adapted(_Same(embedder)))
 
 
 class _Same:
@@ -125,8 +129,18 @@ def _sentence_transformer(spec: str, rest: str) -> Embedder:
     return SentenceTransformerEmbedder(model.removeprefix("st:"), backend, device or "auto")
 
 
+def _static(spec: str, rest: str) -> Embedder:
+    from kinsplit.embedding.static import StaticEmbedder
+
+    if spec == "static:":
+        remedy = "Write 'static', or for example 'static:./my-model'."
+        raise InvalidParameterError("embedder", "'static:' takes a model's folder", spec, remedy)
+    return StaticEmbedder(rest or None)
+
+
 _MAKERS: dict[str, Callable[[str, str], Embedder]] = {
     "bundled": _bundled,
     "hash": _hash,
     "st": _sentence_transformer,
+    "static": _static,
 }

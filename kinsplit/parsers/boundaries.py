@@ -72,7 +72,7 @@ def similarities(vectors: Vectors, window: int = 1) -> FloatArray:
     behind = sums[np.minimum(gaps + window, len(vectors))] - sums[gaps]
     lengths = np.linalg.norm(before, axis=1) * np.linalg.norm(behind, axis=1)
     products: FloatArray = np.einsum("ij,ij->i", before, behind)
-    return np.round(products / np.maximum(lengths, np.finfo(np.float64).tiny), _DIGITS)
+    return np.asarray(np.round(products / np.maximum(lengths, np.finfo(np.float64).tiny), _DIGITS))
 
 
 def gains(similar: FloatArray, kind: ThresholdKind, threshold: float) -> FloatArray:
@@ -111,7 +111,7 @@ def coherence(vectors: Vectors, longest: int) -> FloatArray:
         shorter, squared = squared, np.zeros(n)
         squared[m - 1 :] = shorter[m - 2 : -1] + own[m - 1 :] + 2 * with_last[m - 1 :]
         found[:, longest - m] = squared / m
-    return np.round(found, _DIGITS)
+    return np.asarray(np.round(found, _DIGITS))
 
 
 def variance(vectors: Vectors) -> float:

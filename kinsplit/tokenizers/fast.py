@@ -11,10 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from kinsplit.tokenizers.protocol import SEPARATORS, STOPS, IntArray
 
 Count = Callable[[Sequence[str]], IntArray]
+#: Gives the token ids of all texts one after another, and how many are each text's.
+Encode = Callable[[Sequence[str]], tuple[IntArray, IntArray]]
 
 # From 64 KiB on tokie cuts a text for its threads wherever it likes, inside words and even inside characters.
 LONGEST = 16_000
@@ -38,15 +41,18 @@ class FastCounter:
         raw: The tokenizer's description.
         reference: The same tokenizer of `tokenizers`.
         count_exactly: Counts with it.
+        encode_exactly: Encodes with it.
         splits_at_space: Whether white space always separates tokens.
 
     Raises:
         ValueError: tokie doesn't know the tokenizer, or reads the probe texts otherwise.
     """
 
-    def __init__(self, raw: dict[str, Any], reference: Any, count_exactly: Count, splits_at_space: bool) -> None:
-        self._count = _tokie(raw, reference)
-        self._count_exactly = count_exactly
+    def __init__(
+        self, raw: dict[str, Any], reference: Any, count_exactly: Count, encode_exactly: Encode, splits_at_space: bool
+    ) -> None:
+        self._tokie = _tokie(raw, reference)
+        self._count_exactly, self._encode_exactly = count_exactly, encode_exactly
         self._splits_at_space = splits_at_space
         self._drops_delete = (raw.get("normalizer") or {}).get("clean_text") is True
 
@@ -56,26 +62,64 @@ class FastCounter:
         Raises:
             UnicodeEncodeError: A text holds a lone surrogate.
         """
+        texts = self._cleaned(texts)
+        if max(map(len, texts), default=0) <= LONGEST:
+            return np.array(self._tokie.count_tokens_batch(list(texts)), dtype=np.int64)
+        flat, numbers, short = self._pieces(texts)
+        counts = np.empty(len(flat), dtype=np.int64)
+        counts[short] = self._tokie.count_tokens_batch([piece for piece in flat if len(piece) <= LONGEST])
+        counts[~short] = self._count_exactly([piece for piece in flat if len(piece) > LONGEST])
+        return _sums(counts, numbers)
+
+    def encode(self, texts: Sequence[str]) -> tuple[IntArray, IntArray]:
+        """Return the token ids of all texts one after another, and how many are each text's, both as int64[...].
+
+        Raises:
+            UnicodeEncodeError: A text holds a lone surrogate.
+        """
+        texts = self._cleaned(texts)
+        if max(map(len, texts), default=0) <= LONGEST:
+            return self._encode(texts)
+        flat, numbers, short = self._pieces(texts)
+        found, exact = (
+            iter(_apart(*encode([piece for piece, is_short in zip(flat, short, strict=True) if is_short == kind])))
+            for encode, kind in ((self._encode, True), (self._encode_exactly, False))
+        )
+        ids = [next(found) if is_short else next(exact) for is_short in short]
+        return np.concatenate(ids), _sums(np.array([len(piece) for piece in ids], dtype=np.int64), numbers)
+
+    def _encode(self, texts: Sequence[str]) -> tuple[IntArray, IntArray]:
+        ids, counts = self._tokie.encode_batch_flat(list(texts), add_special_tokens=False)
+        return ids.astype(np.int64), counts.astype(np.int64)
+
+    def _cleaned(self, texts: Sequence[str]) -> Sequence[str]:
         # BERT's normaliser drops U+007F; in a text that is all ASCII tokie takes it for a character.
         if self._drops_delete and "\x7f" in "".join(texts):
-            texts = [text.replace("\x7f", "") for text in texts]
-        if max(map(len, texts), default=0) > LONGEST:
-            return self._count_long(texts)
-        return np.array(self._count(list(texts)), dtype=np.int64)
+            return [text.replace("\x7f", "") for text in texts]
+        return texts
 
-    def _count_long(self, texts: Sequence[str]) -> IntArray:
-        """Count long texts in pieces where tokens never reach across white space, else without tokie."""
+    def _pieces(self, texts: Sequence[str]) -> tuple[list[str], list[int], npt.NDArray[np.bool_]]:
+        """Cut long texts into pieces where tokens never reach across white space.
+
+        Returns:
+            The pieces, how many are each text's, and which are short enough for tokie.
+        """
         is_cut = self._splits_at_space
         pieces = [
             [*map(_abridged, _PIECE.findall(text))] if is_cut and len(text) > LONGEST else [text] for text in texts
         ]
         flat = [piece for found in pieces for piece in found]
-        short = np.array([len(piece) <= LONGEST for piece in flat])
-        counts = np.empty(len(flat), dtype=np.int64)
-        counts[short] = self._count([piece for piece in flat if len(piece) <= LONGEST])
-        counts[~short] = self._count_exactly([piece for piece in flat if len(piece) > LONGEST])
-        first = np.cumsum([0, *(len(found) for found in pieces[:-1])])
-        return np.add.reduceat(counts, first)
+        return flat, [len(found) for found in pieces], np.array([len(piece) <= LONGEST for piece in flat])
+
+
+def _sums(counts: IntArray, numbers: Sequence[int]) -> IntArray:
+    """Return the sum of the counts of each text's pieces."""
+    return np.add.reduceat(counts, np.cumsum([0, *numbers[:-1]]))
+
+
+def _apart(ids: IntArray, counts: IntArray) -> list[IntArray]:
+    """Return the ids of each text for themselves."""
+    return np.split(ids, np.cumsum(counts)[:-1]) if len(counts) else []
 
 
 def _abridged(piece: str) -> str:
@@ -83,7 +127,7 @@ def _abridged(piece: str) -> str:
     return piece[: LONGEST - 1] + piece[-1] if piece.isascii() and piece[:-1].isalnum() else piece
 
 
-def _tokie(raw: dict[str, Any], reference: Any) -> Callable[[list[str]], list[int]]:
+def _tokie(raw: dict[str, Any], reference: Any) -> Any:
     import tokie
 
     # tokie reads files only.
@@ -103,4 +147,4 @@ def _tokie(raw: dict[str, Any], reference: Any) -> Callable[[list[str]], list[in
             raise ValueError(str(error)) from error
     if not same:
         raise ValueError("it reads the probe texts otherwise")
-    return fast.count_tokens_batch
+    return fast

@@ -28,7 +28,7 @@ class JsonTokenizer:
         self.splits_at_space = _splits_at_space(raw)
         try:
             self._fast: FastCounter | None = FastCounter(
-                raw, self._reference, self._count_exactly, self.splits_at_space
+                raw, self._reference, self._count_exactly, self._encode_exactly, self.splits_at_space
             )
         except ValueError:
             self._fast = None
@@ -45,6 +45,17 @@ class JsonTokenizer:
     def _count_exactly(self, texts: Sequence[str]) -> IntArray:
         encodings = self._reference.encode_batch_fast(list(valid(texts)), add_special_tokens=False)
         return np.array([len(e) for e in encodings], dtype=np.int64)
+
+    def encode(self, texts: Sequence[str]) -> tuple[IntArray, IntArray]:
+        """Return the token ids of all texts one after another, and how many are each text's, both as int64[...]."""
+        return (self._encode_exactly if self._fast is None else self._fast.encode)(valid(texts))
+
+    def _encode_exactly(self, texts: Sequence[str]) -> tuple[IntArray, IntArray]:
+        ids = [e.ids for e in self._reference.encode_batch_fast(list(texts), add_special_tokens=False)]
+        return (
+            np.array([token for own in ids for token in own], dtype=np.int64),
+            np.array([len(own) for own in ids], dtype=np.int64),
+        )
 
     def starts(self, texts: Sequence[str]) -> list[IntArray]:
         """See `Tokenizer.starts`."""

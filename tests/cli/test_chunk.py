@@ -169,3 +169,12 @@ def test_an_output_that_cannot_be_written_is_one_line(cli: Cli, folder: Path) ->
 
     assert result.exit_code == 2
     assert result.stderr == "Error: nowhere/rows.jsonl: No such file or directory.\n"
+
+
+def test_vectors_are_kept_for_later_runs_if_asked(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KINSPLIT_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "tale.txt").write_text("A cat sleeps. " * 9 + "Rockets burn oxygen. " * 9)
+    options = ("--strategy", "semantic", "--set", "embedder=hash", "--set", "min_sentences=1", "--cache")
+    first, second = (cli("chunk", tmp_path / "tale.txt", *options) for _ in range(2))
+    assert (first.exit_code, first.stdout) == (0, second.stdout)
+    assert (tmp_path / "cache" / "vectors" / "cache.db").is_file()

@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pytest
 from typer.testing import Result
 
 from kinsplit import loaders
@@ -187,3 +188,12 @@ def test_a_document_with_a_character_over_the_limit_is_named_and_the_rest_is_ind
         assert "'long'" in line
         assert "'ꦗ' (U+A997)" in line
     assert figures_of(cli(*("index", tmp_path / "texts", *HASH)))["Failed"] == "1"
+
+
+def test_vectors_are_kept_for_later_runs_if_asked(cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KINSPLIT_CACHE", str(folder.parent / "cache"))
+    kept = folder.parent / "cache" / "vectors" / "cache.db"
+    assert cli("index", folder, "--embedder", "hash").exit_code == 0
+    assert not kept.exists()
+    assert cli("index", folder, "--embedder", "hash", "--collection", "other", "--cache").exit_code == 0
+    assert kept.is_file()

@@ -1,0 +1,135 @@
+"""An embedder that remembers: what it embedded once, also in another run or process, costs no model."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Iterator, Sequence
+from contextvars import ContextVar
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinsplit.embedding.asynchronous import aembed, aembed_query
+from kinsplit.embedding.protocol import Embedder, Progress
+from kinsplit.embedding.texts import check_texts
+from kinsplit.embedding.vector_cache import VectorCache
+
+_current: ContextVar[VectorCache | None] = ContextVar("vector cache", default=None)
+
+
+@contextlib.contextmanager
+def keeping_vectors(where: VectorCache | str | Path | bool = True) -> Iterator[None]:
+    """Let every embedder that is resolved inside the block, by a strategy or an index, keep its vectors.
+
+    Args:
+        where: A cache; or a folder, or True for kinsplit's own cache folder, of which the cache is closed at the end;
+            or False, and nothing is kept.
+
+    Raises:
+        EmbeddingError: The folder can't be written, or what lies there is damaged.
+
+    Example:
+        >>> with keeping_vectors("vectors"):
+        ...     chunks = create("semantic").chunk(document)
+    """
+    with contextlib.ExitStack() as stack:
+        if isinstance(where, VectorCache):
+            cache: VectorCache | None = where
+        else:
+            cache = stack.enter_context(VectorCache(None if where is True else where)) if where else None
+        before = _current.set(cache if cache is not None else _current.get())
+        stack.callback(_current.reset, before)
+        yield
+
+
+def remembering(embedder: Embedder) -> Embedder:
+    """Return an embedder as it is used here: inside `keeping_vectors` with its cache.
+
+    A static model is left alone, since it is faster than any cache.
+    """
+    cache = _current.get()
+    is_fast = isinstance(embedder, CachedEmbedder) or embedder.name.partition(":")[0] == "static"
+    return embedder if cache is None or is_fast else CachedEmbedder(embedder, cache)
+
+
+def plain(embedder: Embedder) -> Embedder:
+    """Return the embedder behind a cache, which may be able to do more."""
+    return embedder.embedder if isinstance(embedder, CachedEmbedder) else embedder
+
+
+class CachedEmbedder:
+    """An embedder in front of which a cache is asked. Questions, which seldom come twice, go to the model.
+
+    Args:
+        embedder: Gives the vectors that are not in the cache.
+        cache: Keeps them.
+    """
+
+    def __init__(self, embedder: Embedder, cache: VectorCache) -> None:
+        self.embedder, self.cache = embedder, cache
+
+    @property
+    def name(self) -> str:
+        """The embedder's own: where a vector comes from makes no difference."""
+        return self.embedder.name
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        return self.embedder.dimension
+
+    @property
+    def window(self) -> int:
+        """Most tokens that the model reads at once, special tokens included."""
+        return self.embedder.window
+
+    @property
+    def fingerprint(self) -> str:
+        """The embedder's own, by which its vectors are kept."""
+        return self.embedder.fingerprint
+
+    def windows(self, texts: Sequence[str]) -> list[int]:
+        """Count the windows of each text."""
+        return self.embedder.windows(texts)
+
+    def embed(self, texts: Sequence[str], progress: Progress | None = None) -> NDArray[np.float32]:
+        """Embed texts, each once; see `Embedder.embed`. `progress` is told of those that the model has to embed."""
+        known, missing = self._look_up(texts)
+        new = self.embedder.embed(missing, progress) if missing else None
+        return self._complete(texts, known, missing, new)
+
+    def embed_query(self, text: str) -> NDArray[np.float32]:
+        """Embed a question."""
+        return self.embedder.embed_query(text)
+
+    async def aembed(self, texts: Sequence[str], progress: Progress | None = None) -> NDArray[np.float32]:
+        """Do as `embed` without blocking the event loop."""
+        known, missing = await asyncio.to_thread(self._look_up, texts)
+        new = await aembed(self.embedder, missing, progress) if missing else None
+        return await asyncio.to_thread(self._complete, texts, known, missing, new)
+
+    async def aembed_query(self, text: str) -> NDArray[np.float32]:
+        """Do as `embed_query` without blocking the event loop."""
+        return await aembed_query(self.embedder, text)
+
+    def _look_up(self, texts: Sequence[str]) -> tuple[dict[str, NDArray[np.float32]], list[str]]:
+        """Return the vectors that are kept, by text, and the texts that have none, each once."""
+        different = list(dict.fromkeys(check_texts(texts)))
+        known = self.cache.get(self.fingerprint, different, self.dimension)
+        return known, [text for text in different if text not in known]
+
+    def _complete(
+        self,
+        texts: Sequence[str],
+        known: dict[str, NDArray[np.float32]],
+        missing: Sequence[str],
+        new: NDArray[np.float32] | None,
+    ) -> NDArray[np.float32]:
+        """Keep the new vectors, and return those of all texts."""
+        if new is not None:
+            self.cache.put(self.fingerprint, missing, new)
+            known.update(zip(missing, new, strict=True))
+        vectors = [known[text] for text in check_texts(texts)]
+        return np.stack(vectors) if vectors else np.zeros((0, self.dimension), dtype=np.float32)

@@ -1,0 +1,167 @@
+"""Static models of model2vec: a text is the mean of its tokens' vectors, looked up in a table.
+
+Ten thousand sentences take a tenth of a second, which is why they draw boundaries. model2vec (Tulkens & van Dongen
+2024) makes them; reading them needs neither it nor torch.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinsplit.embedding.protocol import Progress
+from kinsplit.embedding.texts import check_texts
+from kinsplit.errors import EmbeddingError
+from kinsplit.tokenizers import JsonTokenizer
+
+# Characters at a time: enough for tokie to use every core, few enough to keep little of the ids in memory.
+_CHARACTERS = 1_000_000
+
+
+class StaticEmbedder:
+    """A table of token vectors. It reads a text of any length at once, so nothing is cut and there are no windows.
+
+    A text without a token that the table knows, blank text too, gets the vector of the unknown token.
+
+    Args:
+        folder: Of a model as model2vec saves it. None takes the one distilled from the bundled model, which is made at
+            first use (see `kinsplit.embedding.distilled`).
+    """
+
+    def __init__(self, folder: str | Path | None = None) -> None:
+        self.folder = folder
+        self.window = sys.maxsize
+        self._lock = threading.Lock()
+        self._loaded: _Table | None = None
+
+    @property
+    def name(self) -> str:
+        """The spec that makes this embedder."""
+        return "static" if self.folder is None else f"static:{self.folder}"
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        return int(self._load().rows.shape[1])
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of the table and its tokenizer: two machines distil models that differ in the last digits."""
+        return f"static:{self._load().digest}:{self.dimension}"
+
+    def windows(self, texts: Sequence[str]) -> list[int]:
+        """Return 1 for each text."""
+        return [1] * len(check_texts(texts))
+
+    def embed(self, texts: Sequence[str], progress: Progress | None = None) -> NDArray[np.float32]:
+        """Embed texts; see `Embedder.embed`."""
+        table, texts = self._load(), check_texts(texts)
+        vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
+        begin = 0
+        while begin < len(texts):
+            end, characters = begin, 0
+            while end < len(texts) and (end == begin or characters + len(texts[end]) <= _CHARACTERS):
+                characters += len(texts[end])
+                end += 1
+            vectors[begin:end] = table.embed(texts[begin:end])
+            begin = end
+            if progress:
+                progress(begin, len(texts))
+        return vectors
+
+    def embed_query(self, text: str) -> NDArray[np.float32]:
+        """Embed a question like any other text."""
+        vector: NDArray[np.float32] = self.embed([text])[0]
+        return vector
+
+    def _load(self) -> _Table:
+        with self._lock:
+            if self._loaded is None:
+                if self.folder is None:
+                    from kinsplit.embedding.distilled import distilled_folder
+
+                    self._loaded = _load(distilled_folder())
+                else:
+                    self._loaded = _load(Path(self.folder).expanduser())
+            return self._loaded
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Table:
+    """A static model.
+
+    Attributes:
+        rows: A weighted vector for each token id, float32[tokens, dimension].
+        tokenizer: Gives the ids.
+        unknown: Id of the unknown token, None where there is none.
+        digest: 16 hexadecimal digits that differ with everything above.
+    """
+
+    rows: NDArray[np.float32]
+    tokenizer: JsonTokenizer
+    unknown: int | None
+    digest: str
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return the vectors of texts, each of length 1."""
+        from scipy.sparse import csr_array
+
+        ids, counts = self.tokenizer.encode(texts)
+        known = (ids != -1 if self.unknown is None else ids != self.unknown).astype(np.float32)
+        ends = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+        # Texts as rows of a sparse matrix: several times faster than adding up gathered vectors.
+        used = csr_array((known, ids.astype(np.int32), ends), shape=(len(texts), len(self.rows)))
+        sums = np.asarray(used @ self.rows, dtype=np.float32)
+        # Not numpy's norm, which copies them.
+        lengths = np.sqrt(np.einsum("td,td->t", sums, sums))
+        if not lengths.all():
+            sums[lengths == 0], lengths[lengths == 0] = self._nothing(), 1
+        sums /= lengths[:, None]
+        return sums
+
+    def _nothing(self) -> NDArray[np.float32]:
+        """Return the direction of a text without known tokens."""
+        row = self.rows[self.unknown or 0]
+        length = float(np.linalg.norm(row))
+        return np.asarray(row / length if length else np.eye(1, len(row))[0], dtype=np.float32)
+
+
+def _load(folder: Path) -> _Table:
+    from safetensors.numpy import load
+    from tokenizers import Tokenizer
+
+    try:
+        weights, tokenizer = (folder / "model.safetensors").read_bytes(), (folder / "tokenizer.json").read_bytes()
+        tensors = load(weights)
+        table = tensors.get("embeddings", tensors.get("embedding.weight"))
+        model = json.loads(tokenizer)["model"]
+        ids = Tokenizer.from_buffer(tokenizer).get_vocab()
+    except Exception as error:  # tokenizers raises nothing narrower.
+        raise _unusable(folder, str(error)) from error
+    if table is None or table.ndim != 2:
+        raise _unusable(folder, f"model.safetensors holds {', '.join(tensors)}, and no table called embeddings")
+    rows = table.astype(np.float32)
+    # A model of which model2vec has quantised the vocabulary: several tokens share a row, each with a weight.
+    if "mapping" in tensors:
+        rows = rows[tensors["mapping"]]
+    if "weights" in tensors:
+        rows = rows * tensors["weights"].astype(np.float32)[:, None]
+    if max(ids.values(), default=-1) >= len(rows) or not np.isfinite(rows).all():
+        raise _unusable(folder, f"its {len(rows)} vectors are not one finite vector for each of {len(ids)} tokens")
+    unknown = model["unk_id"] if "unk_id" in model else ids.get(model.get("unk_token"))
+    digest = hashlib.blake2b(weights + tokenizer, digest_size=8).hexdigest()
+    return _Table(rows, JsonTokenizer(str(folder), tokenizer), unknown, digest)
+
+
+def _unusable(folder: Path, reason: str) -> EmbeddingError:
+    return EmbeddingError(
+        f"{folder}: is no static model ({reason}). Give a folder that model2vec's save_pretrained has written."
+    )
