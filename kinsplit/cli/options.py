@@ -30,6 +30,10 @@ Collection = Annotated[str, typer.Option(metavar="NAME", help="Name of the colle
 Embedder = Annotated[
     str, typer.Option(metavar="SPEC", help="Embedding model: bundled, st:NAME_OR_PATH, or hash for tests.")
 ]
+DryRun = Annotated[
+    bool,
+    typer.Option("--dry-run", help="Only tell how often the strategy would ask a model, and with how many tokens."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Write JSON to stdout, and JSON lines to stderr.")]
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from kinsplit.language_models.protocol import Schema
+from kinsplit.tokenizers import replace_surrogates
 
 _THOUGHTS = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL)
 _OPENING = re.compile(r"[\[{]")
@@ -64,8 +65,8 @@ def read_numbers(answer: str, key: str) -> Numbers:
 
 
 def inert(text: str) -> str:
-    """Return a text that can't end the element of a prompt that it stands in."""
-    return text.replace("</", "<\\/")
+    """Return a text that can't end the element of a prompt that it stands in, and that UTF-8 can carry."""
+    return replace_surrogates(text).replace("</", "<\\/")
 
 
 def _values(answer: str) -> Iterator[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextvars import copy_context
 from typing import TYPE_CHECKING, NamedTuple
@@ -42,6 +42,17 @@ class FallbackWarning(UserWarning):
         number = "the only segment" if self.total == 1 else f"{self.segments} of {self.total} segments"
         verb = "was" if self.segments == 1 else "were"
         return f"contextual: {number} {verb} divided by paragraphs and headings instead. {self.reason}"
+
+
+def summed(found: Iterable[FallbackWarning]) -> list[FallbackWarning]:
+    """Return the warnings of several runs as one for each reason."""
+    by_reason: dict[str, list[FallbackWarning]] = {}
+    for one in found:
+        by_reason.setdefault(one.reason, []).append(one)
+    return [
+        FallbackWarning(reason, sum(one.segments for one in same), sum(one.total for one in same))
+        for reason, same in by_reason.items()
+    ]
 
 
 class Answer(NamedTuple):

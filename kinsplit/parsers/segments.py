@@ -19,7 +19,7 @@ from kinsplit.language_models.answers import inert
 from kinsplit.parsers.group import pack
 from kinsplit.parsers.measure import Scale
 from kinsplit.parsers.segment import Units
-from kinsplit.tokenizers import Tokenizer, replace_surrogates
+from kinsplit.tokenizers import Tokenizer
 
 #: Where the numbers are in the answer.
 KEY = "starts"
@@ -154,7 +154,7 @@ def _lines(text: str, sentences: Units) -> list[str]:
     for start, end in zip(sentences.starts.tolist(), sentences.ends.tolist(), strict=True):
         long = end - start > _HEAD + _TAIL
         shown = f"{text[start : start + _HEAD]} … {text[end - _TAIL : end]}" if long else text[start:end]
-        line = inert(replace_surrogates(" ".join(shown.split())))
+        line = inert(" ".join(shown.split()))
         lines.append(f"\n{line}" if text.count("\n", reached, start) > 1 else line)
         reached = end
     return lines
