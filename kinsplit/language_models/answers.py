@@ -13,6 +13,8 @@ from kinsplit.tokenizers import replace_surrogates
 _THOUGHTS = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL)
 _OPENING = re.compile(r"[\[{]")
 _NUMBER = re.compile(r"[+-]?\d{1,18}(?:\.\d*)?")
+# What a model writes that knows JSON from hearsay: signs, other quotation marks, a comma at the end.
+_LOOSE_ARRAY = re.compile(r"\[([\s\d,.+\-\"']*)\]")
 # Numbers of an array without an end; the last one may be cut, so it needs something behind it.
 _OPEN_ARRAY = re.compile(r"\[(?P<numbers>(?:\s*\"?[+-]?\d{1,18}(?:\.\d+)?\"?\s*,)+)[^\]]*\Z")
 
@@ -58,9 +60,10 @@ def read_numbers(answer: str, key: str) -> Numbers:
             bare.extend(_integers(each) for each in value.values() if isinstance(each, list))
         elif isinstance(value, list):
             bare.append(_integers(value))
-    best = max(named, key=len, default=[]) or max(bare, key=len, default=[])
+    loose = (_loose_integers(array) for array in _LOOSE_ARRAY.findall(answer))
+    best = next((best for found in (named, bare, loose) if (best := max(found, key=len, default=[]))), [])
     cut = _OPEN_ARRAY.search(answer)
-    begun = _integers(cut["numbers"].replace('"', " ").split(",")) if cut else []
+    begun = _loose_integers(cut["numbers"]) if cut else []
     return Numbers(begun, whole=False) if len(begun) > len(best) else Numbers(best, whole=True)
 
 
@@ -80,6 +83,10 @@ def _values(answer: str) -> Iterator[Any]:
             at = match.end()
         else:
             yield value
+
+
+def _loose_integers(text: str) -> list[int]:
+    return _integers(re.sub("[\"']", " ", text).split(","))
 
 
 def _integers(values: list[Any]) -> list[int]:

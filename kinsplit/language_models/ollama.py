@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 from typing import Any
-
-import httpx
+from urllib.parse import urlsplit
 
 from kinsplit.errors import InvalidParameterError, LanguageModelError
 from kinsplit.language_models.protocol import USUAL_WINDOW, Schema
@@ -62,12 +61,12 @@ def _url(host: str) -> str:
     text = host.strip() or "127.0.0.1"
     bare = "://" not in text
     try:
-        url = httpx.URL(f"http://{text}" if bare else text)
-    except httpx.InvalidURL as error:
+        parts = urlsplit(f"http://{text}" if bare else text)
+        port = parts.port or (_PORT if bare else None)
+    except ValueError as error:
         remedy = "Write for example 'http://127.0.0.1:11434'."
         raise InvalidParameterError("OLLAMA_HOST", f"must be an address: {error}", host, remedy) from error
     # What a server listens on, all addresses, isn't what a client asks.
-    url = url.copy_with(host="127.0.0.1" if url.host in ("", "0.0.0.0") else url.host)  # noqa: S104
-    if bare and url.port is None:
-        url = url.copy_with(port=_PORT)
-    return str(url).rstrip("/")
+    name = "127.0.0.1" if parts.hostname in (None, "0.0.0.0") else parts.hostname  # noqa: S104
+    name = f"[{name}]" if ":" in name else name
+    return f"{parts.scheme}://{name}{f':{port}' if port else ''}{parts.path.rstrip('/')}"
