@@ -11,8 +11,8 @@ from kinsplit.retrieval.rerank.protocol import Ranked
 
 _KEY = "order"
 _SCHEMA = numbers_schema(_KEY)
-# Tokens of the instruction, and of an answer: what stands around the numbers, and each number with comma and space.
-_INSTRUCTION_TOKENS, _ANSWER_TOKENS, _NUMBER_TOKENS = 200, 32, 4
+# Tokens of the instruction, of what stands around each text, and of an answer: around the numbers, and of each number.
+_INSTRUCTION_TOKENS, _TEXT_TOKENS, _ANSWER_TOKENS, _NUMBER_TOKENS = 200, 12, 32, 4
 # Fewer characters make a token in hardly any language written with letters.
 _CHARACTERS = 3
 _INSTRUCTION = """\
@@ -55,7 +55,8 @@ class LanguageModelReranker:
             LanguageModelError: The model gave no answer, or one that names no order.
         """
         answer_tokens = _ANSWER_TOKENS + _NUMBER_TOKENS * len(texts)
-        room = _CHARACTERS * (self.model.window - _INSTRUCTION_TOKENS - answer_tokens) - len(query)
+        around = _INSTRUCTION_TOKENS + _TEXT_TOKENS * len(texts) + answer_tokens
+        room = _CHARACTERS * (self.model.window - around) - len(query)
         longest = min(self.longest, max(1, room // len(texts)))
         shown = "\n".join(
             f"<text number={number}>\n{inert(text[:longest])}\n</text>" for number, text in enumerate(texts, 1)
