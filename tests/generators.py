@@ -75,15 +75,6 @@ def sizes(least: int = 8, most: int = 120) -> st.SearchStrategy[int]:
     return st.integers(least, most)
 
 
-#: What makes a strategy ask a model that needs no server, where its default asks one.
-_OFFLINE: dict[str, dict[str, Any]] = {"contextual": {"model": "hash"}}
-
-
-def offline(name: str) -> dict[str, Any]:
-    """Return the parameters that keep a strategy with its defaults away from the network; most need none."""
-    return _OFFLINE.get(name, {})
-
-
 @st.composite
 def strategy_parameters(draw: st.DrawFn, name: str) -> dict[str, Any]:
     """Parameters of a strategy, valid and small."""

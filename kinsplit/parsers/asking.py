@@ -69,9 +69,7 @@ class Answer(NamedTuple):
     problem: str | None = None
 
 
-def ask(
-    model: LanguageModel, questions: Sequence[Question], cache: AnswerCache | None, concurrency: int
-) -> list[Answer]:
+def ask(model: LanguageModel, questions: Sequence[Question], cache: AnswerCache, concurrency: int) -> list[Answer]:
     """Ask a language model.
 
     Args:
@@ -83,7 +81,10 @@ def ask(
     Returns:
         An answer to each question.
     """
-    answers = {i: Answer(kept, q.sentences) for i, q in enumerate(questions) if (kept := _kept(model, q, cache))}
+    answers: dict[int, Answer] = {}
+    for i, question in enumerate(questions):
+        if kept := cache.get(model, question.prompt()):
+            answers[i] = Answer(kept, question.sentences)
     run = _Run(model)
     pool = ThreadPoolExecutor(max_workers=concurrency)
     try:
@@ -97,15 +98,11 @@ def ask(
             i = pending[future]
             answers[i] = answer = future.result()
             # From this thread alone: the cache has a connection for each thread that uses it.
-            if cache is not None and answer.problem is None:
+            if answer.problem is None:
                 cache.put(model, questions[i].prompt(), answer.starts)
     finally:
         pool.shutdown(cancel_futures=True)
     return [answers[i] for i in range(len(questions))]
-
-
-def _kept(model: LanguageModel, question: Question, cache: AnswerCache | None) -> list[int] | None:
-    return None if cache is None else cache.get(model, question.prompt())
 
 
 def report(answers: Sequence[Answer], *, as_error: bool) -> None:

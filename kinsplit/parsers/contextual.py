@@ -95,7 +95,7 @@ class ContextualStrategy(Measured):
         for text in texts:
             for asked in self._plan(text, outline(text, self.language).sentences, model).questions(self._sizes()):
                 prompt = asked.prompt()
-                if cache is not None and cache.get(model, prompt) is not None:
+                if cache.get(model, prompt):
                     total += Cost(kept=1)
                 else:
                     total += Cost(1, int(tokenizer.count([prompt])[0]), answer_tokens(asked.sentences))
@@ -185,7 +185,7 @@ def _scale_of_sentences(refined: Refined, total: int) -> Scale:
     return Scale(refined.scale.left[firsts], refined.scale.right[lasts])
 
 
-def _cache() -> AnswerCache | None:
+def _cache() -> AnswerCache:
     from kinsplit.language_models.cache import answer_cache
 
     return answer_cache()

@@ -35,11 +35,9 @@ def test_the_folder_is_the_environments(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
     monkeypatch.delenv("KINSPLIT_CACHE", raising=False)
     cache = answer_cache()
-    assert cache is not None
     assert cache.folder == tmp_path / "xdg" / "kinsplit" / "answers"
     monkeypatch.setenv("KINSPLIT_CACHE", str(tmp_path / "own"))
     other = answer_cache()
-    assert other is not None
     assert other.folder == tmp_path / "own" / "answers"
     assert answer_cache() is other
 
@@ -47,9 +45,22 @@ def test_the_folder_is_the_environments(tmp_path: Path, monkeypatch: pytest.Monk
 def test_a_folder_that_can_not_be_written_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("KINSPLIT_CACHE", str(tmp_path / "file"))
-    with pytest.warns(RuntimeWarning, match="Answers of language models are not kept.*Set KINSPLIT_CACHE"):
-        assert answer_cache() is None
-    assert answer_cache() is None
+    with pytest.warns(RuntimeWarning, match=r"Answers of language models are not kept.*set KINSPLIT_CACHE"):
+        cache = answer_cache()
+    cache.put(MODEL, "p", [0])
+    assert cache.get(MODEL, "p") is None
+    assert answer_cache() is cache
+
+
+def test_a_broken_cache_costs_no_answer(tmp_path: Path) -> None:
+    cache = AnswerCache(tmp_path)
+    cache.put(MODEL, "p", [0])
+    for file in tmp_path.glob("cache.db*"):
+        file.write_bytes(b"no database" * 1000)
+    with pytest.warns(RuntimeWarning, match="Answers of language models are not kept"):
+        again = AnswerCache(tmp_path)
+    again.put(MODEL, "p", [0])
+    assert again.get(MODEL, "p") is None
 
 
 def test_the_cache_does_not_outgrow_its_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
