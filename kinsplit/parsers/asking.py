@@ -74,35 +74,36 @@ def ask(model: LanguageModel, questions: Sequence[Question], cache: AnswerCache,
 
     Args:
         model: The model.
-        questions: The questions.
+        questions: The questions; of equal ones only one is asked.
         cache: Where earlier answers are, and where new ones go.
         concurrency: Most questions that are asked at the same time.
 
     Returns:
         An answer to each question.
     """
-    answers: dict[int, Answer] = {}
-    for i, question in enumerate(questions):
+    asked = {question.digest(): question for question in questions}
+    answers: dict[bytes, Answer] = {}
+    for digest, question in asked.items():
         if kept := cache.get(model, question.prompt()):
-            answers[i] = Answer(kept, question.sentences)
+            answers[digest] = Answer(kept, question.sentences)
     run = _Run(model)
     pool = ThreadPoolExecutor(max_workers=concurrency)
     try:
         # Each in a context of its own, so that whoever traces a framework's models finds the caller.
         pending = {
-            pool.submit(copy_context().run, run.answer, question): i
-            for i, question in enumerate(questions)
-            if i not in answers
+            pool.submit(copy_context().run, run.answer, question): digest
+            for digest, question in asked.items()
+            if digest not in answers
         }
         for future in as_completed(pending):
-            i = pending[future]
-            answers[i] = answer = future.result()
+            digest = pending[future]
+            answers[digest] = answer = future.result()
             # From this thread alone: the cache has a connection for each thread that uses it.
             if answer.problem is None:
-                cache.put(model, questions[i].prompt(), answer.starts)
+                cache.put(model, asked[digest].prompt(), answer.starts)
     finally:
         pool.shutdown(cancel_futures=True)
-    return [answers[i] for i in range(len(questions))]
+    return [answers[question.digest()] for question in questions]
 
 
 def report(answers: Sequence[Answer], *, as_error: bool) -> None:

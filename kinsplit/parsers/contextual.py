@@ -91,14 +91,15 @@ class ContextualStrategy(Measured):
             return Cost()
         cache = _cache()
         tokenizer = resolve(self.tokenizer)
+        outlines = (outline(text, self.language) for text in texts)
+        plans = (self._plan(text, o.sentences, model) for text, o in zip(texts, outlines, strict=True))
         total = Cost()
-        for text in texts:
-            for asked in self._plan(text, outline(text, self.language).sentences, model).questions(self._sizes()):
-                prompt = asked.prompt()
-                if cache.get(model, prompt):
-                    total += Cost(kept=1)
-                else:
-                    total += Cost(1, int(tokenizer.count([prompt])[0]), answer_tokens(asked.sentences))
+        for asked in {q.digest(): q for each in plans for q in each.questions(self._sizes())}.values():
+            prompt = asked.prompt()
+            if cache.get(model, prompt):
+                total += Cost(kept=1)
+            else:
+                total += Cost(1, int(tokenizer.count([prompt])[0]), answer_tokens(asked.sentences))
         return total
 
     def _cut(self, texts: Sequence[str]) -> list[Levels]:

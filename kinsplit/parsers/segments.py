@@ -8,6 +8,7 @@ segments can be asked about in parallel, and their number is known before.
 from __future__ import annotations
 
 import functools
+import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -75,6 +76,10 @@ class Question(NamedTuple):
 
     prompt: Callable[[], str]
     sentences: int
+
+    def digest(self) -> bytes:
+        """Return what equal questions have in common."""
+        return hashlib.blake2b(self.prompt().encode(), digest_size=16).digest()
 
 
 class Plan(NamedTuple):

@@ -230,7 +230,7 @@ def test_a_server_that_refuses_is_told_once_and_not_asked_for_each_segment(
 
 def test_a_model_that_keeps_failing_is_given_up(fake: FakeServer) -> None:
     fake.answer = lambda prompt: Reply("broken", 500)
-    text = "One thing is this. " * 2000
+    text = " ".join(f"Thing {i} is this." for i in range(2000))
     model = OllamaModel("llama3", host=fake.url)
     with pytest.warns(FallbackWarning, match="status 500: broken"):
         texts_of(strategy_with(model, concurrency=1, segment_size=100), text)
@@ -375,6 +375,15 @@ def test_the_number_of_threads_changes_nothing() -> None:
     assert one.fingerprint == many.fingerprint == strategy_with("hash", segment_size=100, chunk_size=20).fingerprint
     assert one.fingerprint != strategy_with("none", segment_size=100, chunk_size=20).fingerprint
     assert json.loads(json.dumps(one.described))["concurrency"] == 1
+
+
+def test_equal_questions_are_asked_once(fake: FakeServer) -> None:
+    fake.answer = animals
+    strategy = strategy_with(OllamaModel("llama3", host=fake.url))
+    assert strategy.cost([TEXT, TEXT, TEXT]).calls == 1
+    one, *others = strategy.split_many([TEXT, TEXT, TEXT])
+    assert others == [one, one]
+    assert len(fake.calls) == 1
 
 
 def test_documents_are_asked_about_together(fake: FakeServer) -> None:
