@@ -12,6 +12,7 @@ from kinsplit.language_models import LanguageModel
 from kinsplit.parsers.asking import Answer, ask, report
 from kinsplit.parsers.balance import balance, space
 from kinsplit.parsers.base import Cost, Cut, Levels, Measured
+from kinsplit.parsers.collector import resumed
 from kinsplit.parsers.group import Fits, Run
 from kinsplit.parsers.measure import Scale, Unit
 from kinsplit.parsers.packing import group_units
@@ -135,7 +136,8 @@ class ContextualStrategy(Measured):
         else:
             plans = [self._plan(text, o.sentences, model) for text, o in zip(texts, outlines, strict=True)]
             questions = [asked for each in plans for asked in each.questions(self._sizes())]
-            answers = ask(model, questions, _cache(), self.concurrency) if questions else []
+            with resumed():
+                answers = ask(model, questions, _cache(), self.concurrency) if questions else []
             report(answers, as_error=self.fallback == "error")
             following = iter(answers)
             for each, o, r in zip(plans, outlines, refined, strict=True):

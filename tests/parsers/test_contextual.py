@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import pickle
 import re
@@ -375,6 +376,13 @@ def test_the_number_of_threads_changes_nothing() -> None:
     assert one.fingerprint == many.fingerprint == strategy_with("hash", segment_size=100, chunk_size=20).fingerprint
     assert one.fingerprint != strategy_with("none", segment_size=100, chunk_size=20).fingerprint
     assert json.loads(json.dumps(one.described))["concurrency"] == 1
+
+
+def test_the_collector_works_while_a_model_thinks() -> None:
+    working: list[bool] = []
+    strategy_with(lambda prompt: (working.append(gc.isenabled()), "[0]")[1]).split(TEXT)
+    assert working == [True]
+    assert gc.isenabled()
 
 
 def test_equal_questions_are_asked_once(fake: FakeServer) -> None:
