@@ -9,6 +9,8 @@ KinsplitError
 ├── TokenizerError          a tokenizer can't be found, loaded or carried to another process
 ├── LoadError               a file can't be read as text
 ├── EmbeddingError          a model's files are missing or not the ones expected
+├── LanguageModelError      a language model gave no answer that can be used
+│   └── ModelUnavailableError it can't be reached, isn't there, or lets nobody in
 └── StoreError              a chunk store can't do what was asked
     ├── CollectionNotFoundError nothing was indexed under that name
     ├── StoreLockedError    another process holds the folder
@@ -120,6 +122,14 @@ class LoadError(KinsplitError):
 
 class EmbeddingError(KinsplitError):
     """A model's files are missing or not the ones expected."""
+
+
+class LanguageModelError(KinsplitError):
+    """A language model gave no answer, or none that can be used."""
+
+
+class ModelUnavailableError(LanguageModelError):
+    """A language model can't be reached, isn't there, or lets nobody in; so it will be with every other prompt."""
 
 
 class StoreError(KinsplitError):

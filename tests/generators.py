@@ -108,4 +108,14 @@ def strategy_parameters(draw: st.DrawFn, name: str) -> dict[str, Any]:
         return {"parent_size": parents, "child_size": size, "unit": unit, "headings": draw(st.booleans())}
     if name == "multigranular":
         return {"chunk_sizes": (size, 2 * size, 5 * size), "chunk_overlap": draw(st.integers(0, size - 1))}
+    if name == "contextual":
+        least = draw(st.integers(1, 3))
+        return {
+            "model": draw(st.sampled_from(["hash", "none"])),
+            "chunk_size": size,
+            "unit": unit,
+            "min_sentences": least,
+            "max_sentences": draw(st.none() | st.integers(least, 9)),
+            "segment_size": draw(sizes(20, 400)),
+        }
     raise NotImplementedError(f"give {name!r} a generator of its parameters")

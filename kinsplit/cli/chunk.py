@@ -14,11 +14,13 @@ import typer
 from rich.table import Table
 
 from kinsplit.cli.command import exit_code
-from kinsplit.cli.options import AsJson, Cache, Paths, Settings, Subjects, make_strategy, parse_names
+from kinsplit.cli.dry_run import dry_run as tell_cost
+from kinsplit.cli.options import AsJson, Cache, DryRun, Paths, Settings, Subjects, make_strategy, parse_names
 from kinsplit.cli.progress import bar
 from kinsplit.cli.rows import Row, to_rows
 from kinsplit.cli.tables import counted, rate
 from kinsplit.cli.terminal import Terminal, describe_error
+from kinsplit.cli.told import told_by
 from kinsplit.errors import KinsplitError, LimitTooSmallError
 
 if TYPE_CHECKING:
@@ -39,6 +41,7 @@ def chunk(
     ] = None,
     subjects: Subjects = None,
     cache: Cache = False,
+    dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
     """Split files into chunks, one JSON row per chunk, on stdout or into a file.
@@ -47,18 +50,22 @@ def chunk(
     """
     from kinsplit.embedding import keeping_vectors
     from kinsplit.loaders import discover, load_files
+    from kinsplit.parsers.asking import FallbackWarning, summed
     from kinsplit.tokenizers import resolve
 
     terminal = Terminal(as_json=as_json)
     splitter = make_strategy(strategy, settings)
     tokenizer = resolve(splitter.tokenizer)
     files = _without(output, discover(paths, subjects=parse_names(subjects)).files)
+    if dry_run:
+        raise typer.Exit(tell_cost(splitter, files, terminal))
     begun = time.perf_counter()
     summary = Summary(len(files))
     # Rows and a bar on one screen would overwrite each other.
     shown = output is not None or not terminal.out.is_terminal
     with (
         keeping_vectors(cache),
+        told_by(terminal, FallbackWarning, summed),
         _writer(output, terminal) as write,
         bar(terminal.screen, "Splitting", len(files), shown=shown) as moving,
     ):

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kinsplit.cli.command import exit_code
+from kinsplit.cli.dry_run import dry_run as tell_cost
 from kinsplit.cli.options import (
     AsJson,
     Cache,
     Collection,
+    DryRun,
     Embedder,
     Paths,
     Settings,
@@ -26,11 +28,14 @@ from kinsplit.cli.progress import Bar, bar
 from kinsplit.cli.report import file_line, summary, to_dict
 from kinsplit.cli.tables import figures
 from kinsplit.cli.terminal import Terminal
+from kinsplit.cli.told import told_by
+from kinsplit.errors import CollectionNotFoundError
 
 if TYPE_CHECKING:
     from kinsplit.index import AddReport, Index
     from kinsplit.indexing import DocumentReport
     from kinsplit.loaders import Loaded
+    from kinsplit.parsers import Strategy
 
 
 def index(
@@ -52,6 +57,7 @@ def index(
     ] = False,
     embedder: Embedder = "bundled",
     cache: Cache = False,
+    dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
     """Bring files into a collection; only what has changed since the last time is embedded.
@@ -60,18 +66,35 @@ def index(
     """
     from kinsplit.index import Index
     from kinsplit.loaders import discover
+    from kinsplit.parsers.asking import FallbackWarning, summed
 
     terminal = Terminal(as_json=as_json)
     names = parse_names(subjects)
     splitter = make_strategy(strategy or "sentence", settings) if strategy or settings else None
     found = discover(paths, subjects=names)  # Wrong paths are found out before a collection is made.
-    with Index(store, collection=collection, strategy=splitter, embedder=embedder, vector_cache=cache) as opened:
+    if dry_run:
+        raise typer.Exit(tell_cost(splitter or _stored(store, collection, embedder), found.files, terminal))
+    with (
+        told_by(terminal, FallbackWarning, summed),
+        Index(store, collection=collection, strategy=splitter, embedder=embedder, vector_cache=cache) as opened,
+    ):
         report = add(opened, paths, terminal, files=len(found.files), subjects=names, prune=prune)
     if as_json:
         terminal.document(to_dict(report))
     else:
         terminal.table(figures(summary(report)))
     raise typer.Exit(exit_code(failed=len(report.failed), done=len(report.documents)))
+
+
+def _stored(store: str, collection: str, embedder: str) -> Strategy:
+    """Return the strategy that a collection was made with, or would be; it isn't made here."""
+    from kinsplit.index import Index, default_strategy
+
+    try:
+        with Index(store, collection=collection, embedder=embedder, must_exist=True) as opened:
+            return opened.strategy
+    except CollectionNotFoundError:
+        return default_strategy()
 
 
 def add(

@@ -34,6 +34,10 @@ Cache = Annotated[
     bool,
     typer.Option("--cache", help="Keep vectors for later runs, in KINSPLIT_CACHE or the user's cache folder."),
 ]
+DryRun = Annotated[
+    bool,
+    typer.Option("--dry-run", help="Only tell how often the strategy would ask a model, and with how many tokens."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Write JSON to stdout, and JSON lines to stderr.")]
 
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Annotated
 
 import typer
@@ -15,6 +12,7 @@ from kinsplit.cli.passages import PREVIEW, QueryWords, show, to_dict
 from kinsplit.cli.progress import waiting
 from kinsplit.cli.tables import counted
 from kinsplit.cli.terminal import Terminal
+from kinsplit.cli.told import told_by
 
 
 def search(
@@ -37,7 +35,7 @@ def search(
     ] = False,
     sections: Annotated[bool, typer.Option("--sections", help="Let neighbours stop where a section ends.")] = False,
     rerank: Annotated[
-        str, typer.Option(metavar="SPEC", help="Reranker: none, late, or cross-encoder:NAME_OR_PATH.")
+        str, typer.Option(metavar="SPEC", help="Reranker: none, late, cross-encoder:NAME_OR_PATH, or llm:MODEL.")
     ] = "none",
     budget: Annotated[
         int | None, typer.Option(metavar="N", help="Most tokens of all passages together.", show_default=False)
@@ -52,11 +50,12 @@ def search(
 ) -> None:
     """Find the passages that answer a question, by meaning and by words, each chunk judged with its kin."""
     from kinsplit.index import Index
+    from kinsplit.retrieval import RerankWarning
 
     terminal = Terminal(as_json=as_json)
     conditions = parse_where(where)
     with (
-        _told_by(terminal),
+        told_by(terminal, RerankWarning),
         waiting(terminal.err, "Searching"),
         Index(store, collection=collection, embedder=embedder, must_exist=True) as opened,
     ):
@@ -91,20 +90,3 @@ def search(
     elif explain:
         terminal.line("")
         terminal.table(explanation(passages))
-
-
-@contextmanager
-def _told_by(terminal: Terminal) -> Iterator[None]:
-    """Write a reranker's warnings as the command's own, each once, and let all others through."""
-    from kinsplit.retrieval import RerankWarning
-
-    with warnings.catch_warnings(record=True) as caught:
-        try:
-            yield
-        finally:
-            kept = list(caught)
-    for one in kept:
-        if not issubclass(one.category, RerankWarning):
-            warnings.showwarning(one.message, one.category, one.filename, one.lineno, one.file, one.line)
-    for message in dict.fromkeys(str(one.message) for one in kept if issubclass(one.category, RerankWarning)):
-        terminal.warning(message)

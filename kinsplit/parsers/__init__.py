@@ -1,4 +1,4 @@
-"""Text -> chunks: one strategy per module, one registry, no framework, no model, no network.
+"""Text -> chunks: one strategy per module, one registry, no framework, and a model only where a strategy asks one.
 
 `names()` lists the strategies, `create(name, **parameters)` makes one, `parameters(name)` describes its parameters.
 Every strategy keeps these promises: chunks are exact slices of the text, in order; without their overlap they hold
@@ -6,7 +6,7 @@ every character that is not white space once; none is blank or longer than its l
 chunks anywhere.
 """
 
-from kinsplit.parsers.base import Strategy
+from kinsplit.parsers.base import Cost, Strategy
 from kinsplit.parsers.registry import Parameter, create, names, parameters, strategy_class
 
-__all__ = ["Parameter", "Strategy", "create", "names", "parameters", "strategy_class"]
+__all__ = ["Cost", "Parameter", "Strategy", "create", "names", "parameters", "strategy_class"]

@@ -7,6 +7,7 @@ import hashlib
 import json
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -41,6 +42,36 @@ class Cut(NamedTuple):
 Levels = list[list[Cut]]
 
 
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What it costs to draw boundaries with a model, before any is asked.
+
+    Attributes:
+        calls: Calls of the model.
+        prompt_tokens: Tokens that it reads, counted by the strategy's tokenizer.
+        answer_tokens: Tokens that it writes at most.
+        kept: Calls that are not made, since their answers are kept from an earlier run.
+    """
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    answer_tokens: int = 0
+    kept: int = 0
+
+    @property
+    def tokens(self) -> int:
+        """All tokens."""
+        return self.prompt_tokens + self.answer_tokens
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(
+            self.calls + other.calls,
+            self.prompt_tokens + other.prompt_tokens,
+            self.answer_tokens + other.answer_tokens,
+            self.kept + other.kept,
+        )
+
+
 class Strategy(BaseModel):
     """A way to split documents into chunks.
 
@@ -62,6 +93,9 @@ class Strategy(BaseModel):
     resources: ClassVar[Mapping[str, str]] = {
         "tokenizer": '"hf:REPOSITORY", "tiktoken:ENCODING" or the path of a tokenizer.json'
     }
+
+    #: The parameters that don't change which chunks are made: the fingerprint leaves them out.
+    incidental: ClassVar[frozenset[str]] = frozenset()
 
     tokenizer: TokenizerField = BUNDLED
 
@@ -87,9 +121,15 @@ class Strategy(BaseModel):
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """16 hexadecimal digits that differ whenever name or parameters do."""
-        data = json.dumps([self.name, self.described], sort_keys=True, ensure_ascii=True)
+        """16 hexadecimal digits that differ whenever name or parameters do, but for the incidental ones."""
+        own = {key: value for key, value in self.described.items() if key not in self.incidental}
+        data = json.dumps([self.name, own], sort_keys=True, ensure_ascii=True)
         return hashlib.blake2b(data.encode(), digest_size=8).hexdigest()
+
+    def cost(self, texts: Sequence[str]) -> Cost:
+        """Return what it costs to split texts, without splitting them; nothing, but for strategies that ask a model."""
+        del texts
+        return Cost()
 
     def split(self, text: str) -> list[Span]:
         """Split one text.

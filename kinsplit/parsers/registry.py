@@ -9,6 +9,7 @@ from pydantic_core import PydanticUndefined
 from kinsplit.errors import InvalidParameterError
 from kinsplit.parsers.base import Strategy
 from kinsplit.parsers.character import CharacterStrategy
+from kinsplit.parsers.contextual import ContextualStrategy
 from kinsplit.parsers.hierarchical import HierarchicalStrategy
 from kinsplit.parsers.multigranular import MultigranularStrategy
 from kinsplit.parsers.semantic import SemanticStrategy
@@ -26,6 +27,7 @@ _STRATEGIES: tuple[type[Strategy], ...] = (
     SemanticStrategy,
     HierarchicalStrategy,
     MultigranularStrategy,
+    ContextualStrategy,
 )
 _BY_NAME = {strategy.name: strategy for strategy in _STRATEGIES}
 

@@ -1,4 +1,7 @@
-"""Parameters that name what has to be loaded: a tokenizer, an embedder. A value may also be the loaded object."""
+"""Parameters that name what has to be loaded: a tokenizer, an embedder, a language model.
+
+A value may also be the loaded object.
+"""
 
 from __future__ import annotations
 
@@ -37,6 +40,19 @@ EmbedderField = Annotated[
     Field(
         description="Embeds sentences: a name that `kinsplit.embedding.create` takes, or an embedder of kinsplit, "
         "LlamaIndex or LangChain.",
+        json_schema_extra={"type": "string"},
+    ),
+]
+
+ModelField = Annotated[
+    Any,
+    _either(
+        ("complete", "invoke", "__call__"),
+        "must be a language model's name, a language model of kinsplit, LlamaIndex or LangChain, or a function",
+    ),
+    Field(
+        description='Names the boundaries: "ollama:MODEL", "openai:MODEL" for any server with OpenAI\'s interface, a '
+        'language model of LlamaIndex or LangChain, a function, or "none" for paragraphs and headings alone.',
         json_schema_extra={"type": "string"},
     ),
 ]

@@ -12,6 +12,7 @@ from kinsplit.cli.rows import chunk_name
 from kinsplit.tokenizers import resolve
 from tests.cli.conftest import COURSE, Cli
 from tests.loaders.helpers import pdf
+from tests.parsers.sized import WITHOUT_MODEL
 
 FIELDS = {
     "docid": str,
@@ -37,7 +38,8 @@ def rows_of(result: Result) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("strategy", parsers.names())
 def test_rows_have_exactly_the_documented_fields_and_are_slices_of_the_documents(cli: Cli, strategy: str) -> None:
-    result = cli("chunk", COURSE, "--strategy", strategy)
+    settings = [f"--set={name}={value}" for name, value in WITHOUT_MODEL.get(strategy, {}).items()]
+    result = cli("chunk", COURSE, "--strategy", strategy, *settings)
 
     texts = {d.id: d.text for loaded in loaders.load(COURSE) for d in loaded.documents}
     rows = rows_of(result)

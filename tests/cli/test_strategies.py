@@ -8,6 +8,7 @@ import pytest
 from kinsplit import parsers
 from kinsplit.cli.strategies import default_text, type_name
 from tests.cli.conftest import Cli
+from tests.parsers.sized import WITHOUT_MODEL
 
 
 def test_every_strategy_is_listed_with_what_it_does_and_where_its_defaults_come_from(cli: Cli) -> None:
@@ -43,7 +44,8 @@ def test_json_lists_the_same_strategies_and_parameters(cli: Cli) -> None:
 
 def test_a_default_can_be_given_back_to_set(cli: Cli, folder: object) -> None:
     for name in parsers.names():
-        settings = [f"--set={p.name}={default_text(p.default)}" for p in parsers.parameters(name)]
+        defaults = {p.name: p.default for p in parsers.parameters(name)} | WITHOUT_MODEL.get(name, {})
+        settings = [f"--set={parameter}={default_text(value)}" for parameter, value in defaults.items()]
         result = cli("chunk", folder, "--strategy", name, *settings)
         assert result.exit_code == 0, result.stderr
 

@@ -29,6 +29,7 @@ from kinsplit.errors import InvalidParameterError
 from kinsplit.integrations.llama_index import KinsplitSentenceNodeParser, node_parser
 from kinsplit.parsers import names
 from tests.integrations.helpers import TEXT, small
+from tests.parsers.sized import WITHOUT_MODEL
 
 
 def numbered(i: int, node: BaseNode) -> str:
@@ -312,7 +313,7 @@ def test_nodes_come_back_from_a_docstore_as_they_were() -> None:
 def test_parsing_is_silent(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        node_parser(name)([document()])
+        node_parser(name, **WITHOUT_MODEL.get(name, {}))([document()])
     assert capsys.readouterr() == ("", "")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from kinsplit.parsers import Strategy, create
 
 #: Parameters with which a strategy loads no model.
-WITHOUT_MODEL: dict[str, dict[str, Any]] = {"semantic": {"embedder": "hash"}}
+WITHOUT_MODEL: dict[str, dict[str, Any]] = {"semantic": {"embedder": "hash"}, "contextual": {"model": "hash"}}
 
 
 def plain(name: str) -> Strategy:
@@ -24,7 +24,7 @@ def sized(name: str, size: int, unit: str = "character", overlap: int = 0, **mor
         return create(name, chunk_size=size, chunk_overlap=overlap, **more)
     if name == "sentence":
         return create(name, chunk_size=size, unit=unit, chunk_overlap=overlap, **more)
-    if name == "semantic":
+    if name in {"semantic", "contextual"}:
         return create(name, chunk_size=size, unit=unit, **WITHOUT_MODEL[name] | more)
     if name == "structure":
         return create(name, chunk_size=size, unit=unit, **more)

@@ -25,6 +25,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "structure": {"chunk_size": 512, "min_chunk_size": 128, "unit": "word"},
     "semantic": {"embedder": "bundled", "min_sentences": 3, "max_sentences": 20, "chunk_size": 500, "unit": "word"},
     "hierarchical": {"parent_size": (1000,), "child_size": 200, "unit": "character"},
+    "contextual": {"model": "ollama:llama3", "chunk_size": 500, "unit": "word", "min_sentences": 1},
     "multigranular": {"chunk_sizes": (256, 512, 1024), "chunk_overlap": 0},
 }
 

@@ -145,6 +145,41 @@ def test_texts_can_not_end_their_element_in_the_prompt() -> None:
     assert "x" * 41 not in seen[0]
 
 
+@pytest.mark.parametrize("shape", ["llama-index", "langchain"])
+def test_a_frameworks_model_names_the_order(shape: str) -> None:
+    class Says:
+        metadata = None
+        text = content = "[2, 1]"
+
+        def ask(self, prompt: str) -> Says:
+            return self
+
+    setattr(Says, "complete" if shape == "llama-index" else "invoke", Says.ask)
+    assert [r.index for r in LanguageModelReranker(Says()).rerank("q", ["x", "y"])] == [1, 0]
+
+
+def test_texts_are_shortened_to_the_models_window() -> None:
+    seen: list[str] = []
+
+    def complete(prompt: str) -> str:
+        seen.append(prompt)
+        return "[1]"
+
+    LanguageModelReranker(complete).rerank("q", ["word " * 1000] * 30)
+    assert 15_000 < len(seen[0]) < 3 * 8192
+
+
+def test_a_language_model_is_named_behind_llm() -> None:
+    reranker = create_reranker("llm:hash", None)  # type: ignore[arg-type]
+    assert isinstance(reranker, LanguageModelReranker)
+    ranked = reranker.rerank("q", ["x"] * 9)
+    assert ranked == reranker.rerank("q", ["x"] * 9)
+    assert {r.index for r in ranked} <= set(range(9))
+    for wrong in ("llm:", "llm", "llm:llama3", "llm:ollama"):
+        with pytest.raises(InvalidParameterError, match=r"(rerank|model): must be one of"):
+            create_reranker(wrong, None)  # type: ignore[arg-type]
+
+
 @pytest.fixture(scope="session")
 def cross_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A cross-encoder of random weights with a window of 32 tokens, saved as users have theirs."""

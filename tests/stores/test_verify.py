@@ -12,6 +12,7 @@ from kinsplit.stores import Vectors, open_store
 from kinsplit.stores.testing import SCHEMA, TEXTS, embed, make_chunks, make_document, save
 from kinsplit.stores.verify import verify
 from tests.generators import strategy_parameters, texts
+from tests.parsers.sized import plain
 
 
 def family(source_id="doc"):
@@ -138,7 +139,7 @@ def test_a_document_that_is_gone(store):
 @pytest.mark.parametrize("name", names())
 def test_what_an_index_holds_is_whole(name):
     text = "".join(f"# Part {part}\n\n" + "Some words stand here. " * 60 + "\n\n" for part in range(4))
-    with Index("memory:", strategy=name, embedder="hash:64") as index:
+    with Index("memory:", strategy=plain(name), embedder="hash:64") as index:
         index.add([Document("long", text), Document("short", "One sentence.")])
         assert index.store.count(DOCUMENT) == 2
         assert verify(index.store) == []

@@ -209,6 +209,42 @@ class KinsplitMultigranularTextSplitter(KinsplitTextSplitter):
         add_start_index: bool = True,
     ) -> None: ...
 
+class KinsplitContextualTextSplitter(KinsplitTextSplitter):
+    """Boundaries named by a language model, by paragraphs and headings where none answers.
+
+    Defaults from: notebook (Ollama llama3); 500 words as its semantic chunks.
+
+    Args:
+        tokenizer: Counts tokens: "bundled" (BERT uncased), "hf:REPOSITORY", "tiktoken:ENCODING", the path of a tokenizer.json, or a callable.
+        unit: What sizes are counted in.
+        model: Names the boundaries: "ollama:MODEL", "openai:MODEL" for any server with OpenAI's interface, a language model of LlamaIndex or LangChain, a function, or "none" for paragraphs and headings alone.
+        chunk_size: Longest chunk, in `unit`.
+        min_sentences: Fewest sentences between two boundaries.
+        max_sentences: Most sentences in a chunk.
+        segment_size: Most tokens of text that the model sees at once; fewer where its window holds fewer.
+        language: Language of the sentences as an ISO 639-1 code, or "auto" to detect it.
+        fallback: What happens where the model gives no answer: paragraphs and headings, or an error.
+        concurrency: Most questions that the model is asked at the same time.
+        timeout: Seconds to wait for an answer of a model given by name.
+    """
+
+    def __init__(
+        self,
+        *,
+        tokenizer: object = 'bundled',
+        unit: Literal['character', 'word', 'token'] = 'word',
+        model: object = 'ollama:llama3',
+        chunk_size: int = 500,
+        min_sentences: int = 1,
+        max_sentences: int | None = None,
+        segment_size: int = 2000,
+        language: str = 'auto',
+        fallback: Literal['rules', 'error'] = 'rules',
+        concurrency: int = 4,
+        timeout: float = 300.0,
+        add_start_index: bool = True,
+    ) -> None: ...
+
 @overload
 def text_splitter(name: Literal["character"], **parameters: object) -> KinsplitCharacterTextSplitter: ...
 @overload
@@ -225,5 +261,7 @@ def text_splitter(name: Literal["semantic"], **parameters: object) -> KinsplitSe
 def text_splitter(name: Literal["hierarchical"], **parameters: object) -> KinsplitHierarchicalTextSplitter: ...
 @overload
 def text_splitter(name: Literal["multigranular"], **parameters: object) -> KinsplitMultigranularTextSplitter: ...
+@overload
+def text_splitter(name: Literal["contextual"], **parameters: object) -> KinsplitContextualTextSplitter: ...
 @overload
 def text_splitter(name: str, **parameters: object) -> KinsplitTextSplitter: ...

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from kinsplit import language_models
 from kinsplit.embedding.protocol import Embedder, TokenEmbedder
 from kinsplit.errors import InvalidParameterError
 from kinsplit.retrieval.rerank.cross_encoder import CrossEncoderReranker
+from kinsplit.retrieval.rerank.language_model import LanguageModelReranker
 from kinsplit.retrieval.rerank.late_interaction import LateInteractionReranker
 from kinsplit.retrieval.rerank.protocol import Reranker
 
 #: What `create_reranker` takes, for help texts.
-RERANKERS = ("none", "late", "cross-encoder:NAME")
+RERANKERS = ("none", "late", "cross-encoder:NAME_OR_PATH", "llm:MODEL")
 
 
 def create_reranker(name: str, embedder: Embedder) -> Reranker | None:
     """Make a reranker.
 
     Args:
-        name: "none"; "late", for late interaction with the embedder at hand; or "cross-encoder:" and the name or the
-            folder of a `sentence_transformers.CrossEncoder`.
+        name: "none"; "late", for late interaction with the embedder at hand; "cross-encoder:" and the name or the
+            folder of a `sentence_transformers.CrossEncoder`; or "llm:" and the name of a language model, such as
+            "llm:ollama:llama3" (see `kinsplit.language_models.create`).
         embedder: The one at hand.
 
     Raises:
@@ -28,6 +31,9 @@ def create_reranker(name: str, embedder: Embedder) -> Reranker | None:
         return None
     if kind == "cross-encoder" and model:
         return CrossEncoderReranker(model)
+    if kind == "llm" and model:
+        language_models.check(model)
+        return LanguageModelReranker(model)
     if name != "late":
         raise InvalidParameterError("rerank", f"must be one of {', '.join(RERANKERS)}", name, "Take one of them.")
     if not isinstance(embedder, TokenEmbedder):

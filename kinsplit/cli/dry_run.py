@@ -1,0 +1,47 @@
+"""What `--dry-run` tells: what it would cost to draw the boundaries, before any model is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from kinsplit.cli.command import exit_code
+from kinsplit.cli.tables import counted
+from kinsplit.cli.terminal import Terminal
+
+if TYPE_CHECKING:
+    from kinsplit.loaders import SourceFile
+    from kinsplit.parsers import Strategy
+
+
+def dry_run(strategy: Strategy, files: Sequence[SourceFile], terminal: Terminal) -> int:
+    """Write what it would cost to split files, and nothing else; return the exit code.
+
+    Args:
+        strategy: Splits them.
+        files: The files.
+        terminal: Where to write.
+    """
+    from kinsplit.loaders import load_files
+    from kinsplit.parsers import Cost
+
+    cost, documents, failed = Cost(), 0, 0
+    for loaded in load_files(files):
+        for warning in loaded.warnings:
+            terminal.warning(f"{loaded.source.source_id}: {warning}")
+        if loaded.error is not None:
+            failed += 1
+            terminal.error(loaded.error)
+        documents += len(loaded.documents)
+        cost += strategy.cost([document.text for document in loaded.documents])
+    if terminal.as_json:
+        terminal.document({"documents": documents, **asdict(cost), "tokens": cost.tokens})
+    elif not cost.calls and not cost.kept:
+        terminal.line(f"{strategy.name}: {counted(documents, 'document')}, no model is asked.")
+    else:
+        parts = f"{cost.prompt_tokens:,} to read and at most {cost.answer_tokens:,} to write"
+        calls = f"{counted(cost.calls, 'call')} of the model, {counted(cost.tokens, 'token')} ({parts})"
+        kept = f"; {counted(cost.kept, 'answer')} kept from earlier runs" if cost.kept else ""
+        terminal.line(f"{strategy.name}: {counted(documents, 'document')}, {calls}{kept}. Nothing was asked.")
+    return exit_code(failed=failed, done=documents)

@@ -1,0 +1,74 @@
+"""Numbers that language models answered with, kept on disk."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+import sqlite3
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import diskcache
+from platformdirs import user_cache_path
+
+from kinsplit.language_models.protocol import LanguageModel
+
+#: Bytes that the answers may take; those not used for the longest time go first.
+LIMIT = 256 << 20
+
+
+class AnswerCache:
+    """Answers by model and prompt; several processes may use one folder at once.
+
+    A folder that can't be read or written costs no answer: with one warning, nothing is kept from then on.
+
+    Args:
+        folder: Where they lie.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._cache: diskcache.Cache | None = None
+        with self._guarded():
+            self._cache = diskcache.Cache(str(folder), size_limit=LIMIT, eviction_policy="least-recently-used")
+
+    def get(self, model: LanguageModel, prompt: str) -> list[int] | None:
+        """Return the numbers that were kept for a prompt, or None."""
+        if self._cache is not None and model.identity is not None:
+            with self._guarded():
+                kept = self._cache.get(_key(model.identity, prompt))
+                return None if kept is None else [int(number) for number in json.loads(kept)]
+        return None
+
+    def put(self, model: LanguageModel, prompt: str, numbers: list[int]) -> None:
+        """Keep the answer to a prompt; that of a model without an identity is not kept."""
+        if self._cache is not None and model.identity is not None:
+            with self._guarded():
+                self._cache.set(_key(model.identity, prompt), json.dumps(numbers))
+
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, ValueError, sqlite3.Error, diskcache.Timeout) as error:
+            self._cache = None
+            rule = f"Answers of language models are not kept, since {self.folder} can't be used: {error}."
+            warnings.warn(f"{rule} Delete it, or set KINSPLIT_CACHE to another folder.", RuntimeWarning, stacklevel=4)
+
+
+def answer_cache() -> AnswerCache:
+    """Return the user's cache: `answers` in the folder KINSPLIT_CACHE, or else in kinsplit's own."""
+    named = os.environ.get("KINSPLIT_CACHE")
+    folder = Path(named).expanduser() if named else user_cache_path("kinsplit", appauthor=False)
+    return _opened(folder / "answers")
+
+
+_opened = functools.lru_cache(maxsize=4)(AnswerCache)
+
+
+def _key(identity: str, prompt: str) -> str:
+    return hashlib.blake2b(f"{identity}\0{prompt}".encode("utf-8", "surrogatepass"), digest_size=20).hexdigest()

@@ -1,0 +1,72 @@
+"""Models of an Ollama server (https://github.com/ollama/ollama/blob/main/docs/api.md)."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+from urllib.parse import urlsplit
+
+from kinsplit.errors import InvalidParameterError, LanguageModelError
+from kinsplit.language_models.protocol import USUAL_WINDOW, Schema
+from kinsplit.language_models.server import Server
+
+_PORT = 11434
+
+
+class OllamaModel:
+    """A model that an Ollama server runs. It answers the same each time, as far as the server can.
+
+    Args:
+        model: Its name there, such as "llama3" or "qwen2.5:14b".
+        host: Address of the server; None takes OLLAMA_HOST, and this machine where that isn't set.
+        window: Context window that the server is asked to give the model, in tokens. More takes more memory.
+        timeout: Seconds to wait for an answer.
+
+    Raises:
+        InvalidParameterError: The host is no address.
+    """
+
+    def __init__(self, model: str, host: str | None = None, window: int = USUAL_WINDOW, timeout: float = 300.0) -> None:
+        url = _url(os.environ.get("OLLAMA_HOST", "") if host is None else host)
+        self.model, self.window = model, window
+        self.name = f"ollama:{model}"
+        self.identity = f"{self.name} at {url}"
+        remedy = f"Run `ollama serve` and `ollama pull {model}`, or set OLLAMA_HOST."
+        self._server = Server(self.name, url, remedy, timeout=timeout)
+
+    def complete(self, prompt: str, schema: Schema | None = None, max_tokens: int | None = None) -> str:
+        """See `LanguageModel.complete`."""
+        options: dict[str, Any] = {"num_ctx": self.window, "temperature": 0, "seed": 0}
+        if max_tokens is not None:
+            options["num_predict"] = max_tokens
+        body: dict[str, Any] = {
+            "model": self.model,
+            "messages": [{"role": "user", "content": prompt}],
+            "stream": False,
+            "options": options,
+            # Thoughts would use up the answer's length.
+            "think": False,
+        }
+        if schema is not None:
+            body["format"] = schema
+        answer = self._server.post("/api/chat", body, ("format", "think"))
+        try:
+            return str(answer["message"]["content"] or "")
+        except (KeyError, TypeError):
+            raise LanguageModelError(f"{self.name}: the server answered with {str(answer)[:80]!r}.") from None
+
+
+def _url(host: str) -> str:
+    """Return an address as OLLAMA_HOST writes it, `[scheme://]host[:port]`, in full."""
+    text = host.strip() or "127.0.0.1"
+    bare = "://" not in text
+    try:
+        parts = urlsplit(f"http://{text}" if bare else text)
+        port = parts.port or (_PORT if bare else None)
+    except ValueError as error:
+        remedy = "Write for example 'http://127.0.0.1:11434'."
+        raise InvalidParameterError("OLLAMA_HOST", f"must be an address: {error}", host, remedy) from error
+    # What a server listens on, all addresses, isn't what a client asks.
+    name = "127.0.0.1" if parts.hostname in (None, "0.0.0.0") else parts.hostname  # noqa: S104
+    name = f"[{name}]" if ":" in name else name
+    return f"{parts.scheme}://{name}{f':{port}' if port else ''}{parts.path.rstrip('/')}"

@@ -1,0 +1,67 @@
+"""Models of any server with OpenAI's chat interface: OpenAI itself, vLLM, llama.cpp, LM Studio, gateways."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from kinsplit.errors import LanguageModelError, ModelUnavailableError
+from kinsplit.language_models.protocol import USUAL_WINDOW, Schema
+from kinsplit.language_models.server import Server
+
+_OPENAI = "https://api.openai.com/v1"
+_REMEDY = "Set OPENAI_API_KEY, or OPENAI_BASE_URL for another server."
+# Most doubtful first: many servers know no schemas, reasoning models no temperature.
+_OPTIONAL = ("response_format", "max_tokens", "seed", "temperature")
+
+
+class OpenAIModel:
+    """A model that is asked by `POST BASE_URL/chat/completions`. It answers the same each time, if the server can.
+
+    What a server refuses of the schema, the longest answer, the seed and the temperature is left out from then on.
+
+    Args:
+        model: Its name there.
+        base_url: Address up to and with the version; None takes OPENAI_BASE_URL, and OpenAI's own where it isn't set.
+        api_key: None takes OPENAI_API_KEY; without one none is sent.
+        window: Its context window, in tokens.
+        timeout: Seconds to wait for an answer.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        window: int = USUAL_WINDOW,
+        timeout: float = 300.0,
+    ) -> None:
+        url = (base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI).strip().rstrip("/")
+        key = (api_key or os.environ.get("OPENAI_API_KEY") or "").strip()
+        self.model, self.window = model, window
+        self.name = f"openai:{model}"
+        self.identity = f"{self.name} at {url}"
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        self._lacks_key = url == _OPENAI and not key
+        self._server = Server(self.name, url, _REMEDY, headers, timeout)
+
+    def complete(self, prompt: str, schema: Schema | None = None, max_tokens: int | None = None) -> str:
+        """See `LanguageModel.complete`."""
+        if self._lacks_key:
+            raise ModelUnavailableError(f"{self.name}: no key is set. {_REMEDY}")
+        body: dict[str, Any] = {
+            "model": self.model,
+            "messages": [{"role": "user", "content": prompt}],
+            "temperature": 0,
+            "seed": 0,
+        }
+        if max_tokens is not None:
+            body["max_tokens"] = max_tokens
+        if schema is not None:
+            format_ = {"name": "answer", "strict": True, "schema": schema}
+            body["response_format"] = {"type": "json_schema", "json_schema": format_}
+        answer = self._server.post("/chat/completions", body, _OPTIONAL)
+        try:
+            return str(answer["choices"][0]["message"]["content"] or "")
+        except (KeyError, IndexError, TypeError):
+            raise LanguageModelError(f"{self.name}: the server answered with {str(answer)[:80]!r}.") from None

@@ -1,0 +1,121 @@
+"""What a model would cost is told before it is asked, and what it didn't answer is told once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kinsplit import language_models
+from kinsplit.language_models import registry, server
+from tests.cli.conftest import Cli
+from tests.language_models.fake_server import FakeServer, Reply, serving
+
+CONTEXTUAL = "--strategy", "contextual", "--set", "segment_size=300"
+
+
+@pytest.fixture
+def fake(socket_enabled: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeServer]:
+    """An Ollama server where the default model is looked for."""
+    monkeypatch.setenv("KINSPLIT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(server, "PAUSE", 0.01)
+    with serving() as running:
+        monkeypatch.setenv("OLLAMA_HOST", running.url)
+        registry._shared.cache_clear()
+        yield running
+    registry._shared.cache_clear()
+
+
+@pytest.fixture
+def pets(tmp_path: Path) -> Path:
+    pets = tmp_path / "pets"
+    pets.mkdir()
+    for name in ("cats", "dogs"):
+        (pets / f"{name}.txt").write_text(f"All about {name}. They eat. They sleep. They play.\n\n" * 30)
+    return pets
+
+
+@pytest.mark.parametrize("command", ["chunk", "index"])
+def test_a_dry_run_tells_calls_and_tokens_and_does_nothing(
+    cli: Cli, fake: FakeServer, pets: Path, tmp_path: Path, command: str
+) -> None:
+    told = cli(command, pets, *CONTEXTUAL, "--dry-run")
+    cost = json.loads(cli(command, pets, *CONTEXTUAL, "--dry-run", "--json").stdout)
+
+    assert (told.exit_code, told.stderr) == (0, "")
+    assert fake.calls == []
+    assert not (tmp_path / "kinsplit-data").exists()
+    assert cost["documents"] == 2
+    assert cost["kept"] == 0
+    assert cost["calls"] > 2
+    assert cost["tokens"] == cost["prompt_tokens"] + cost["answer_tokens"]
+    assert told.stdout == (
+        f"contextual: 2 documents, {cost['calls']} calls of the model, {cost['tokens']:,} tokens "
+        f"({cost['prompt_tokens']:,} to read and at most {cost['answer_tokens']:,} to write). Nothing was asked.\n"
+    )
+    cli("chunk", pets, *CONTEXTUAL)
+    assert len(fake.calls) == cost["calls"]
+    assert f"; {cost['calls']} answers kept from earlier runs." in cli(command, pets, *CONTEXTUAL, "--dry-run").stdout
+
+
+def test_strategies_that_ask_no_model_cost_nothing(cli: Cli, folder: Path, tmp_path: Path) -> None:
+    assert cli("chunk", folder, "--dry-run").stdout == "sentence: 5 documents, no model is asked.\n"
+    assert cli("index", folder, "--dry-run").stdout == "sentence: 5 documents, no model is asked.\n"
+    assert not (tmp_path / "kinsplit-data").exists()
+
+
+def test_a_dry_run_takes_the_strategy_of_the_collection(cli: Cli, fake: FakeServer, pets: Path) -> None:
+    cli("index", pets, "--embedder", "hash", *CONTEXTUAL)
+    assert fake.calls
+    told = cli("index", pets, "--embedder", "hash", "--dry-run").stdout
+    assert told.startswith("contextual: 2 documents, 0 calls of the model")
+
+
+def test_a_dry_run_names_the_files_that_can_not_be_read(cli: Cli, folder: Path) -> None:
+    (folder / "broken.pdf").write_bytes(b"%PDF-1.7 and nothing more")
+    result = cli("chunk", folder, "--dry-run")
+    assert result.exit_code == 1
+    assert "broken.pdf" in result.stderr
+    assert "5 documents" in result.stdout
+
+
+@pytest.mark.parametrize("command", ["chunk", "index"])
+def test_that_a_model_is_away_is_one_line(cli: Cli, fake: FakeServer, pets: Path, command: str) -> None:
+    fake.answer = lambda prompt: Reply("model 'llama3' not found", 404)
+    more = ["--embedder", "hash"] if command == "index" else []
+    result = cli(command, pets, *CONTEXTUAL, *more)
+
+    assert result.exit_code == 0
+    calls = json.loads(cli("chunk", pets, *CONTEXTUAL, "--dry-run", "--json").stdout)["calls"]
+    assert result.stderr == (
+        f"Warning: contextual: {calls} of {calls} segments were divided by paragraphs and headings instead. "
+        "ollama:llama3: status 404: model 'llama3' not found. Run `ollama serve` and `ollama pull llama3`, "
+        "or set OLLAMA_HOST.\n"
+    )
+
+
+def test_a_model_that_must_answer_is_an_error(cli: Cli, fake: FakeServer, pets: Path) -> None:
+    fake.answer = lambda prompt: Reply("model 'llama3' not found", 404)
+    result = cli("chunk", pets, *CONTEXTUAL, "--set", "fallback=error")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("Error: ollama:llama3: status 404")
+
+
+def test_a_wrong_model_is_one_line(cli: Cli, pets: Path) -> None:
+    result = cli("chunk", pets, "--strategy", "contextual", "--set", "model=llama3")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("Error: model: must be one of ollama:MODEL, openai:MODEL")
+
+
+def test_a_search_can_be_reranked_by_a_language_model(cli: Cli, fake: FakeServer, pets: Path) -> None:
+    cli("index", pets, "--embedder", "hash", "--strategy", "sentence", "--set", "chunk_size=30")
+    fake.calls.clear()
+    fake.answer = lambda prompt: '{"order": [2, 1]}'
+    result = cli("search", "cats", "--embedder", "hash", "--rerank", "llm:ollama:llama3", "--explain")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert fake.calls
+    wrong = cli("search", "cats", "--embedder", "hash", "--rerank", "llm:llama3")
+    assert wrong.exit_code == 2
+    assert all(name in wrong.stderr for name in language_models.names())
