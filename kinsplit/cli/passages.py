@@ -140,6 +140,7 @@ def to_dict(rank: int, passage: Passage) -> dict[str, Any]:
         "source_id": passage.source_id,
         "start": passage.start,
         "end": passage.end,
+        "spans": [list(span) for span in passage.spans],
         "pages": passage.pages,
         "context": passage.context,
         "text": passage.text,
@@ -152,6 +153,7 @@ def to_dict(rank: int, passage: Passage) -> dict[str, Any]:
                 "total_chunks": hit.chunk.total,
                 "start": hit.chunk.start,
                 "end": hit.chunk.end,
+                "spans": [list(span) for span in hit.chunk.spans],
                 "score": hit.score,
                 "scores": dict(hit.scores),
             }

@@ -9,6 +9,7 @@ from pydantic_core import PydanticUndefined
 from kinsplit.errors import InvalidParameterError
 from kinsplit.parsers.base import Strategy
 from kinsplit.parsers.character import CharacterStrategy
+from kinsplit.parsers.cluster import ClusterStrategy
 from kinsplit.parsers.hierarchical import HierarchicalStrategy
 from kinsplit.parsers.multigranular import MultigranularStrategy
 from kinsplit.parsers.semantic import SemanticStrategy
@@ -24,6 +25,7 @@ _STRATEGIES: tuple[type[Strategy], ...] = (
     SentenceStrategy,
     StructureStrategy,
     SemanticStrategy,
+    ClusterStrategy,
     HierarchicalStrategy,
     MultigranularStrategy,
 )
