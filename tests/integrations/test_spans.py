@@ -22,8 +22,11 @@ pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect i
 
 TEXT = " ".join(" ".join([animal] * 30) + "." for animal in ("cats", "dogs", "hens") * 3)
 PARAMETERS: dict[str, Any] = {
-    **{"chunk_size": 72, "passage_size": 14, "passage_overlap": 2},
-    **{"threshold": 0.6, "embedder": "hash"},
+    "chunk_size": 72,
+    "passage_size": 14,
+    "passage_overlap": 2,
+    "threshold": 0.6,
+    "embedder": "hash",
 }
 
 

@@ -1,4 +1,4 @@
-"""Chunks of several spans, from parents to passages: nothing is lost, and no text comes that the source doesn't have."""
+"""Chunks of several spans, from parents to passages: nothing is lost, and nothing comes that the source lacks."""
 
 from __future__ import annotations
 
