@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import hashlib
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -14,6 +14,9 @@ KINSPLIT = uuid.uuid5(uuid.NAMESPACE_URL, "https://pypi.org/project/kinsplit")
 
 #: Level of the chunk that stands for a whole document, above any depth of parents.
 DOCUMENT = 100
+
+#: Stands between the texts of spans that lie apart, in a chunk as in a passage.
+SEPARATOR = "\n\n"
 
 #: Level and content hash: what a chunk's vectors depend on. A parent with a single child has its child's text, but
 #: other vectors.
@@ -25,6 +28,79 @@ class Span(NamedTuple):
 
     start: int
     end: int
+
+
+class Stretch(NamedTuple):
+    """A stretch of a text that is a slice of a document.
+
+    Attributes:
+        at: Where the stretch begins in the text.
+        span: Where it lies in the document.
+    """
+
+    at: int
+    span: Span
+
+
+def stretches(spans: Sequence[Span], text: str) -> tuple[Stretch, ...] | None:
+    """Return where slices of a document that were joined lie in the joined text.
+
+    Args:
+        spans: The slices.
+        text: They, joined by any separator.
+
+    Returns:
+        One stretch for each span; None if the text is too short or too long to be made of them.
+    """
+    joints, rest = len(spans) - 1, len(text) - sum(end - start for start, end in spans)
+    gap, rest = divmod(rest, joints) if joints else (0, rest)
+    if gap < 0 or rest:
+        return None
+    found, at = [], 0
+    for span in spans:
+        found.append(Stretch(at, span))
+        at += span.end - span.start + gap
+    return tuple(found)
+
+
+def merge_spans(spans: Iterable[Span], text: str) -> tuple[Span, ...]:
+    """Return spans in document order, those that overlap or have only white space between them as one.
+
+    Args:
+        spans: In any order.
+        text: What they are spans of.
+    """
+    merged: list[Span] = []
+    for span in sorted(spans):
+        if merged and all(text[place].isspace() for place in range(merged[-1].end, span.start)):
+            merged[-1] = Span(merged[-1].start, max(merged[-1].end, span.end))
+        else:
+            merged.append(span)
+    return tuple(merged)
+
+
+def blank_before(text: str, at: int) -> str:
+    """Return the white space directly before a place in a text."""
+    start = at
+    while start and text[start - 1].isspace():
+        start -= 1
+    return text[start:at]
+
+
+def holds(outer: Sequence[Span], inner: Iterable[Span]) -> bool:
+    """Return whether each of some spans lies inside one of some others."""
+    return all(any(o.start <= i.start and i.end <= o.end for o in outer) for i in inner)
+
+
+def shared(before: Sequence[Span], spans: Sequence[Span]) -> int:
+    """Return how many code points a chunk's text has at its beginning that lie in its sibling before it.
+
+    Args:
+        before: The sibling's spans; none for the first chunk.
+        spans: The chunk's.
+    """
+    start, end = spans[0]
+    return max((min(span.end, end) - start for span in before if span.start <= start < span.end), default=0)
 
 
 def chunk_id(source_id: str, fingerprint: str, level: int, index: int) -> str:
@@ -86,7 +162,7 @@ class Chunk:
         spans: Where the text lies in the document, in document order; nearly always one span.
         text: The spans' text, joined by a separator where there are several; empty for a whole document, whose text is
             in its leaves.
-        overlap: Length in characters that the text shares with the previous sibling.
+        overlap: Length in characters of the beginning of the text that is also in the previous sibling.
         parent_id: Id of the chunk one level up that holds this one.
         prev_id: Id of the previous chunk of the same level.
         next_id: Id of the next chunk of the same level.

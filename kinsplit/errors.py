@@ -56,19 +56,26 @@ class LimitTooSmallError(InvalidParameterError):
         unit: What it is counted in.
         character: The character.
         source_id: Id of the document, where it is known.
+        field: The parameter that is the limit.
     """
 
-    def __init__(self, limit: int, unit: str, character: str, source_id: str | None = None) -> None:
+    def __init__(
+        self, limit: int, unit: str, character: str, source_id: str | None = None, field: str = "chunk_size"
+    ) -> None:
         place = "the text" if source_id is None else repr(source_id)
         code_points = " ".join(f"U+{ord(c):04X}" for c in character)
         rule = f"must hold every character of {place} in {unit}s, also {character!r} ({code_points})"
-        super().__init__("chunk_size", rule, limit, "Raise it.")
-        self.args = (limit, unit, character, source_id)
+        super().__init__(field, rule, limit, "Raise it.")
+        self.args = (limit, unit, character, source_id, field)
         self.limit, self.unit, self.character, self.source_id = limit, unit, character, source_id
 
     def inside(self, source_id: str) -> LimitTooSmallError:
         """Return the error with the document's name."""
-        return LimitTooSmallError(self.limit, self.unit, self.character, source_id)
+        return LimitTooSmallError(self.limit, self.unit, self.character, source_id, self.field)
+
+    def of(self, field: str) -> LimitTooSmallError:
+        """Return the error with the name of another parameter."""
+        return LimitTooSmallError(self.limit, self.unit, self.character, self.source_id, field)
 
 
 class MissingContentError(InvalidParameterError):

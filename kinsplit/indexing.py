@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kinsplit.chunk import DOCUMENT, Chunk, Content, Document, embedded_text
+from kinsplit.chunk import DOCUMENT, Chunk, Content, Document, blank_before, embedded_text, holds
 from kinsplit.embedding.protocol import Embedder, Progress
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import InvalidParameterError, LimitTooSmallError, MissingContentError
@@ -107,13 +107,16 @@ class Indexer:
     def place(self, document: Document) -> list[Chunk]:
         """Split a document into chunks of all levels, with what the payload says of their place in the metadata."""
         chunks = with_kin(document, self.strategy.chunk(document), self.strategy.fingerprint)
-        return [self._placed(document, chunk, previous) for chunk, previous in _with_previous(chunks)]
+        gathered = any(len(chunk.spans) > 1 for chunk in chunks)
+        return [self._placed(document, chunk, previous, gathered) for chunk, previous in _with_previous(chunks)]
 
-    def _placed(self, document: Document, chunk: Chunk, previous: Chunk | None) -> Chunk:
+    def _placed(self, document: Document, chunk: Chunk, previous: Chunk | None, gathered: bool) -> Chunk:
         placed: dict[str, Any] = {**chunk.metadata, "strategy": self.strategy.name}
         if pages := document.page_range(chunk.start, chunk.end):
             placed["page_start"], placed["page_end"] = pages
-        if previous is not None and previous.end < chunk.start:
+        if gathered:  # What lies between siblings may belong to others.
+            placed[GAP] = blank_before(document.text, chunk.start)
+        elif previous is not None and previous.end < chunk.start:
             placed[GAP] = document.text[previous.end : chunk.start]
         return replace(chunk, metadata=placed)
 
@@ -187,6 +190,8 @@ class Indexer:
         means = {}
         for parent in parents:
             within = (starts >= parent.start) & (ends <= parent.end)
+            if len(parent.spans) > 1:
+                within &= np.array([holds(parent.spans, leaf.spans) for leaf in leaves])
             if not within.any():  # Its only leaf was the same text at a larger size, which stands for both.
                 within = (starts < parent.end) & (ends > parent.start)
             mean = vectors[within].mean(axis=0)

@@ -4,8 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
-from kinsplit.chunk import DOCUMENT, Chunk, Document, Span, chunk_id, content_hash, document_hash, heading_path
+from kinsplit.chunk import (
+    DOCUMENT,
+    SEPARATOR,
+    Chunk,
+    Document,
+    Span,
+    chunk_id,
+    content_hash,
+    document_hash,
+    heading_path,
+    merge_spans,
+    shared,
+)
 
 #: Longest parent, in characters, that is made of a flat strategy's chunks: about 500 to 1,000 tokens of English.
 PARENT_LENGTH = 4000
@@ -54,13 +67,15 @@ def _whole(document: Document, leaves: Sequence[Chunk], fingerprint: str) -> Chu
 
 
 def _with_parents(document: Document, leaves: Sequence[Chunk], fingerprint: str) -> list[Chunk]:
-    runs = list(_runs(leaves))
+    places = _Places(document.text, any(len(leaf.spans) > 1 for leaf in leaves))
+    runs = list(_runs(leaves, places))
     ids = [chunk_id(document.id, fingerprint, 1, index) for index in range(len(runs))]
     around = [None, *ids, None]
-    parents, reached = [], 0
+    parents: list[Chunk] = []
+    before: tuple[Span, ...] = ()
     for index, run in enumerate(runs):
-        start, end = min(leaf.start for leaf in run), max(leaf.end for leaf in run)
-        text, context = document.text[start:end], run[0].context
+        spans = places.of(run)
+        text, context = SEPARATOR.join(document.text[start:end] for start, end in spans), run[0].context
         parents.append(
             Chunk(
                 id=ids[index],
@@ -68,9 +83,9 @@ def _with_parents(document: Document, leaves: Sequence[Chunk], fingerprint: str)
                 index=index,
                 total=len(runs),
                 level=1,
-                spans=(Span(start, end),),
+                spans=spans,
                 text=text,
-                overlap=max(0, reached - start),
+                overlap=shared(before, spans),
                 parent_id=None,
                 prev_id=around[index],
                 next_id=around[index + 2],
@@ -80,22 +95,40 @@ def _with_parents(document: Document, leaves: Sequence[Chunk], fingerprint: str)
                 metadata=document.metadata,
             )
         )
-        reached = end
+        before = spans
     children = [replace(leaf, parent_id=ids[index]) for index, run in enumerate(runs) for leaf in run]
     return [*parents, *children]
 
 
-def _runs(leaves: Sequence[Chunk]) -> Iterator[Sequence[Chunk]]:
+class _Places(NamedTuple):
+    """Where parents lie.
+
+    Attributes:
+        text: The document's.
+        gathered: Whether leaves have several spans, so that what lies between two of them may belong to others.
+    """
+
+    text: str
+    gathered: bool
+
+    def of(self, run: Sequence[Chunk]) -> tuple[Span, ...]:
+        """Return where the parent of some leaves lies: from the first to the last one, or just where they lie."""
+        if self.gathered:
+            return merge_spans((span for leaf in run for span in leaf.spans), self.text)
+        return (Span(min(leaf.start for leaf in run), max(leaf.end for leaf in run)),)
+
+
+def _runs(leaves: Sequence[Chunk], places: _Places) -> Iterator[Sequence[Chunk]]:
     """Yield the leaves by section, sections that are too long in runs of about equal length."""
     first = 0
     for last in range(1, len(leaves) + 1):
         if last == len(leaves) or heading_path(leaves[last].context) != heading_path(leaves[first].context):
-            yield from _even(leaves[first:last])
+            yield from _even(leaves[first:last], places)
             first = last
 
 
-def _even(section: Sequence[Chunk]) -> Iterator[Sequence[Chunk]]:
-    length = section[-1].end - section[0].start
+def _even(section: Sequence[Chunk], places: _Places) -> Iterator[Sequence[Chunk]]:
+    length = sum(end - start for start, end in places.of(section))
     parts = min(len(section), -(-length // PARENT_LENGTH))
     size, more = divmod(len(section), parts)
     first = 0

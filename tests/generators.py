@@ -118,4 +118,10 @@ def strategy_parameters(draw: st.DrawFn, name: str) -> dict[str, Any]:
             "max_sentences": draw(st.none() | st.integers(least, 9)),
             "segment_size": draw(sizes(20, 400)),
         }
+    if name == "cluster":
+        passage = draw(st.integers(8, size))
+        overlap = draw(st.integers(0, (passage - 1) // 2))
+        threshold = draw(st.sampled_from([-1.0, 0.2, 0.5, 0.75, 1.0]))
+        sizes_ = {"chunk_size": size, "passage_size": passage, "passage_overlap": overlap}
+        return {**sizes_, "threshold": threshold, "embedder": "hash"}
     raise NotImplementedError(f"give {name!r} a generator of its parameters")

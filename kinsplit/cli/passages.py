@@ -89,12 +89,13 @@ def file_of(passage: Passage) -> str:
 
 
 def chunk_of(passage: Passage) -> str:
-    """Return the number of the best hit, counted from 1, and of the passage's chunks where it has several."""
+    """Return the best hit's number, counted from 1, and its parts and the passage's chunks where there are several."""
     best, first, last = passage.best.chunk, passage.chunks[0].index + 1, passage.chunks[-1].index + 1
     around = f" (passage {first}-{last})" if last > first else ""
     if passage.chunks[0].level > best.level:
         around = f" (parent {first}/{passage.chunks[0].total})"
-    return f"{best.index + 1}/{best.total}{around}"
+    parts = f", {len(best.spans)} parts" if len(best.spans) > 1 else ""
+    return f"{best.index + 1}/{best.total}{parts}{around}"
 
 
 def excerpt(text: str, words: QueryWords, size: int) -> Text:
@@ -140,6 +141,7 @@ def to_dict(rank: int, passage: Passage) -> dict[str, Any]:
         "source_id": passage.source_id,
         "start": passage.start,
         "end": passage.end,
+        "spans": [list(span) for span in passage.spans],
         "pages": passage.pages,
         "context": passage.context,
         "text": passage.text,
@@ -152,6 +154,7 @@ def to_dict(rank: int, passage: Passage) -> dict[str, Any]:
                 "total_chunks": hit.chunk.total,
                 "start": hit.chunk.start,
                 "end": hit.chunk.end,
+                "spans": [list(span) for span in hit.chunk.spans],
                 "score": hit.score,
                 "scores": dict(hit.scores),
             }

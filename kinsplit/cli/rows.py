@@ -20,8 +20,9 @@ def to_rows(chunks: Sequence[Chunk], tokenizer: Tokenizer) -> Iterator[Row]:
         tokenizer: Counts the tokens of those that the strategy didn't count.
 
     Yields:
-        A row for each chunk, in the same order. `start` and `end` are code points of the document, `chunk_index`
-        counts the chunks of the row's `level` from 0, and ids are UUIDs but for `chunk_id` (see `chunk_name`).
+        A row for each chunk, in the same order. `start` and `end` are code points of the document and `spans` what lies
+        between them, nearly always all of it; `chunk_index` counts the chunks of the row's `level` from 0, and ids are
+        UUIDs but for `chunk_id` (see `chunk_name`).
     """
     uncounted = [chunk.text for chunk in chunks if chunk.token_count is None]
     counts = iter(tokenizer.count(uncounted).tolist() if uncounted else [])
@@ -34,6 +35,7 @@ def to_rows(chunks: Sequence[Chunk], tokenizer: Tokenizer) -> Iterator[Row]:
             "total_chunks": chunk.total,
             "start": chunk.start,
             "end": chunk.end,
+            "spans": [list(span) for span in chunk.spans],
             "text": chunk.text,
             "token_count": next(counts) if chunk.token_count is None else chunk.token_count,
             "parent_id": chunk.parent_id,

@@ -9,9 +9,9 @@ from itertools import chain, groupby, pairwise
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from kinsplit.chunk import Chunk, content_hash
+from kinsplit.chunk import Chunk, blank_before, content_hash, shared
 from kinsplit.errors import InvalidParameterError
-from kinsplit.integrations.origins import CONTEXT, SPANS, Origin
+from kinsplit.integrations.origins import CONTEXT, SPANS, Origin, spans_of
 from kinsplit.parsers.semantic import SIMILARITY_GAP
 from kinsplit.stores.payload import GAP
 
@@ -92,10 +92,7 @@ def arrange(
         The pieces of each text, in the order of its chunks.
     """
     arranged = [
-        [
-            _piece(strategy, origin, chunk, _gap(text, before, chunk), ids)
-            for before, chunk in zip([None, *chunks], chunks, strict=False)
-        ]
+        [_piece(strategy, origin, chunk, gap, ids) for chunk, gap in zip(chunks, _gaps(text, chunks), strict=True)]
         for origin, text, chunks in zip(origins, texts, chunked, strict=True)
     ]
     if len({origin.source_id for origin in origins}) < len(origins):
@@ -108,14 +105,22 @@ def arrange(
     return arranged
 
 
-def _gap(text: str, before: Chunk | None, chunk: Chunk) -> str:
-    """Return the white space between a chunk and the sibling before it."""
-    between = text[before.end : chunk.start] if before is not None and before.level == chunk.level else ""
-    # Where a strategy gathers what lies apart, what lies between belongs to other chunks.
-    return between if between.isspace() else ""
+def _gaps(text: str, chunks: Sequence[Chunk]) -> list[str | None]:
+    """Return the white space between each chunk and the sibling before it, None where there is none or more than that.
+
+    Where a strategy gathers what lies apart, other chunks may lie between siblings; there it is the white space before
+    each chunk, whatever lies before that.
+    """
+    if any(len(chunk.spans) > 1 for chunk in chunks):
+        return [blank_before(text, chunk.start) for chunk in chunks]
+    between = [
+        text[before.end : chunk.start] if before is not None and before.level == chunk.level else ""
+        for before, chunk in zip([None, *chunks], chunks, strict=False)
+    ]
+    return [gap if gap.isspace() else None for gap in between]
 
 
-def _piece(strategy: str, origin: Origin, chunk: Chunk, gap: str, ids: Mapping[str, str]) -> Piece:
+def _piece(strategy: str, origin: Origin, chunk: Chunk, gap: str | None, ids: Mapping[str, str]) -> Piece:
     spans = origin.locate(chunk.spans)
     context = _nested(origin.context, chunk.context)
     metadata = {
@@ -137,7 +142,7 @@ def _piece(strategy: str, origin: Origin, chunk: Chunk, gap: str, ids: Mapping[s
         metadata[SPANS] = [list(span) for span in spans]
     if context:
         metadata[CONTEXT] = context
-    if gap:
+    if gap is not None:
         metadata[GAP] = gap
     return Piece(ids.get(chunk.id, chunk.id), chunk.text, metadata, chunk.metadata)
 
@@ -168,8 +173,5 @@ def _join(runs: Sequence[Sequence[Piece]]) -> None:
 
 def _shared(before: Mapping[str, Any], after: Mapping[str, Any]) -> int:
     """Return by how much a piece begins inside the one before."""
-    start: int | None = after["char_start"]
-    if start is None or before["char_start"] is None or start < before["char_start"]:
-        return 0
-    shared: int = min(before["char_end"], after["char_end"]) - start
-    return max(0, shared)
+    first, second = spans_of(before), spans_of(after)
+    return 0 if first is None or second is None else shared(first, second)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
-from kinsplit.chunk import Span
+from kinsplit.chunk import Span, Stretch, stretches
 
 #: Only in the metadata of a chunk with several spans: where each lies, as pairs of offsets.
 SPANS = "spans"
@@ -14,18 +14,6 @@ SPANS = "spans"
 CONTEXT = "context"
 
 _MARKS = frozenset({"source_id", "char_start", "char_end", "content_hash"})
-
-
-class Stretch(NamedTuple):
-    """A stretch of a text that is a slice of a document.
-
-    Attributes:
-        at: Where the stretch begins in the text.
-        span: Where it lies in the document.
-    """
-
-    at: int
-    span: Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +51,11 @@ class Origin:
             metadata: Its metadata.
             source_id: Its document's id, where the framework knows better than the metadata.
         """
-        spans = metadata.get(SPANS) or [(metadata["char_start"], metadata["char_end"])]
-        known = all(isinstance(edge, int) for span in spans for edge in span)
+        spans = spans_of(metadata)
         return cls(
             name,
             source_id or metadata["source_id"],
-            stretches([Span(*span) for span in spans], text) if known else None,
+            None if spans is None else stretches(spans, text),
             name,
             metadata.get("level"),
             metadata.get(CONTEXT, ""),
@@ -88,25 +75,11 @@ class Origin:
         return tuple(found)
 
 
-def stretches(spans: Sequence[Span], text: str) -> tuple[Stretch, ...] | None:
-    """Return where slices of a document that were joined lie in the joined text.
-
-    Args:
-        spans: The slices.
-        text: They, joined by any separator.
-
-    Returns:
-        One stretch for each span; None if the text is too short or too long to be made of them.
-    """
-    joints, rest = len(spans) - 1, len(text) - sum(end - start for start, end in spans)
-    gap, rest = divmod(rest, joints) if joints else (0, rest)
-    if gap < 0 or rest:
-        return None
-    found, at = [], 0
-    for span in spans:
-        found.append(Stretch(at, span))
-        at += span.end - span.start + gap
-    return tuple(found)
+def spans_of(metadata: Mapping[str, Any]) -> list[Span] | None:
+    """Return where a chunk that kinsplit made lies, or None where its metadata don't know."""
+    spans = metadata.get(SPANS) or [(metadata["char_start"], metadata["char_end"])]
+    known = all(isinstance(edge, int) for span in spans for edge in span)
+    return [Span(*span) for span in spans] if known else None
 
 
 def is_chunk(metadata: Mapping[str, Any]) -> bool:

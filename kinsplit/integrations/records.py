@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from kinsplit.chunk import Chunk, Span, chunk_id, content_hash
 from kinsplit.errors import InvalidParameterError
-from kinsplit.integrations.origins import CONTEXT, SPANS, is_chunk
+from kinsplit.integrations.origins import CONTEXT, is_chunk, spans_of
 from kinsplit.stores.payload import PLACED, RECORD, RESERVED, to_metadata, to_payload
 from kinsplit.stores.protocol import UUID
 
@@ -58,9 +58,7 @@ def to_chunk(item: Item, vector: NDArray[np.float32] | None = None) -> Chunk:
     metadata = json.loads(record)["metadata"]
     place = metadata if is_chunk(metadata) else {}
     hidden = RESERVED if place else RESERVED | PLACED
-    spans = place.get(SPANS) or [item.span or (place.get("char_start"), place.get("char_end"))]
-    if any(edge is None for span in spans for edge in span):
-        spans = [(0, len(item.text))]
+    spans = (spans_of(place) if place else item.span and [item.span]) or [Span(0, len(item.text))]
     context = place.get(CONTEXT, "")
     return Chunk(
         id=stored_id(item.id),
@@ -68,7 +66,7 @@ def to_chunk(item: Item, vector: NDArray[np.float32] | None = None) -> Chunk:
         index=place.get("chunk_index", 0),
         total=place.get("total_chunks", 1),
         level=place.get("level", 0),
-        spans=tuple(Span(*span) for span in spans),
+        spans=tuple(spans),
         text=item.text,
         overlap=place.get("overlap", 0),
         parent_id=_kin(place, "parent_id"),

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from kinsplit.chunk import Chunk, chunk_id
+from kinsplit.integrations.origins import SPANS
 from kinsplit.integrations.records import from_chunk
 from kinsplit.retrieval import Passage
 
@@ -58,6 +59,9 @@ def to_result(passage: Passage, finding: Mapping[str, Any]) -> Result:
         "char_start": passage.start,
         "char_end": passage.end,
     }
+    apart = [list(span) for span in passage.spans] if len(passage.spans) > 1 else []
+    if apart:
+        metadata[SPANS] = apart
     if "start_index" in metadata:  # LangChain's name, which the best hit brought along.
         metadata |= {"start_index": passage.start, "end_index": passage.end}
     if passage.pages:
@@ -65,7 +69,8 @@ def to_result(passage: Passage, finding: Mapping[str, Any]) -> Result:
     if passage.context:
         metadata["context"] = passage.context
     metadata[FINDING] = dict(finding)
-    identity = chunk_id(passage.source_id, "passage", passage.start, passage.end)
+    kind = f"passage {apart}" if apart else "passage"
+    identity = chunk_id(passage.source_id, kind, passage.start, passage.end)
     return Result(identity, passage.text, metadata, finding["score"])
 
 

@@ -12,7 +12,6 @@ from kinsplit.integrations.records import Item, to_chunk
 from kinsplit.integrations.results import FINDING, Result, to_result
 from kinsplit.retrieval import Candidate, Expansion, Passage
 from kinsplit.retrieval.expand import arrange, wanted_ids
-from kinsplit.stores.payload import GAP
 
 
 class Place(NamedTuple):
@@ -120,13 +119,13 @@ class _Kin:
         places = [place for chunk in chunks for place in _around(chunk, expansion.window)]
         self._places = {_id(place, self.fingerprint): place for place in places}
         #: The hits, under the ids by which they are asked for.
-        self.hits = _with_gaps([self._named(chunk) for chunk in chunks])
+        self.hits = [self._named(chunk) for chunk in chunks]
 
     def read(self, ids: Sequence[str]) -> dict[str, Chunk]:
         """Return the hits, and what is kept of the others that are asked for, by id, in one read."""
         known = {hit.id for hit in self.hits}
         found = self._read([id_ for id_ in ids if id_ not in known])
-        return {chunk.id: chunk for chunk in _with_gaps([*found, *self.hits])}
+        return {chunk.id: chunk for chunk in [*found, *self.hits]}
 
     def _read(self, ids: Sequence[str]) -> list[Chunk]:
         if not ids:
@@ -140,17 +139,6 @@ class _Kin:
 
     def _named(self, chunk: Chunk) -> Chunk:
         return chunk if self._computed else replace(chunk, id=_id(_place(chunk), self.fingerprint))
-
-
-def _with_gaps(chunks: Sequence[Chunk]) -> list[Chunk]:
-    """Give chunks white space of the right length before them, where nothing says what it was."""
-    ends = {_place(chunk): chunk.end for chunk in chunks}
-    completed = []
-    for chunk in chunks:
-        blank = chunk.start - ends.get(Place(chunk.source_id, chunk.level, chunk.index - 1), chunk.start)
-        unknown = blank > 0 and GAP not in chunk.metadata
-        completed.append(replace(chunk, metadata={**chunk.metadata, GAP: " " * blank}) if unknown else chunk)
-    return completed
 
 
 def _around(chunk: Chunk, window: int) -> Iterator[Place]:

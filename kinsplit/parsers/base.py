@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from kinsplit.chunk import Chunk, Document, Span, chunk_id, content_hash
+from kinsplit.chunk import SEPARATOR, Chunk, Document, Span, chunk_id, content_hash, shared
 from kinsplit.errors import InvalidParameterError, LimitTooSmallError
 from kinsplit.parsers.collector import paused
 from kinsplit.parsers.measure import Ruler, Unit
@@ -88,7 +88,7 @@ class Strategy(BaseModel):
     #: Where the defaults come from.
     origin: ClassVar[str] = ""
     #: Put between the texts of a chunk's spans where it has several.
-    separator: ClassVar[str] = "\n\n"
+    separator: ClassVar[str] = SEPARATOR
     #: The parameters that name what has to be loaded, by how to name it; a value may also be the loaded object itself.
     resources: ClassVar[Mapping[str, str]] = {
         "tokenizer": '"hf:REPOSITORY", "tiktoken:ENCODING" or the path of a tokenizer.json'
@@ -214,14 +214,13 @@ class Strategy(BaseModel):
     ) -> Iterable[Chunk]:
         text, source, metadata, total = document.text, document.id, document.metadata, len(cuts)
         around: list[str | None] = [None, *ids, None]
-        reached = 0
+        before: tuple[Span, ...] = ()
         for i, (spans, context, tokens, parent, own) in enumerate(cuts):
-            if len(spans) == 1:
-                start, end = spans[0]
-                piece, overlap = text[start:end], max(0, reached - start)
-                reached = end
-            else:
-                piece, overlap = self.separator.join(text[s:e] for s, e in spans), 0
+            piece = text[spans[0].start : spans[0].end]
+            if len(spans) > 1:
+                piece = self.separator.join([piece, *(text[start:end] for start, end in spans[1:])])
+            overlap = shared(before, spans)
+            before = spans
             yield Chunk(
                 ids[i],
                 source,

@@ -9,6 +9,7 @@ from pydantic_core import PydanticUndefined
 from kinsplit.errors import InvalidParameterError
 from kinsplit.parsers.base import Strategy
 from kinsplit.parsers.character import CharacterStrategy
+from kinsplit.parsers.cluster import ClusterStrategy
 from kinsplit.parsers.contextual import ContextualStrategy
 from kinsplit.parsers.hierarchical import HierarchicalStrategy
 from kinsplit.parsers.multigranular import MultigranularStrategy
@@ -25,6 +26,7 @@ _STRATEGIES: tuple[type[Strategy], ...] = (
     SentenceStrategy,
     StructureStrategy,
     SemanticStrategy,
+    ClusterStrategy,
     HierarchicalStrategy,
     MultigranularStrategy,
     ContextualStrategy,

@@ -1,25 +1,24 @@
-"""What a search returns: a slice of one source, with its score and where it comes from."""
+"""What a search returns: a slice, or several, of one source, with its score and where it comes from."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
-from kinsplit.chunk import Chunk
+from kinsplit.chunk import SEPARATOR, Chunk, Span, stretches
 from kinsplit.retrieval.candidate import Candidate
 from kinsplit.stores.payload import GAP, PLACED
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A slice of one source that answers a query.
+    """A slice of one source that answers a query, or several slices where its chunks gather what lies apart.
 
     Attributes:
         source_id: Id of the document.
-        start: First code point in the document.
-        end: One past the last code point.
-        text: The document's text from `start` to `end`.
+        spans: Where it lies in the document, in document order; nearly always one span.
+        text: The document's text from `start` to `end`; of several spans the texts, joined by `SEPARATOR`.
         score: The last stage's: a reranker's, or the best hit's.
         scores: Every stage's score of the best hit (see `Candidate.scores`), and `rerank_passage` where a reranker read
             the whole passage.
@@ -34,8 +33,7 @@ class Passage:
     """
 
     source_id: str
-    start: int
-    end: int
+    spans: tuple[Span, ...]
     text: str
     score: float
     scores: Mapping[str, float]
@@ -45,6 +43,16 @@ class Passage:
     context: str
     pages: tuple[int, int] | None
     metadata: Mapping[str, Any]
+
+    @property
+    def start(self) -> int:
+        """First code point in the document."""
+        return self.spans[0].start
+
+    @property
+    def end(self) -> int:
+        """One past the last code point in the document."""
+        return self.spans[-1].end
 
     @property
     def best(self) -> Candidate:
@@ -57,7 +65,7 @@ class Passage:
 
 
 def join(chunks: Iterable[Chunk], hits: Sequence[Candidate], related: Sequence[Chunk] = ()) -> Passage:
-    """Join neighbouring chunks into a passage, repeating no overlap.
+    """Join neighbouring chunks into a passage, repeating no overlap; what lies apart in the document stays apart.
 
     Args:
         chunks: Chunks of one level of one source without a gap in their indices.
@@ -65,21 +73,13 @@ def join(chunks: Iterable[Chunk], hits: Sequence[Candidate], related: Sequence[C
         related: See `Passage`.
     """
     ordered = sorted(chunks, key=lambda chunk: chunk.index)
-    text, reached = ordered[0].text, ordered[0].end
-    for chunk in ordered[1:]:
-        if chunk.end <= reached:
-            continue
-        text += (
-            chunk.metadata.get(GAP, "") + chunk.text if chunk.start >= reached else chunk.text[reached - chunk.start :]
-        )
-        reached = chunk.end
+    slices = _joined(sorted(piece for chunk in ordered for piece in _pieces(chunk)))
     best = hits[0]
     pages = [page for c in ordered for key in ("page_start", "page_end") if (page := c.metadata.get(key)) is not None]
     return Passage(
         ordered[0].source_id,
-        ordered[0].start,
-        reached,
-        text,
+        tuple(span for span, _ in slices),
+        SEPARATOR.join(text for _, text in slices),
         best.score,
         best.scores,
         tuple(hits),
@@ -89,3 +89,38 @@ def join(chunks: Iterable[Chunk], hits: Sequence[Candidate], related: Sequence[C
         (min(pages), max(pages)) if pages else None,
         {key: value for key, value in best.chunk.metadata.items() if key not in PLACED},
     )
+
+
+class _Piece(NamedTuple):
+    """A span of a chunk, its text, and the white space before it where that is known."""
+
+    span: Span
+    text: str
+    gap: str
+
+
+def _pieces(chunk: Chunk) -> list[_Piece]:
+    """Return the spans of a chunk with their texts; as one where the text isn't made of them."""
+    found = stretches(chunk.spans, chunk.text) if len(chunk.spans) > 1 else None
+    gap = chunk.metadata.get(GAP, "")
+    if found is None:
+        return [_Piece(Span(chunk.start, chunk.end), chunk.text, gap)]
+    return [
+        _Piece(span, chunk.text[at : at + span.end - span.start], "" if number else gap)
+        for number, (at, span) in enumerate(found)
+    ]
+
+
+def _joined(pieces: Sequence[_Piece]) -> list[tuple[Span, str]]:
+    """Join pieces, in document order, to slices of the document."""
+    spans: list[Span] = []
+    texts: list[list[str]] = []
+    for (start, end), text, gap in pieces:
+        apart = start - spans[-1].end if spans else len(gap) + 1
+        if apart > len(gap):
+            spans.append(Span(start, end))
+            texts.append([text])
+        elif end > spans[-1].end:
+            spans[-1] = Span(spans[-1].start, end)
+            texts[-1].append(gap[len(gap) - apart :] + text if apart > 0 else text[-apart:])
+    return [(span, "".join(parts)) for span, parts in zip(spans, texts, strict=True)]

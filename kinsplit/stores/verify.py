@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal
 
-from kinsplit.chunk import DOCUMENT, Chunk, content_hash, document_hash
+from kinsplit.chunk import DOCUMENT, Chunk, content_hash, document_hash, holds
 from kinsplit.stores.payload import RECORD
 from kinsplit.stores.protocol import ChunkStore
 
@@ -121,13 +121,13 @@ def _parent(chunk: Chunk, by_id: dict[str, Chunk]) -> Iterator[Problem]:
         yield _problem(chunk, "parent", f"parent_id leads to no chunk of this source: {chunk.parent_id}")
     elif parent.level <= chunk.level:
         yield _problem(chunk, "parent", f"parent_id leads to level {parent.level}, which is not above")
-    elif not (parent.start <= chunk.start and chunk.end <= parent.end):
+    elif not holds(parent.spans, chunk.spans):
         yield _problem(chunk, "parent", f"it does not lie inside its parent, chunk {parent.index}")
 
 
 def _children(chunk: Chunk, below: Sequence[Chunk]) -> Iterator[Problem]:
     # Not every parent is named by a child: windows of two sizes may only overlap.
-    if not any(other.start < chunk.end and chunk.start < other.end for other in below):
+    if not any(a.start < b.end and b.start < a.end for other in below for a in other.spans for b in chunk.spans):
         yield _problem(chunk, "child", "nothing of the levels below lies in it")
 
 

@@ -22,6 +22,7 @@ FIELDS = {
     "total_chunks": int,
     "start": int,
     "end": int,
+    "spans": list,
     "text": str,
     "token_count": int,
     "parent_id": str | None,
@@ -49,7 +50,9 @@ def test_rows_have_exactly_the_documented_fields_and_are_slices_of_the_documents
     for row in rows:
         assert list(row) == list(FIELDS)
         assert all(isinstance(row[name], kind) for name, kind in FIELDS.items())
-        assert row["text"] == texts[row["docid"]][row["start"] : row["end"]]
+        assert row["text"] == "\n\n".join(texts[row["docid"]][start:end] for start, end in row["spans"])
+        assert (row["start"], row["end"]) == (row["spans"][0][0], row["spans"][-1][1])
+        assert len(row["spans"]) == 1 or strategy == "cluster"
     assert len({row["chunk_id"] for row in rows}) == len(rows)
     assert len({row["id"] for row in rows}) == len(rows)
     kin = {row["id"] for row in rows} | {None}

@@ -67,7 +67,20 @@ def test_json_holds_whole_passages(indexed: Cli, folder: Path) -> None:
     assert {"dense", "bm25", "siblings", "parent", "document", "kin"} == set(first["hits"][0]["scores"])
     assert first["metadata"]["group_id"] == "loops"
     assert set(first) == {
-        *("rank", "score", "source_id", "start", "end", "pages", "context", "text", "chunks", "hits", "metadata"),
+        *(
+            "rank",
+            "score",
+            "source_id",
+            "start",
+            "end",
+            "spans",
+            "pages",
+            "context",
+            "text",
+            "chunks",
+            "hits",
+            "metadata",
+        ),
         *("scores", "related"),
     }
 

@@ -24,7 +24,7 @@ from kinsplit.parsers import create, names, parameters
 from tests.integrations.helpers import TEXT, small
 
 #: Keys that are only in the metadata of some chunks.
-_SOMETIMES = {"context", "gap", "similarity_gap", "section"}
+_SOMETIMES = {"context", "gap", "spans", "similarity_gap", "section"}
 
 every_strategy = pytest.mark.parametrize("name", names())
 
@@ -36,6 +36,14 @@ def parse(name: str, documents: Sequence[BaseNode], **more: Any) -> list[TextNod
 @pytest.fixture
 def documents() -> list[Document]:
     return [Document(id_="a", text=TEXT, metadata={"course": "cs"}), Document(id_="b", text=TEXT * 2)]
+
+
+def check_place(name: str, text: str, source: str, place: dict[str, Any]) -> None:
+    """Check that a text is the slice of its source, or the slices, that its metadata say."""
+    spans = place.get("spans", [[place["char_start"], place["char_end"]]])
+    assert (spans[0][0], spans[-1][1]) == (place["char_start"], place["char_end"])
+    assert text == "\n\n".join(source[start:end] for start, end in spans)
+    assert "spans" not in place or (name == "cluster" and len(spans) > 1)
 
 
 def check_links(nodes: Sequence[TextNode]) -> None:
@@ -67,7 +75,7 @@ def test_nodes_are_slices_with_links_and_ids(name: str, documents: list[Document
     assert len(nodes) > 4
     for node in nodes:
         assert type(node) is TextNode
-        assert node.text == texts[node.ref_doc_id][node.start_char_idx : node.end_char_idx]
+        check_place(name, node.text, texts[node.ref_doc_id], node.metadata)
         assert (node.start_char_idx, node.end_char_idx) == (node.metadata["char_start"], node.metadata["char_end"])
         assert node.metadata["source_id"] == node.ref_doc_id
         assert node.metadata["strategy"] == name
@@ -107,7 +115,7 @@ def test_documents_are_slices_with_ids(name: str) -> None:
     assert len({document.id for document in found}) == len(found) > 4
     for document in found:
         place = document.metadata
-        assert document.page_content == texts[place["source_id"]][place["char_start"] : place["char_end"]]
+        check_place(name, document.page_content, texts[place["source_id"]], place)
         assert (place["start_index"], place["end_index"]) == (place["char_start"], place["char_end"])
         own = {"course"} if place["source_id"] == "a" else set()
         assert set(place) - _SOMETIMES == {

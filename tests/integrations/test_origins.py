@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from llama_index.core import Document
 
-from kinsplit.chunk import Span
+from kinsplit.chunk import Span, Stretch, stretches
 from kinsplit.integrations.llama_index import node_parser
 from kinsplit.integrations.llama_index.factory import node_parser_class
-from kinsplit.integrations.origins import Origin, Stretch, stretches
+from kinsplit.integrations.origins import Origin
 from tests.integrations.helpers import Chosen, Gathered
 
 

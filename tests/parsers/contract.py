@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise, takewhile
+
 import regex
 
 from kinsplit.chunk import Chunk, Document, chunk_id, content_hash
@@ -19,6 +21,8 @@ def limit_of(strategy: Strategy, level: int) -> tuple[int, str]:
         return (p["child_size"], *reversed(p["parent_size"]))[level], p["unit"]
     if strategy.name == "multigranular":
         return p["chunk_sizes"][level], "word"
+    if strategy.name == "cluster":
+        return p["chunk_size"], "token"
     return p["chunk_size"], p.get("unit", strategy.name)
 
 
@@ -40,17 +44,15 @@ def check_level(strategy: Strategy, document: Document, chunks: list[Chunk], by_
     """Check the chunks of one level."""
     text = document.text
     ruler = Ruler(limit_of(strategy, chunks[0].level)[1], resolve(strategy.tokenizer))
-    reached, start = 0, -1
+    start = -1
     covered = bytearray(len(text))
     for i, chunk in enumerate(chunks):
         assert (chunk.source_id, chunk.index, chunk.total) == (document.id, i, len(chunks))
         assert chunk.id == chunk_id(document.id, strategy.fingerprint, chunk.level, i)
         assert chunk.content_hash == content_hash(chunk.text, chunk.context)
-        assert chunk.text == text[chunk.start : chunk.end]
+        check_spans(strategy, text, chunk, chunks[i - 1] if i else None)
         assert chunk.text.strip()
         assert chunk.start >= start, "starts never go back"
-        assert chunk.end > reached, "no chunk lies inside the one before"
-        assert chunk.overlap == max(0, reached - chunk.start)
         assert chunk.prev_id == (chunks[i - 1].id if i else None)
         assert chunk.next_id == (chunks[i + 1].id if i + 1 < len(chunks) else None)
         limit, _ = limit_of(strategy, chunk.level)
@@ -62,12 +64,31 @@ def check_level(strategy: Strategy, document: Document, chunks: list[Chunk], by_
             assert parent.level == chunk.level + 1
             assert parent.start <= chunk.start
             assert chunk.end <= parent.end
-        covered[chunk.start : chunk.end] = b"\1" * (chunk.end - chunk.start)
-        start, reached = chunk.start, chunk.end
+        for span in chunk.spans:
+            covered[span.start : span.end] = b"\1" * (span.end - span.start)
+        start = chunk.start
     if strategy.name != "multigranular" and strategy.parameters.get("tail") != "drop":
         missing = [i for i, (c, seen) in enumerate(zip(text, covered, strict=True)) if not seen and not c.isspace()]
         assert not missing, f"lost: {[text[i] for i in missing[:5]]!r} at {missing[:5]}"
-    check_clusters(text, chunks, ruler, limit_of(strategy, chunks[0].level)[0])
+    # Passages are cut before they are gathered, so a grapheme cluster has to fit a passage.
+    limit = strategy.parameters.get("passage_size") or limit_of(strategy, chunks[0].level)[0]
+    check_clusters(text, chunks, ruler, limit)
+
+
+def check_spans(strategy: Strategy, text: str, chunk: Chunk, before: Chunk | None) -> None:
+    """Check where a chunk lies, and what of it its sibling before has."""
+    assert chunk.text == strategy.separator.join(text[start:end] for start, end in chunk.spans)
+    assert all(start < end for start, end in chunk.spans)
+    assert all(text[a.end : b.start].strip() for a, b in pairwise(chunk.spans)), "spans that touch are one"
+    if strategy.name != "cluster":
+        assert len(chunk.spans) == 1
+        reached = before.end if before else 0
+        assert chunk.end > reached, "no chunk lies inside the one before"
+        assert chunk.overlap == max(0, reached - chunk.start)
+        return
+    places = {place for start, end in (before.spans if before else ()) for place in range(start, end)}
+    assert not places.issuperset(place for start, end in chunk.spans for place in range(start, end))
+    assert chunk.overlap == len(list(takewhile(places.__contains__, range(*chunk.spans[0]))))
 
 
 def check_clusters(text: str, chunks: list[Chunk], ruler: Ruler, limit: int) -> None:
@@ -79,7 +100,7 @@ def check_clusters(text: str, chunks: list[Chunk], ruler: Ruler, limit: int) -> 
         if match.end() - match.start() > 1:
             inside.update(dict.fromkeys(range(match.start() + 1, match.end()), match.group()))
     for chunk in chunks:
-        for place in (chunk.start, chunk.end):
+        for place in (edge for span in chunk.spans for edge in span):
             cluster = inside.get(place)
             # White space at the edge of a chunk is trimmed, also where it forms a cluster with what follows.
             if cluster is not None and not any(c.isspace() for c in cluster):

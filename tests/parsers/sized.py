@@ -7,7 +7,11 @@ from typing import Any
 from kinsplit.parsers import Strategy, create
 
 #: Parameters with which a strategy loads no model.
-WITHOUT_MODEL: dict[str, dict[str, Any]] = {"semantic": {"embedder": "hash"}, "contextual": {"model": "hash"}}
+WITHOUT_MODEL: dict[str, dict[str, Any]] = {
+    "semantic": {"embedder": "hash"},
+    "cluster": {"embedder": "hash"},
+    "contextual": {"model": "hash"},
+}
 
 
 def plain(name: str) -> Strategy:
@@ -32,6 +36,11 @@ def sized(name: str, size: int, unit: str = "character", overlap: int = 0, **mor
         return create(name, parent_size=4 * size, child_size=size, unit=unit, **more)
     if name == "multigranular":
         return create(name, chunk_sizes=(size, 2 * size), chunk_overlap=overlap, **more)
+    if name == "cluster":
+        passage = max(1, size // 2)
+        overlap = min(overlap, (passage - 1) // 2)
+        sizes = {"chunk_size": size, "passage_size": passage, "passage_overlap": overlap}
+        return create(name, **sizes, threshold=0.3, **WITHOUT_MODEL[name] | more)
     raise NotImplementedError(f"say how {name!r} is given a size")
 
 

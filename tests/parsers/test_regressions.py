@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 import regex
 
-from kinsplit.chunk import Chunk, Document, Span
+from kinsplit.chunk import Chunk, Document, Span, stretches
 from kinsplit.errors import InvalidParameterError
 from kinsplit.parsers import Strategy, create, names
 from kinsplit.parsers.base import Cut, Levels
@@ -50,7 +50,11 @@ def texts_of(chunks: Sequence[Chunk]) -> list[str]:
 
 
 def without_overlap(chunks: Sequence[Chunk]) -> str:
-    return "".join(chunk.text[chunk.overlap :] for chunk in chunks)
+    if all(len(chunk.spans) == 1 for chunk in chunks):
+        return "".join(chunk.text[chunk.overlap :] for chunk in chunks)
+    found = {s: c.text[at : at + s.end - s.start] for c in chunks for at, s in stretches(c.spans, c.text) or ()}
+    assert all(a.end <= b.start for a, b in pairwise(sorted(found)))
+    return "".join(text for _, text in sorted(found.items()))
 
 
 class Given(Strategy):

@@ -163,6 +163,32 @@ class KinsplitSemanticTextSplitter(KinsplitTextSplitter):
         add_start_index: bool = True,
     ) -> None: ...
 
+class KinsplitClusterTextSplitter(KinsplitTextSplitter):
+    """Passages about the same thing gathered, adjacent or not.
+
+    Defaults from: rag_eval (512 tokens, overlap 50, similarity 0.75).
+
+    Args:
+        tokenizer: Counts tokens: "bundled" (BERT uncased), "hf:REPOSITORY", "tiktoken:ENCODING", the path of a tokenizer.json, or a callable.
+        embedder: Embeds sentences: a name that `kinsplit.embedding.create` takes, or an embedder of kinsplit, LlamaIndex or LangChain.
+        chunk_size: Most tokens in a chunk, separators included.
+        passage_size: Tokens in a passage; a quarter of chunk_size unless given.
+        passage_overlap: Tokens that a passage shares with the one before; about a tenth of passage_size unless given.
+        threshold: Least cosine between a passage and the mean of a cluster.
+    """
+
+    def __init__(
+        self,
+        *,
+        tokenizer: object = 'bundled',
+        embedder: object = 'bundled',
+        chunk_size: int = 2048,
+        passage_size: int = 512,
+        passage_overlap: int = 50,
+        threshold: float = 0.75,
+        add_start_index: bool = True,
+    ) -> None: ...
+
 class KinsplitHierarchicalTextSplitter(KinsplitTextSplitter):
     """Parents and children of whole sentences, any depth.
 
@@ -257,6 +283,8 @@ def text_splitter(name: Literal["sentence"], **parameters: object) -> KinsplitSe
 def text_splitter(name: Literal["structure"], **parameters: object) -> KinsplitStructureTextSplitter: ...
 @overload
 def text_splitter(name: Literal["semantic"], **parameters: object) -> KinsplitSemanticTextSplitter: ...
+@overload
+def text_splitter(name: Literal["cluster"], **parameters: object) -> KinsplitClusterTextSplitter: ...
 @overload
 def text_splitter(name: Literal["hierarchical"], **parameters: object) -> KinsplitHierarchicalTextSplitter: ...
 @overload

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 # Of the strategies without the parameter `unit`; the others of these count words.
-_UNITS: Mapping[str, Unit] = {"character": "character", "token": "token"}
+_UNITS: Mapping[str, Unit] = {"character": "character", "token": "token", "cluster": "token"}
 
 
 class KinsplitTextSplitter(TextSplitter):

@@ -217,6 +217,41 @@ class KinsplitSemanticNodeParser(KinsplitNodeParser):
         id_func: Callable[[int, BaseNode], str] | None = None,
     ) -> None: ...
 
+class KinsplitClusterNodeParser(KinsplitNodeParser):
+    """Passages about the same thing gathered, adjacent or not.
+
+    Defaults from: rag_eval (512 tokens, overlap 50, similarity 0.75).
+
+    Args:
+        tokenizer: Counts tokens: "bundled" (BERT uncased), "hf:REPOSITORY", "tiktoken:ENCODING", the path of a tokenizer.json, or a callable.
+        embedder: Embeds sentences: a name that `kinsplit.embedding.create` takes, or an embedder of kinsplit, LlamaIndex or LangChain.
+        chunk_size: Most tokens in a chunk, separators included.
+        passage_size: Tokens in a passage; a quarter of chunk_size unless given.
+        passage_overlap: Tokens that a passage shares with the one before; about a tenth of passage_size unless given.
+        threshold: Least cosine between a passage and the mean of a cluster.
+    """
+
+    tokenizer: object
+    embedder: object
+    chunk_size: int
+    passage_size: int
+    passage_overlap: int
+    threshold: float
+    def __init__(
+        self,
+        *,
+        tokenizer: object = 'bundled',
+        embedder: object = 'bundled',
+        chunk_size: int = 2048,
+        passage_size: int = 512,
+        passage_overlap: int = 50,
+        threshold: float = 0.75,
+        include_metadata: bool = True,
+        include_prev_next_rel: bool = True,
+        callback_manager: CallbackManager = ...,
+        id_func: Callable[[int, BaseNode], str] | None = None,
+    ) -> None: ...
+
 class KinsplitHierarchicalNodeParser(KinsplitNodeParser):
     """Parents and children of whole sentences, any depth.
 
@@ -340,6 +375,8 @@ def node_parser(name: Literal["sentence"], **parameters: object) -> KinsplitSent
 def node_parser(name: Literal["structure"], **parameters: object) -> KinsplitStructureNodeParser: ...
 @overload
 def node_parser(name: Literal["semantic"], **parameters: object) -> KinsplitSemanticNodeParser: ...
+@overload
+def node_parser(name: Literal["cluster"], **parameters: object) -> KinsplitClusterNodeParser: ...
 @overload
 def node_parser(name: Literal["hierarchical"], **parameters: object) -> KinsplitHierarchicalNodeParser: ...
 @overload

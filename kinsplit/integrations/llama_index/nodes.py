@@ -19,10 +19,10 @@ from llama_index.core.schema import (
     TextNode,
 )
 
-from kinsplit.chunk import Span
+from kinsplit.chunk import Span, stretches
 from kinsplit.errors import InvalidParameterError
 from kinsplit.integrations.metadata import HIDDEN, Piece, inherited
-from kinsplit.integrations.origins import CONTEXT, Origin, is_chunk, stretches
+from kinsplit.integrations.origins import CONTEXT, Origin, is_chunk
 
 
 def origin_of(node: BaseNode) -> Origin:
