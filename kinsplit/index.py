@@ -6,7 +6,7 @@ import asyncio
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self, Unpack
@@ -17,7 +17,7 @@ from kinsplit.chunk import Document
 from kinsplit.embedding.protocol import Progress
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import CollectionNotFoundError, InvalidParameterError, KinsplitError, StoreError
-from kinsplit.files import check_same, existing, with_paths
+from kinsplit.files import check_same, checked_rows, gone, with_paths
 from kinsplit.indexing import DocumentReport, Indexer, check_documents
 from kinsplit.loaders import Discovery, Loaded, discover, load_files
 from kinsplit.parsers import Strategy, create, names
@@ -190,14 +190,15 @@ class Index:
         """Bring files and documents into the index; what hasn't changed since the last time costs nothing.
 
         A file's id is the name of the given folder, `/`, and its path below it. It stands for one file: another one
-        that would get the same id is refused while the first one exists. A folder that has moved keeps its ids, and
-        nothing is embedded again.
+        that would get the same id is refused while the first one exists, and so is a row with the id of another file's.
+        A folder that has moved keeps its ids, and nothing is embedded again.
 
         Args:
             items: Files, folders and documents.
             subjects: Names of sub-folders of the given folders; only these are read.
-            prune: Whether to delete what is indexed from the given folders but no longer lies there. What lies below
-                a sub-folder that can't be listed is kept, and so is what another folder of that name still holds.
+            prune: Whether to delete what is indexed from the given folders and files but no longer lies there, rows of
+                files included. What lies below a sub-folder that can't be listed is kept, and so is what another
+                folder of that name still holds.
             progress: Told how many of the new texts of a batch are embedded.
             on_file: Told of each file once it is read, or couldn't be.
             on_document: Told of each document once it is stored, or couldn't be split.
@@ -220,13 +221,18 @@ class Index:
         check_same(self.store, self.strategy.fingerprint, found.files)
         failed: list[Failure] = []
         warnings: list[str] = []
+        read: list[Loaded] = []
+        files = {source.path.resolve() for source in found.files}
 
         def documents() -> Iterator[Document]:
             yield from (item for item in given if isinstance(item, Document))
-            for loaded in load_files(found.files):
+            for file in load_files(found.files):
+                loaded = checked_rows(self.store, self.strategy.fingerprint, file, files)
                 if on_file is not None:
                     on_file(loaded)
-                if loaded.error is not None:
+                if loaded.error is None:
+                    read.append(replace(loaded, documents=()))
+                else:
                     failed.append(Failure(loaded.source.source_id, loaded.error))
                 warnings.extend(f"{loaded.path}: {warning}" for warning in loaded.warnings)
                 yield from with_paths(loaded)
@@ -240,8 +246,11 @@ class Index:
             if on_document is not None:
                 on_document(report)
         kept = {report.source_id for report in reports} | {failure.source_id for failure in failed}
-        unlisted = [source.source_id for source in found.files if source.error is not None]
-        pruned = self._prune(found.folders, kept, unlisted) if prune else 0
+        lost = gone(self.store, self.strategy.fingerprint, found, read, kept) if prune else []
+        stored = self.store.sources(level=0) if lost else {}
+        for source_id in lost:
+            self.store.delete(source_id)
+        pruned = sum(stored[source_id] for source_id in lost)
         seconds = time.perf_counter() - begun
         return AddReport(tuple(reports), tuple(failed), tuple(warnings), pruned, seconds)
 
@@ -325,16 +334,6 @@ class Index:
         if reader is not None:
             await reader.close()
         await asyncio.to_thread(self.close)
-
-    def _prune(self, folders: Sequence[str], kept: set[str], unlisted: Sequence[str]) -> int:
-        searched, unread = tuple(f"{f}/" for f in folders), tuple(f"{f}/" for f in unlisted)
-        stored = self.store.sources(level=0) if folders else {}
-        gone = [s for s in stored if s.startswith(searched) and s not in kept and not s.startswith(unread)]
-        there = dict(existing(self.store, self.strategy.fingerprint, gone))
-        lost = [source for source in gone if source not in there]
-        for source in lost:
-            self.store.delete(source)
-        return sum(stored[source] for source in lost)
 
     async def __aenter__(self) -> Self:
         return self

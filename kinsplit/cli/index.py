@@ -47,7 +47,8 @@ def index(
     settings: Settings = None,
     subjects: Subjects = None,
     prune: Annotated[
-        bool, typer.Option("--prune", help="Delete what was indexed from the given folders and is gone from them.")
+        bool,
+        typer.Option("--prune", help="Delete what was indexed from the given folders and files and is gone from them."),
     ] = False,
     embedder: Embedder = "bundled",
     as_json: AsJson = False,
