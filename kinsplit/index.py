@@ -118,7 +118,8 @@ class Index:
             `default_strategy` for a new collection.
         embedder: An embedder or its name (see `kinsplit.embedding.create`), or an embedding object of LlamaIndex or
             LangChain.
-        terms: Language of the term ranking's stop words and stemmer, such as "german"; None takes words as they are.
+        terms: Language of the term ranking's stop words and stemmer, such as "german", or "any" to take words as they
+            are. None takes the one that the collection was made with, and English for a new collection.
         must_exist: Whether a collection that is not there is an error, and not made.
 
     Raises:
@@ -139,11 +140,11 @@ class Index:
         collection: str = DEFAULT_COLLECTION,
         strategy: str | Strategy | None = None,
         embedder: object = "bundled",
-        terms: str | None = "english",
+        terms: str | None = None,
         must_exist: bool = False,
     ) -> None:
         self.embedder = embedding.resolve(embedder)
-        self._bm25 = Bm25Embedder(terms)
+        asked = None if terms is None else Bm25Embedder(terms)
         self._address, self._collection = store, collection
         self._readers: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncChunkStore] = WeakKeyDictionary()
         self._opening: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Task[None]] = WeakKeyDictionary()
@@ -151,17 +152,18 @@ class Index:
         if isinstance(strategy, str):
             strategy = create(strategy)
         try:
-            schema = None if strategy is None or must_exist else self._schema(strategy)
-            self.store = open_store(store, collection, schema)
+            self.store = open_store(store, collection)
         except CollectionNotFoundError:
             if must_exist:
                 raise
-            strategy = default_strategy()
+            strategy = strategy or default_strategy()
+            self.bm25 = asked or Bm25Embedder()
             self.store = open_store(store, collection, self._schema(strategy))
         try:
-            self.strategy = _stored_strategy(self.store.schema) if strategy is None else strategy
+            self.bm25 = asked or Bm25Embedder.of(self.store.schema.sparse)
+            self.strategy = strategy or _stored_strategy(self.store.schema)
             if self.store.schema != self._schema(self.strategy):
-                # Made with another model: the store's own check says which, and what to do.
+                # Made with something else: the store's own check says what, and what to do.
                 self.store.close()
                 self.store = open_store(store, collection, self._schema(self.strategy))
         except BaseException:
@@ -172,7 +174,7 @@ class Index:
         return Schema(
             model=self.embedder.fingerprint,
             dimension=self.embedder.dimension,
-            sparse=self._bm25.fingerprint,
+            sparse=self.bm25.fingerprint,
             strategy=_describe(strategy),
             fingerprint=strategy.fingerprint,
         )
@@ -238,7 +240,7 @@ class Index:
                 yield from with_paths(loaded)
 
         reports = []
-        for report in Indexer(self.store, self.strategy, self.embedder, self._bm25).run(documents(), progress):
+        for report in Indexer(self.store, self.strategy, self.embedder, self.bm25).run(documents(), progress):
             if report.error is None:
                 reports.append(report)
             else:
@@ -302,7 +304,7 @@ class Index:
         if not isinstance(query, str) or not query.strip():
             raise InvalidParameterError("query", "must hold a question", query, "Ask something.")
         question = Question(
-            self.embedder.embed_query(query), self._bm25.embed_query(query), options.level, options.where
+            self.embedder.embed_query(query), self.bm25.embed_query(query), options.level, options.where
         )
         # A tokenizer that was given as an object is not there when the collection is opened again.
         tokenizer = None if options.budget is None else resolve(self.strategy.tokenizer)

@@ -23,6 +23,7 @@ from kinsplit.errors import (
     StoreError,
     TokenizerError,
 )
+from kinsplit.index import default_strategy
 
 PARAGRAPHS = [f"Paragraph {i} is about {topic}. It says what {topic} means, and why." for i, topic in enumerate(
     ["recursion", "loops", "classes", "files", "sorting", "testing", "modules", "strings"]
@@ -178,6 +179,21 @@ def test_an_index_opens_again_with_the_strategy_it_was_made_with(tmp_path: Path,
     with Index(f"edge:{tmp_path / 'data'}", collection="cs", embedder=embedder) as index:
         assert index.strategy == strategy
         assert index.add(course).embedded == 0
+
+
+def test_an_index_opens_again_with_the_language_it_was_made_with(tmp_path: Path) -> None:
+    text = "Die alten Häuser stehen am Markt."
+    with Index(f"edge:{tmp_path}", embedder="hash", terms="german") as index:
+        index.add(Document("d", text))
+    for strategy in (None, default_strategy()):
+        with Index(f"edge:{tmp_path}", strategy=strategy, embedder="hash") as index:
+            assert index.bm25.language == "german"
+            assert index.add(Document("d", text)).unchanged == 1
+            assert index.search("eines Hauses")[0].scores["bm25"] > 0
+    with pytest.raises(SchemaMismatchError, match="sparse"):
+        Index(f"edge:{tmp_path}", embedder="hash", terms="english")
+    with Index("memory:", embedder="hash", terms="any") as index:
+        assert index.bm25.language is None
 
 
 def test_another_strategy_or_model_is_refused(tmp_path: Path, course: Path) -> None:

@@ -51,6 +51,14 @@ def index(
         typer.Option("--prune", help="Delete what was indexed from the given folders and files and is gone from them."),
     ] = False,
     embedder: Embedder = "bundled",
+    terms: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LANGUAGE",
+            help="Of stop words and stems, or any for words as they are. Default: as the collection was made; english.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Bring files into a collection; only what has changed since the last time is embedded.
@@ -64,7 +72,7 @@ def index(
     names = parse_names(subjects)
     splitter = make_strategy(strategy or "sentence", settings) if strategy or settings else None
     found = discover(paths, subjects=names)  # Wrong paths are found out before a collection is made.
-    with Index(store, collection=collection, strategy=splitter, embedder=embedder) as opened:
+    with Index(store, collection=collection, strategy=splitter, embedder=embedder, terms=terms) as opened:
         report = add(opened, paths, terminal, files=len(found.files), subjects=names, prune=prune)
     if as_json:
         terminal.document(to_dict(report))
