@@ -249,10 +249,7 @@ class Index:
                 on_document(report)
         kept = {report.source_id for report in reports} | {failure.source_id for failure in failed}
         lost = gone(self.store, self.strategy.fingerprint, found, read, kept) if prune else []
-        stored = self.store.sources(level=0) if lost else {}
-        for source_id in lost:
-            self.store.delete(source_id)
-        pruned = sum(stored[source_id] for source_id in lost)
+        pruned = sum(self.store.delete(source_id) for source_id in lost)
         seconds = time.perf_counter() - begun
         return AddReport(tuple(reports), tuple(failed), tuple(warnings), pruned, seconds)
 
@@ -320,7 +317,7 @@ class Index:
         return self._rerankers[rerank]
 
     def delete(self, source_id: str) -> int:
-        """Delete a document and return the number of its chunks of all levels, 0 if there is none."""
+        """Delete a document with its parents and return the number of its chunks, 0 if there is none."""
         return self.store.delete(source_id)
 
     def close(self) -> None:

@@ -62,7 +62,7 @@ class AsyncChunkStore(Protocol):
         ...
 
     async def delete(self, source_id: str) -> int:
-        """Delete all chunks of a source and return their number."""
+        """Delete all chunks of a source and return the number of its leaves."""
         ...
 
     async def count(self, level: int | None = None) -> int:

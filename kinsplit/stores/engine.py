@@ -71,7 +71,7 @@ class BlockingStore(ChunkStore):
         return finish(self._logic.export(source_id))
 
     def delete(self, source_id: str) -> int:
-        """Delete all chunks of a source and return their number."""
+        """Delete all chunks of a source and return the number of its leaves."""
         return finish(self._logic.delete(source_id))
 
 

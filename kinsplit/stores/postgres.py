@@ -76,13 +76,15 @@ class PostgresStore(EngineStore):
         self._writing = threading.RLock()
 
     def delete(self, source_id: str) -> int:
-        """Delete all chunks of a source by one statement and return their number."""
+        """Delete all chunks of a source by one statement and return the number of its leaves."""
         check_source(source_id)
+        statement = (
+            "WITH gone AS (DELETE FROM {chunks} WHERE source_id = %s RETURNING level)"
+            " SELECT count(*) FROM gone WHERE level = 0"
+        )
         with self._exclusively():
-            cursor = self._run(
-                self._writer.connection, "DELETE FROM {chunks} WHERE source_id = %s", [encode_text(source_id)]
-            )
-            return cursor.rowcount
+            rows = self._run(self._writer.connection, statement, [encode_text(source_id)]).fetchall()
+        return int(rows[0][0])
 
     def count(self, level: int | None = None) -> int:
         """Count the chunks of a level, or all."""

@@ -312,7 +312,7 @@ class ChunkStore(Protocol):
         ...
 
     def delete(self, source_id: str) -> int:
-        """Delete all chunks of a source, of all levels, and return their number."""
+        """Delete all chunks of a source, of all levels, and return the number of its leaves, as `sync` counts."""
         ...
 
     def count(self, level: int | None = None) -> int:

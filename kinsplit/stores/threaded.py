@@ -68,7 +68,7 @@ class ThreadedStore(AsyncChunkStore):
         return await to_thread(self._store.export, source_id)
 
     async def delete(self, source_id: str) -> int:
-        """Delete all chunks of a source and return their number."""
+        """Delete all chunks of a source and return the number of its leaves."""
         return await to_thread(self._store.delete, source_id)
 
     async def count(self, level: int | None = None) -> int:
