@@ -57,6 +57,10 @@ class AsyncChunkStore(Protocol):
         """Return chunks by id; see `ChunkStore.get`."""
         ...
 
+    async def vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
+        """Return the vectors of chunks by id; see `ChunkStore.vectors`."""
+        ...
+
     async def export(self, source_id: str) -> list[tuple[Chunk, Vectors]]:
         """Return every chunk of a source with its vectors; see `ChunkStore.export`."""
         ...

@@ -63,10 +63,11 @@ def test_search_get_known_and_sources_are_one_engine_call_each(store):
         ]
     )
     store.get([chunk.id for chunk in chunks])
+    store.vectors([chunk.id for chunk in chunks])
     store.find({"source_id": "doc"})
     store.known("doc")
     store.sources()
-    assert calls == ["query_batch", "retrieve", "scroll", "scroll", "facet"]
+    assert calls == ["query_batch", "retrieve", "retrieve", "scroll", "scroll", "facet"]
 
 
 def test_an_unchanged_source_costs_no_write(store):

@@ -73,6 +73,7 @@ def test_search_get_known_and_sources_are_one_statement_each(store):
         (
             lambda: store.search([*queries, Query("bm25", SPARSE.embed_query("class"), 3, DOCUMENT)]),
             lambda: store.get([chunk.id for chunk in chunks]),
+            lambda: store.vectors([chunk.id for chunk in chunks]),
             lambda: store.find({"subject": "cs"}),
             lambda: store.known("doc"),
             store.sources,
