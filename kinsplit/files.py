@@ -1,14 +1,15 @@
-"""Which file an indexed document is from: two files of one id must not take turns in a collection."""
+"""Which file an indexed document is from: two files must not take turns with one id, and what is gone can go here."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from kinsplit.chunk import Document, chunk_id
 from kinsplit.errors import LoadError
-from kinsplit.loaders import Loaded, SourceFile
+from kinsplit.loaders import Discovery, Loaded, SourceFile
 from kinsplit.stores.logic import batches
 from kinsplit.stores.protocol import ChunkStore
 
@@ -19,12 +20,24 @@ ABSOLUTE_PATH = "absolute_path"
 _BATCH = 500
 
 
+class Origin(NamedTuple):
+    """Where an indexed document is from.
+
+    Attributes:
+        source_id: Its id.
+        file_id: Its file's id: another one for a row of a file, the same one for a document that came from no file.
+        path: Its file, if that is still there.
+    """
+
+    source_id: str
+    file_id: str
+    path: Path | None
+
+
 def with_paths(loaded: Loaded) -> Iterator[Document]:
-    """Yield the documents of a file, those that got their id from its place with the place itself."""
+    """Yield the documents of a file with the place of the file."""
     for document in loaded.documents:
-        if document.id == loaded.source.source_id:
-            document = replace(document, metadata={**document.metadata, ABSOLUTE_PATH: str(loaded.path.resolve())})
-        yield document
+        yield replace(document, metadata={**document.metadata, ABSOLUTE_PATH: str(loaded.path.resolve())})
 
 
 def check_same(store: ChunkStore, fingerprint: str, files: Iterable[SourceFile]) -> None:
@@ -39,8 +52,8 @@ def check_same(store: ChunkStore, fingerprint: str, files: Iterable[SourceFile])
         LoadError: An indexed file of the same id is another file.
     """
     paths = {source.source_id: source.path for source in files}
-    for source_id, other in existing(store, fingerprint, paths):
-        if not other.samefile(paths[source_id]):
+    for source_id, _, other in origins(store, fingerprint, paths):
+        if other is not None and not other.samefile(paths[source_id]):
             raise LoadError(
                 paths[source_id],
                 f"would replace {other}, which is indexed under the same id ({source_id!r}): an id begins with the "
@@ -49,13 +62,60 @@ def check_same(store: ChunkStore, fingerprint: str, files: Iterable[SourceFile])
             )
 
 
-def existing(store: ChunkStore, fingerprint: str, source_ids: Iterable[str]) -> Iterator[tuple[str, Path]]:
-    """Yield which of the documents were read from files that are still there, with these files."""
+def checked_rows(store: ChunkStore, fingerprint: str, loaded: Loaded, files: Set[Path]) -> Loaded:
+    """Return a file; one of whose rows would replace another file's comes with an error and without documents.
+
+    Args:
+        store: Holds the documents so far.
+        fingerprint: Of the strategy.
+        loaded: The file.
+        files: Resolved paths of all files that are read with it. What these lack now may have moved to this one.
+    """
+    rows = [document.id for document in loaded.documents if document.id != loaded.source.source_id]
+    for row, _, other in origins(store, fingerprint, rows):
+        if other is not None and other not in files and not other.samefile(loaded.path):
+            reason = (
+                f"its document {row!r} would replace that of {other}, which is indexed under the same id. Give both "
+                "files together if it has moved, or give every document its own id."
+            )
+            return replace(loaded, documents=(), error=LoadError(loaded.path, reason))
+    return loaded
+
+
+def gone(store: ChunkStore, fingerprint: str, found: Discovery, read: Iterable[Loaded], kept: Set[str]) -> list[str]:
+    """Return the indexed documents that were in files or folders and are no longer there.
+
+    Args:
+        store: Holds the documents so far.
+        fingerprint: Of the strategy.
+        found: What was searched for files.
+        read: The files that could be read.
+        kept: Ids of the documents that are there, and of what couldn't be read.
+    """
+    searched = tuple(f"{folder}/" for folder in found.folders)
+    unread = tuple(f"{source.source_id}/" for source in found.files if source.error is not None)
+    paths = {loaded.source.source_id: loaded.path for loaded in read}
+    left = [source_id for source_id in store.sources(level=0) if source_id not in kept]
+    return [
+        source_id
+        for source_id, file_id, path in origins(store, fingerprint, left)
+        if (
+            file_id.startswith(searched) and not file_id.startswith(unread)
+            if path is None
+            else file_id in paths and path.samefile(paths[file_id])
+        )
+    ]
+
+
+def origins(store: ChunkStore, fingerprint: str, source_ids: Iterable[str]) -> Iterator[Origin]:
+    """Yield where those of some documents are from that are indexed."""
     for ids in batches(list(source_ids), _BATCH):
         for chunk in store.get([chunk_id(source_id, fingerprint, 0, 0) for source_id in ids]):
-            path = chunk.metadata.get(ABSOLUTE_PATH)
-            if isinstance(path, str) and _exists(Path(path)):
-                yield chunk.source_id, Path(path)
+            path, file_id = chunk.metadata.get(ABSOLUTE_PATH), chunk.metadata.get("file_path")
+            if isinstance(path, str) and isinstance(file_id, str):
+                yield Origin(chunk.source_id, file_id, Path(path) if _exists(Path(path)) else None)
+            else:
+                yield Origin(chunk.source_id, chunk.source_id, None)
 
 
 def _exists(path: Path) -> bool:

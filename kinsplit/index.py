@@ -6,7 +6,7 @@ import asyncio
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self, Unpack
@@ -18,7 +18,7 @@ from kinsplit.embedding.cached import keeping_vectors, plain
 from kinsplit.embedding.protocol import Progress
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import CollectionNotFoundError, InvalidParameterError, KinsplitError, StoreError
-from kinsplit.files import check_same, existing, with_paths
+from kinsplit.files import check_same, checked_rows, gone, with_paths
 from kinsplit.indexing import DocumentReport, Indexer, check_documents
 from kinsplit.loaders import Discovery, Loaded, discover, load_files
 from kinsplit.parsers import Strategy, create, names
@@ -119,7 +119,8 @@ class Index:
             `default_strategy` for a new collection.
         embedder: An embedder or its name (see `kinsplit.embedding.create`), or an embedding object of LlamaIndex or
             LangChain.
-        terms: Language of the term ranking's stop words and stemmer, such as "german"; None takes words as they are.
+        terms: Language of the term ranking's stop words and stemmer, such as "german", or "any" to take words as they
+            are. None takes the one that the collection was made with, and English for a new collection.
         must_exist: Whether a collection that is not there is an error, and not made.
         vector_cache: A folder in which `add` keeps vectors, so that a text embedded before, in whatever collection,
             costs no model; True for kinsplit's own cache folder. See `kinsplit.embedding.keeping_vectors`.
@@ -142,12 +143,12 @@ class Index:
         collection: str = DEFAULT_COLLECTION,
         strategy: str | Strategy | None = None,
         embedder: object = "bundled",
-        terms: str | None = "english",
+        terms: str | None = None,
         must_exist: bool = False,
         vector_cache: bool | str | Path = False,
     ) -> None:
         self.embedder = embedding.resolve(embedder)
-        self._bm25 = Bm25Embedder(terms)
+        asked = None if terms is None else Bm25Embedder(terms)
         self._address, self._collection = store, collection
         self._vector_cache = vector_cache
         self._readers: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncChunkStore] = WeakKeyDictionary()
@@ -156,17 +157,18 @@ class Index:
         if isinstance(strategy, str):
             strategy = create(strategy)
         try:
-            schema = None if strategy is None or must_exist else self._schema(strategy)
-            self.store = open_store(store, collection, schema)
+            self.store = open_store(store, collection)
         except CollectionNotFoundError:
             if must_exist:
                 raise
-            strategy = default_strategy()
+            strategy = strategy or default_strategy()
+            self.bm25 = asked or Bm25Embedder()
             self.store = open_store(store, collection, self._schema(strategy))
         try:
-            self.strategy = _stored_strategy(self.store.schema) if strategy is None else strategy
+            self.bm25 = asked or Bm25Embedder.of(self.store.schema.sparse)
+            self.strategy = strategy or _stored_strategy(self.store.schema)
             if self.store.schema != self._schema(self.strategy):
-                # Made with another model: the store's own check says which, and what to do.
+                # Made with something else: the store's own check says what, and what to do.
                 self.store.close()
                 self.store = open_store(store, collection, self._schema(self.strategy))
         except BaseException:
@@ -177,7 +179,7 @@ class Index:
         return Schema(
             model=self.embedder.fingerprint,
             dimension=self.embedder.dimension,
-            sparse=self._bm25.fingerprint,
+            sparse=self.bm25.fingerprint,
             strategy=_describe(strategy),
             fingerprint=strategy.fingerprint,
         )
@@ -195,14 +197,15 @@ class Index:
         """Bring files and documents into the index; what hasn't changed since the last time costs nothing.
 
         A file's id is the name of the given folder, `/`, and its path below it. It stands for one file: another one
-        that would get the same id is refused while the first one exists. A folder that has moved keeps its ids, and
-        nothing is embedded again.
+        that would get the same id is refused while the first one exists, and so is a row with the id of another file's.
+        A folder that has moved keeps its ids, and nothing is embedded again.
 
         Args:
             items: Files, folders and documents.
             subjects: Names of sub-folders of the given folders; only these are read.
-            prune: Whether to delete what is indexed from the given folders but no longer lies there. What lies below
-                a sub-folder that can't be listed is kept, and so is what another folder of that name still holds.
+            prune: Whether to delete what is indexed from the given folders and files but no longer lies there, rows of
+                files included. What lies below a sub-folder that can't be listed is kept, and so is what another
+                folder of that name still holds.
             progress: Told how many of the new texts of a batch are embedded.
             on_file: Told of each file once it is read, or couldn't be.
             on_document: Told of each document once it is stored, or couldn't be split.
@@ -225,20 +228,25 @@ class Index:
         check_same(self.store, self.strategy.fingerprint, found.files)
         failed: list[Failure] = []
         warnings: list[str] = []
+        read: list[Loaded] = []
+        files = {source.path.resolve() for source in found.files}
 
         def documents() -> Iterator[Document]:
             yield from (item for item in given if isinstance(item, Document))
-            for loaded in load_files(found.files):
+            for file in load_files(found.files):
+                loaded = checked_rows(self.store, self.strategy.fingerprint, file, files)
                 if on_file is not None:
                     on_file(loaded)
-                if loaded.error is not None:
+                if loaded.error is None:
+                    read.append(replace(loaded, documents=()))
+                else:
                     failed.append(Failure(loaded.source.source_id, loaded.error))
                 warnings.extend(f"{loaded.path}: {warning}" for warning in loaded.warnings)
                 yield from with_paths(loaded)
 
         reports = []
         with keeping_vectors(self._vector_cache):
-            indexer = Indexer(self.store, self.strategy, embedding.resolve(self.embedder), self._bm25)
+            indexer = Indexer(self.store, self.strategy, embedding.resolve(self.embedder), self.bm25)
             for report in indexer.run(documents(), progress):
                 if report.error is None:
                     reports.append(report)
@@ -247,8 +255,8 @@ class Index:
                 if on_document is not None:
                     on_document(report)
         kept = {report.source_id for report in reports} | {failure.source_id for failure in failed}
-        unlisted = [source.source_id for source in found.files if source.error is not None]
-        pruned = self._prune(found.folders, kept, unlisted) if prune else 0
+        lost = gone(self.store, self.strategy.fingerprint, found, read, kept) if prune else []
+        pruned = sum(self.store.delete(source_id) for source_id in lost)
         seconds = time.perf_counter() - begun
         return AddReport(tuple(reports), tuple(failed), tuple(warnings), pruned, seconds)
 
@@ -300,7 +308,7 @@ class Index:
         if not isinstance(query, str) or not query.strip():
             raise InvalidParameterError("query", "must hold a question", query, "Ask something.")
         question = Question(
-            self.embedder.embed_query(query), self._bm25.embed_query(query), options.level, options.where
+            self.embedder.embed_query(query), self.bm25.embed_query(query), options.level, options.where
         )
         # A tokenizer that was given as an object is not there when the collection is opened again.
         tokenizer = None if options.budget is None else resolve(self.strategy.tokenizer)
@@ -316,7 +324,7 @@ class Index:
         return self._rerankers[rerank]
 
     def delete(self, source_id: str) -> int:
-        """Delete a document and return the number of its chunks of all levels, 0 if there is none."""
+        """Delete a document with its parents and return the number of its chunks, 0 if there is none."""
         return self.store.delete(source_id)
 
     def close(self) -> None:
@@ -332,16 +340,6 @@ class Index:
         if reader is not None:
             await reader.close()
         await asyncio.to_thread(self.close)
-
-    def _prune(self, folders: Sequence[str], kept: set[str], unlisted: Sequence[str]) -> int:
-        searched, unread = tuple(f"{f}/" for f in folders), tuple(f"{f}/" for f in unlisted)
-        stored = self.store.sources(level=0) if folders else {}
-        gone = [s for s in stored if s.startswith(searched) and s not in kept and not s.startswith(unread)]
-        there = dict(existing(self.store, self.strategy.fingerprint, gone))
-        lost = [source for source in gone if source not in there]
-        for source in lost:
-            self.store.delete(source)
-        return sum(stored[source] for source in lost)
 
     async def __aenter__(self) -> Self:
         return self

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from kinsplit.errors import (
     StoreError,
     TokenizerError,
 )
+from kinsplit.index import default_strategy
 
 PARAGRAPHS = [f"Paragraph {i} is about {topic}. It says what {topic} means, and why." for i, topic in enumerate(
     ["recursion", "loops", "classes", "files", "sorting", "testing", "modules", "strings"]
@@ -179,6 +181,21 @@ def test_an_index_opens_again_with_the_strategy_it_was_made_with(tmp_path: Path,
         assert index.add(course).embedded == 0
 
 
+def test_an_index_opens_again_with_the_language_it_was_made_with(tmp_path: Path) -> None:
+    text = "Die alten Häuser stehen am Markt."
+    with Index(f"edge:{tmp_path}", embedder="hash", terms="german") as index:
+        index.add(Document("d", text))
+    for strategy in (None, default_strategy()):
+        with Index(f"edge:{tmp_path}", strategy=strategy, embedder="hash") as index:
+            assert index.bm25.language == "german"
+            assert index.add(Document("d", text)).unchanged == 1
+            assert index.search("eines Hauses")[0].scores["bm25"] > 0
+    with pytest.raises(SchemaMismatchError, match="sparse"):
+        Index(f"edge:{tmp_path}", embedder="hash", terms="english")
+    with Index("memory:", embedder="hash", terms="any") as index:
+        assert index.bm25.language is None
+
+
 def test_another_strategy_or_model_is_refused(tmp_path: Path, course: Path) -> None:
     with open_index(tmp_path, RecordingEmbedder()) as index:
         index.add(course)
@@ -287,13 +304,59 @@ def test_a_project_that_moved_is_indexed_again_without_embedding(tmp_path: Path)
         assert index.add(tmp_path / "elsewhere" / "notes").updated == 0
 
 
-def test_rows_bring_their_own_ids_wherever_their_file_lies(tmp_path: Path) -> None:
-    for name in ("a", "b"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / f"{name}.jsonl").write_text(f'{{"docid": "alice", "text": "Edition {name}."}}')
+def write_rows(path: Path, **texts: str) -> Path:
+    path.parent.mkdir(exist_ok=True)
+    rows = [json.dumps({"docid": docid, "text": text}) for docid, text in texts.items()]
+    path.write_text("\n".join(rows), encoding="utf-8")
+    return path
+
+
+def test_a_row_of_another_file_is_not_replaced_while_that_file_is_there(tmp_path: Path) -> None:
+    first = write_rows(tmp_path / "a" / "a.jsonl", alice="Edition a.", bob="Kept.")
+    second = write_rows(tmp_path / "b" / "b.jsonl", alice="Edition b.", carol="New.")
     with open_index(tmp_path, RecordingEmbedder(), "sentence") as index:
-        index.add(tmp_path / "a")
-        assert index.add(tmp_path / "b").updated > 0
+        index.add(first.parent)
+        report = index.add(second.parent)
+        (failed,) = report.failed
+        assert (failed.source_id, report.documents) == ("b/b.jsonl", ())
+        assert f"'alice' would replace that of {first}" in str(failed.error)
+        assert index.search("edition", where={"source_id": "alice"})[0].text == "Edition a."
+        assert index.add(first.parent).unchanged == 2
+
+        write_rows(first, bob="Kept.")
+        assert index.add([first, second]).failed == (), "the row has moved"
+        assert index.search("edition", where={"source_id": "alice"})[0].text == "Edition b."
+        first.rename(first.with_name("c.jsonl"))
+        assert index.add(first.parent).failed == (), "the file has moved"
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_prune_deletes_the_rows_that_are_gone_from_their_file(tmp_path: Path, whole: bool) -> None:
+    file = write_rows(tmp_path / "rows" / "a.jsonl", alice="One.", bob="Two.")
+    with open_index(tmp_path, RecordingEmbedder(), "sentence") as index:
+        index.add([file.parent, Document("dora", "Four.")])
+        write_rows(file, alice="One.")
+        assert index.add(file.parent).deleted == 0
+        assert list(index.store.sources()) == ["alice", "bob", "dora"]
+        assert index.add(file.parent if whole else file, prune=True).pruned == 1
+        assert list(index.store.sources()) == ["alice", "dora"]
+
+
+def test_prune_deletes_the_rows_of_a_file_that_is_gone_and_spares_those_of_a_broken_one(tmp_path: Path) -> None:
+    folder = write_rows(tmp_path / "rows" / "a.jsonl", alice="One.").parent
+    write_rows(folder / "b.jsonl", bob="Two.")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    write_rows(elsewhere / "rows" / "a.jsonl", carol="Three.")
+    with open_index(tmp_path, RecordingEmbedder(), "sentence") as index:
+        index.add(folder)
+        index.add(elsewhere / "rows")
+        (folder / "b.jsonl").write_text('{"docid": "bob", "text": 3}', encoding="utf-8")
+        report = index.add(folder, prune=True)
+        assert ([failed.source_id for failed in report.failed], report.pruned) == (["rows/b.jsonl"], 0)
+        (folder / "b.jsonl").unlink()
+        assert index.add(folder, prune=True).pruned == 1
+        assert list(index.store.sources()) == ["alice", "carol"], "the other folder's are still there"
 
 
 def test_prune_spares_what_another_folder_of_the_name_holds(tmp_path: Path) -> None:
@@ -323,7 +386,7 @@ def test_prune_spares_what_lies_below_a_folder_that_cannot_be_listed(
     with open_index(tmp_path, RecordingEmbedder(), "sentence") as index:
         index.add(course)
         # So that only the folder itself can tell that the file isn't gone.
-        monkeypatch.setattr("kinsplit.index.existing", lambda *_: ())
+        monkeypatch.setattr("kinsplit.files._exists", lambda _: False)
         monkeypatch.setattr(Path, "iterdir", refuse)
         report = index.add(course, prune=True)
 

@@ -32,7 +32,7 @@ def delete(
         if not number:
             terminal.warning(f"{source_id}: there is no such document.")
         elif not as_json:
-            terminal.line(f"{source_id}  Deleted {counted(number, 'chunk')}, parents included")
+            terminal.line(f"{source_id}  Deleted {counted(number, 'chunk')}")
     missing = sum(not number for number in deleted.values())
     if code := exit_code(failed=missing, done=len(deleted) - missing):
         raise typer.Exit(code)

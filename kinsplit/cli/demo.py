@@ -89,7 +89,8 @@ def demo(
             answer = Answer(row["question"], row["answer_in"], opened.search(row["question"]))
             answers.append(answer)
             if not as_json:
-                _show(terminal, f"Question {number}/{len(questions)}", answer)
+                words = QueryWords(answer.question, opened.bm25)
+                _show(terminal, f"Question {number}/{len(questions)}", answer, words)
     right = sum(answer.right for answer in answers)
     if as_json:
         terminal.document({"index": report_to_dict(report), "answers": [_to_dict(answer) for answer in answers]})
@@ -126,10 +127,9 @@ def _indexed(report: AddReport) -> str:
     return f"Nothing to embed: all {counted(report.unchanged, 'chunk')} are indexed already."
 
 
-def _show(terminal: Terminal, label: str, answer: Answer) -> None:
+def _show(terminal: Terminal, label: str, answer: Answer, words: QueryWords) -> None:
     terminal.line("")
     terminal.line(Text(f"{label}: {answer.question}", "bold"))
-    words = QueryWords(answer.question)
     for rank, passage in enumerate(answer.passages, 1):
         if rank == 1:
             show(terminal, rank, passage, words, _PREVIEW)

@@ -53,9 +53,18 @@ def index(
     settings: Settings = None,
     subjects: Subjects = None,
     prune: Annotated[
-        bool, typer.Option("--prune", help="Delete what was indexed from the given folders and is gone from them.")
+        bool,
+        typer.Option("--prune", help="Delete what was indexed from the given folders and files and is gone from them."),
     ] = False,
     embedder: Embedder = "bundled",
+    terms: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LANGUAGE",
+            help="Of stop words and stems, or any for words as they are. Default: as the collection was made; english.",
+            show_default=False,
+        ),
+    ] = None,
     cache: Cache = False,
     dry_run: DryRun = False,
     as_json: AsJson = False,
@@ -76,7 +85,9 @@ def index(
         raise typer.Exit(tell_cost(splitter or _stored(store, collection, embedder), found.files, terminal))
     with (
         told_by(terminal, FallbackWarning, summed),
-        Index(store, collection=collection, strategy=splitter, embedder=embedder, vector_cache=cache) as opened,
+        Index(
+            store, collection=collection, strategy=splitter, embedder=embedder, terms=terms, vector_cache=cache
+        ) as opened,
     ):
         report = add(opened, paths, terminal, files=len(found.files), subjects=names, prune=prune)
     if as_json:

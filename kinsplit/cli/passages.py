@@ -11,6 +11,7 @@ from rich.text import Text
 from kinsplit.cli.terminal import Terminal, visible
 
 if TYPE_CHECKING:
+    from kinsplit.embedding.sparse import Bm25Embedder
     from kinsplit.retrieval import Passage
 
 #: Longest preview in characters.
@@ -33,12 +34,15 @@ class Place(NamedTuple):
 
 
 class QueryWords:
-    """Finds the words of a text that the term ranking takes for words of the query: equal stems, no stop words."""
+    """Finds the words of a text that the term ranking takes for words of the query: equal stems, no stop words.
 
-    def __init__(self, query: str) -> None:
-        from kinsplit.embedding.sparse import Bm25Embedder
+    Args:
+        query: The question.
+        bm25: Of the collection.
+    """
 
-        self._bm25 = Bm25Embedder()
+    def __init__(self, query: str, bm25: Bm25Embedder) -> None:
+        self._bm25 = bm25
         self._wanted = frozenset(self._bm25.embed_query(query).indices)
 
     def find(self, text: str) -> list[Place]:

@@ -78,7 +78,7 @@ def search(
         ranked = [to_dict(rank, passage) for rank, passage in enumerate(passages, 1)]
         terminal.document({"query": query, "passages": ranked})
         return
-    words = QueryWords(query)
+    words = QueryWords(query, opened.bm25)
     for rank, passage in enumerate(passages, 1):
         if rank > 1:
             terminal.line("")

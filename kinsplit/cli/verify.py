@@ -20,7 +20,7 @@ def verify(store: Store = "edge:./kinsplit-data", collection: Collection = "defa
 
     terminal = Terminal(as_json=as_json)
     with open_store(store, collection) as opened, waiting(terminal.err, "Verifying"):
-        problems, chunks, documents = find_problems(opened), opened.count(), len(opened.sources())
+        problems, chunks, documents = find_problems(opened), opened.count(0), len(opened.sources())
     if as_json:
         rows = [asdict(problem) for problem in problems]
         terminal.document({"documents": documents, "chunks": chunks, "problems": rows})
@@ -28,6 +28,6 @@ def verify(store: Store = "edge:./kinsplit-data", collection: Collection = "defa
         for problem in problems:
             terminal.line(f"{problem}.")
         outcome = counted(len(problems), "problem") if problems else "all whole"
-        terminal.line(f"{counted(documents, 'document')} in {counted(chunks, 'chunk')} of all levels: {outcome}.")
+        terminal.line(f"{counted(documents, 'document')} in {counted(chunks, 'chunk')} and their parents: {outcome}.")
     if problems:
         raise typer.Exit(SOME_FAILED)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
+from typing import Self
 
 from kinsplit.embedding.protocol import SparseVector
 from kinsplit.embedding.texts import check_texts, replace_surrogates
 from kinsplit.errors import InvalidParameterError
 
+#: The language of those that take words as they are.
+ANY = "any"
 #: Written without spaces, so words come from a segmenter.
 _UNSPACED = ("chinese", "japanese")
 
@@ -16,8 +20,8 @@ class Bm25Embedder:
     """BM25 with stop words and a stemmer, by Qdrant Edge's own implementation.
 
     Args:
-        language: English name of a language, such as "german", for its stop words and its stemmer. None takes words as
-            they are, for mixed or other languages.
+        language: English name of a language, such as "german", for its stop words and its stemmer. None, or "any",
+            takes words as they are, for mixed or other languages.
         average_length: Expected length of a document in terms, stop words not counted. Qdrant's default of 256 serves
             as long as all documents are about equally long; a multiple changes every score alike.
 
@@ -28,9 +32,11 @@ class Bm25Embedder:
     def __init__(self, language: str | None = "english", average_length: float = 256.0) -> None:
         import qdrant_edge as qe
 
+        if language == ANY:
+            language = None
         known = sorted(name.lower() for name in vars(qe.Language) if name[0].isupper())
         if language is not None and language not in known:
-            remedy = f"Take None for words as they are, or one of: {', '.join(known)}."
+            remedy = f"Take {ANY!r} for words as they are, or one of: {', '.join(known)}."
             raise InvalidParameterError("language", "must name a known language or be None", language, remedy)
         if not average_length > 0:
             remedy = "Leave it out for the default of 256."
@@ -48,10 +54,25 @@ class Bm25Embedder:
             )
         )
 
+    @classmethod
+    def of(cls, fingerprint: str) -> Self:
+        """Return the embedder that has a fingerprint, as a store's schema keeps it.
+
+        Raises:
+            InvalidParameterError: It is no BM25's.
+        """
+        kind, _, settings = fingerprint.partition(":")
+        language, _, length = settings.partition(":")
+        with suppress(ValueError):
+            if kind == "bm25":
+                return cls(language, float(length))
+        remedy = "Ask the collection for dense vectors only, or open it with the version of kinsplit that made it."
+        raise InvalidParameterError("sparse", "must be BM25 of a known language", fingerprint, remedy)
+
     @property
     def fingerprint(self) -> str:
         """Language and average length decide every vector."""
-        return f"bm25:{self.language or 'any'}:{self.average_length:g}"
+        return f"bm25:{self.language or ANY}:{self.average_length:g}"
 
     def embed(self, texts: Sequence[str]) -> list[SparseVector]:
         """Return the term weights of each text; a text without terms gives an empty vector."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from kinsplit.chunk import Chunk
 from kinsplit.embedding.sparse import Bm25Embedder
-from kinsplit.errors import CollectionNotFoundError, InvalidParameterError
+from kinsplit.errors import CollectionNotFoundError
 from kinsplit.integrations.records import Item, stored_id, to_chunk
 from kinsplit.stores import ChunkStore, Schema, Vectors, open_store
 from kinsplit.stores.protocol import Where
@@ -55,12 +55,7 @@ class Collection:
         """The embedder that the collection's terms were weighed by."""
         if self._store is None:
             return Bm25Embedder(self._terms)
-        kind, _, settings = self._store.schema.sparse.partition(":")
-        language, _, length = settings.partition(":")
-        if kind != "bm25":
-            remedy = "Ask for dense vectors only."
-            raise InvalidParameterError("sparse", "must be BM25", self._store.schema.sparse, remedy)
-        return Bm25Embedder(None if language == "any" else language, float(length))
+        return Bm25Embedder.of(self._store.schema.sparse)
 
     def run(self, work: Work[T], otherwise: T, dimension: int | None = None) -> T:
         """Do some work in this thread.

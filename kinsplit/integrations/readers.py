@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from kinsplit.integrations.qdrant_reader import QdrantReader
 from kinsplit.integrations.siblings import KinReader
@@ -14,7 +14,19 @@ if TYPE_CHECKING:
     from qdrant_client import QdrantClient
 
 
-def open_reader(store: str | ChunkStore | QdrantClient, collection: str, strategy: Strategy | None) -> KinReader:
+class Opened(NamedTuple):
+    """A reader of a collection.
+
+    Attributes:
+        reader: The reader.
+        store: The store that was opened for it, to be closed with it; None where the user gave an open one.
+    """
+
+    reader: KinReader
+    store: ChunkStore | None = None
+
+
+def open_reader(store: str | ChunkStore | QdrantClient, collection: str, strategy: Strategy | None) -> Opened:
     """Return a reader of a collection.
 
     Args:
@@ -27,7 +39,8 @@ def open_reader(store: str | ChunkStore | QdrantClient, collection: str, strateg
     """
     fingerprint = None if strategy is None else strategy.fingerprint
     if isinstance(store, str):
-        return StoreReader(open_store(store, collection), fingerprint)
+        opened = open_store(store, collection)
+        return Opened(StoreReader(opened, fingerprint), opened)
     if hasattr(store, "scroll"):
-        return QdrantReader(cast(Any, store), collection, fingerprint)
-    return StoreReader(store, fingerprint)
+        return Opened(QdrantReader(cast(Any, store), collection, fingerprint))
+    return Opened(StoreReader(store, fingerprint))

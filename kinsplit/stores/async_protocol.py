@@ -57,12 +57,16 @@ class AsyncChunkStore(Protocol):
         """Return chunks by id; see `ChunkStore.get`."""
         ...
 
+    async def vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
+        """Return the vectors of chunks by id; see `ChunkStore.vectors`."""
+        ...
+
     async def export(self, source_id: str) -> list[tuple[Chunk, Vectors]]:
         """Return every chunk of a source with its vectors; see `ChunkStore.export`."""
         ...
 
     async def delete(self, source_id: str) -> int:
-        """Delete all chunks of a source and return their number."""
+        """Delete all chunks of a source and return the number of its leaves."""
         ...
 
     async def count(self, level: int | None = None) -> int:

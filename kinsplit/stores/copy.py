@@ -17,7 +17,7 @@ def copy(source: ChunkStore, target: ChunkStore) -> int:
         target: Opened with `source.schema`.
 
     Returns:
-        The number of chunks that the target now has from the source.
+        The number of leaves that the target now has from the source, with which their parents and documents come.
 
     Raises:
         SchemaMismatchError: The two were made with different models or strategies.
@@ -27,5 +27,5 @@ def copy(source: ChunkStore, target: ChunkStore) -> int:
     for source_id in source.sources():
         pairs = source.export(source_id)
         target.sync(source_id, [chunk for chunk, _ in pairs], {chunk.content: vectors for chunk, vectors in pairs})
-        copied += len(pairs)
+        copied += sum(chunk.level == 0 for chunk, _ in pairs)
     return copied

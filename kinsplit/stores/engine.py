@@ -66,12 +66,16 @@ class BlockingStore(ChunkStore):
         """Return chunks by id; see `ChunkStore.get`."""
         return finish(self._logic.get(ids))
 
+    def vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
+        """Return the vectors of chunks by id; see `ChunkStore.vectors`."""
+        return finish(self._logic.vectors(ids))
+
     def export(self, source_id: str) -> list[tuple[Chunk, Vectors]]:
         """Return every chunk of a source with its vectors; see `ChunkStore.export`."""
         return finish(self._logic.export(source_id))
 
     def delete(self, source_id: str) -> int:
-        """Delete all chunks of a source and return their number."""
+        """Delete all chunks of a source and return the number of its leaves."""
         return finish(self._logic.delete(source_id))
 
 
@@ -99,7 +103,7 @@ class EngineStore(BlockingStore):
 
     @abstractmethod
     def _vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
-        """Return the vectors of stored points by id."""
+        """Return the vectors of the points among some ids that are stored, by id, in one round trip for 500."""
 
     @abstractmethod
     def _write(self, plan: Plan, vectors: Mapping[Content, Vectors]) -> None:

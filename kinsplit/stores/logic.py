@@ -108,11 +108,16 @@ class StoreLogic(ABC):
         return [found[id_] for id_ in ids if id_ in found]
 
     async def delete(self, source_id: str) -> int:
-        """Delete all chunks of a source and return their number."""
+        """Delete all chunks of a source and return the number of its leaves."""
         async with self._exclusively():
-            plan = plan_removal(await self._payloads(_of(source_id), ("source_id",)))
-            await self._carry_out(plan, {})
-        return len(plan.deletes)
+            stored = await self._payloads(_of(source_id), ("source_id", "level"))
+            await self._carry_out(plan_removal(stored), {})
+        return sum(payload["level"] == 0 for payload in stored.values())
+
+    async def vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
+        """Return the vectors of chunks by id, without those that are not stored."""
+        check_ids(ids)
+        return await self._vectors(list(dict.fromkeys(ids))) if ids else {}
 
     async def export(self, source_id: str) -> list[tuple[Chunk, Vectors]]:
         """Return every chunk of a source with its vectors; see `ChunkStore.export`."""
@@ -135,7 +140,7 @@ class StoreLogic(ABC):
 
     @abstractmethod
     async def _vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
-        """Return the vectors of stored points by id."""
+        """Return the vectors of the points among some ids that are stored, by id, in one round trip for 500."""
 
     @abstractmethod
     async def _write(self, plan: Plan, vectors: Mapping[Content, Vectors]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from psycopg import Cursor
 
     from kinsplit.stores.conditions import Condition
-    from kinsplit.stores.postgres_tables import Connection
+    from kinsplit.stores.postgres_session import Connection
 
 #: Points per statement.
 _BATCH = 500
@@ -48,7 +48,8 @@ class PostgresStore(EngineStore):
     """A collection in a Postgres database, with an HNSW index for up to 2,000 dimensions.
 
     A sync is one transaction. Writers of a collection take turns, in all processes, by an advisory lock; readers never
-    wait for them. Terms are ranked by exact BM25, with the IDF of the collection's chunks as they are now; Edge also
+    wait for them. Sessions that the server has ended are begun again; a sync that was under way then raises, and has
+    changed nothing. Terms are ranked by exact BM25, with the IDF of the collection's chunks as they are now; Edge also
     counts those that were deleted lately. Postgres chooses between comparing all vectors, which is exact, and the
     index, which finds nearly all of the nearest. A filter for 1 also finds 1.0; a vector of length 0 is found last.
 
@@ -75,11 +76,15 @@ class PostgresStore(EngineStore):
         self._writing = threading.RLock()
 
     def delete(self, source_id: str) -> int:
-        """Delete all chunks of a source by one statement and return their number."""
+        """Delete all chunks of a source by one statement and return the number of its leaves."""
         check_source(source_id)
+        statement = (
+            "WITH gone AS (DELETE FROM {chunks} WHERE source_id = %s RETURNING level)"
+            " SELECT count(*) FROM gone WHERE level = 0"
+        )
         with self._exclusively():
-            cursor = self._run(self._writer, "DELETE FROM {chunks} WHERE source_id = %s", [encode_text(source_id)])
-            return cursor.rowcount
+            rows = self._run(self._writer.connection, statement, [encode_text(source_id)]).fetchall()
+        return int(rows[0][0])
 
     def count(self, level: int | None = None) -> int:
         """Count the chunks of a level, or all."""
@@ -101,9 +106,15 @@ class PostgresStore(EngineStore):
 
     @contextmanager
     def _exclusively(self) -> Iterator[None]:
-        with self._writing, self._usable(), self._writer.transaction():
-            self._writer.execute("SELECT pg_advisory_xact_lock(%s, %s)", [LOCK, self._number])
+        with self._writing, self._usable(), self._writer.run(self._begin):
             yield
+
+    def _begin(self, connection: Connection) -> ExitStack:
+        """Begin a transaction, in which every other writer waits, and return what ends it."""
+        with ExitStack() as stack:
+            stack.enter_context(connection.transaction())
+            connection.execute("SELECT pg_advisory_xact_lock(%s, %s)", [LOCK, self._number])
+            return stack.pop_all()
 
     @contextmanager
     def _usable(self) -> Iterator[None]:
@@ -114,7 +125,7 @@ class PostgresStore(EngineStore):
 
     def _read(self, statement: str, values: Sequence[Any] = (), **parts: sql.Composable) -> list[tuple[Any, ...]]:
         with self._usable():
-            return self._run(self._reader, statement, values, **parts).fetchall()
+            return self._reader.run(lambda connection: self._run(connection, statement, values, **parts).fetchall())
 
     def _run(
         self, connection: Connection, statement: str, values: Sequence[Any] = (), **parts: sql.Composable
@@ -151,7 +162,7 @@ class PostgresStore(EngineStore):
         }
 
     def _write(self, plan: Plan, vectors: Mapping[Content, Vectors]) -> None:
-        with self._writer.cursor() as cursor:
+        with self._writer.connection.cursor() as cursor:
             for batch in batches(plan.upserts, _BATCH):
                 self._upsert(cursor, batch, vectors)
             if plan.payloads:
@@ -160,7 +171,9 @@ class PostgresStore(EngineStore):
                     [(Jsonb(payload, dumps=dump), id_) for id_, payload in plan.payloads],
                 )
             if plan.deletes:
-                self._run(self._writer, "DELETE FROM {chunks} WHERE id = ANY(%s::uuid[])", [list(plan.deletes)])
+                self._run(
+                    self._writer.connection, "DELETE FROM {chunks} WHERE id = ANY(%s::uuid[])", [list(plan.deletes)]
+                )
 
     def _upsert(
         self, cursor: Cursor[Any], points: Sequence[tuple[str, Payload]], vectors: Mapping[Content, Vectors]
@@ -182,13 +195,13 @@ class PostgresStore(EngineStore):
         )
         ids = [id_ for id_, _ in points]
         self._run(
-            self._writer,
+            self._writer.connection,
             "DELETE FROM {terms} USING {chunks} WHERE chunk = key AND id = ANY(%s::uuid[])",
             [ids],
         )
         if terms:
             self._run(
-                self._writer,
+                self._writer.connection,
                 "INSERT INTO {terms} SELECT key, field, term, weight FROM"
                 " unnest(%s::uuid[], %s::smallint[], %s::bigint[], %s::real[]) AS given(id, field, term, weight)"
                 " JOIN {chunks} USING (id)",
@@ -199,7 +212,7 @@ class PostgresStore(EngineStore):
         rankings: list[list[Found]] = [[] for _ in queries]
         text, values = to_statement(self._tables, queries, keys)
         with self._usable():
-            rows = self._reader.execute(text, values).fetchall()
+            rows = self._reader.run(lambda connection: connection.execute(text, values).fetchall())
         for number, id_, payload, distance in rows:
             score = -distance if queries[number].using == "bm25" else 1 - distance
             # The cosine with a vector of length 0 is no number to Postgres.

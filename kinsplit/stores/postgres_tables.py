@@ -12,19 +12,16 @@ from dataclasses import asdict
 from typing import Any, NamedTuple
 
 import psycopg
-from pgvector.psycopg import register_vector
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
-from psycopg.types.json import Jsonb, set_json_loads
+from psycopg.types.json import Jsonb
 
 from kinsplit.errors import KinsplitError, StoreError
 from kinsplit.stores.layout import DENSE
-from kinsplit.stores.postgres_json import load
 from kinsplit.stores.postgres_query import Tables
+from kinsplit.stores.postgres_session import Connection, Session
 from kinsplit.stores.protocol import Schema
 from kinsplit.stores.schema import check_collection, check_schema, parse_schema, wanted_schema
-
-Connection = psycopg.Connection[Any]
 
 #: Of pgvector's HNSW index.
 _MOST_DIMENSIONS = 2000
@@ -64,12 +61,6 @@ CREATE INDEX ON {terms} (chunk)
 _DENSE = "    {name} vector({dimension})"
 _HNSW = "CREATE INDEX ON {chunks} USING hnsw ({name} vector_cosine_ops)"
 
-# An index scan goes on until the filter has let enough chunks through.
-_SESSION = """
-SELECT set_config('hnsw.iterative_scan', 'strict_order', false), set_config('hnsw.ef_search', '200', false),
-    set_config('hnsw.max_scan_tuples', '2147483647', false), set_config('hnsw.scan_mem_multiplier', '1000', false)
-"""
-
 
 class Opened(NamedTuple):
     """A collection that was opened.
@@ -79,16 +70,16 @@ class Opened(NamedTuple):
         number: Of the collection in `kinsplit.collections`.
         schema: What it was made with.
         tables: Where its chunks are.
-        reader: Connection for single statements.
-        writer: Connection for transactions, so that readers need not wait for them.
+        reader: For single statements.
+        writer: For transactions, so that readers need not wait for them.
     """
 
     name: str
     number: int
     schema: Schema
     tables: Tables
-    reader: Connection
-    writer: Connection
+    reader: Session
+    writer: Session
 
 
 def open_tables(dsn: str, collection: str, schema: Schema | None) -> Opened:
@@ -101,20 +92,17 @@ def open_tables(dsn: str, collection: str, schema: Schema | None) -> Opened:
     place = _place(dsn)
     name = f"{place}/{collection}"
     with postgres_errors(name), ExitStack() as stack:
-        reader = stack.enter_context(closing(psycopg.connect(dsn, autocommit=True)))
-        found = _find(reader, collection)
-        if found is None:
-            _create(reader, collection, wanted_schema(place, collection, schema))
-            found = _find(reader, collection)
+        with closing(psycopg.connect(dsn, autocommit=True)) as connection:
+            found = _find(connection, collection)
+            if found is None:
+                _create(connection, collection, wanted_schema(place, collection, schema))
+                found = _find(connection, collection)
         if found is None:
             raise StoreError(f"{name}: was deleted while it was opened. Open it again.")
         number, stored = found
         check_schema(name, made := parse_schema(name, stored), schema)
-        writer = stack.enter_context(closing(psycopg.connect(dsn, autocommit=True)))
-        for connection in (reader, writer):
-            register_vector(connection)
-            set_json_loads(load, connection)
-            connection.execute(_SESSION)
+        reader = stack.enter_context(closing(Session(dsn)))
+        writer = Session(dsn)
         stack.pop_all()
     return Opened(name, number, made, _tables(number), reader, writer)
 

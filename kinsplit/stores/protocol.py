@@ -304,15 +304,25 @@ class ChunkStore(Protocol):
         """
         ...
 
+    def vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
+        """Return the vectors of chunks by id, without those that are not stored, in one round trip for 500 of them.
+
+        Dense vectors may come back normalised to length 1, and a sparse vector without terms as None.
+
+        Raises:
+            InvalidParameterError: An id that is no UUID as kinsplit writes them.
+        """
+        ...
+
     def export(self, source_id: str) -> list[tuple[Chunk, Vectors]]:
         """Return every chunk of a source with its vectors, by level and index, to copy it into another store.
 
-        Dense vectors may come back normalised to length 1, and a sparse vector without terms as None.
+        The vectors are as `vectors` returns them.
         """
         ...
 
     def delete(self, source_id: str) -> int:
-        """Delete all chunks of a source, of all levels, and return their number."""
+        """Delete all chunks of a source, of all levels, and return the number of its leaves, as `sync` counts."""
         ...
 
     def count(self, level: int | None = None) -> int:

@@ -76,16 +76,17 @@ class AsyncQdrantStore(StoreLogic, AsyncChunkStore):
         return cls(client, f"{place}/{collection}", collection, stored, asyncio.Lock())
 
     async def delete(self, source_id: str) -> int:
-        """Delete all chunks of a source by one filter and return their number."""
+        """Delete all chunks of a source by one filter and return the number of its leaves."""
         from qdrant_client import models
 
         check_source(source_id)
-        wanted = to_filter(to_conditions(None, {"source_id": source_id}))
+        of_source = {"source_id": source_id}
+        leaves, everything = (to_filter(to_conditions(level, of_source)) for level in (0, None))
         async with self._writing:
             with self._engine() as client:
-                count = (await client.count(self._collection, count_filter=wanted, exact=True)).count
-                if count and wanted:
-                    await client.delete(self._collection, models.FilterSelector(filter=wanted), wait=True)
+                count = (await client.count(self._collection, count_filter=leaves, exact=True)).count
+                if everything:
+                    await client.delete(self._collection, models.FilterSelector(filter=everything), wait=True)
         return count
 
     async def count(self, level: int | None = None) -> int:

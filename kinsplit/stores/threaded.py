@@ -63,12 +63,16 @@ class ThreadedStore(AsyncChunkStore):
         """Return chunks by id; see `ChunkStore.get`."""
         return await to_thread(self._store.get, ids)
 
+    async def vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
+        """Return the vectors of chunks by id; see `ChunkStore.vectors`."""
+        return await to_thread(self._store.vectors, ids)
+
     async def export(self, source_id: str) -> list[tuple[Chunk, Vectors]]:
         """Return every chunk of a source with its vectors; see `ChunkStore.export`."""
         return await to_thread(self._store.export, source_id)
 
     async def delete(self, source_id: str) -> int:
-        """Delete all chunks of a source and return their number."""
+        """Delete all chunks of a source and return the number of its leaves."""
         return await to_thread(self._store.delete, source_id)
 
     async def count(self, level: int | None = None) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal
 
-from kinsplit.chunk import DOCUMENT, Chunk, content_hash, document_hash, holds
+from kinsplit.chunk import DOCUMENT, Chunk, chunk_id, content_hash, document_hash, holds
 from kinsplit.stores.payload import RECORD
 from kinsplit.stores.protocol import ChunkStore
 
@@ -44,7 +44,8 @@ class Problem:
 def verify(store: ChunkStore) -> list[Problem]:
     """Look at every chunk of a store, in one call per source.
 
-    What a framework's adapter keeps is passed over, since its places are the framework's own. A text that holds U+FFFD
+    What a framework's adapter keeps is not looked at, since its places are the framework's own, but a chunk of
+    kinsplit's that it has written back counts as the kin of its kin. A text that holds U+FFFD
     is not compared with its hash, since that may stand for a character that no store keeps.
 
     Args:
@@ -53,15 +54,28 @@ def verify(store: ChunkStore) -> list[Problem]:
     Returns:
         The problems in order of source and level; none in a store that is whole.
     """
+    fingerprint = store.schema.fingerprint
     return [
         problem
         for source_id in store.sources()
-        for problem in _check([c for c in store.find({"source_id": source_id}, level=None) if RECORD not in c.metadata])
+        for problem in _check(
+            [
+                chunk
+                for chunk in store.find({"source_id": source_id}, level=None)
+                if _own(chunk) or chunk.id == chunk_id(source_id, fingerprint, chunk.level, chunk.index)
+            ]
+        )
     ]
 
 
+def _own(chunk: Chunk) -> bool:
+    return RECORD not in chunk.metadata
+
+
 def _check(chunks: Sequence[Chunk]) -> Iterator[Problem]:
-    """Check the chunks of one source, in order of level and index."""
+    """Check those chunks of one source that no framework has written, in order of level and index."""
+    if not any(map(_own, chunks)):
+        return
     levels = {level: list(group) for level, group in groupby(chunks, lambda chunk: chunk.level)}
     by_id = {chunk.id: chunk for chunk in chunks}
     if 0 in levels and DOCUMENT not in levels:
@@ -69,7 +83,7 @@ def _check(chunks: Sequence[Chunk]) -> Iterator[Problem]:
     for level, siblings in levels.items():
         yield from _indices(siblings)
         below = [chunk for lower, found in levels.items() if lower < level for chunk in found]
-        for chunk in siblings:
+        for chunk in filter(_own, siblings):
             for name, wanted in (("prev_id", chunk.index - 1), ("next_id", chunk.index + 1)):
                 yield from _link(chunk, name, wanted, by_id)
             yield from _parent(chunk, by_id)
@@ -133,7 +147,8 @@ def _children(chunk: Chunk, below: Sequence[Chunk]) -> Iterator[Problem]:
 
 def _hash(chunk: Chunk, leaves: Sequence[Chunk]) -> Iterator[Problem]:
     if chunk.level == DOCUMENT:
-        if chunk.content_hash != document_hash(leaf.content_hash for leaf in leaves):
+        # A framework's own content hash is of more than the text.
+        if all(map(_own, leaves)) and chunk.content_hash != document_hash(leaf.content_hash for leaf in leaves):
             yield _problem(chunk, "hash", "content_hash is not that of its leaves")
     elif _REPLACED not in chunk.text + chunk.context and chunk.content_hash != content_hash(chunk.text, chunk.context):
         yield _problem(chunk, "hash", "content_hash is not that of its text and context")

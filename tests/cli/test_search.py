@@ -9,6 +9,7 @@ import pytest
 
 from kinsplit import Index
 from kinsplit.cli.passages import QueryWords, excerpt
+from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.retrieval import RerankWarning
 from tests.cli.conftest import Cli
 from tests.loaders.helpers import pdf
@@ -163,16 +164,35 @@ def test_a_wrong_argument_is_one_line_and_makes_nothing(
 def test_query_words_are_found_by_stem_and_stop_words_are_not() -> None:
     text = "Sorting the lists: a sorted list is what one sorts for."
 
-    found = [text[place.start : place.end] for place in QueryWords("what does sort the list?").find(text)]
+    found = [
+        text[place.start : place.end] for place in QueryWords("what does sort the list?", Bm25Embedder()).find(text)
+    ]
 
     assert found == ["Sorting", "lists", "sorted", "list", "sorts"]
+
+
+def test_words_are_those_of_the_language_that_the_collection_was_made_with(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "haus.txt").write_text("Die alten Häuser stehen am Markt. Of the two, one is new.", encoding="utf-8")
+    assert cli("index", "haus.txt", *HASH, "--terms", "german").exit_code == 0
+    assert cli("index", "haus.txt", *HASH).exit_code == 0
+    assert json.loads(cli("info", "--json").stdout)["schema"]["sparse"] == "bm25:german:256"
+
+    (passage,) = json.loads(cli("search", "eines Hauses", *HASH, "--json").stdout)["passages"]
+    assert passage["scores"]["bm25"] > 0
+    other = cli("index", "haus.txt", *HASH, "--terms", "english")
+    assert (other.exit_code, "sparse is 'bm25:german:256' there" in other.stderr) == (2, True)
+    unknown = cli("index", "haus.txt", *HASH, "--terms", "elvish")
+    assert (unknown.exit_code, "must name a known language" in unknown.stderr) == (2, True)
+    german = Bm25Embedder("german")
+    text = "Die alten Häuser"
+    assert [text[p.start : p.end] for p in QueryWords("die Lage eines Hauses", german).find(text)] == ["Häuser"]
 
 
 def test_an_excerpt_is_the_part_with_most_of_the_query_and_highlights_it() -> None:
     filler = "Nothing of interest is said here, and at length. " * 20
     text = f"{filler}\n\nA heap keeps the smallest item on top. {filler}"
 
-    found = excerpt(text, QueryWords("smallest item of a heap"), 80)
+    found = excerpt(text, QueryWords("smallest item of a heap", Bm25Embedder()), 80)
 
     assert found.plain.startswith("… A heap keeps the smallest item on top.")
     assert found.plain.endswith(" …")
@@ -184,8 +204,8 @@ def test_an_excerpt_joins_the_lines_of_a_paragraph_and_keeps_those_of_code() -> 
     prose = "A paragraph that a page has broken into lines of equal width\ngoes on here.\n"
     code = "for x in y:\n    print(x)"
 
-    assert excerpt(prose + code, QueryWords("x"), 400).plain == prose.replace("\n", " ", 1) + code
+    assert excerpt(prose + code, QueryWords("x", Bm25Embedder()), 400).plain == prose.replace("\n", " ", 1) + code
 
 
 def test_a_word_longer_than_an_excerpt_is_cut() -> None:
-    assert excerpt("x" * 100, QueryWords("y"), 10).plain == "x" * 10 + " …"
+    assert excerpt("x" * 100, QueryWords("y", Bm25Embedder()), 10).plain == "x" * 10 + " …"

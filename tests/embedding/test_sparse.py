@@ -67,3 +67,18 @@ def test_the_fingerprint_tells_models_apart():
 def test_a_sparse_vector_needs_as_many_values_as_indices():
     with pytest.raises(InvalidParameterError, match="values"):
         SparseVector((1, 2), (1.0,))
+
+
+@pytest.mark.parametrize(
+    "made", [Bm25Embedder("german"), Bm25Embedder(None, 20.5), Bm25Embedder("any"), Bm25Embedder()]
+)
+def test_a_fingerprint_says_all_of_an_embedder(made):
+    again = Bm25Embedder.of(made.fingerprint)
+    assert (again.language, again.average_length) == (made.language, made.average_length)
+    assert again.embed(["The running foxes, die Häuser"]) == made.embed(["The running foxes, die Häuser"])
+
+
+@pytest.mark.parametrize("fingerprint", ["", "bm25", "bm25:elvish:256", "bm25:german:long", "splade:german:256"])
+def test_a_fingerprint_of_something_else_is_refused(fingerprint):
+    with pytest.raises(InvalidParameterError, match="sparse: must be BM25"):
+        Bm25Embedder.of(fingerprint)

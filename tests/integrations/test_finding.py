@@ -7,6 +7,7 @@ import copy
 import json
 import time
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,7 +23,7 @@ from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle, Te
 
 from kinsplit import Document, Index
 from kinsplit.embedding.hashing import HashEmbedder
-from kinsplit.errors import InvalidParameterError
+from kinsplit.errors import InvalidParameterError, StoreError, StoreLockedError
 from kinsplit.integrations import langchain, llama_index
 from kinsplit.parsers import create
 from kinsplit.retrieval import Ranked, RerankWarning
@@ -266,6 +267,25 @@ def test_siblings_cost_one_read_and_passages_are_slices_in_order(framework: str,
     # At least the window of the best hit; more where other hits lie beside it.
     assert spans[0][0] <= chunks[9 - window].metadata["char_start"]
     assert spans[0][1] >= chunks[min(len(chunks) - 1, 9 + window)].metadata["char_end"]
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_a_store_that_was_opened_by_its_address_is_closed_again(framework: str, tmp_path: Path) -> None:
+    address = f"edge:{tmp_path}"
+    with Index(address, strategy=STRATEGY, embedder=HASH) as index:
+        index.add(Document("lecture", LECTURE))
+    middle = found(framework, split(framework)[4], 0.9)
+    with expansion(framework, address) as stage:
+        (hit,) = process(stage, [middle])
+        assert len(hit.finding["hits"]) == 1
+        with pytest.raises(StoreLockedError):
+            Index(address, embedder=HASH)
+    stage.close()
+    with pytest.raises(StoreError, match="was closed"):
+        process(stage, [middle])
+    with Index(address, embedder=HASH) as index:
+        expansion(framework, index.store).close()
+        assert index.store.count() > 0, "whose store it is closes it"
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)

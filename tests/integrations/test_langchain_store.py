@@ -136,6 +136,21 @@ async def test_mmr_is_langchains_own(lambda_mult: float) -> None:
     assert [d.id for d in retriever.invoke("red apple pie")] == expected
 
 
+def test_mmr_reads_its_vectors_in_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = KinsplitVectorStore(DeterministicFakeEmbedding(size=4), "memory:")
+    store.add_documents([Document(id=str(n), page_content=f"text {n}") for n in range(30)])
+    kept: Any = store._kept.store
+    calls: list[str] = []
+
+    def count(name: str, method: Any) -> None:
+        monkeypatch.setattr(kept, name, lambda *arguments: (calls.append(name), method(*arguments))[1])
+
+    for name in ("search", "get", "export", "vectors"):
+        count(name, getattr(kept, name))
+    assert len(store.max_marginal_relevance_search("red apple pie", k=4, fetch_k=9)) == 4
+    assert calls == ["search", "vectors"]
+
+
 def test_nothing_is_mutated_and_metadata_come_back_as_they_were(store: KinsplitVectorStore) -> None:
     metadata = {"level": "hard", "context": {"a": [1, None, 2.5]}, "full_content": "mine", "gap": 3, "é": "ü"}
     documents = [Document(id="x", page_content="text", metadata=metadata), Document(page_content="no id")]

@@ -63,10 +63,11 @@ def test_search_get_known_and_sources_are_one_engine_call_each(store):
         ]
     )
     store.get([chunk.id for chunk in chunks])
+    store.vectors([chunk.id for chunk in chunks])
     store.find({"source_id": "doc"})
     store.known("doc")
     store.sources()
-    assert calls == ["query_batch", "retrieve", "scroll", "scroll", "facet"]
+    assert calls == ["query_batch", "retrieve", "retrieve", "scroll", "scroll", "facet"]
 
 
 def test_an_unchanged_source_costs_no_write(store):
@@ -157,6 +158,17 @@ def test_deleted_points_do_not_fill_the_disk(store, tmp_path, monkeypatch):
     (count, first), *_, (_, last) = [points_and_size_after_a_round() for _ in range(6)]
     assert count == 1200
     assert last < 1.5 * first
+
+
+def test_a_folder_gets_the_settings_of_the_version_that_opens_it(tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(edge_folder, "_INDEXING_KB", 200_000)
+        with open_store(f"edge:{tmp_path}", "old", SCHEMA) as store:
+            save(store, "doc", make_chunks("doc", TEXTS))
+    with open_store(f"edge:{tmp_path}", "old") as store:
+        assert store.sources() == {"doc": len(TEXTS)}
+    settings = json.loads((tmp_path / "old" / "shard" / "edge_config.json").read_text())
+    assert settings["optimizers"]["indexing_threshold"] == 1_000_000
 
 
 def test_a_crash_during_creation_leaves_a_place_that_can_be_used(tmp_path, monkeypatch):

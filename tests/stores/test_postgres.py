@@ -60,7 +60,7 @@ class Recorder:
 def test_search_get_known_and_sources_are_one_statement_each(store):
     chunks = make_chunks("doc", TEXTS)
     save(store, "doc", chunks)
-    store._reader = Recorder(store._reader)
+    store._reader.connection = recorder = Recorder(store._reader.connection)
     queries = [
         query
         for level, where in ((0, None), (1, {"source_id": "doc"}), (3, {"subject": ["cs"]}))
@@ -73,13 +73,14 @@ def test_search_get_known_and_sources_are_one_statement_each(store):
         (
             lambda: store.search([*queries, Query("bm25", SPARSE.embed_query("class"), 3, DOCUMENT)]),
             lambda: store.get([chunk.id for chunk in chunks]),
+            lambda: store.vectors([chunk.id for chunk in chunks]),
             lambda: store.find({"subject": "cs"}),
             lambda: store.known("doc"),
             store.sources,
         )
     ):
         ask()
-        assert len(store._reader.calls) == number + 1
+        assert len(recorder.calls) == number + 1
 
 
 def test_a_sync_that_breaks_off_changes_nothing(store, monkeypatch):
@@ -109,9 +110,58 @@ def test_readers_see_the_old_answer_until_a_sync_is_done(postgres, store):
     save(store, "doc", old)
     with open_store(postgres, "cs") as reader:
         with store._exclusively():
-            store._run(store._writer, "DELETE FROM {chunks}")
+            store._run(store._writer.connection, "DELETE FROM {chunks}")
             assert [chunk for chunk, _ in reader.export("doc")] == old
         assert reader.count() == 0
+
+
+def end_sessions(connection):
+    connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
+
+
+def test_sessions_that_the_server_ended_are_begun_again(store, connection):
+    chunks = make_chunks("doc", TEXTS)
+    save(store, "doc", chunks)
+    for ask in (
+        lambda: [hit.chunk for hit in store.search([Query("dense", DENSE.embed_query(TEXTS[1]), 1)])[0]] == [chunks[1]],
+        lambda: [chunk for chunk, _ in store.export("doc")] == chunks,
+        lambda: store.remove([chunks[4].id]) == 1,
+        lambda: save(store, "doc", chunks)[0] == SyncReport(added=1, unchanged=4),
+        lambda: store.delete("doc") == 5,
+    ):
+        end_sessions(connection)
+        assert ask()
+    assert store.count() == 0
+    settings = "SELECT current_setting('hnsw.ef_search'), current_setting('hnsw.iterative_scan')"
+    assert store._writer.connection.execute(settings).fetchone() == ("200", "strict_order")
+
+
+def test_a_session_that_ends_during_a_sync_leaves_the_old_answer(store, connection, monkeypatch):
+    old = make_chunks("doc", TEXTS)
+    save(store, "doc", old)
+    new = make_chunks("doc", ["Something else.", *TEXTS[::-1]])
+    write = store._write
+
+    def write_twice(*arguments):
+        write(*arguments)
+        end_sessions(connection)
+        write(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "_write", write_twice)
+        with pytest.raises(StoreError, match=r"terminat|clos"):
+            store.sync("doc", new, embed(new[:1]))
+    assert [chunk for chunk, _ in store.export("doc")] == old
+    assert save(store, "doc", new)[0].added == 1
+
+
+def test_a_server_that_is_gone_is_told_in_one_line(store, monkeypatch):
+    store._reader.close()
+    monkeypatch.setattr(store._reader, "_dsn", "postgresql://nobody@/none?host=/nowhere&password=secret")
+    with pytest.raises(StoreError) as caught:
+        store.count()
+    assert "\n" not in str(caught.value)
+    assert "secret" not in str(caught.value)
 
 
 def test_two_processes_that_write_one_source_take_turns(postgres, store):
@@ -151,7 +201,7 @@ from kinsplit.stores.testing import SCHEMA, TEXTS, make_chunks, save
 store = open_store(sys.argv[1], "cs", SCHEMA)
 save(store, "doc", make_chunks("doc", TEXTS))
 with store._exclusively():
-    store._run(store._writer, "DELETE FROM {chunks}")
+    store._run(store._writer.connection, "DELETE FROM {chunks}")
     os.kill(os.getpid(), 9)
 """
     assert subprocess.run([sys.executable, "-c", code, postgres], check=False).returncode == -9
@@ -199,7 +249,7 @@ def test_the_vector_index_finds_enough_through_a_narrow_filter(store, connection
     store.sync("doc", chunks, {c.content: Vectors(row) for c, row in zip(chunks, rows, strict=True)})
     rare = make_chunks("rare", [f"rare {number}" for number in range(30)], subject="rare")
     save(store, "rare", rare)
-    store._reader.execute("SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off")
+    store._reader.connection.execute("SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off")
     (hits,) = store.search([Query("dense", rows[0], 30, where={"subject": "rare"})])
     assert {hit.chunk.source_id for hit in hits} == {"rare"}
     assert len(hits) == 30

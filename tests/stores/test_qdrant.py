@@ -96,11 +96,12 @@ def test_search_get_known_sources_and_delete_are_the_fewest_calls(store):
         ]
     )
     store.get([chunk.id for chunk in chunks])
+    store.vectors([chunk.id for chunk in chunks])
     store.find({"source_id": "doc"})
     store.known("doc")
     store.sources()
     store.delete("doc")
-    assert calls == ["query_batch_points", "retrieve", "scroll", "scroll", "facet", "count", "delete"]
+    assert calls == ["query_batch_points", "retrieve", "retrieve", "scroll", "scroll", "facet", "count", "delete"]
 
 
 def test_a_sync_writes_in_one_call_new_before_old(store):

@@ -68,6 +68,25 @@ def test_a_chunk_that_is_gone_is_missed_by_its_neighbours(store):
     ]
 
 
+def test_a_chunk_that_a_framework_wrote_back_is_kin_of_its_kin():
+    schema = pytest.importorskip("llama_index.core.schema")
+    from kinsplit.integrations.llama_index import KinsplitVectorStore
+
+    text = "Some words stand here. " * 200
+    with Index("memory:", strategy="hierarchical", embedder="hash:64") as index:
+        index.add(Document("doc", text))
+        leaf = index.store.find({"source_id": "doc"})[1]
+        kept = KinsplitVectorStore(index.store)
+        (node,) = kept.get_nodes([leaf.id])
+        node.embedding = [1.0] * 64
+        kept.add([node])
+        assert index.store.get([leaf.id])[0] != leaf
+        kept.add([schema.TextNode(text="Another one.", embedding=[1.0] * 64)])
+        assert verify(index.store) == []
+        kept.delete_nodes([node.node_id])
+        assert {problem.kind for problem in verify(index.store)} == {"index", "link", "hash"}
+
+
 def test_a_stale_chunk_disagrees_with_the_others(store):
     leaf = family()[4]
     stale = replace(leaf, id=chunk_id("doc", "f1", 0, 5), index=5, total=6, prev_id=leaf.id, parent_id=None)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
 
 from langchain_core.callbacks import Callbacks
 from langchain_core.documents import BaseDocumentCompressor, Document
 from pydantic import PrivateAttr
 
 from kinsplit.integrations.langchain.results import found, to_document
-from kinsplit.integrations.readers import open_reader
-from kinsplit.integrations.siblings import KinReader, expand_found
+from kinsplit.integrations.readers import Opened, open_reader
+from kinsplit.integrations.siblings import expand_found
 from kinsplit.parsers import Strategy
 from kinsplit.retrieval import Expansion
 from kinsplit.stores import ChunkStore
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from qdrant_client import QdrantClient
 
 
-class SiblingExpansion(BaseDocumentCompressor):
+class SiblingExpansion(BaseDocumentCompressor, AbstractContextManager[Any]):
     """Adds to each document its siblings, or takes its whole parent, and merges what touches into passages.
 
     All kin come in one read, from a kinsplit store or from any Qdrant collection that holds kinsplit's chunks, whoever
@@ -30,7 +31,8 @@ class SiblingExpansion(BaseDocumentCompressor):
     they are.
 
     Args:
-        store: Address of a store, an open one such as `Index.store`, or a `QdrantClient`.
+        store: Address of a store, which is opened and closed with this object, an open one such as `Index.store`, or a
+            `QdrantClient`.
         collection: Name of the collection, unless the store is open.
         window: Siblings to add on each side.
         parents: Whether to take the whole parent instead; a document without one gets siblings.
@@ -50,7 +52,7 @@ class SiblingExpansion(BaseDocumentCompressor):
     parents: bool = False
     within_sections: bool = False
 
-    _reader: KinReader = PrivateAttr()
+    _opened: Opened = PrivateAttr()
     _expansion: Expansion = PrivateAttr()
 
     def __init__(
@@ -66,12 +68,20 @@ class SiblingExpansion(BaseDocumentCompressor):
         expansion = Expansion(window=window, parents=parents, within_sections=within_sections)
         super().__init__(window=window, parents=parents, within_sections=within_sections)
         self._expansion = expansion
-        self._reader = open_reader(store, collection, strategy)
+        self._opened = open_reader(store, collection, strategy)
+
+    def close(self) -> None:
+        """Let go of the collection, if the store was given by its address. A second call does nothing."""
+        if self._opened.store is not None:
+            self._opened.store.close()
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def compress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
     ) -> Sequence[Document]:
         """Return passages in the place of their best documents."""
         del query, callbacks
-        expanded = expand_found([found(document) for document in documents], self._expansion, self._reader)
+        expanded = expand_found([found(document) for document in documents], self._expansion, self._opened.reader)
         return [documents[hit] if result is None else to_document(result) for hit, result in expanded]

@@ -38,7 +38,7 @@ class KinsplitVectorStore(VectorStore):
             `Index.store`.
         collection: Name of the collection at that address; a new one is made by the first documents.
         model: Name of the embedding model, kept in the schema of a new collection.
-        terms: Language of the stop words and the stemmer of a new collection, such as "german"; None takes words as
+        terms: Language of the stop words and the stemmer of a new collection, such as "german"; "any" takes words as
             they are.
         async_store: The same collection for an event loop, such as a Qdrant server that
             `kinsplit.stores.open_async_store` opened; without it coroutines ask `store` in threads.
@@ -319,12 +319,10 @@ def _diverse(
     vector: list[float], k: int, fetch_k: int, lambda_mult: float, where: Where | None
 ) -> Work[list[Document]]:
     hits = yield from _search(vector, fetch_k, where)
-    vectors: dict[str, list[float]] = {}
-    for source_id in dict.fromkeys(hit.chunk.source_id for hit in hits):
-        stored = yield lambda store, source_id=source_id: store.export(source_id)  # type: ignore[misc]
-        vectors.update((chunk.id, own.dense) for chunk, own in stored)
+    vectors = yield lambda store: store.vectors([hit.chunk.id for hit in hits])
+    hits = [hit for hit in hits if hit.chunk.id in vectors]  # Without those deleted meanwhile.
     chosen = maximal_marginal_relevance(
-        np.asarray(vector, dtype=np.float32), [vectors[hit.chunk.id] for hit in hits], lambda_mult, k
+        np.asarray(vector, dtype=np.float32), [vectors[hit.chunk.id].dense for hit in hits], lambda_mult, k
     )
     return [document_of(hits[index].chunk) for index in chosen]
 

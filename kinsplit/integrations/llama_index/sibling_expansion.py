@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
 
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, QueryBundle
 from pydantic import ConfigDict, PrivateAttr
 
 from kinsplit.integrations.llama_index.results import found, node_with_score
-from kinsplit.integrations.readers import open_reader
-from kinsplit.integrations.siblings import KinReader, expand_found
+from kinsplit.integrations.readers import Opened, open_reader
+from kinsplit.integrations.siblings import expand_found
 from kinsplit.parsers import Strategy
 from kinsplit.retrieval import Expansion
 from kinsplit.stores import ChunkStore
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from qdrant_client import QdrantClient
 
 
-class SiblingExpansion(BaseNodePostprocessor):
+class SiblingExpansion(BaseNodePostprocessor, AbstractContextManager[Any]):
     """Adds to each node its siblings, or takes its whole parent, and merges what touches into passages.
 
     All kin come in one read, from a kinsplit store or from any Qdrant collection that holds kinsplit's nodes, whoever
@@ -28,7 +29,8 @@ class SiblingExpansion(BaseNodePostprocessor):
     no text stands in two passages. Nodes that kinsplit didn't split stay as they are.
 
     Args:
-        store: Address of a store, an open one such as `Index.store`, or a `QdrantClient`.
+        store: Address of a store, which is opened and closed with this object, an open one such as `Index.store`, or a
+            `QdrantClient`.
         collection: Name of the collection, unless the store is open.
         window: Siblings to add on each side.
         parents: Whether to take the whole parent instead; a node without one gets siblings.
@@ -50,7 +52,7 @@ class SiblingExpansion(BaseNodePostprocessor):
     parents: bool = False
     within_sections: bool = False
 
-    _reader: KinReader = PrivateAttr()
+    _opened: Opened = PrivateAttr()
     _expansion: Expansion = PrivateAttr()
 
     def __init__(
@@ -67,7 +69,15 @@ class SiblingExpansion(BaseNodePostprocessor):
         expansion = Expansion(window=window, parents=parents, within_sections=within_sections)
         super().__init__(window=window, parents=parents, within_sections=within_sections, **data)
         self._expansion = expansion
-        self._reader = open_reader(store, collection, strategy)
+        self._opened = open_reader(store, collection, strategy)
+
+    def close(self) -> None:
+        """Let go of the collection, if the store was given by its address. A second call does nothing."""
+        if self._opened.store is not None:
+            self._opened.store.close()
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     @classmethod
     def class_name(cls) -> str:
@@ -78,5 +88,5 @@ class SiblingExpansion(BaseNodePostprocessor):
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
         del query_bundle
-        expanded = expand_found([found(node) for node in nodes], self._expansion, self._reader)
+        expanded = expand_found([found(node) for node in nodes], self._expansion, self._opened.reader)
         return [nodes[hit] if result is None else node_with_score(result, nodes[hit].node) for hit, result in expanded]

@@ -43,7 +43,7 @@ class KinsplitVectorStore(BasePydanticVectorStore):
             `Index.store`.
         collection: Name of the collection at that address; a new one is made by the first nodes.
         model: Name of the embedding model, kept in the schema of a new collection.
-        terms: Language of the stop words and the stemmer of a new collection, such as "german"; None takes words as
+        terms: Language of the stop words and the stemmer of a new collection, such as "german"; "any" takes words as
             they are.
         async_store: The same collection for an event loop, such as a Qdrant server that
             `kinsplit.stores.open_async_store` opened; without it coroutines ask `store` in threads.

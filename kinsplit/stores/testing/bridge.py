@@ -97,6 +97,10 @@ class Bridge(ChunkStore):
         """See `ChunkStore.get`."""
         return self._run(self._store.get(ids))
 
+    def vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
+        """See `ChunkStore.vectors`."""
+        return self._run(self._store.vectors(ids))
+
     def export(self, source_id: str) -> list[tuple[Chunk, Vectors]]:
         """See `ChunkStore.export`."""
         return self._run(self._store.export(source_id))

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from kinsplit.chunk import Span, chunk_id
@@ -42,6 +43,30 @@ class Keeping(Contract):
         chunks = [leaf[0], full, *parent]
         save(store, "a/b.md", chunks)
         assert store.get([chunk.id for chunk in chunks]) == chunks
+
+    def test_vectors_come_back_by_id(self, store: ChunkStore) -> None:
+        """Those of any sources and levels, in one call; what is not stored is left out."""
+        one, two = make_chunks("one", TEXTS), make_chunks("two", TEXTS[:2])
+        whole = make_document(one, "Objects")
+        given = embed([*one, *two, whole])
+        save(store, "one", [*one, whole])
+        save(store, "two", two)
+        asked = [one[3], two[0], whole, one[0]]
+        found = store.vectors([*(chunk.id for chunk in asked), chunk_id("nobody", "f1", 0, 0), one[0].id])
+        assert found.keys() == {chunk.id for chunk in asked}
+        for chunk in asked:
+            kept, wanted = found[chunk.id], given[chunk.content]
+            assert (kept.dense is None) == (wanted.dense is None)
+            if kept.dense is not None and wanted.dense is not None:
+                assert kept.dense.dtype == np.float32
+                assert kept.dense == pytest.approx(wanted.dense / np.linalg.norm(wanted.dense), abs=1e-6)
+            assert kept.sparse is not None
+            assert wanted.sparse is not None
+            kept_terms = dict(zip(kept.sparse.indices, kept.sparse.values, strict=True))
+            assert kept_terms == pytest.approx(dict(zip(wanted.sparse.indices, wanted.sparse.values, strict=True)))
+        assert store.vectors([]) == {}
+        with pytest.raises(InvalidParameterError, match="UUID"):
+            store.vectors(["chunk-1"])
 
     def test_lone_surrogates_keep_their_length(self, store: ChunkStore) -> None:
         """They come back as U+FFFD and do not look like a change at the next sync."""

@@ -112,7 +112,7 @@ class Levels(Contract):
         assert save(store, "doc", changed)[1] == changed[-1:]
         asked = [Query("bm25", SPARSE.embed_query(word), 5, DOCUMENT) for word in ("class", "object")]
         assert [[hit.chunk for hit in hits] for hits in store.search(asked)] == [changed[-1:], []]
-        assert store.delete("doc") == 7
+        assert store.delete("doc") == 4
         assert store.count() == 0
 
     def test_a_document_without_terms_is_kept_and_never_found(self, store: ChunkStore) -> None:
