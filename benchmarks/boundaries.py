@@ -21,16 +21,20 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 from segmented import Segmented, segmented_sets
-from semantic_systems import OWN, PEER_DEFAULTS, PEERS, Memo, System, cut_places, kinsplit, solid_places
+from semantic_systems import OWN, PEER_DEFAULTS, PEERS, System, cut_places, kinsplit, solid_places
 
-from kinsplit.embedding import create
+from kinsplit.embedding import Embedder, keeping_vectors, resolve
 from kinsplit.parsers.segment import words
 
 app = typer.Typer(add_completion=False)
 console = Console(width=None if sys.stdout.isatty() else 160)
 
 #: What needs no vectors.
-_BLIND = (kinsplit("structure", chunk_size=250), kinsplit("sentence", chunk_size=200, unit="word"))
+_BLIND = (
+    kinsplit("contextual", model="none"),
+    kinsplit("structure", chunk_size=250),
+    kinsplit("sentence", chunk_size=200, unit="word"),
+)
 
 #: Pk, WindowDiff, and chunks per part, each the mean of a set's texts.
 Figures = tuple[float, float, float]
@@ -40,15 +44,17 @@ Figures = tuple[float, float, float]
 def main(
     embedders: Annotated[str, typer.Option(help="Embedders, with commas between them.")] = "bundled,static",
     only: Annotated[str, typer.Option(help="Measure only systems whose name contains this.")] = "",
+    cache: Annotated[Path, typer.Option(help="Where vectors are kept between runs.")] = Path(".benchmark-cache"),
     json_file: Annotated[Path | None, typer.Option("--json", help="Also write the numbers to this file.")] = None,
 ) -> None:
     """Measure how well chunks end where the topic changes."""
     sets = segmented_sets()
     result: dict[str, Any] = {}
     for name in embedders.split(","):
-        memo = Memo(create(name))
         systems = [system for system in (*OWN, *_BLIND, *PEERS) if only in system.name]
-        rows = {s.name: figures for s in track(systems, name, console=console) if (figures := measure(s, memo, sets))}
+        with keeping_vectors(cache / "vectors"):
+            found = [(s.name, measure(s, resolve(name), sets)) for s in track(systems, name, console=console)]
+        rows = {system: figures for system, figures in found if figures}
         console.print(_table(name, rows, list(sets)))
         result[name] = rows
     for line in _verdicts(result):
@@ -57,10 +63,10 @@ def main(
         json_file.write_text(json.dumps({"machine": machine(), **result}, indent=2) + "\n", encoding="utf-8")
 
 
-def measure(system: System, embedder: Memo, sets: dict[str, list[Segmented]]) -> dict[str, Figures]:
+def measure(system: System, embedder: Embedder, sets: dict[str, list[Segmented]]) -> dict[str, Figures]:
     """Return a system's figures by set; none where it is not installed."""
     try:
-        split = system.make(embedder)  # type: ignore[arg-type]
+        split = system.make(embedder)
     except ImportError:
         return {}
     found = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,26 +23,6 @@ class System(NamedTuple):
 
     name: str
     make: Callable[[Embedder], Split]
-
-
-class Memo:
-    """An embedder that embeds each text once in its life, so that figures don't wait for vectors.
-
-    Args:
-        embedder: What embeds.
-    """
-
-    def __init__(self, embedder: Embedder) -> None:
-        self._embedder = embedder
-        self._known: dict[str, Any] = {}
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._embedder, name)
-
-    def embed(self, texts: Sequence[str]) -> Any:
-        new = [text for text in dict.fromkeys(texts) if text not in self._known]
-        self._known.update(zip(new, self._embedder.embed(new) if new else [], strict=True))
-        return np.array([self._known[text] for text in texts], dtype=np.float32)
 
 
 def kinsplit(name: str, **parameters: object) -> System:
@@ -168,7 +148,3 @@ def solid_places(text: str, places: Sequence[int]) -> list[int]:
     """Return code points of a text as counts of the characters before them that are not white space."""
     solid = np.cumsum([0, *(not character.isspace() for character in text)])
     return [int(solid[place]) for place in places]
-
-
-#: By name, systems that a run is limited to.
-Systems = Mapping[str, System]
