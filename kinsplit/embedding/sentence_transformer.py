@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,9 @@ from kinsplit.embedding.texts import check_texts
 from kinsplit.embedding.torch_backend import TorchBackend
 from kinsplit.embedding.windows import Window, mean_of_windows, read_windows
 from kinsplit.errors import EmbeddingError, InvalidParameterError
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
 
 #: Ways to run a model.
 BACKENDS = ("auto", "openvino", "openvino-float32", "int8", "torch")
@@ -93,6 +97,11 @@ class SentenceTransformerEmbedder:
     def window(self) -> int:
         """Most tokens that the model reads at once, special tokens included."""
         return self._open().facts.window
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The model's own tokenizer, without truncation and padding."""
+        return self._open().facts.tokenizer
 
     @property
     def runs_on(self) -> str:

@@ -18,6 +18,24 @@ def test_specs_make_embedders_that_know_their_spec():
     assert isinstance(create("hash:32"), HashEmbedder)
 
 
+@pytest.mark.parametrize(
+    ("spec", "options"),
+    [
+        ("bundled", ("all-MiniLM-L6-v2", "auto", "cpu")),
+        ("bundled:int8", ("all-MiniLM-L6-v2", "int8", "cpu")),
+        ("bundled:cuda", ("all-MiniLM-L6-v2", "auto", "cuda")),
+        ("st:org/model", ("org/model", "auto", "auto")),
+        ("st:org/model:openvino-float32", ("org/model", "openvino-float32", "auto")),
+        ("st:org/model:torch:cuda:1", ("org/model", "torch", "cuda:1")),
+        (r"st:C:\models\one", (r"C:\models\one", "auto", "auto")),
+    ],
+)
+def test_a_spec_also_says_what_runs_the_model(spec, options):
+    embedder = create(spec)
+    assert (embedder.model, embedder.backend, embedder.device) == options
+    assert embedder.name == spec
+
+
 @pytest.mark.parametrize("spec", ["", "openai", "hash:", "hash:x", "hash:0", "st", "st:", "bundled:x", "Bundled"])
 def test_a_bad_spec_is_refused(spec):
     with pytest.raises(InvalidParameterError):

@@ -1,0 +1,235 @@
+import json
+import multiprocessing
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kinsplit.embedding import conversion, create, devices, quantisation
+from kinsplit.embedding.backend import sorted_batches
+from kinsplit.embedding.bundled import BundledEmbedder
+from kinsplit.embedding.kept_model import CacheWarning
+from kinsplit.embedding.openvino_backend import OpenVinoBackend
+from kinsplit.embedding.sentence_transformer import BackendWarning, SentenceTransformerEmbedder
+from kinsplit.embedding.telemetry import without_telemetry
+from kinsplit.errors import EmbeddingError, MissingExtraError
+from tests.embedding.tiny_models import make_model
+
+# Read by a window of 48 tokens: none, few, just as many as fit, one too many, thousands in one line.
+ODD = (
+    "",
+    " \n\t",
+    "🤣👩‍👩‍👧‍👦🇩🇪",
+    "שלום עולם، مرحبا بالعالم",
+    "e\u0301 \u202e\u0000\x07 a\u00adb",
+    "word " * 46,
+    "word " * 47,
+    "x" * 20_000,
+    "antidisestablishmentarianism " * 400,
+    "[CLS] [SEP] [PAD] [MASK]",
+)
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    return make_model(tmp_path_factory.mktemp("bert"))
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("KINSPLIT_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "models"
+
+
+def cosines(one, other):
+    assert one.shape == other.shape
+    return (one * other).sum(axis=1)
+
+
+@pytest.mark.parametrize("backend", ["openvino", "openvino-float32"])
+def test_backends_agree_on_odd_texts(tiny, backend):
+    model, reference = (SentenceTransformerEmbedder(tiny, backend=kind) for kind in (backend, "torch"))
+    least = 0.99999 if backend == "openvino-float32" else 0.999
+    assert model.windows(ODD) == reference.windows(ODD)
+    assert model.windows(ODD)[5:7] == [1, 2]
+    assert cosines(model.embed(ODD), reference.embed(ODD)).min() >= least
+    for own, others in zip(model.embed_tokens(ODD), reference.embed_tokens(ODD), strict=True):
+        assert cosines(own, others).min(initial=1) >= least - 0.005
+    assert (model.dimension, model.window, model.fingerprint) == (32, 48, reference.fingerprint)
+
+
+def test_the_bundled_model_gives_the_same_vectors_in_bfloat16():
+    texts = [" ".join(["A lecture about sorting, recursion and 東京."] * count) for count in range(1, 25, 4)]
+    found = cosines(BundledEmbedder().embed(texts), BundledEmbedder(backend="torch").embed(texts))
+    assert found.mean() >= 0.9999
+
+
+@pytest.mark.parametrize(
+    ("family", "pooling"), [("bert", "cls"), ("roberta", "mean"), ("mpnet", "mean"), ("distilbert", "cls")]
+)
+def test_other_encoders_are_converted_with_their_pooling(tmp_path, family, pooling):
+    folder = make_model(tmp_path, family, pooling)
+    model, reference = (SentenceTransformerEmbedder(folder, backend=kind) for kind in ("openvino-float32", "torch"))
+    assert cosines(model.embed(ODD), reference.embed(ODD)).min() >= 0.99999
+
+
+@pytest.mark.parametrize(("family", "pooling", "reason"), [("gpt2", "lasttoken", "gpt2"), ("bert", "max", "max")])
+def test_a_model_that_cannot_be_converted_runs_on_torch_and_says_so(tmp_path, family, pooling, reason):
+    folder = make_model(tmp_path, family, pooling)
+    with pytest.warns(BackendWarning, match=f"PyTorch.*{reason}.*'torch'"):
+        assert SentenceTransformerEmbedder(folder).runs_on == "torch float32 on cpu"
+    assert SentenceTransformerEmbedder(folder, backend="torch").embed(["text"]).shape == (1, 32)
+    with pytest.raises(EmbeddingError, match=f"can't be converted.*{reason}"):
+        SentenceTransformerEmbedder(folder, backend="openvino").embed(["text"])
+
+
+def test_a_conversion_that_gives_other_vectors_is_refused(tiny, cache, monkeypatch):
+    vectors = OpenVinoBackend.vectors
+    monkeypatch.setattr(OpenVinoBackend, "vectors", lambda *a, **o: (-found for found in vectors(*a, **o)))
+    with pytest.raises(EmbeddingError, match=r"vectors .* off.*'torch'"):
+        SentenceTransformerEmbedder(tiny).embed(["text"])
+    assert not [path for path in cache.iterdir() if path.is_dir()]
+
+
+def embed(model, start, results) -> None:
+    start.wait()
+    results.put(SentenceTransformerEmbedder(model).embed(["text"]).tolist())
+
+
+def test_eight_processes_at_once_convert_once(tiny, cache):
+    context = multiprocessing.get_context("spawn")
+    start, results = context.Event(), context.Queue()
+    processes = [context.Process(target=embed, args=(tiny, start, results)) for _ in range(8)]
+    for process in processes:
+        process.start()
+    start.set()
+    found = [results.get(timeout=120) for _ in processes]
+    for process in processes:
+        process.join()
+    assert np.ptp(np.array(found), axis=0).max() == 0
+    assert len([path for path in cache.iterdir() if path.is_dir()]) == 1
+
+
+def test_a_converted_model_starts_without_torch(tiny, cache):
+    SentenceTransformerEmbedder(tiny).embed(["text"])
+    code = f"""
+import sys
+from kinsplit.embedding import create
+embedder = create({f"st:{tiny}"!r})
+embedder.embed(["a text", "another"]), embedder.embed_query("a question"), embedder.embed_tokens(["text"])
+embedder.fingerprint, embedder.dimension, embedder.window
+loaded = {{"torch", "transformers", "sentence_transformers", "nncf"}} & set(sys.modules)
+assert not loaded, loaded
+"""
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize("damage", ["truncated", "missing", "rubbish"])
+def test_a_damaged_cache_is_made_again(tiny, cache, damage):
+    expected = SentenceTransformerEmbedder(tiny).embed(["text"])
+    (folder,) = (path for path in cache.iterdir() if path.is_dir())
+    if damage == "truncated":
+        weights = (folder / "model.bin").read_bytes()
+        (folder / "model.bin").write_bytes(weights[: len(weights) // 2])
+    elif damage == "missing":
+        (folder / "tokenizer.json").unlink()
+    else:
+        (folder / "model.json").write_text("rubbish")
+    assert (SentenceTransformerEmbedder(tiny).embed(["text"]) == expected).all()
+    assert [path.name for path in cache.iterdir() if path.is_dir()] == [folder.name]
+    assert json.loads((folder / "model.json").read_text())["dimension"] == 32
+
+
+def test_a_cache_folder_that_cannot_be_written_costs_a_conversion_and_a_warning(tiny, tmp_path, monkeypatch):
+    expected = SentenceTransformerEmbedder(tiny).embed(["text"])
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("KINSPLIT_CACHE", str(tmp_path / "file"))
+    with pytest.warns(CacheWarning, match="KINSPLIT_CACHE"):
+        assert (SentenceTransformerEmbedder(tiny).embed(["text"]) == expected).all()
+
+
+def test_what_else_decides_the_vectors_is_converted_anew(tiny, tmp_path, cache):
+    copy = Path(shutil.copytree(tiny, tmp_path / "model"))
+    first = SentenceTransformerEmbedder(str(copy)).embed(["A text."])
+    file = copy / "1_Pooling" / "config.json"
+    file.write_text(file.read_text().replace('"mean"', '"cls"'))
+    second = SentenceTransformerEmbedder(str(copy)).embed(["A text."])
+    assert cosines(first, second)[0] < 0.999
+    assert len([path for path in cache.iterdir() if path.is_dir()]) == 2
+
+
+def test_int8_is_near_and_another_model(tiny, capfd):
+    pytest.importorskip("nncf", reason="the extra int8 is not installed")
+    model, reference = SentenceTransformerEmbedder(tiny, backend="int8"), SentenceTransformerEmbedder(tiny)
+    texts = ["A lecture about sorting.", "Recursion ends at a base case.", *ODD]
+    assert cosines(model.embed(texts), reference.embed(texts)).mean() > 0.95
+    assert model.runs_on == "openvino int8"
+    assert model.fingerprint == f"{reference.fingerprint}:int8"
+    assert create("bundled:int8").fingerprint == f"{create('bundled').fingerprint}:int8"
+    # Where a command's result goes, NNCF writes nothing.
+    assert capfd.readouterr().out == ""
+
+
+def test_int8_without_nncf_names_the_extra(tiny, cache, monkeypatch):
+    def absent(name):
+        raise quantisation.PackageNotFoundError(name)
+
+    monkeypatch.setattr(quantisation, "version", absent)
+    with pytest.raises(MissingExtraError, match=re.escape('pip install "kinsplit[int8]"')):
+        SentenceTransformerEmbedder(tiny, backend="int8").embed(["text"])
+
+
+def test_nothing_is_reported_to_others(tiny, tmp_path, monkeypatch):
+    from openvino_telemetry import Telemetry
+    from openvino_telemetry.backend.backend_ga4 import GA4Backend
+
+    sent = []
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("CI", raising=False)
+    monkeypatch.setattr(GA4Backend, "send", lambda _, message: sent.append(message))
+    (tmp_path / "home").mkdir()
+    (tmp_path / "converted").mkdir()
+    conversion.convert(tiny, tmp_path / "converted")
+    telemetry = Telemetry()
+    with without_telemetry():
+        telemetry.send_event("category", "action", "label", force_send=True)
+    telemetry.sender.executor.submit(int).result(timeout=10)
+    assert (sent, list((tmp_path / "home").iterdir())) == ([], [])
+
+
+def test_batches_hold_like_lengths_and_no_more_tokens_than_asked():
+    lengths = [5, 80, 1, 40, 2, 60, 3, 300]
+    batches = sorted_batches(lengths, 100)
+    assert sorted(index for batch in batches for index in batch) == list(range(8))
+    assert batches == [[7], [1], [5], [3, 0], [6, 4, 2]]
+    assert all(len(batch) == 1 or len(batch) * lengths[batch[0]] <= 100 for batch in batches)
+    assert sorted_batches([], 100) == []
+
+
+def test_the_device_is_looked_for_without_loading_torch(monkeypatch):
+    monkeypatch.setattr(devices, "_DRIVERS", ())
+    monkeypatch.setattr(devices.sys, "platform", "linux")
+    monkeypatch.setitem(sys.modules, "torch", None)
+    assert devices.choose_device("auto") == "cpu"
+    assert devices.choose_device("cuda:1") == "cuda:1"
+
+
+def test_the_fastest_device_is_chosen(monkeypatch):
+    import torch
+
+    monkeypatch.setattr(devices, "_DRIVERS", ("/",))
+    for cuda, mps, expected in ((True, False, "cuda"), (False, True, "mps"), (False, False, "cpu")):
+        monkeypatch.setattr(torch.cuda, "is_available", lambda cuda=cuda: cuda)
+        monkeypatch.setattr(torch.backends.mps, "is_available", lambda mps=mps: mps)
+        assert devices.choose_device("auto") == expected
+
+
+@pytest.mark.filterwarnings("ignore")  # PyTorch's own, where no driver is installed.
+def test_a_device_that_is_not_there_is_one_clear_error(tiny, monkeypatch):
+    with pytest.raises(EmbeddingError, match="can't be loaded"):
+        SentenceTransformerEmbedder(tiny, device="cuda:99").embed(["text"])
