@@ -14,6 +14,7 @@ from kinsplit.cli.options import (
     AsJson,
     Cache,
     Collection,
+    Context,
     Embedder,
     Paths,
     Settings,
@@ -51,6 +52,7 @@ def index(
         bool, typer.Option("--prune", help="Delete what was indexed from the given folders and is gone from them.")
     ] = False,
     embedder: Embedder = "bundled",
+    context: Context = None,
     cache: Cache = False,
     as_json: AsJson = False,
 ) -> None:
@@ -65,7 +67,9 @@ def index(
     names = parse_names(subjects)
     splitter = make_strategy(strategy or "sentence", settings) if strategy or settings else None
     found = discover(paths, subjects=names)  # Wrong paths are found out before a collection is made.
-    with Index(store, collection=collection, strategy=splitter, embedder=embedder, vector_cache=cache) as opened:
+    with Index(
+        store, collection=collection, strategy=splitter, embedder=embedder, context=context, vector_cache=cache
+    ) as opened:
         report = add(opened, paths, terminal, files=len(found.files), subjects=names, prune=prune)
     if as_json:
         terminal.document(to_dict(report))

@@ -34,6 +34,14 @@ Cache = Annotated[
     bool,
     typer.Option("--cache", help="Keep vectors for later runs, in KINSPLIT_CACHE or the user's cache folder."),
 ]
+Context = Annotated[
+    str | None,
+    typer.Option(
+        metavar="headings|none|late",
+        help="What is embedded beside a chunk's text. Default: as the collection was made; headings for a new one.",
+        show_default=False,
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Write JSON to stdout, and JSON lines to stderr.")]
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal
 
-from kinsplit.chunk import DOCUMENT, Chunk, content_hash, document_hash
+from kinsplit.chunk import DOCUMENT, Chunk, document_hash, embedding_hash
 from kinsplit.stores.payload import RECORD
 from kinsplit.stores.protocol import ChunkStore
 
@@ -135,5 +135,7 @@ def _hash(chunk: Chunk, leaves: Sequence[Chunk]) -> Iterator[Problem]:
     if chunk.level == DOCUMENT:
         if chunk.content_hash != document_hash(leaf.content_hash for leaf in leaves):
             yield _problem(chunk, "hash", "content_hash is not that of its leaves")
-    elif _REPLACED not in chunk.text + chunk.context and chunk.content_hash != content_hash(chunk.text, chunk.context):
+    elif _REPLACED in chunk.text + chunk.context:
+        return
+    elif chunk.content_hash != embedding_hash(chunk.text, chunk.context, chunk.metadata):
         yield _problem(chunk, "hash", "content_hash is not that of its text and context")
