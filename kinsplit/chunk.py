@@ -136,6 +136,22 @@ def content_hash(text: str, context: str = "") -> str:
     return hashlib.blake2b(data.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
+#: Metadata key of what a chunk's vectors depend on beside its content, where it is more than its context.
+SURROUNDINGS = "_surroundings"
+
+
+def embedding_hash(text: str, context: str, metadata: Mapping[str, Any]) -> str:
+    """Return `content_hash`, and another one for each of the surroundings that a chunk's metadata may tell.
+
+    Args:
+        text: The chunk's text.
+        context: The chunk's context.
+        metadata: The chunk's metadata.
+    """
+    around = metadata.get(SURROUNDINGS)
+    return content_hash(text, f"{context}\x1f{around}" if around else context)
+
+
 def document_hash(hashes: Iterable[str]) -> str:
     """Return the content hash of the chunk that stands for a whole document.
 

@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 from kinsplit import embedding
 from kinsplit.chunk import Document
 from kinsplit.embedding.cached import keeping_vectors, plain
+from kinsplit.embedding.late import token_embedder
 from kinsplit.embedding.protocol import Progress
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import CollectionNotFoundError, InvalidParameterError, KinsplitError, StoreError
@@ -36,6 +37,7 @@ from kinsplit.retrieval import (
 from kinsplit.retrieval.steps import Steps
 from kinsplit.stores import AsyncChunkStore, Schema, SyncReport, has_async_client, open_async_store, open_store
 from kinsplit.stores.threaded import ThreadedStore
+from kinsplit.surroundings import Context, check_context, context_of, marked
 from kinsplit.tokenizers import resolve
 
 DEFAULT_STORE = "edge:./kinsplit-data"
@@ -119,6 +121,9 @@ class Index:
             `default_strategy` for a new collection.
         embedder: An embedder or its name (see `kinsplit.embedding.create`), or an embedding object of LlamaIndex or
             LangChain.
+        context: What is embedded of a chunk beside its text: "headings", its heading path or its table's header;
+            "none"; or "late", the whole document, of which each chunk takes its tokens' mean (late chunking). None
+            takes what the collection was made with, and "headings" for a new one.
         terms: Language of the term ranking's stop words and stemmer, such as "german", or "any" to take words as they
             are. None takes the one that the collection was made with, and English for a new collection.
         must_exist: Whether a collection that is not there is an error, and not made.
@@ -143,11 +148,15 @@ class Index:
         collection: str = DEFAULT_COLLECTION,
         strategy: str | Strategy | None = None,
         embedder: object = "bundled",
+        context: str | None = None,
         terms: str | None = None,
         must_exist: bool = False,
         vector_cache: bool | str | Path = False,
     ) -> None:
         self.embedder = embedding.resolve(embedder)
+        self._context: Context | None = None if context is None else check_context(context)
+        if self._context == "late":
+            token_embedder(plain(self.embedder))
         asked = None if terms is None else Bm25Embedder(terms)
         self._address, self._collection = store, collection
         self._vector_cache = vector_cache
@@ -167,6 +176,7 @@ class Index:
         try:
             self.bm25 = asked or Bm25Embedder.of(self.store.schema.sparse)
             self.strategy = strategy or _stored_strategy(self.store.schema)
+            self._context = self._context or context_of(self.store.schema.model)
             if self.store.schema != self._schema(self.strategy):
                 # Made with something else: the store's own check says what, and what to do.
                 self.store.close()
@@ -175,9 +185,14 @@ class Index:
             self.store.close()
             raise
 
+    @property
+    def context(self) -> Context:
+        """What is embedded of a chunk beside its text."""
+        return self._context or "headings"
+
     def _schema(self, strategy: Strategy) -> Schema:
         return Schema(
-            model=self.embedder.fingerprint,
+            model=marked(self.embedder.fingerprint, self._context or "headings"),
             dimension=self.embedder.dimension,
             sparse=self.bm25.fingerprint,
             strategy=_describe(strategy),
@@ -246,7 +261,9 @@ class Index:
 
         reports = []
         with keeping_vectors(self._vector_cache):
-            indexer = Indexer(self.store, self.strategy, embedding.resolve(self.embedder), self.bm25)
+            # Late chunking asks for tokens, which no cache keeps.
+            embedder = plain(self.embedder) if self.context == "late" else embedding.resolve(self.embedder)
+            indexer = Indexer(self.store, self.strategy, embedder, self.bm25, self.context)
             for report in indexer.run(documents(), progress):
                 if report.error is None:
                     reports.append(report)

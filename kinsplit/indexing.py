@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kinsplit.chunk import DOCUMENT, Chunk, Content, Document, blank_before, embedded_text, holds
+from kinsplit.chunk import DOCUMENT, Chunk, Content, Document, blank_before, holds
 from kinsplit.embedding.protocol import Embedder, Progress
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import InvalidParameterError, LimitTooSmallError, MissingContentError
@@ -18,6 +18,7 @@ from kinsplit.kin import with_kin
 from kinsplit.parsers import Strategy
 from kinsplit.stores.payload import GAP, check_metadata
 from kinsplit.stores.protocol import ChunkStore, SyncReport, Vectors
+from kinsplit.surroundings import Context, embed_leaves, in_surroundings
 
 # New texts that are embedded together: enough for full batches whatever the documents' sizes, few enough to keep in
 # memory and to report progress by.
@@ -64,14 +65,16 @@ class Indexer:
     Attributes:
         store: Where the chunks go.
         strategy: Splits the documents.
-        embedder: Embeds context and text of leaves. A parent's vector is the mean of its leaves', and costs nothing.
+        embedder: Embeds leaves. A parent's vector is the mean of its leaves', and costs nothing.
         bm25: Weighs the terms of the text alone, so that a heading repeated in every chunk doesn't blur the ranking.
+        context: What is embedded of a leaf beside its text.
     """
 
     store: ChunkStore
     strategy: Strategy
     embedder: Embedder
     bm25: Bm25Embedder
+    context: Context = "headings"
 
     def run(self, documents: Iterable[Document], progress: Progress | None = None) -> Iterator[DocumentReport]:
         """Bring documents into the store, several at a time.
@@ -107,6 +110,8 @@ class Indexer:
     def place(self, document: Document) -> list[Chunk]:
         """Split a document into chunks of all levels, with what the payload says of their place in the metadata."""
         chunks = with_kin(document, self.strategy.chunk(document), self.strategy.fingerprint)
+        if self.context == "late":
+            chunks = in_surroundings(document, chunks)
         gathered = any(len(chunk.spans) > 1 for chunk in chunks)
         return [self._placed(document, chunk, previous, gathered) for chunk, previous in _with_previous(chunks)]
 
@@ -121,22 +126,14 @@ class Indexer:
         return replace(chunk, metadata=placed)
 
     def _write(self, batch: Sequence[_Job], progress: Progress | None) -> Iterator[DocumentReport]:
-        embedded = iter(self._embed([leaf for job in batch for leaf in job.new(0)], progress))
+        new = [(job.document, leaf) for job in batch for leaf in job.new(0)]
+        embedded = iter(embed_leaves(self.embedder, self.context, new, progress))
         for job in batch:
             leaves = {leaf.content_hash: next(embedded) for leaf in job.new(0)}
             report = self._sync(job, leaves)
             number = sum(chunk.level == 0 for chunk in job.chunks)
             windowed = sum(windows > 1 for _, windows in leaves.values())
             yield DocumentReport(job.document.id, number, report, len(leaves), windowed)
-
-    def _embed(
-        self, leaves: Sequence[Chunk], progress: Progress | None = None
-    ) -> list[tuple[NDArray[np.float32], int]]:
-        """Return the vector of each leaf, and of how many windows it is the mean."""
-        texts = [embedded_text(leaf) for leaf in leaves]
-        if not texts:
-            return []
-        return list(zip(self.embedder.embed(texts, progress), self.embedder.windows(texts), strict=True))
 
     def _sync(self, job: _Job, leaves: dict[str, tuple[NDArray[np.float32], int]]) -> SyncReport:
         """Store a document; embed more of it where another writer deleted contents that were there at first.
@@ -151,7 +148,8 @@ class Indexer:
             now = self.store.missing(job.document.id, job.chunks)
             job.missing = list({chunk.content: chunk for chunk in (*job.missing, *now)}.values())
             more = [leaf for leaf in job.new(0) if leaf.content_hash not in leaves]
-            leaves.update(zip((leaf.content_hash for leaf in more), self._embed(more), strict=True))
+            embedded = embed_leaves(self.embedder, self.context, [(job.document, leaf) for leaf in more])
+            leaves.update(zip((leaf.content_hash for leaf in more), embedded, strict=True))
         return self._sync_once(job, leaves)
 
     def _sync_once(self, job: _Job, leaves: Mapping[str, tuple[NDArray[np.float32], int]]) -> SyncReport:

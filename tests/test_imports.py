@@ -26,7 +26,8 @@ LAYERS: dict[str, set[str]] = {
     "loaders": {"chunk", "errors"},
     "stores": {"chunk", "errors", "embedding"},
     "retrieval": {"chunk", "errors", "settings", "tokenizers", "embedding", "language_models", "stores"},
-    "indexing": {"chunk", "errors", "kin", "parsers", "embedding", "stores"},
+    "surroundings": {"chunk", "errors", "embedding"},
+    "indexing": {"chunk", "errors", "kin", "parsers", "embedding", "stores", "surroundings"},
     "files": {"chunk", "errors", "loaders", "stores"},
     "index": {
         "chunk",
@@ -38,6 +39,7 @@ LAYERS: dict[str, set[str]] = {
         "stores",
         "retrieval",
         "indexing",
+        "surroundings",
         "files",
     },
     "integrations": {"chunk", "errors", "tokenizers", "parsers", "embedding", "stores", "retrieval", "index"},

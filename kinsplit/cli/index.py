@@ -15,6 +15,7 @@ from kinsplit.cli.options import (
     AsJson,
     Cache,
     Collection,
+    Context,
     DryRun,
     Embedder,
     Paths,
@@ -57,6 +58,7 @@ def index(
         typer.Option("--prune", help="Delete what was indexed from the given folders and files and is gone from them."),
     ] = False,
     embedder: Embedder = "bundled",
+    context: Context = None,
     terms: Annotated[
         str | None,
         typer.Option(
@@ -86,7 +88,13 @@ def index(
     with (
         told_by(terminal, FallbackWarning, summed),
         Index(
-            store, collection=collection, strategy=splitter, embedder=embedder, terms=terms, vector_cache=cache
+            store,
+            collection=collection,
+            strategy=splitter,
+            embedder=embedder,
+            context=context,
+            terms=terms,
+            vector_cache=cache,
         ) as opened,
     ):
         report = add(opened, paths, terminal, files=len(found.files), subjects=names, prune=prune)

@@ -38,6 +38,14 @@ DryRun = Annotated[
     bool,
     typer.Option("--dry-run", help="Only tell how often the strategy would ask a model, and with how many tokens."),
 ]
+Context = Annotated[
+    str | None,
+    typer.Option(
+        metavar="headings|none|late",
+        help="What is embedded beside a chunk's text. Default: as the collection was made; headings for a new one.",
+        show_default=False,
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Write JSON to stdout, and JSON lines to stderr.")]
 
 

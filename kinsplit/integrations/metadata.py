@@ -9,7 +9,7 @@ from itertools import chain, groupby, pairwise
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from kinsplit.chunk import Chunk, blank_before, content_hash, shared
+from kinsplit.chunk import SURROUNDINGS, Chunk, blank_before, content_hash, shared
 from kinsplit.errors import InvalidParameterError
 from kinsplit.integrations.origins import CONTEXT, SPANS, Origin, spans_of
 from kinsplit.parsers.semantic import SIMILARITY_GAP
@@ -22,7 +22,7 @@ BOOKKEEPING = (
 )
 
 #: Not for those eyes either, and only in the metadata of some chunks.
-HIDDEN = (*BOOKKEEPING, SPANS, GAP, SIMILARITY_GAP)
+HIDDEN = (*BOOKKEEPING, SPANS, GAP, SIMILARITY_GAP, SURROUNDINGS)
 
 _REPLACED = frozenset(HIDDEN)
 

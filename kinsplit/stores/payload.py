@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from kinsplit.chunk import Chunk, Span
+from kinsplit.chunk import SURROUNDINGS, Chunk, Span
 from kinsplit.embedding.texts import replace_surrogates
 from kinsplit.errors import InvalidParameterError, StoreError
 from kinsplit.stores.protocol import Entry
@@ -27,7 +27,7 @@ RESERVED = frozenset(
 )
 
 #: Keys that an indexer adds to a chunk's metadata; document metadata can't use them either.
-PLACED = frozenset({"strategy", "page_start", "page_end", "gap", "_record"})
+PLACED = frozenset({"strategy", "page_start", "page_end", "gap", "_record", SURROUNDINGS})
 
 #: The one of them that holds the white space between a chunk and the sibling before it, so that neighbours can be
 #: joined to the slice of the source that they are.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal
 
-from kinsplit.chunk import DOCUMENT, Chunk, chunk_id, content_hash, document_hash, holds
+from kinsplit.chunk import DOCUMENT, Chunk, chunk_id, document_hash, embedding_hash, holds
 from kinsplit.stores.payload import RECORD
 from kinsplit.stores.protocol import ChunkStore
 
@@ -150,5 +150,7 @@ def _hash(chunk: Chunk, leaves: Sequence[Chunk]) -> Iterator[Problem]:
         # A framework's own content hash is of more than the text.
         if all(map(_own, leaves)) and chunk.content_hash != document_hash(leaf.content_hash for leaf in leaves):
             yield _problem(chunk, "hash", "content_hash is not that of its leaves")
-    elif _REPLACED not in chunk.text + chunk.context and chunk.content_hash != content_hash(chunk.text, chunk.context):
+    elif _REPLACED in chunk.text + chunk.context:
+        return
+    elif chunk.content_hash != embedding_hash(chunk.text, chunk.context, chunk.metadata):
         yield _problem(chunk, "hash", "content_hash is not that of its text and context")

@@ -197,3 +197,11 @@ def test_vectors_are_kept_for_later_runs_if_asked(cli: Cli, folder: Path, monkey
     assert not kept.exists()
     assert cli("index", folder, "--embedder", "hash", "--collection", "other", "--cache").exit_code == 0
     assert kept.is_file()
+
+
+def test_what_is_embedded_beside_the_text_can_be_chosen(cli: Cli, folder: Path) -> None:
+    assert cli("index", folder, "--embedder", "hash", "--context", "none").exit_code == 0
+    assert cli("index", folder, "--embedder", "hash").exit_code == 0
+    refused = cli("index", folder, "--embedder", "hash", "--context", "late")
+    assert refused.exit_code == 2
+    assert "needs an embedder with vectors for tokens" in refused.stderr
