@@ -162,7 +162,7 @@ class ContextualStrategy(Measured):
 
     def _by_rules(self, found: Outline, refined: Refined) -> list[int]:
         scale = _scale_of_sentences(refined, len(found.sentences.starts))
-        return boundaries(scale, found.paragraphs, found.headings, self.chunk_size // _SHARE, self.chunk_size)
+        return boundaries(scale, found, self.chunk_size // _SHARE, self.chunk_size)
 
     def _plan(self, text: str, sentences: Units, model: LanguageModel) -> Plan:
         # Where no boundary can be, there is nothing to ask.

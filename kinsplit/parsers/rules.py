@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -23,22 +24,24 @@ _LONGEST_WRAPPED = 200
 
 
 class Outline(NamedTuple):
-    """The sentences of a text and what begins at them.
+    """The sentences of a text and what begins at them, as ascending numbers of sentences.
 
     Attributes:
         sentences: The sentences; none reaches across the start of a paragraph.
-        paragraphs: Ascending numbers of the sentences that begin a paragraph or another block.
-        headings: Those of them that begin a section: at a heading, or a line that looks like one.
+        paragraphs: Where a paragraph or another block begins, but not behind a heading, which goes with it.
+        headings: Those of them that are headings.
+        titles: Those that only look like one.
     """
 
     sentences: Units
     paragraphs: list[int]
     headings: list[int]
+    titles: list[int]
 
 
 class _Paragraph(NamedTuple):
     start: int
-    is_heading: bool
+    kind: Literal["heading", "title", "body"]
 
 
 def outline(text: str, language: str) -> Outline:
@@ -53,29 +56,38 @@ def outline(text: str, language: str) -> Outline:
     units = cut_at(text, sentences(text, language), places[1:])
     numbers = np.searchsorted(units.starts, places).tolist()
     # Of headings that follow each other the first begins the section, and one with nothing below it begins none.
-    headings = [
-        number
-        for i, number in enumerate(numbers[:-1])
-        if found[i].is_heading and not (i > 0 and found[i - 1].is_heading)
-    ]
-    return Outline(units, sorted(set(numbers)), headings)
+    first = [i for i in range(len(found)) if i == 0 or found[i - 1].kind == "body"]
+    last = max((i for i, paragraph in enumerate(found) if paragraph.kind == "body"), default=-1)
+    headings, titles = (
+        [numbers[i] for i in first if found[i].kind == kind and i < last] for kind in ("heading", "title")
+    )
+    return Outline(units, sorted({numbers[i] for i in first}), headings, titles)
 
 
-def boundaries(scale: Scale, paragraphs: list[int], headings: list[int], least: int, limit: int) -> list[int]:
+def boundaries(scale: Scale, found: Outline, least: int, limit: int) -> list[int]:
     """Return the sentences at which chunks begin.
 
     Args:
         scale: Lengths of the sentences.
-        paragraphs: See `Outline`.
-        headings: See `Outline`.
-        least: Length up to which paragraphs are merged; never across a heading.
+        found: The sentences.
+        least: Length up to which paragraphs are merged, but never across a heading. A line that looks like a heading
+            counts as one where the sections on both sides of it are so long.
         limit: Longest chunk wanted.
 
     Returns:
         Ascending numbers of sentences, each the first of a paragraph.
     """
-    runs = merge(scale, least, limit, ends=paragraphs, edges=[number for number in headings if number > 0])
-    return sorted({run.first for run in runs} & set(paragraphs))
+    headings = set(found.headings)
+    left = [*scale.left.tolist(), int(scale.right[-1]) if len(scale.right) else 0]
+    edges = [0]
+    stops = [*found.headings, len(left) - 1]
+    for number in sorted({*found.headings, *found.titles}):
+        following = stops[bisect_right(found.headings, number)]
+        room = min(left[number] - left[edges[-1]], left[following] - left[number])
+        if number in headings or room >= least:
+            edges.append(number)
+    runs = merge(scale, least, limit, ends=found.paragraphs, edges=[number for number in edges if number > 0])
+    return sorted({run.first for run in runs} & set(found.paragraphs))
 
 
 def _paragraphs(text: str) -> Iterator[_Paragraph]:
@@ -88,9 +100,8 @@ def _paragraphs(text: str) -> Iterator[_Paragraph]:
             if any(end - start > _LONGEST_WRAPPED for start, end in wrapped):
                 lines = [(start, end) for start, end in wrapped if start < end]
         for start, end in lines:
-            yield _Paragraph(
-                start, block.kind == "heading" or (block.kind == "paragraph" and _is_title(text[start:end]))
-            )
+            is_title = block.kind == "paragraph" and _is_title(text[start:end])
+            yield _Paragraph(start, "heading" if block.kind == "heading" else "title" if is_title else "body")
 
 
 def _is_title(line: str) -> bool:

@@ -299,8 +299,9 @@ def described_by(pickled: bytes) -> list[tuple[str, int, int, str]]:
     return [(c.id, c.start, c.end, c.content_hash) for c in strategy.chunk(Document("d", MIXED))]
 
 
+# asyncio comes first, since it derives classes from sockets.
 _ELSEWHERE = """
-import json, socket
+import asyncio, json, socket
 def refuse(*args, **options):
     raise AssertionError("a socket was opened")
 socket.socket = socket.create_connection = socket.getaddrinfo = refuse
