@@ -42,7 +42,10 @@ def search(
     ] = None,
     where: Annotated[
         list[str] | None,
-        typer.Option(metavar="KEY=VALUE", help="Search only what has this metadata; a key again adds a value."),
+        typer.Option(
+            metavar="KEY=VALUE",
+            help="Search only what has this metadata, also with !=, <, <=, > or >=; KEY= again adds a value.",
+        ),
     ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show the score of every stage for each hit.")] = False,
     embedder: Embedder = "bundled",

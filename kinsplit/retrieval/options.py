@@ -33,7 +33,8 @@ class SearchOptions(Settings):
             it judged no candidate.
         budget: Most tokens of all passages together, by the strategy's tokenizer; a passage that doesn't fit is
             skipped, and the next ones are tried. Where none fits, hits stand for themselves, without their kin.
-        where: Metadata keys and the value, or the list of values, one of which a chunk must have.
+        where: Metadata keys and the value, the list of values, or the operators, such as {"$gte": 2020}, that a chunk
+            must have or meet; see `kinsplit.stores.protocol.Where`.
         level: Of the chunks to find: 0 for leaves, 1 for their parents.
         weights: Of kin scoring.
     """

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 from kinsplit.embedding.protocol import SparseVector
 from kinsplit.embedding.texts import replace_surrogates
 from kinsplit.errors import InvalidParameterError
 from kinsplit.stores.protocol import Query, Where
 
+#: Whole numbers up to this one are the same in every engine, whether it computes in floats or not.
+_EXACT = 2**53
+
+_BOUNDS = ("$gt", "$gte", "$lt", "$lte")
+_OPERATORS = ("$eq", "$ne", "$in", "$nin", *_BOUNDS)
+_JOINTS = ("$and", "$or", "$not")
+
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class OneOf:
     """A payload key has one of the values, or is a list that holds one; without any value nothing matches.
 
     Attributes:
@@ -22,22 +31,49 @@ class Condition:
     """
 
     key: str
-    strings: tuple[str, ...]
-    integers: tuple[int, ...]
+    strings: tuple[str, ...] = ()
+    integers: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A payload key is a number within bounds, or is a list that holds one.
+
+    Attributes:
+        key: At top level.
+        bounds: By their operators without the "$".
+    """
+
+    key: str
+    bounds: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """Not all of some conditions, of which there is at least one, are met; also where a key is missing."""
+
+    conditions: tuple[Condition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    """Of some groups, of which there is at least one, all conditions of one are met; no group is empty."""
+
+    groups: tuple[tuple[Condition, ...], ...]
+
+
+Condition: TypeAlias = OneOf | Range | Not | Either
 
 
 def to_conditions(level: int | None, where: Where | None) -> list[Condition]:
     """Return what a chunk must fulfil: the level's condition last, none for all levels.
 
     Raises:
-        InvalidParameterError: No mapping, a key that is no string or that no engine can quote, or a value that is
-            neither a string nor an integer.
+        InvalidParameterError: A filter that is none; see `Where`.
     """
-    if where is not None and not isinstance(where, Mapping):
-        raise InvalidParameterError("where", "must map keys to values", where, 'Write for example {"subject": "cs"}.')
-    conditions = [_condition(key, values) for key, values in (where or {}).items()]
+    conditions = [] if where is None else list(_parsed(where))
     if level is not None:
-        conditions.append(_condition("level", level))
+        conditions.append(OneOf("level", integers=(level,)))
     return conditions
 
 
@@ -52,21 +88,90 @@ def check_query(query: Query, dimension: int) -> None:
         raise InvalidParameterError("vector", rule, query.vector.shape, "Embed with the collection's model.")
 
 
-def _condition(key: str, wanted: str | int | Sequence[str | int]) -> Condition:
-    values = wanted if isinstance(wanted, list | tuple) else [wanted]
-    if not isinstance(key, str):
-        raise InvalidParameterError("where", "must have strings as keys", key, "Write the key as a string.")
-    if '"' in key:
-        raise InvalidParameterError("where", "can't filter by a key with a quotation mark", key, "Rename the key.")
+def _parsed(where: object) -> Iterator[Condition]:
+    if not isinstance(where, Mapping):
+        raise InvalidParameterError("where", "must map keys to values", where, 'Write for example {"subject": "cs"}.')
+    for key, wanted in where.items():
+        if key in _JOINTS:
+            yield from _joined(key, wanted)
+            continue
+        if not isinstance(key, str):
+            raise InvalidParameterError("where", "must have strings as keys", key, "Write the key as a string.")
+        if '"' in key or "\\" in key:
+            rule = "can't filter by a key with a quotation mark or a backslash"
+            raise InvalidParameterError("where", rule, key, "Rename the key.")
+        if key.startswith("$"):
+            remedy = f"Take one of {', '.join(_JOINTS)}, or the name of a key."
+            raise InvalidParameterError("where", "has an operator that is unknown here", key, remedy)
+        if isinstance(wanted, Mapping):
+            yield from _operators(key, wanted)
+        else:
+            yield _one_of(key, wanted)
+
+
+def _joined(joint: str, wanted: Any) -> Iterator[Condition]:
+    if joint == "$not":
+        # Nothing is met by what must not meet an empty filter, which all meet.
+        inner = tuple(_parsed(wanted))
+        yield Not(inner) if inner else OneOf("level")
+        return
+    if not isinstance(wanted, list | tuple) or not wanted:
+        remedy = f'Write for example {{"{joint}": [{{"subject": "cs"}}, {{"year": 2020}}]}}.'
+        raise InvalidParameterError(f"where[{joint!r}]", "must be a list of filters", wanted, remedy)
+    groups = tuple(tuple(_parsed(one)) for one in wanted)
+    if joint == "$and":
+        yield from (condition for group in groups for condition in group)
+    elif all(groups):
+        yield Either(groups)
+
+
+def _operators(key: str, wanted: Mapping[Any, Any]) -> Iterator[Condition]:
+    unknown = [operator for operator in wanted if operator not in _OPERATORS]
+    if unknown or not wanted:
+        rule = f"must be a value, a list of values, or a mapping of {', '.join(_OPERATORS)}"
+        raise InvalidParameterError(f"where[{key!r}]", rule, wanted, 'Write for example {"year": {"$gte": 2020}}.')
+    for operator, value in wanted.items():
+        if operator in ("$in", "$nin") and not isinstance(value, list | tuple):
+            raise InvalidParameterError(f"where[{key!r}]", f"needs a list for {operator}", value, "Give a list.")
+        if operator in ("$eq", "$ne") and isinstance(value, list | tuple):
+            raise InvalidParameterError(
+                f"where[{key!r}]", f"needs one value for {operator}", value, "Take $in or $nin."
+            )
+        if operator in ("$eq", "$in"):
+            yield _one_of(key, value)
+        elif operator in ("$ne", "$nin"):
+            yield Not((_one_of(key, value),))
+    bounds = {operator[1:]: _number(key, value) for operator, value in wanted.items() if operator in _BOUNDS}
+    if bounds:
+        yield Range(key, bounds)
+
+
+def _number(key: str, value: object) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
+        raise InvalidParameterError(f"where[{key!r}]", "needs a number as a bound", value, "Give a finite number.")
+    if abs(value) > _EXACT:
+        raise InvalidParameterError(f"where[{key!r}]", "needs a bound up to 2**53", value, "Leave the bound out.")
+    return value
+
+
+def _one_of(key: str, wanted: object) -> OneOf:
+    values: Iterable[object] = wanted if isinstance(wanted, list | tuple) else [wanted]
+    strings: list[str] = []
+    integers: list[int] = []
     for value in values:
-        if not isinstance(value, str | int) or isinstance(value, bool):
+        if isinstance(value, str):
+            strings.append(replace_surrogates(value))
+        elif not isinstance(value, int) or isinstance(value, bool):
             remedy = "Filter by another key, or store the value as a string."
             raise InvalidParameterError(f"where[{key!r}]", "must be strings or integers", value, remedy)
-        if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        elif not -(2**63) <= value < 2**63:
             remedy = "No stored value is that large."
             raise InvalidParameterError(f"where[{key!r}]", "must fit into 64 bits", value, remedy)
-    return Condition(
-        key,
-        tuple(replace_surrogates(value) for value in values if isinstance(value, str)),
-        tuple(value for value in values if isinstance(value, int)),
-    )
+        else:
+            integers.append(value)
+    return OneOf(key, tuple(strings), tuple(integers))
+
+
+def values_of(conditions: Sequence[Condition], key: str) -> tuple[str, ...] | None:
+    """Return the strings one of which a key must have, as some conditions say; None where they don't."""
+    return next((each.strings for each in conditions if isinstance(each, OneOf) and each.key == key), None)

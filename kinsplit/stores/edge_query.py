@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kinsplit.embedding.protocol import SparseVector
-from kinsplit.stores.conditions import Condition, to_conditions
+from kinsplit.stores.conditions import Condition, Either, Not, Range, to_conditions
 from kinsplit.stores.layout import layer_of
 from kinsplit.stores.protocol import Query
 
@@ -33,15 +33,25 @@ def to_request(query: Query, keys: Sequence[str] | None) -> QueryRequest:
 
 def to_filter(conditions: Sequence[Condition]) -> Filter | None:
     """Return the filter for conditions, or None where everything matches."""
+    return _all(conditions) if conditions else None
+
+
+def _all(conditions: Sequence[Condition]) -> Filter:
     import qdrant_edge as qe
 
-    return qe.Filter(must=[_filter(condition) for condition in conditions]) if conditions else None
+    return qe.Filter(must=[_filter(condition) for condition in conditions])
 
 
 def _filter(condition: Condition) -> Filter:
     import qdrant_edge as qe
 
+    if isinstance(condition, Not):
+        return qe.Filter(must_not=[_all(condition.conditions)])
+    if isinstance(condition, Either):
+        return qe.Filter(should=[_all(group) for group in condition.groups])
     path = f'"{condition.key}"'  # Quoted, a dot in the key is no step into a nested value.
+    if isinstance(condition, Range):
+        return qe.Filter(must=[qe.FieldCondition(path, range=qe.RangeFloat(**condition.bounds))])
     # An empty match costs as much as another, so there is one only where nothing is to be found.
     matches = [qe.MatchAny(list(condition.integers))] if condition.integers else []
     if condition.strings or not condition.integers:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from kinsplit.chunk import Content
 from kinsplit.errors import StoreError
-from kinsplit.stores.conditions import Condition
+from kinsplit.stores.conditions import Condition, values_of
 from kinsplit.stores.engine import EngineStore
 from kinsplit.stores.logic import Found
 from kinsplit.stores.memory_ranking import Ranking, matcher
@@ -144,8 +144,8 @@ class MemoryStore(EngineStore):
 
 def _candidates(points: Points, sources: Mapping[str, Sequence[str]], conditions: Sequence[Condition]) -> Iterable[str]:
     """Return the ids of the points that can meet conditions, few where a source is asked for."""
-    named = [condition.strings for condition in conditions if condition.key == "source_id"]
-    return [id_ for name in dict.fromkeys(named[0]) for id_ in sources.get(name, ())] if named else points
+    named = values_of(conditions, "source_id")
+    return points if named is None else [id_ for name in dict.fromkeys(named) for id_ in sources.get(name, ())]
 
 
 def _own(vectors: Vectors) -> Vectors:

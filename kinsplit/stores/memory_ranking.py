@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kinsplit.embedding.protocol import SparseVector
-from kinsplit.stores.conditions import Condition, to_conditions
+from kinsplit.stores.conditions import Condition, Either, Not, OneOf, to_conditions, values_of
 from kinsplit.stores.layout import layer_of
 from kinsplit.stores.payload import Payload
 from kinsplit.stores.protocol import Query, Vectors
 
 Rows = NDArray[np.intp]
+
+_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
+    "gt": operator.gt,
+    "gte": operator.ge,
+    "lt": operator.lt,
+    "lte": operator.le,
+}
 
 
 class Ranking:
@@ -58,10 +67,10 @@ class Ranking:
         """Return the best rows for a query with their scores, best first."""
         rows = self._levels.get(query.level, np.array([], dtype=np.intp))
         if conditions := to_conditions(None, query.where):
-            for condition in conditions:
-                if condition.key == "source_id":  # Few rows are left to look at.
-                    wanted = [self._sources[name] for name in condition.strings if name in self._sources]
-                    rows = rows[np.isin(self._source_of[rows], wanted)]
+            named = values_of(conditions, "source_id")
+            if named is not None:  # Few rows are left to look at.
+                wanted = [self._sources[name] for name in named if name in self._sources]
+                rows = rows[np.isin(self._source_of[rows], wanted)]
             fulfils = matcher(conditions)
             rows = rows[np.array([fulfils(self.payloads[row]) for row in rows], dtype=bool)]
         if not len(rows):
@@ -95,15 +104,35 @@ class Ranking:
 
 def matcher(conditions: Sequence[Condition]) -> Callable[[Payload], bool]:
     """Return what tells whether a payload meets all conditions."""
-    wanted = [(each.key, frozenset[str | int]((*each.strings, *each.integers))) for each in conditions]
-    return lambda payload: all(_holds(payload.get(key), values) for key, values in wanted)
+    tests = [_test(condition) for condition in conditions]
+    return lambda payload: all(test(payload) for test in tests)
 
 
-def _holds(stored: object, wanted: frozenset[str | int]) -> bool:
-    """Tell whether a value, or a member of a list, is wanted; neither True nor 1.0 is 1."""
-    if type(stored) is list:
-        return any(type(item) is not list and _holds(item, wanted) for item in stored)
-    return (type(stored) is str or type(stored) is int) and stored in wanted
+def _test(condition: Condition) -> Callable[[Payload], bool]:
+    if isinstance(condition, Not):
+        inner = matcher(condition.conditions)
+        return lambda payload: not inner(payload)
+    if isinstance(condition, Either):
+        groups = [matcher(group) for group in condition.groups]
+        return lambda payload: any(group(payload) for group in groups)
+    key = condition.key
+    holds: Callable[[object], bool]
+    if isinstance(condition, OneOf):
+        wanted = frozenset[str | int]((*condition.strings, *condition.integers))
+        holds = lambda value: (type(value) is str or type(value) is int) and value in wanted  # noqa: E731
+    else:
+        bounds = [(_COMPARE[name], bound) for name, bound in condition.bounds.items()]
+        holds = lambda value: _is_number(value) and all(compare(value, bound) for compare, bound in bounds)  # noqa: E731
+    return lambda payload: any(holds(member) for member in _members(payload.get(key)))
+
+
+def _members(stored: object) -> Sequence[object]:
+    """Return the members of a list, or a value alone; neither True nor 1.0 is 1, and a list in a list is no value."""
+    return stored if type(stored) is list else [stored]
+
+
+def _is_number(value: object) -> bool:
+    return type(value) is int or type(value) is float
 
 
 def _unit(matrix: NDArray[np.float32]) -> NDArray[np.float32]:

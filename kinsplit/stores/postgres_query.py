@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -9,10 +10,12 @@ from psycopg import sql
 from psycopg.types.json import Jsonb
 
 from kinsplit.embedding.protocol import SparseVector
-from kinsplit.stores.conditions import Condition, to_conditions
+from kinsplit.stores.conditions import Condition, Either, Not, OneOf, Range, to_conditions
 from kinsplit.stores.layout import LAYERS, layer_of
 from kinsplit.stores.postgres_json import dump, encode_text
 from kinsplit.stores.protocol import UUID, Query
+
+_COMPARE = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 
 
 class Tables(NamedTuple):
@@ -116,6 +119,28 @@ def to_where(conditions: Sequence[Condition]) -> Statement:
 
 
 def _condition(condition: Condition) -> Statement:
+    if isinstance(condition, Not):
+        # What is unknown, such as of a column that is null, is not met.
+        text, values = to_where(condition.conditions)
+        return Statement(sql.SQL("({}) IS NOT TRUE").format(text), values)
+    if isinstance(condition, Either):
+        groups = [to_where(group) for group in condition.groups]
+        text = sql.SQL("(({}))").format(sql.SQL(") OR (").join(group.text for group in groups))
+        return Statement(text, tuple(value for group in groups for value in group.values))
+    return _range(condition) if isinstance(condition, Range) else _one_of(condition)
+
+
+def _range(condition: Range) -> Statement:
+    within = " && ".join(['@.type() == "number"', *(f"@ {_COMPARE[name]} ${name}" for name in condition.bounds)])
+    # Strict, since otherwise a list within the list would be looked into; what the path then misses is passed over.
+    value = f"strict $.{json.dumps(encode_text(condition.key))}"
+    paths = [f"{value}{members} ? ({within})" for members in ("", "[*]")]
+    test = "jsonb_path_exists(payload, %s::jsonpath, %s, true)"
+    bounds = Jsonb(dict(condition.bounds))
+    return Statement(sql.SQL(f"({test} OR {test})"), (paths[0], bounds, paths[1], bounds))
+
+
+def _one_of(condition: OneOf) -> Statement:
     """Return a condition on a column, or on the payload's index."""
     strings = [encode_text(value) for value in condition.strings]
     if condition.key in ("source_id", "content_hash"):

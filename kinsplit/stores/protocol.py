@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Literal, Protocol, Self
+from typing import Any, Literal, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +15,12 @@ from kinsplit.chunk import DOCUMENT, Chunk, Content
 from kinsplit.embedding.protocol import SparseVector
 from kinsplit.errors import InvalidParameterError
 
-#: What a filter compares a payload key with. Not bool: Qdrant Edge 0.9 takes True for 1, which no stored bool equals.
-Scalar = str | int
-Where = Mapping[str, Scalar | Sequence[Scalar]]
+#: A filter: payload keys with what each must have. That is a value, the list of values one of which it must have, or a
+#: mapping of operators: "$eq", "$ne", "$in" and "$nin", and on numbers "$gt", "$gte", "$lt" and "$lte". Values are
+#: strings and integers; not bools, since Qdrant Edge 0.9 takes True for 1, which no stored bool equals. A stored list
+#: has a value, or lies within bounds, when any of its members does; "$ne" and "$nin" also let through what lacks the
+#: key. In the place of a key, "$and" and "$or" join a list of filters, and "$not" turns one round.
+Where = Mapping[str, Any]
 
 #: Of payloads and vectors' names; raised whenever a collection of an older version can't be read any more.
 LAYOUT = 2
@@ -96,8 +99,7 @@ class Query:
         limit: Most hits.
         level: Of the chunks to find: 0 for leaves, 1 for their parents, and so on; `kinsplit.chunk.DOCUMENT` for whole
             documents, which have no dense vector. Leaves, parents and documents each have an IDF of their own.
-        where: Payload keys and the value, or the list of values, one of which each must have. A stored list matches
-            when any of its members does.
+        where: A filter; see `Where`.
     """
 
     using: Literal["dense", "bm25"]

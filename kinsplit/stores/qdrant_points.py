@@ -9,7 +9,7 @@ import numpy as np
 
 from kinsplit.chunk import Content
 from kinsplit.embedding.protocol import SparseVector
-from kinsplit.stores.conditions import Condition, to_conditions
+from kinsplit.stores.conditions import Condition, Either, Not, Range, to_conditions
 from kinsplit.stores.layout import DENSE, SPARSE, layer_of
 from kinsplit.stores.payload import Payload
 from kinsplit.stores.plan import Plan, content_of
@@ -90,14 +90,24 @@ def own_payload() -> models.PayloadSelectorExclude:
 
 def to_filter(conditions: Sequence[Condition]) -> models.Filter | None:
     """Return the filter for conditions, or None where everything matches."""
+    return _all(conditions) if conditions else None
+
+
+def _all(conditions: Sequence[Condition]) -> models.Filter:
     from qdrant_client import models
 
-    return models.Filter(must=[_filter(condition) for condition in conditions]) if conditions else None
+    return models.Filter(must=[_filter(condition) for condition in conditions])
 
 
 def _filter(condition: Condition) -> models.Filter:
     from qdrant_client import models
 
+    if isinstance(condition, Not):
+        return models.Filter(must_not=[_all(condition.conditions)])
+    if isinstance(condition, Either):
+        return models.Filter(should=[_all(group) for group in condition.groups])
     path = f'"{condition.key}"'  # Quoted, a dot in the key is no step into a nested value.
+    if isinstance(condition, Range):
+        return models.Filter(must=[models.FieldCondition(key=path, range=models.Range(**condition.bounds))])
     matches = [models.MatchAny(any=list(condition.strings)), models.MatchAny(any=list(condition.integers))]
     return models.Filter(should=[models.FieldCondition(key=path, match=match) for match in matches])

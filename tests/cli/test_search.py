@@ -97,6 +97,11 @@ def test_where_filters_by_strings_and_by_integers(indexed: Cli) -> None:
     assert sources(f"group_id={2**63}", f"group_id={'9' * 5000}", "group_id=loops") == {"course/cs/loops.txt"}
     assert sources("page_start=2") == {"course/cs/trees.pdf"}
     assert sources("file_type=pdf", "group_id=loops") == set()
+    assert sources("page_start>=2") == sources("page_start>1", "page_start<=2.5") == {"course/cs/trees.pdf"}
+    assert sources("page_start<1") == set()
+    everything = sources()
+    assert sources("group_id!=loops", "group_id!=trees") == everything - {"course/cs/trees.pdf", "course/cs/loops.txt"}
+    assert sources("file_type!=pdf", "group_id=loops", "group_id=trees") == {"course/cs/loops.txt"}
 
 
 def test_a_budget_limits_the_tokens_of_all_passages(indexed: Cli) -> None:
@@ -143,7 +148,11 @@ def test_only_a_rerankers_warnings_are_the_commands_own(indexed: Cli, monkeypatc
         (["x", "--candidates", "0"], "candidates: must be at least 1"),
         (["x", "--window", "-1"], "window: must be at least 0"),
         (["x", "--budget", "0"], "budget: must be at least 1"),
-        (["x", "--where", "pdf"], "--where: must be key=value (got 'pdf')"),
+        (["x", "--where", "year>=new"], "--where: needs a number after year>= (got 'new')"),
+        (["x", "--where", "year>nan"], "where['year']: needs a number as a bound (got nan)"),
+        (["x", "--where", "year>1", "--where", "year>2"], "--where: can't give year> twice (got '2')"),
+        (["x", "--where", "=2"], "--where: must be key=value"),
+        (["x", "--where", "pdf"], "--where: must be key=value, or have !=, <, <=, > or >= (got 'pdf')"),
         (["x", "--collection", "none"], "There is no collection 'none'"),
         (["x", "--store", "edge:elsewhere"], "There is no collection 'default' in elsewhere"),
         (["x", "--embedder", "hash:32"], "was made with another model or strategy"),

@@ -101,6 +101,8 @@ def test_filters(store: KinsplitVectorStore) -> None:
     assert found({"n": [1, 3]}) == {"1", "3"}
     assert found({"kind": "fruit", "n": [2, 3]}) == {"2"}
     assert found({"tags": "b"}) == {"1"}
+    assert found({"n": {"$gte": 2}, "kind": {"$ne": "other"}}) == {"2"}
+    assert found({"$or": [{"n": {"$lt": 2}}, {"kind": "other"}]}) == {"1", "3"}
     retriever = store.as_retriever(search_kwargs={"k": 9, "filter": {"kind": "other"}})
     assert [document.id for document in retriever.invoke("red")] == ["3"]
     with pytest.raises(InvalidParameterError, match="strings or integers"):

@@ -184,22 +184,47 @@ def test_filters(store: KinsplitVectorStore) -> None:
     }
     nested = MetadataFilters(filters=[MetadataFilter(key="year", value=2020)])
     assert found(MetadataFilter(key="subject", value="cs"), nested) == {nodes[1].node_id}  # type: ignore[arg-type]
+    everything = found()
+    subjects = {node.node_id: node.metadata.get("subject") for node in nodes}
+    years = {node.node_id: node.metadata.get("year") for node in nodes}
+    assert found(MetadataFilter(key="year", value=2020, operator=FilterOperator.GTE)) == {
+        id_ for id_, year in years.items() if isinstance(year, int) and year >= 2020
+    }
+    assert found(MetadataFilter(key="year", value=2020, operator=FilterOperator.LT)) == {
+        id_ for id_, year in years.items() if isinstance(year, int) and year < 2020
+    }
+    no_cs = MetadataFilter(key="subject", value="cs", operator=FilterOperator.NE)
+    assert found(no_cs) == {id_ for id_, subject in subjects.items() if subject != "cs"}
+    assert found(MetadataFilter(key="subject", value=["cs", "bio"], operator=FilterOperator.NIN)) == {
+        id_ for id_, subject in subjects.items() if subject not in ("cs", "bio")
+    }
+    assert found(MetadataFilter(key="tags", value="b", operator=FilterOperator.CONTAINS)) == {"not a UUID"}
+    assert found(MetadataFilter(key="tags", value=["b", "z"], operator=FilterOperator.ALL)) == set()
+    bio, arts = (MetadataFilter(key="subject", value=value) for value in ("bio", "arts"))
+    assert found(bio, arts) == set()
+    assert found(bio, arts, condition=FilterCondition.OR) == {"image", "pointer", "media", "whole"}
+    neither = found(bio, arts, condition=FilterCondition.NOT)
+    assert neither == everything - {"image", "pointer", "media", "whole"}
+    inner = MetadataFilters(filters=[bio, arts], condition=FilterCondition.NOT)
+    assert found(inner, no_cs) == {id_ for id_ in neither if subjects[id_] != "cs"}  # type: ignore[arg-type]
+    assert (
+        store.query(ask("cells", similarity_top_k=10, doc_ids=["book"], filters=MetadataFilters(filters=[bio]))).ids
+        == []
+    )
     assert store.query(ask("cells", similarity_top_k=10, doc_ids=["book"])).ids == ["not a UUID"]
 
 
 @pytest.mark.parametrize(
     "filters",
     [
-        MetadataFilters(filters=[MetadataFilter(key="year", value=2000, operator=FilterOperator.GT)]),
-        MetadataFilters(filters=[MetadataFilter(key="a", value="x"), MetadataFilter(key="a", value="y")]),
-        MetadataFilters(
-            filters=[MetadataFilter(key="a", value="x"), MetadataFilter(key="b", value="y")],
-            condition=FilterCondition.OR,
-        ),
-        MetadataFilters(filters=[MetadataFilter(key="a", value="x")], condition=FilterCondition.NOT),
+        MetadataFilters(filters=[MetadataFilter(key="a", value="x", operator=FilterOperator.TEXT_MATCH)]),
+        MetadataFilters(filters=[MetadataFilter(key="a", value=None, operator=FilterOperator.IS_EMPTY)]),
+        MetadataFilters(filters=[MetadataFilter(key="a", value="x", operator=FilterOperator.GT)]),
+        MetadataFilters(filters=[MetadataFilter(key="a", value=["x"])]),
+        MetadataFilters(filters=[MetadataFilter(key="a", value=[], operator=FilterOperator.ALL)]),
         MetadataFilters(filters=[MetadataFilter(key="a", value=0.5)]),
     ],
-    ids=["operator", "twice", "or", "not", "float"],
+    ids=["text", "empty", "bound", "list", "all", "float"],
 )
 def test_what_a_store_cannot_filter_is_refused(filters: MetadataFilters) -> None:
     store = KinsplitVectorStore("memory:")

@@ -71,6 +71,8 @@ HOW = (
     {"where": {"subject": "cs"}},
     {"where": {"subject": ["cs", "art"], "year": [2001, 2002]}},
     {"where": {"source_id": ["doc01", "doc04"]}},
+    {"where": {"year": {"$gte": 2001, "$lt": 2003}, "subject": {"$ne": "art"}}},
+    {"where": {"$or": [{"subject": "cs"}, {"chunk_index": {"$gt": 9}}], "$not": {"source_id": "doc00"}}},
     {"where": {"chunk_index": [0, 1]}, "level": 1},
 )
 

@@ -28,9 +28,9 @@ class KinsplitVectorStore(VectorStore):
     Documents come back equal to what was added, whoever split them and whatever their ids; adding one whose id is
     known replaces it. What `Index.add` wrote is read too: its leaves are found, its parents fetched by id.
 
-    Searches take `filter`, a mapping of metadata keys and the value, or the list of values, one of which a document
-    must have. Metadata that have the name of a kinsplit key can be filtered by in kinsplit's own chunks only. Scores
-    are cosines.
+    Searches take `filter`, a mapping of metadata keys and the value, the list of values, or the operators that
+    LangChain's stores know, such as {"year": {"$gte": 2020}} or {"$or": [...]}; see `kinsplit.stores.protocol.Where`.
+    Metadata that have the name of a kinsplit key can be filtered by in kinsplit's own chunks only. Scores are cosines.
 
     Args:
         embedding: Embeds documents and questions.

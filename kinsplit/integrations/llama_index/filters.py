@@ -9,6 +9,7 @@ import numpy as np
 from llama_index.core.vector_stores.types import (
     FilterCondition,
     FilterOperator,
+    MetadataFilter,
     MetadataFilters,
     VectorStoreQuery,
     VectorStoreQueryMode,
@@ -18,7 +19,17 @@ from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import InvalidParameterError
 from kinsplit.stores.protocol import Query, Where
 
-_OPERATORS = {FilterOperator.EQ: False, FilterOperator.IN: True, FilterOperator.ANY: True}
+#: Operators that take a value, and those that take a list, as a store has them.
+_OF_VALUE = {
+    FilterOperator.EQ: "$eq",
+    FilterOperator.NE: "$ne",
+    FilterOperator.GT: "$gt",
+    FilterOperator.GTE: "$gte",
+    FilterOperator.LT: "$lt",
+    FilterOperator.LTE: "$lte",
+    FilterOperator.CONTAINS: "$eq",
+}
+_OF_LIST = {FilterOperator.IN: "$in", FilterOperator.NIN: "$nin", FilterOperator.ANY: "$in"}
 _MODES = {
     VectorStoreQueryMode.DEFAULT: ("dense",),
     VectorStoreQueryMode.SPARSE: ("bm25",),
@@ -30,18 +41,16 @@ def to_where(filters: MetadataFilters | None, doc_ids: Sequence[str] | None = No
     """Return filters as `Where`.
 
     Args:
-        filters: EQ, IN and ANY, all of which must hold.
+        filters: Of any operators but TEXT_MATCH, TEXT_MATCH_INSENSITIVE and IS_EMPTY, joined in any way; NOT lets
+            through what none of its filters does.
         doc_ids: Ids of the documents to look into.
 
     Raises:
-        InvalidParameterError: Any other operator or condition, or two filters of one key.
+        InvalidParameterError: Any other operator, or a value that it can't have.
     """
-    where: dict[str, Any] = {} if not doc_ids else {"source_id": list(doc_ids)}
-    for key, value in [] if filters is None else _pairs(filters):
-        if key in where:
-            raise InvalidParameterError("filters", "must have each key once", key, "Join the values by IN.")
-        where[key] = value
-    return where
+    where: dict[str, Any] = {"source_id": list(doc_ids)} if doc_ids else {}
+    found = {} if filters is None else _joined(filters)
+    return {"$and": [where, found]} if where and found else where or found
 
 
 def to_queries(query: VectorStoreQuery, bm25: Bm25Embedder) -> list[Query]:
@@ -72,22 +81,21 @@ def to_queries(query: VectorStoreQuery, bm25: Bm25Embedder) -> list[Query]:
     return queries
 
 
-def _pairs(filters: MetadataFilters) -> list[tuple[str, Any]]:
-    if filters.condition not in (None, FilterCondition.AND) and len(filters.filters) != 1:
-        raise _unsupported(filters.condition)
+def _joined(filters: MetadataFilters) -> dict[str, Any]:
+    parts = [_joined(one) if isinstance(one, MetadataFilters) else _one(one) for one in filters.filters]
     if filters.condition is FilterCondition.NOT:
-        raise _unsupported(filters.condition)
-    pairs: list[tuple[str, Any]] = []
-    for one in filters.filters:
-        if isinstance(one, MetadataFilters):
-            pairs += _pairs(one)
-        elif one.operator not in _OPERATORS or isinstance(one.value, list) != _OPERATORS[one.operator]:
-            raise _unsupported(one)
-        else:
-            pairs.append((one.key, one.value))
-    return pairs
+        return {"$not": {"$or": parts}} if parts else {}
+    parts = [part for part in parts if part]
+    if len(parts) < 2:
+        return parts[0] if parts else {}
+    return {"$or" if filters.condition is FilterCondition.OR else "$and": parts}
 
 
-def _unsupported(value: object) -> InvalidParameterError:
-    rule = "must be EQ with a value, IN or ANY with a list, joined by AND"
-    return InvalidParameterError("filters", rule, value, "Ask for more nodes, and filter what comes back.")
+def _one(one: MetadataFilter) -> dict[str, Any]:
+    if one.operator is FilterOperator.ALL and isinstance(one.value, list) and one.value:
+        return {"$and": [{one.key: {"$eq": value}} for value in one.value]}
+    operator = (_OF_LIST if isinstance(one.value, list) else _OF_VALUE).get(one.operator)
+    if operator is None:
+        rule = f"can't be {one.operator.name} with {'a list' if isinstance(one.value, list) else 'one value'}"
+        raise InvalidParameterError("filters", rule, one, "Ask for more nodes, and filter what comes back.")
+    return {one.key: {operator: one.value}}

@@ -35,8 +35,8 @@ class KinsplitVectorStore(BasePydanticVectorStore):
     by BM25 when nodes are added. A hybrid query joins both rankings by their scores, each brought to a range from 0 to
     1, with `alpha` (0.5 unless given) as the weight of the dense one.
 
-    Filters are EQ, IN and ANY, joined by AND; metadata that have the name of a kinsplit key can be filtered by in
-    kinsplit's own nodes only.
+    Filters are of all operators but TEXT_MATCH, its insensitive form and IS_EMPTY, joined in any way; metadata that
+    have the name of a kinsplit key can be filtered by in kinsplit's own nodes only.
 
     Args:
         store: Address of a store (see `kinsplit.stores.open_store`), opened at first use, or an open one, such as

@@ -32,6 +32,7 @@ from kinsplit.stores.testing.data import (
     make_document,
     save,
 )
+from kinsplit.stores.testing.filtering import Filtering
 from kinsplit.stores.testing.keeping import Keeping
 from kinsplit.stores.testing.levels import Levels
 from kinsplit.stores.testing.opening import Opening
@@ -53,7 +54,7 @@ __all__ = [
 ]
 
 
-class ChunkStoreContract(Keeping, Syncing, Batches, Searching, Levels, Opening):
+class ChunkStoreContract(Keeping, Syncing, Batches, Searching, Filtering, Levels, Opening):
     """Inherit it and provide the fixture `address`; see the module's docstring, and the attributes of `Contract`."""
 
 
