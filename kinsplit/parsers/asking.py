@@ -6,13 +6,12 @@ import threading
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextvars import copy_context
 from typing import TYPE_CHECKING, NamedTuple
 
 from kinsplit.errors import LanguageModelError, ModelUnavailableError
 from kinsplit.language_models import LanguageModel
 from kinsplit.language_models.answers import numbers_schema, read_numbers
+from kinsplit.parsers.crew import as_done
 from kinsplit.parsers.segments import KEY, Question, answer_tokens, reminder
 
 if TYPE_CHECKING:
@@ -86,23 +85,13 @@ def ask(model: LanguageModel, questions: Sequence[Question], cache: AnswerCache,
     for digest, question in asked.items():
         if kept := cache.get(model, question.prompt()):
             answers[digest] = Answer(kept, question.sentences)
+    open_ = [digest for digest in asked if digest not in answers]
     run = _Run(model)
-    pool = ThreadPoolExecutor(max_workers=concurrency)
-    try:
-        # Each in a context of its own, so that whoever traces a framework's models finds the caller.
-        pending = {
-            pool.submit(copy_context().run, run.answer, question): digest
-            for digest, question in asked.items()
-            if digest not in answers
-        }
-        for future in as_completed(pending):
-            digest = pending[future]
-            answers[digest] = answer = future.result()
-            # From this thread alone: the cache has a connection for each thread that uses it.
-            if answer.problem is None:
-                cache.put(model, asked[digest].prompt(), answer.starts)
-    finally:
-        pool.shutdown(cancel_futures=True)
+    for digest, answer in as_done(lambda digest: run.answer(asked[digest]), open_, concurrency):
+        answers[digest] = answer
+        # From this thread alone: the cache has a connection for each thread that uses it.
+        if answer.problem is None:
+            cache.put(model, asked[digest].prompt(), answer.starts)
     return [answers[question.digest()] for question in questions]
 
 
@@ -139,9 +128,14 @@ class _Run:
             return Answer([], 0, str(self._given_up))
         try:
             answer = self._asked(question.prompt(), question.sentences)
-        except LanguageModelError as error:
-            self._count(error)
-            return Answer([], 0, str(error))
+        except Exception as error:  # Whatever a model may raise that isn't ours.
+            told = (
+                error
+                if isinstance(error, LanguageModelError)
+                else LanguageModelError(f"{type(error).__name__}: {error}")
+            )
+            self._count(told)
+            return Answer([], 0, str(told))
         self._count(None)
         return answer
 

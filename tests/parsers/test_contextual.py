@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import json
 import pickle
 import re
@@ -13,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from kinsplit import Index
 from kinsplit.chunk import Document
@@ -23,6 +26,7 @@ from kinsplit.language_models.openai import OpenAIModel
 from kinsplit.parsers import Cost, Strategy, create
 from kinsplit.parsers.asking import FallbackWarning, summed
 from kinsplit.tokenizers import resolve
+from tests.generators import strategy_parameters, texts
 from tests.language_models.fake_server import FakeServer, Reply, serving
 from tests.parsers.contract import check_chunks
 
@@ -255,6 +259,46 @@ def test_only_the_segments_without_an_answer_go_by_the_rules(fake: FakeServer) -
     assert found[1].startswith("It is that. It ends.\n\nTopic 1 begins.")
     assert any(chunk.startswith("Topic 30 begins.") for chunk in found)
     assert found[-1] == "It is that. It ends."
+
+
+def test_a_model_of_the_users_may_raise_anything() -> None:
+    class Odd:
+        name, identity, window = "odd", None, 8192
+
+        def complete(self, prompt: str, schema: Any = None, max_tokens: int | None = None) -> str:
+            raise KeyError("choices")
+
+    with pytest.warns(FallbackWarning, match="KeyError: 'choices'"):
+        assert texts_of(strategy_with(Odd()), TEXT) == by_rules(TEXT)
+
+
+@settings(max_examples=150)
+@given(
+    text=texts(),
+    parameters=strategy_parameters("contextual"),
+    answers=st.lists(
+        st.text(st.sampled_from('[]{}",: 0123456789.-starts'), max_size=40)
+        | st.lists(st.integers(-5, 40)).map(str)
+        | st.none(),
+        min_size=1,
+        max_size=5,
+    ),
+)
+def test_the_invariants_hold_whatever_a_model_says(
+    text: str, parameters: dict[str, Any], answers: list[str | None]
+) -> None:
+    saying = itertools.cycle(answers)
+
+    def model(prompt: str) -> str:
+        answer = next(saying)
+        if answer is None:
+            raise OSError("gone")
+        return answer
+
+    strategy, document = create("contextual", **{**parameters, "model": model, "concurrency": 1}), Document("d", text)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FallbackWarning)
+        check_chunks(strategy, document, strategy.chunk(document))
 
 
 def test_an_error_can_be_wanted_instead(fake: FakeServer) -> None:

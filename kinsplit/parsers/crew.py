@@ -1,0 +1,59 @@
+"""Work that waits for others, done by a few threads."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextvars import copy_context
+from queue import Empty, SimpleQueue
+from typing import TypeVar
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def as_done(work: Callable[[Item], Result], items: Sequence[Item], threads: int) -> Iterator[tuple[Item, Result]]:
+    """Yield each item with its result, as soon as it is there.
+
+    Whoever stops in between, with Ctrl-C for example, need not wait for what is under way: the threads are daemons.
+
+    Args:
+        work: Called in the threads, each with a copy of the caller's context; should not raise.
+        items: What it is called with.
+        threads: Most calls at the same time.
+
+    Raises:
+        BaseException: What `work` raised.
+    """
+    waiting: SimpleQueue[Item] = SimpleQueue()
+    done: SimpleQueue[tuple[Item, Result] | BaseException] = SimpleQueue()
+    stopped = threading.Event()
+    for item in items:
+        waiting.put(item)
+
+    def run() -> None:
+        while not stopped.is_set():
+            try:
+                item = waiting.get_nowait()
+            except Empty:
+                return
+            try:
+                done.put((item, work(item)))
+            except BaseException as error:
+                done.put(error)
+
+    crew = [
+        threading.Thread(target=copy_context().run, args=(run,), daemon=True) for _ in range(min(threads, len(items)))
+    ]
+    for thread in crew:
+        thread.start()
+    try:
+        for _ in items:
+            outcome = done.get()
+            if isinstance(outcome, BaseException):
+                raise outcome
+            yield outcome
+    finally:
+        stopped.set()
+    for thread in crew:
+        thread.join()
