@@ -38,7 +38,7 @@ def dry_run(strategy: Strategy, files: Sequence[SourceFile], terminal: Terminal)
     if terminal.as_json:
         terminal.document({"documents": documents, **asdict(cost), "tokens": cost.tokens})
     elif not cost.calls and not cost.kept:
-        terminal.line(f"{strategy.name}: {counted(documents, 'document')}, no model is asked.")
+        terminal.line(f"{strategy.name}: {counted(documents, 'document')}, no language model is asked.")
     else:
         parts = f"{cost.prompt_tokens:,} to read and at most {cost.answer_tokens:,} to write"
         calls = f"{counted(cost.calls, 'call')} of the model, {counted(cost.tokens, 'token')} ({parts})"

@@ -36,7 +36,9 @@ Cache = Annotated[
 ]
 DryRun = Annotated[
     bool,
-    typer.Option("--dry-run", help="Only tell how often the strategy would ask a model, and with how many tokens."),
+    typer.Option(
+        "--dry-run", help="Only tell how often the strategy would ask a language model, and with how many tokens."
+    ),
 ]
 Context = Annotated[
     str | None,

@@ -44,7 +44,7 @@ Levels = list[list[Cut]]
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What it costs to draw boundaries with a model, before any is asked.
+    """What it costs to draw boundaries with a language model, before any is asked.
 
     Attributes:
         calls: Calls of the model.
@@ -127,7 +127,7 @@ class Strategy(BaseModel):
         return hashlib.blake2b(data.encode(), digest_size=8).hexdigest()
 
     def cost(self, texts: Sequence[str]) -> Cost:
-        """Return what it costs to split texts, without splitting them; nothing, but for strategies that ask a model."""
+        """Return what it costs to split texts, without splitting them: nothing, unless a language model is asked."""
         del texts
         return Cost()
 

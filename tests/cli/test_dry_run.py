@@ -61,8 +61,8 @@ def test_a_dry_run_tells_calls_and_tokens_and_does_nothing(
 
 
 def test_strategies_that_ask_no_model_cost_nothing(cli: Cli, folder: Path, tmp_path: Path) -> None:
-    assert cli("chunk", folder, "--dry-run").stdout == "sentence: 5 documents, no model is asked.\n"
-    assert cli("index", folder, "--dry-run").stdout == "sentence: 5 documents, no model is asked.\n"
+    assert cli("chunk", folder, "--dry-run").stdout == "sentence: 5 documents, no language model is asked.\n"
+    assert cli("index", folder, "--dry-run").stdout == "sentence: 5 documents, no language model is asked.\n"
     assert not (tmp_path / "kinsplit-data").exists()
 
 
