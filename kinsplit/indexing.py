@@ -23,6 +23,8 @@ from kinsplit.surroundings import Context, embed_leaves, in_surroundings
 # New texts that are embedded together: enough for full batches whatever the documents' sizes, few enough to keep in
 # memory and to report progress by.
 _BATCH = 256
+# Characters that are split together: a strategy asks its model less often, and little text waits in memory.
+_CHARACTERS = 500_000
 # How often a document is begun again because another writer deleted what it shares with its former state.
 _RETRIES = 3
 
@@ -92,12 +94,9 @@ class Indexer:
         batch: list[_Job] = []
         waiting = 0
         seen: set[str] = set()
-        for document in documents:
-            _check(document, seen)
-            try:
-                chunks = self.place(document)
-            except LimitTooSmallError as error:
-                yield DocumentReport(document.id, 0, SyncReport(), 0, 0, error)
+        for document, chunks in self._split(documents, seen):
+            if isinstance(chunks, LimitTooSmallError):
+                yield DocumentReport(document.id, 0, SyncReport(), 0, 0, chunks)
                 continue
             missing = self.store.missing(document.id, chunks)
             batch.append(_Job(document, chunks, missing))
@@ -109,7 +108,29 @@ class Indexer:
 
     def place(self, document: Document) -> list[Chunk]:
         """Split a document into chunks of all levels, with what the payload says of their place in the metadata."""
-        chunks = with_kin(document, self.strategy.chunk(document), self.strategy.fingerprint)
+        return self._completed(document, self.strategy.chunk(document))
+
+    def _split(
+        self, documents: Iterable[Document], seen: set[str]
+    ) -> Iterator[tuple[Document, list[Chunk] | LimitTooSmallError]]:
+        """Yield each document with its placed chunks, or why it can't be split; many are split together."""
+        for batch in _by_size(documents, seen):
+            try:
+                chunked = self.strategy.chunk_many(batch)
+            except LimitTooSmallError:
+                yield from ((document, self._alone(document)) for document in batch)
+            else:
+                for document, chunks in zip(batch, chunked, strict=True):
+                    yield document, self._completed(document, chunks)
+
+    def _alone(self, document: Document) -> list[Chunk] | LimitTooSmallError:
+        try:
+            return self.place(document)
+        except LimitTooSmallError as error:
+            return error
+
+    def _completed(self, document: Document, split: Sequence[Chunk]) -> list[Chunk]:
+        chunks = with_kin(document, split, self.strategy.fingerprint)
         if self.context == "late":
             chunks = in_surroundings(document, chunks)
         gathered = any(len(chunk.spans) > 1 for chunk in chunks)
@@ -195,6 +216,21 @@ class Indexer:
             mean = vectors[within].mean(axis=0)
             means[parent.id] = np.asarray(mean / max(float(np.linalg.norm(mean)), 1e-12), dtype=np.float32)
         return means
+
+
+def _by_size(documents: Iterable[Document], seen: set[str]) -> Iterator[list[Document]]:
+    """Yield checked documents in batches of about as many characters."""
+    batch: list[Document] = []
+    size = 0
+    for document in documents:
+        _check(document, seen)
+        batch.append(document)
+        size += len(document.text)
+        if size >= _CHARACTERS:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
 
 
 def check_documents(documents: Iterable[Document]) -> None:

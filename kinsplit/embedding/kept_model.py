@@ -11,8 +11,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
-from kinsplit.embedding.model_folder import cache_folder, made_once
+from kinsplit.embedding.model_folder import made_once
 from kinsplit.errors import EmbeddingError
+from kinsplit.folders import cache_folder
 
 T = TypeVar("T")
 

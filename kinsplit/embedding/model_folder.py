@@ -1,27 +1,16 @@
-"""Where kinsplit keeps what it can make again: converted and distilled models, and vectors."""
+"""Models that kinsplit makes once and keeps: converted and distilled ones."""
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 from kinsplit.errors import EmbeddingError, InvalidParameterError
+from kinsplit.folders import cache_folder
 
 _NAME = re.compile(r"\w[\w.-]*")
-
-
-def cache_folder() -> Path:
-    """Return the folder that KINSPLIT_CACHE names, else kinsplit's own in the user's cache, such as ~/.cache/kinsplit.
-
-    Nothing in it is needed: what is deleted is made again.
-    """
-    from platformdirs import user_cache_path
-
-    named = os.environ.get("KINSPLIT_CACHE")
-    return Path(named).expanduser() if named else user_cache_path("kinsplit", appauthor=False)
 
 
 def made_once(name: str, make: Callable[[Path], None]) -> Path:

@@ -14,8 +14,8 @@ import diskcache
 import numpy as np
 from numpy.typing import NDArray
 
-from kinsplit.embedding.model_folder import cache_folder
 from kinsplit.errors import EmbeddingError, InvalidParameterError
+from kinsplit.folders import cache_folder
 
 #: Bytes on disk: about 600,000 vectors of 384 dimensions.
 SIZE = 1 << 30

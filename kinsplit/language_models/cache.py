@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-import os
 import sqlite3
 import warnings
 from collections.abc import Iterator
@@ -13,8 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import diskcache
-from platformdirs import user_cache_path
 
+from kinsplit.folders import cache_folder
 from kinsplit.language_models.protocol import LanguageModel
 
 #: Bytes that the answers may take; those not used for the longest time go first.
@@ -62,9 +61,7 @@ class AnswerCache:
 
 def answer_cache() -> AnswerCache:
     """Return the user's cache: `answers` in the folder KINSPLIT_CACHE, or else in kinsplit's own."""
-    named = os.environ.get("KINSPLIT_CACHE")
-    folder = Path(named).expanduser() if named else user_cache_path("kinsplit", appauthor=False)
-    return _opened(folder / "answers")
+    return _opened(cache_folder() / "answers")
 
 
 _opened = functools.lru_cache(maxsize=4)(AnswerCache)
