@@ -52,7 +52,7 @@ THRESHOLDS: dict[ThresholdKind, Threshold] = {
     "percentile": Threshold(85, 1, 100, "per cent of the distances, which lie below"),
     "deviation": Threshold(1, -10, 10, "standard deviations above the mean distance"),
     "interquartile": Threshold(0.5, -10, 10, "interquartile ranges above the mean distance"),
-    "gradient": Threshold(85, 1, 100, "per cent of the distances' slopes, which lie below"),
+    "gradient": Threshold(85, 1, 100, "per cent of the changes of the distances' slope, which lie below"),
 }
 
 
@@ -141,7 +141,9 @@ def _by_interquartile(distances: FloatArray, threshold: float) -> FloatArray:
 
 
 def _by_gradient(distances: FloatArray, threshold: float) -> FloatArray:
-    return _by_percentile(np.gradient(distances) if len(distances) > 1 else distances, threshold)
+    # The slope itself, which LangChain takes, is steepest before the gap: how it changes at the gap marks the place.
+    around = np.pad(distances, 1, mode="edge")
+    return _by_percentile(2 * distances - around[:-2] - around[2:], threshold)
 
 
 _BEYOND: dict[ThresholdKind, Callable[[FloatArray, float], FloatArray]] = {

@@ -55,6 +55,7 @@ def texts_of(strategy: SemanticStrategy, text: str) -> list[str]:
         ("percentile", {"threshold": 70.0, "window": 1}),
         ("deviation", {"window": 1}),
         ("interquartile", {"window": 1}),
+        ("gradient", {"threshold": 70.0, "window": 1}),
     ],
 )
 def test_it_cuts_where_the_topic_changes(kind: str, more: dict[str, Any]) -> None:

@@ -177,7 +177,7 @@ class KinsplitSemanticNodeParser(KinsplitNodeParser):
         unit: What chunk_size is counted in.
         embedder: Embeds sentences: a name that `kinsplit.embedding.create` takes, or an embedder of kinsplit, LlamaIndex or LangChain.
         threshold_kind: What decides where to cut.
-        threshold: adaptive: times the document's variance, default 1.5; similarity: cosine, default 0.75; percentile: per cent of the distances, which lie below, default 85; deviation: standard deviations above the mean distance, default 1; interquartile: interquartile ranges above the mean distance, default 0.5; gradient: per cent of the distances' slopes, which lie below, default 85.
+        threshold: adaptive: times the document's variance, default 1.5; similarity: cosine, default 0.75; percentile: per cent of the distances, which lie below, default 85; deviation: standard deviations above the mean distance, default 1; interquartile: interquartile ranges above the mean distance, default 0.5; gradient: per cent of the changes of the distances' slope, which lie below, default 85.
         window: Sentences on each side of a gap that are compared, unless adaptive; 1 for similarity, else 4.
         min_sentences: Fewest sentences in a chunk, where the text has as many.
         max_sentences: Most sentences in a chunk.
