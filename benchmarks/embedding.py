@@ -25,6 +25,7 @@ from rich.progress import track
 from rich.table import Table
 from texts import Corpus, corpus
 
+from kinsplit.embedding import create as embedder
 from kinsplit.index import default_strategy
 from kinsplit.parsers import create
 from kinsplit.parsers.sentences import sentences as split_sentences
@@ -101,8 +102,9 @@ def _chunks(texts: Corpus) -> list[str]:
 
 
 def _sample(pieces: list[str], count: int) -> list[str]:
-    """Return that many pieces from all over the corpus."""
-    return random.Random(0).sample(pieces, min(count, len(pieces)))
+    """Return that many pieces from all over the corpus that the model reads at once: its peer cuts others off."""
+    whole = [piece for piece, windows in zip(pieces, embedder("bundled").windows(pieces), strict=True) if windows == 1]
+    return random.Random(0).sample(whole, min(count, len(whole)))
 
 
 def compare(kind: str, texts: list[str], rounds: int) -> dict[str, Row]:
@@ -119,7 +121,8 @@ def compare(kind: str, texts: list[str], rounds: int) -> dict[str, Row]:
     base, reference = np.array(seconds[REFERENCE]), vectors[REFERENCE]
     rows = {}
     for name, own in seconds.items():
-        cosines = (vectors[name] * reference).sum(axis=1)
+        lengths = np.linalg.norm(vectors[name], axis=1) * np.linalg.norm(reference, axis=1)
+        cosines = (vectors[name] * reference).sum(axis=1) / lengths
         times = float(np.median(base / np.array(own)))
         rows[name] = Row(len(texts) / min(own), times, float(cosines.mean()), float(cosines.min()))
     return rows
@@ -141,8 +144,8 @@ def shares(labelled: LabelledSet, cache: Path) -> dict[str, dict[str, float]]:
     pipeline = kinsplit(strategy)._replace(rankers={"default": kin(KinWeights()), "dense alone": dense})
     found = {}
     for name, spec in _recalled():
-        embedder = CachedEmbedder(cache / spec.replace(":", "-"), spec)
-        means = measure(labelled, [pipeline], strategy, embedder)
+        cached = CachedEmbedder(cache / spec.replace(":", "-"), spec)
+        means = measure(labelled, [pipeline], strategy, cached)
         found[name] = {ranking: float(share[:, _HEADLINE].mean()) for (_, ranking), share in means.items()}
     return found
 
