@@ -39,7 +39,7 @@ def test_cutting_nowhere_and_everywhere_is_wrong() -> None:
     assert (nowhere[2], everywhere[2]) == (1 / 3, 16 / 3)
 
 
-@pytest.mark.filterwarnings("ignore:.*langchain-experimental:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_every_system_makes_chunks_of_all_that_is_not_white_space() -> None:
     text = " ".join(["Cats purr when they are happy and warm.", "Stocks fell as rates rose again."] * 12)
     solid = "".join(text.split())
