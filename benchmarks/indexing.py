@@ -123,7 +123,7 @@ def measure(spec: str, context: str, limit: int | None) -> dict[str, float]:
             store = index.store
             index.store = _Watched(store, stages, "store")  # type: ignore[assignment]
             index.strategy = _Watched(index.strategy, stages, "split")  # type: ignore[assignment]
-            index._bm25 = _Watched(index._bm25, stages, "terms")  # type: ignore[assignment]
+            index.bm25 = _Watched(index.bm25, stages, "terms")  # type: ignore[assignment]
             stages.clear()
             begin = time.perf_counter()
             report = index.add(files)
