@@ -19,6 +19,7 @@ with pytest.MonkeyPatch.context() as path:
     import backends
     import embedding
     import found
+    import indexing
     import labelled
     import parsers
     import pipelines
@@ -233,3 +234,30 @@ def test_embedding_is_judged_by_speed_nearness_start_and_recall() -> None:
     met = [met for _, _, met in embedding.judge(rows, started, recalled)]
     assert met == [False, True, False, True, True, False, False]
     assert [met for _, _, met in embedding.judge(rows, started, {})][-3:] == [None, False, None]
+
+
+@pytest.mark.parametrize("context", ["headings", "none"])
+def test_every_stage_of_indexing_is_measured(context: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(indexing, "corpus", lambda: TINY)
+    stages = indexing.measure("hash", context, 2_000)
+    assert list(stages) == ["model", "count windows", "split", "terms", "store", "read files, place chunks"]
+    assert min(stages.values()) > 0
+
+
+def test_late_chunking_counts_as_the_models_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(indexing, "corpus", lambda: texts.Corpus("tiny", {"a": "A class is a blueprint. " * 5}))
+    assert indexing.measure("bundled", "late", None)["model"] > 0
+
+
+def test_indexing_needs_some_memory_and_the_cache_some_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(indexing, "corpus", lambda: TINY)
+    assert 10 < indexing.peak_of(2, "hash", 1_000) < 5_000
+    assert min(indexing.measure_cache(20, batch=8)) > 0
+
+
+def test_files_hold_the_corpora_as_often_as_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(indexing, "corpus", lambda: TINY)
+    folder = indexing._files(tmp_path / "corpora", 3, 2_000)
+    assert sorted(path.read_text() for path in folder.iterdir()) == sorted(
+        text[:2_000] for text in TINY.texts for _ in range(3)
+    )

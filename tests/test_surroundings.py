@@ -124,7 +124,7 @@ def test_late_vectors_are_made_anew_where_their_document_changes_and_only_there(
 def test_vectors_of_two_ways_are_never_mixed(tmp_path: Path) -> None:
     with opened(tmp_path, Tokens(), "late") as index:
         index.add(Document("a.md", MARKDOWN))
-    for context in ("headings", "none", None):
+    for context in ("headings", "none"):
         with pytest.raises(SchemaMismatchError, match="with late chunking' there"):
             opened(tmp_path, Tokens(), context)
 
@@ -133,9 +133,10 @@ def test_vectors_of_two_ways_are_never_mixed(tmp_path: Path) -> None:
 def test_a_collection_is_opened_as_it_was_made(context: str, tmp_path: Path) -> None:
     with opened(tmp_path, Tokens(), context) as index:
         index.add(Document("a.md", MARKDOWN))
-    with opened(tmp_path, Tokens(), strategy=None) as index:
-        assert index.context == context
-        assert index.add(Document("a.md", MARKDOWN)).embedded == 0
+    for strategy in (None, STRUCTURE):
+        with opened(tmp_path, Tokens(), strategy=strategy) as index:
+            assert index.context == context
+            assert index.add(Document("a.md", MARKDOWN)).embedded == 0
 
 
 def test_an_embedder_without_tokens_is_refused_before_anything_is_made(tmp_path: Path) -> None:

@@ -45,10 +45,12 @@ def distil(source: Path, folder: Path) -> None:
     Raises:
         MissingExtraError: model2vec is not installed.
     """
+    from kinsplit.embedding.torch_backend import quiet
+
     try:
         from model2vec.distill import distill
     except ImportError as error:
         raise MissingExtraError("model2vec[distill]", "static") from error
-    # Its bars, and the loader's report, are no output of the caller's.
-    with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
+    # Its bar, and what the loader says, are no output of the caller's.
+    with quiet(), contextlib.redirect_stderr(io.StringIO()):
         distill(str(source), pca_dims=_DIMENSIONS, sif_coefficient=_SIF, device="cpu").save_pretrained(folder)

@@ -61,7 +61,7 @@ def embed_late(
         InvalidParameterError: The embedder has no vectors for tokens.
         EmbeddingError: It can't be said where its tokens lie.
     """
-    by_token, tokenizer, texts = token_embedder(embedder), tokenizer_of(embedder.name), check_texts(texts)
+    by_token, tokenizer, texts = token_embedder(embedder), tokenizer_of(_spec(embedder)), check_texts(texts)
     pooled = [_Pooled(own, embedder.dimension) for own in pieces]
     windows = [(i, window) for i, text in enumerate(texts) for window in lay_windows(text, tokenizer, embedder.window)]
     for start in range(0, len(windows), _BATCH):
@@ -75,6 +75,12 @@ def embed_late(
         if progress:
             progress(start + len(batch), len(windows))
     return [own.vectors(text, embedder) for own, text in zip(pooled, texts, strict=True)]
+
+
+def _spec(embedder: Embedder) -> str:
+    """Return the part of a name that leads to the model: after it there may be how the model runs."""
+    scheme, model = embedder.name.partition(":")[0], getattr(embedder, "model", None)
+    return f"st:{model}" if scheme == "st" and isinstance(model, str) else embedder.name
 
 
 class _Pooled:

@@ -129,12 +129,9 @@ def _sentence_transformer(spec: str, rest: str) -> Embedder:
     return SentenceTransformerEmbedder(model.removeprefix("st:"), backend, device or "auto")
 
 
-def _static(spec: str, rest: str) -> Embedder:
+def _static(_: str, rest: str) -> Embedder:
     from kinsplit.embedding.static import StaticEmbedder
 
-    if spec == "static:":
-        remedy = "Write 'static', or for example 'static:./my-model'."
-        raise InvalidParameterError("embedder", "'static:' takes a model's folder", spec, remedy)
     return StaticEmbedder(rest or None)
 
 

