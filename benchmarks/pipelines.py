@@ -133,12 +133,6 @@ def _chunks(document: Document, split: Splitter) -> Iterator[Chunk]:
             level=0,
             spans=(Span(start, start + len(text)),),
             text=text,
-            overlap=0,
-            parent_id=None,
-            prev_id=None,
-            next_id=None,
-            context="",
-            token_count=None,
             content_hash=content_hash(text),
         )
 

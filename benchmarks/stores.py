@@ -20,7 +20,9 @@ from targets import Outcome
 
 #: What is timed of a question, as the table calls it.
 TASKS = {"hybrid": "own hybrid", "dense": "own dense", "whole": "whole search", "expansion": "expansion"}
-#: How many times as fast as the client's local mode Edge is to write and to answer.
+#: How many times as fast as the client's local mode Edge is to write and to answer. Of a write on a disk that costs
+#: nothing the engine takes half, and to turn payloads into its own values a third, both under Python's lock; so there 4
+#: times is what is found, and a slow disk, on which the local mode waits for each point, makes it more.
 _FASTER = 20
 #: How many times as long as the engine's own query a whole search may take.
 _SLOWER = 3

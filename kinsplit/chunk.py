@@ -178,14 +178,14 @@ class Chunk:
         spans: Where the text lies in the document, in document order; nearly always one span.
         text: The spans' text, joined by a separator where there are several; empty for a whole document, whose text is
             in its leaves.
+        content_hash: Changes when text or context change (see `content_hash`); for a whole document, when a leaf's
+            does (see `document_hash`).
         overlap: Length in characters of the beginning of the text that is also in the previous sibling.
         parent_id: Id of the chunk one level up that holds this one.
         prev_id: Id of the previous chunk of the same level.
         next_id: Id of the next chunk of the same level.
         context: Heading path or repeated table header; embedded with the text, never part of it.
         token_count: Length in tokens where the strategy counts tokens.
-        content_hash: Changes when text or context change (see `content_hash`); for a whole document, when a leaf's
-            does (see `document_hash`).
         metadata: The document's metadata, shared by its chunks and read-only, and what the strategy says of the chunk.
     """
 
@@ -196,13 +196,13 @@ class Chunk:
     level: int
     spans: tuple[Span, ...]
     text: str
-    overlap: int
-    parent_id: str | None
-    prev_id: str | None
-    next_id: str | None
-    context: str
-    token_count: int | None
     content_hash: str
+    overlap: int = 0
+    parent_id: str | None = None
+    prev_id: str | None = None
+    next_id: str | None = None
+    context: str = ""
+    token_count: int | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
     @property

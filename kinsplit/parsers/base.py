@@ -229,13 +229,13 @@ class Strategy(BaseModel):
                 level,
                 spans,
                 piece,
+                content_hash(piece, context),
                 overlap,
                 None if parent is None else parents[parent],
                 around[i],
                 around[i + 2],
                 context,
                 tokens,
-                content_hash(piece, context),
                 {**own, **metadata} if own else metadata,
             )
 

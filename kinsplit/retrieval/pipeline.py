@@ -6,6 +6,7 @@ their siblings, reranked as whole passages, and the best 3 of them.
 
 from __future__ import annotations
 
+from functools import partial
 from operator import attrgetter
 
 from kinsplit.chunk import embedded_text
@@ -51,19 +52,18 @@ def search(
     if reranker is not None:
         found = rerank(reranker, query, found, _candidate_text, lambda item, score: item.judged("rerank", score))
     judged = reranker is not None and any("rerank" in candidate.scores for candidate in found)
-    fitted = tokenizer is not None and options.budget is not None
-    passages = arrange(found, chunks, expansion, fingerprint, limit if judged or fitted else options.top_k)
+    fit = None
+    if tokenizer is not None and options.budget is not None:
+        fit = partial(within_budget, budget=options.budget, tokenizer=tokenizer)
+    passages = arrange(found, chunks, expansion, fingerprint, limit if judged or fit else options.top_k)
     if reranker is not None and judged:  # One that failed on the candidates is not asked again.
         passages = rerank(
             reranker, query, passages, attrgetter("text"), lambda item, score: item.judged("rerank_passage", score)
         )
-    if tokenizer is None or options.budget is None:
-        return passages[: options.top_k]
-    taken = within_budget(passages, options.budget, tokenizer)
-    if not taken:
-        alone = [join([candidate.chunk], [candidate]) for candidate in found]
-        taken = within_budget(alone, options.budget, tokenizer)
-    return taken[: options.top_k]
+    if fit is not None:
+        # Where no passage fits, hits stand for themselves.
+        passages = fit(passages) or fit([join([candidate.chunk], [candidate]) for candidate in found])
+    return passages[: options.top_k]
 
 
 def _candidate_text(candidate: Candidate) -> str:

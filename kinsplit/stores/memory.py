@@ -82,8 +82,10 @@ class MemoryStore(EngineStore):
 
     def sources(self, level: int | None = None) -> dict[str, int]:
         """Return the number of chunks of every source, of a level or all."""
-        points = self._open().points
-        found = Counter(p["source_id"] for p, _ in points.values() if level is None or p["level"] == level)
+        collection = self._open()
+        if level is None:
+            return {source_id: len(ids) for source_id, ids in sorted(collection.sources.items())}
+        found = Counter(payload["source_id"] for payload, _ in collection.points.values() if payload["level"] == level)
         return dict(sorted(found.items()))
 
     def close(self) -> None:

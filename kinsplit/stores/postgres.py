@@ -7,16 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from kinsplit.chunk import Content
-from kinsplit.embedding.protocol import SparseVector
 from kinsplit.errors import MissingExtraError, StoreError
 from kinsplit.stores.engine import EngineStore
-from kinsplit.stores.layout import DENSE, layer_of
 from kinsplit.stores.logic import Found, batches
 from kinsplit.stores.payload import Payload
-from kinsplit.stores.plan import Plan, check_source, content_of
+from kinsplit.stores.plan import Plan, check_source
 from kinsplit.stores.postgres_json import decode_text, dump, encode_text
 from kinsplit.stores.protocol import Query, Schema, Vectors
 
@@ -24,7 +20,8 @@ try:
     from psycopg import sql
     from psycopg.types.json import Jsonb
 
-    from kinsplit.stores.postgres_query import field_of, to_statement, to_where
+    from kinsplit.stores.postgres_points import COLUMNS, to_vectors, upsert
+    from kinsplit.stores.postgres_query import to_statement, to_where
     from kinsplit.stores.postgres_tables import LOCK, open_tables, postgres_errors
 except ImportError as error:
     raise MissingExtraError("psycopg or pgvector", "pgvector") from error
@@ -37,11 +34,6 @@ if TYPE_CHECKING:
 
 #: Points per statement.
 _BATCH = 500
-
-# The columns of the dense vectors, of which a chunk fills that of its layer, and their places in an upsert.
-_DENSE = sql.SQL(", ").join(map(sql.Identifier, DENSE))
-_EXCLUDED = sql.SQL(", ").join(sql.Identifier("excluded", name) for name in DENSE)
-_VALUES = sql.SQL(", ").join([sql.Placeholder()] * (3 + len(DENSE)))
 
 
 class PostgresStore(EngineStore):
@@ -151,20 +143,14 @@ class PostgresStore(EngineStore):
             "SELECT id, coalesce({dense}), array_agg(term ORDER BY term), array_agg(weight ORDER BY term)"
             " FROM {chunks} LEFT JOIN {terms} ON chunk = key WHERE id = ANY(%s::uuid[]) GROUP BY key",
             [list(ids)],
-            dense=_DENSE,
+            dense=COLUMNS,
         )
-        return {
-            str(id_): Vectors(
-                None if dense is None else np.asarray(dense.to_numpy(), dtype=np.float32),
-                None if terms[0] is None else SparseVector(tuple(terms), tuple(weights)),
-            )
-            for id_, dense, terms, weights in rows
-        }
+        return {str(id_): to_vectors(*vectors) for id_, *vectors in rows}
 
     def _write(self, plan: Plan, vectors: Mapping[Content, Vectors]) -> None:
         with self._writer.connection.cursor() as cursor:
             for batch in batches(plan.upserts, _BATCH):
-                self._upsert(cursor, batch, vectors)
+                upsert(cursor, self._tables, batch, vectors)
             if plan.payloads:
                 cursor.executemany(
                     sql.SQL("UPDATE {} SET payload = %s WHERE id = %s").format(self._tables.chunks),
@@ -174,39 +160,6 @@ class PostgresStore(EngineStore):
                 self._run(
                     self._writer.connection, "DELETE FROM {chunks} WHERE id = ANY(%s::uuid[])", [list(plan.deletes)]
                 )
-
-    def _upsert(
-        self, cursor: Cursor[Any], points: Sequence[tuple[str, Payload]], vectors: Mapping[Content, Vectors]
-    ) -> None:
-        rows, terms = [], []
-        for id_, payload in points:
-            given = vectors[content_of(payload)]
-            sparse = given.sparse or SparseVector((), ())
-            dense = [given.dense if name == layer_of(payload["level"]).dense else None for name in DENSE]
-            rows.append((id_, Jsonb(payload, dumps=dump), bool(sparse.indices), *dense))
-            field = field_of(payload["level"])
-            terms += [(id_, field, *pair) for pair in zip(sparse.indices, sparse.values, strict=True)]
-        cursor.executemany(
-            sql.SQL(
-                "INSERT INTO {chunks} (id, payload, has_terms, {dense}) VALUES ({values}) ON CONFLICT (id) DO UPDATE"
-                " SET (payload, has_terms, {dense}) = (excluded.payload, excluded.has_terms, {excluded})"
-            ).format(chunks=self._tables.chunks, dense=_DENSE, values=_VALUES, excluded=_EXCLUDED),
-            rows,
-        )
-        ids = [id_ for id_, _ in points]
-        self._run(
-            self._writer.connection,
-            "DELETE FROM {terms} USING {chunks} WHERE chunk = key AND id = ANY(%s::uuid[])",
-            [ids],
-        )
-        if terms:
-            self._run(
-                self._writer.connection,
-                "INSERT INTO {terms} SELECT key, field, term, weight FROM"
-                " unnest(%s::uuid[], %s::smallint[], %s::bigint[], %s::real[]) AS given(id, field, term, weight)"
-                " JOIN {chunks} USING (id)",
-                [list(column) for column in zip(*terms, strict=True)],
-            )
 
     def _rank(self, queries: Sequence[Query], keys: Sequence[str] | None) -> list[list[Found]]:
         rankings: list[list[Found]] = [[] for _ in queries]

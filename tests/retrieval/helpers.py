@@ -8,6 +8,7 @@ from kinsplit.chunk import Chunk, Document
 from kinsplit.embedding import create
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.indexing import Indexer
+from kinsplit.parsers import Strategy
 from kinsplit.parsers import create as create_strategy
 from kinsplit.retrieval import Question
 from kinsplit.stores import ChunkStore, Entry, Query, Schema, open_store
@@ -40,12 +41,13 @@ class CountingStore:
 
     Args:
         documents: What it holds.
+        strategy: What splits them.
     """
 
-    def __init__(self, documents: Sequence[Document]) -> None:
-        schema = Schema(EMBEDDER.fingerprint, EMBEDDER.dimension, BM25.fingerprint, "{}", STRATEGY.fingerprint)
-        self.store: ChunkStore = open_store("memory:", "cs", schema)
-        for _ in Indexer(self.store, STRATEGY, EMBEDDER, BM25).run(documents):
+    def __init__(self, documents: Sequence[Document], strategy: Strategy = STRATEGY) -> None:
+        self.schema = Schema(EMBEDDER.fingerprint, EMBEDDER.dimension, BM25.fingerprint, "{}", strategy.fingerprint)
+        self.store: ChunkStore = open_store("memory:", "cs", self.schema)
+        for _ in Indexer(self.store, strategy, EMBEDDER, BM25).run(documents):
             pass
         self.calls: list[str] = []
 

@@ -3,40 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import cast
 
 import pytest
 
 from kinsplit.chunk import Chunk, Document
-from kinsplit.indexing import Indexer
-from kinsplit.parsers import create
+from kinsplit.parsers import Strategy, create
 from kinsplit.retrieval import Candidate, Expansion, Passage, expand, run, within_budget
-from kinsplit.stores.protocol import ChunkStore, Schema
+from kinsplit.stores.protocol import ChunkStore
 from kinsplit.tokenizers import resolve
+from tests.retrieval.helpers import CountingStore
 
 TEXT = "".join(f"Sentence number {i} stands here.{'  ' if i % 3 else chr(10) * 2}" for i in range(30)).strip()
 STRATEGY = create("sentence", max_sentences=1)
 OVERLAPPING = create("sentence", chunk_size=14, overlap_sentences=1)
 
 
-class CountingStore:
-    """Keeps chunks in memory and counts the reads."""
-
-    def __init__(self, chunks: Sequence[Chunk], fingerprint: str) -> None:
-        self.chunks = {chunk.id: chunk for chunk in chunks}
-        self.schema = Schema("m", 2, "s", "sentence", fingerprint)
-        self.reads = 0
-
-    def get(self, ids: Sequence[str]) -> list[Chunk]:
-        self.reads += 1
-        return [self.chunks[i] for i in ids if i in self.chunks]
-
-
-def stored(strategy: Any = STRATEGY, documents: int = 1) -> tuple[CountingStore, list[list[Chunk]]]:
-    indexer = Indexer(cast(ChunkStore, None), strategy, cast(Any, None), cast(Any, None))
-    placed = [indexer.place(Document(f"d{n}", TEXT)) for n in range(documents)]
-    leaves = [[chunk for chunk in chunks if chunk.level == 0] for chunks in placed]
-    return CountingStore([c for chunks in placed for c in chunks], strategy.fingerprint), leaves
+def stored(strategy: Strategy = STRATEGY, documents: int = 1) -> tuple[CountingStore, list[list[Chunk]]]:
+    store = CountingStore([Document(f"d{n}", TEXT) for n in range(documents)], strategy)
+    return store, [store.store.find({"source_id": f"d{n}"}) for n in range(documents)]
 
 
 def passages(
@@ -49,7 +34,7 @@ def passages(
 
 @pytest.mark.parametrize("window", [0, 1, 2, 5])
 @pytest.mark.parametrize("strategy", [STRATEGY, OVERLAPPING], ids=["apart", "overlapping"])
-def test_every_passage_is_a_slice_of_its_source_and_no_chunk_is_in_two(strategy: Any, window: int) -> None:
+def test_every_passage_is_a_slice_of_its_source_and_no_chunk_is_in_two(strategy: Strategy, window: int) -> None:
     store, (chunks,) = stored(strategy)
     hits = [(chunks[i % len(chunks)], 1 - n / 100) for n, i in enumerate([7, 3, 8, 20, 0, len(chunks) - 1, 12, 5])]
 
@@ -71,7 +56,7 @@ def test_any_number_of_hits_and_any_window_cost_one_read(hits: int, window: int)
 
     passages(store, [(documents[n % 3][n], 1.0) for n in range(hits)], window=window, top_k=3)
 
-    assert store.reads == 1
+    assert store.calls == ["get"]
 
 
 def test_without_siblings_nothing_is_read() -> None:
@@ -79,7 +64,7 @@ def test_without_siblings_nothing_is_read() -> None:
 
     (passage,) = passages(store, [(chunks[4], 0.5)], window=0, top_k=3)
 
-    assert store.reads == 0
+    assert store.calls == []
     assert passage.text == chunks[4].text
 
 

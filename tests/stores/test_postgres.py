@@ -27,6 +27,7 @@ from kinsplit.stores.testing import (
 
 psycopg = pytest.importorskip("psycopg")
 pytest.importorskip("pgvector")
+from kinsplit.stores.postgres_points import upsert  # noqa: E402
 
 
 class TestPostgres(ChunkStoreContract):
@@ -88,16 +89,16 @@ def test_a_sync_that_breaks_off_changes_nothing(store, monkeypatch):
     save(store, "doc", old)
     monkeypatch.setattr("kinsplit.stores.postgres._BATCH", 2)
     new = make_chunks("doc", ["Something else.", *TEXTS[::-1]])
-    run, calls = store._run, []
+    calls = []
 
-    def fail_later(*arguments, **parts):
+    def fail_later(*arguments):
         calls.append(arguments)
-        if len(calls) == 6:
+        if len(calls) == 3:
             raise psycopg.OperationalError("the disk is full")
-        return run(*arguments, **parts)
+        upsert(*arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(store, "_run", fail_later)
+        patch.setattr("kinsplit.stores.postgres.upsert", fail_later)
         with pytest.raises(StoreError, match="disk is full"):
             store.sync("doc", new, embed(new[:1]))
     assert [chunk for chunk, _ in store.export("doc")] == old

@@ -1,0 +1,175 @@
+"""Documents go in, and only what changed is embedded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from kinsplit import Document, Index
+from kinsplit.chunk import Chunk
+from kinsplit.errors import InvalidParameterError, LimitTooSmallError, LoadError, MissingContentError
+from tests.index.helpers import PARAGRAPHS, RecordingEmbedder, open_index
+
+
+def test_a_second_run_embeds_nothing_and_changes_nothing(tmp_path: Path, course: Path) -> None:
+    embedder = RecordingEmbedder()
+    with open_index(tmp_path, embedder) as index:
+        first = index.add(course)
+    seen = len(embedder.seen)
+    with open_index(tmp_path, embedder) as index:
+        second = index.add(course)
+
+    assert first.added == sum(d.chunks for d in first.documents) > 10
+    assert first.embedded == seen > 0
+    assert (second.added, second.updated, second.deleted, second.embedded) == (0, 0, 0, 0)
+    assert second.unchanged == first.added
+    assert len(embedder.seen) == seen
+
+
+def test_after_one_paragraph_changed_only_its_chunk_is_embedded(tmp_path: Path, course: Path) -> None:
+    embedder = RecordingEmbedder()
+    with open_index(tmp_path, embedder) as index:
+        index.add(course)
+        embedder.seen.clear()
+        changed = [
+            "A new paragraph on generators and what they yield." if i == 3 else p for i, p in enumerate(PARAGRAPHS)
+        ]
+        (course / "lecture_01.md").write_text("# One\n\n" + "\n\n".join(changed), encoding="utf-8")
+        report = index.add(course)
+
+    assert report.embedded == 1
+    assert len(embedder.seen) == 1
+    assert "generators" in embedder.seen[0]
+    assert report.updated == 5, "its own chunk, and the offsets of the four behind it"
+
+
+def test_a_paragraph_put_in_front_moves_the_others_without_embedding_them(tmp_path: Path, course: Path) -> None:
+    embedder = RecordingEmbedder()
+    with open_index(tmp_path, embedder) as index:
+        before = index.add(course)
+        embedder.seen.clear()
+        text = (course / "lecture_01.md").read_text(encoding="utf-8")
+        new = "# Zero\n\nThis is new, and long enough to be a chunk of its own.\n\n"
+        (course / "lecture_01.md").write_text(new + text, encoding="utf-8")
+        report = index.add(course)
+        passages = index.search("classes", where={"source_id": "course/lecture_01.md"})
+
+    assert report.added == 1
+    assert [s for s in embedder.seen if "This is new" not in s] == []
+    assert before.deleted == report.deleted == 0
+    for passage in passages:
+        assert passage.text == (new + text)[passage.start : passage.end]
+
+
+def test_a_broken_file_is_reported_and_the_rest_go_on(tmp_path: Path, course: Path) -> None:
+    (course / "broken.pdf").write_bytes(b"%PDF-1.4 not really")
+    with open_index(tmp_path, RecordingEmbedder()) as index:
+        report = index.add(course)
+
+    (failed,) = report.failed
+    assert "broken.pdf" in str(failed.error)
+    assert {d.source_id for d in report.documents} == {"course/lecture_01.md", "course/lecture_02.md"}
+
+
+def test_paths_that_hold_nothing_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with open_index(tmp_path, RecordingEmbedder()) as index:
+        with pytest.raises(LoadError, match="empty"):
+            index.add(tmp_path / "empty")
+        with pytest.raises(LoadError, match="nowhere"):
+            index.add(tmp_path / "nowhere")
+
+
+def test_metadata_that_would_hide_a_chunks_own_fields_are_refused(tmp_path: Path) -> None:
+    with open_index(tmp_path, RecordingEmbedder()) as index, pytest.raises(InvalidParameterError, match="chunk_index"):
+        index.add(Document("d", "Text.", {"chunk_index": 3}))
+
+
+def test_two_documents_with_one_id_are_refused(tmp_path: Path) -> None:
+    with (
+        open_index(tmp_path, RecordingEmbedder()) as index,
+        pytest.raises(InvalidParameterError, match="id of their own"),
+    ):
+        index.add([Document("x", "One."), Document("x", "Two.")])
+
+
+@pytest.mark.parametrize("second", [Document("a", "Again."), Document("b", "Text.", {"level": 1})])
+def test_documents_that_can_not_be_stored_are_refused_before_any_is_written(second: Document) -> None:
+    from kinsplit.parsers import create as create_strategy
+
+    first = Document("a", "\n\n".join(f"{i}. {paragraph}" for i, paragraph in enumerate(PARAGRAPHS * 90)))
+    strategy = create_strategy("sentence", chunk_size=16, chunk_overlap=0)
+    with Index("memory:", strategy=strategy, embedder="hash") as index:
+        with pytest.raises(InvalidParameterError):
+            index.add([first, Document("c", first.text), second])
+        assert index.store.sources() == {}
+
+
+def test_a_store_inside_the_folder_is_no_source(tmp_path: Path, course: Path) -> None:
+    for _ in range(2):
+        with Index(f"edge:{course / 'kinsplit-data'}", embedder="hash") as index:
+            report = index.add(course)
+
+    assert report.failed == ()
+    assert {d.source_id for d in report.documents} == {"course/lecture_01.md", "course/lecture_02.md"}
+
+
+def test_a_document_that_cannot_be_split_is_reported_and_the_rest_go_on(tmp_path: Path) -> None:
+    def by_byte(text: str) -> list[int]:
+        return list(text.encode())
+
+    from kinsplit.parsers import create as create_strategy
+
+    strategy = create_strategy("sentence", chunk_size=3, chunk_overlap=0, tokenizer=by_byte)
+    documents = [Document("a", "one"), Document("b", "two 😀"), Document("c", "one")]
+    with Index("memory:", strategy=strategy, embedder="hash") as index:
+        report = index.add(documents)
+
+        assert [document.source_id for document in report.documents] == ["a", "c"]
+        (failed,) = report.failed
+        assert failed.source_id == "b"
+        assert isinstance(failed.error, LimitTooSmallError)
+        assert "every character of 'b' in tokens, also '😀' (U+1F600)" in str(failed.error)
+
+
+@pytest.mark.parametrize("strategy", ["sentence", "hierarchical"])
+def test_what_another_writer_deletes_while_a_document_waits_is_embedded_again(strategy: str) -> None:
+    document = Document("d", "\n\n".join(f"{i}. {paragraph}" for i, paragraph in enumerate(PARAGRAPHS * 20)))
+    embedder = RecordingEmbedder()
+    with Index("memory:", strategy=strategy, embedder=embedder) as index:
+        index.add(document)
+        missing = index.store.missing
+        changed = Document("d", document.text + " And an end.")
+
+        def missing_then_deleted(source_id: str, chunks: Sequence[Chunk]) -> list[Chunk]:
+            found = missing(source_id, chunks)
+            index.store.missing = missing  # type: ignore[method-assign]
+            index.delete("d")
+            return found
+
+        index.store.missing = missing_then_deleted  # type: ignore[method-assign]
+        report = index.add(changed)
+
+        assert report.added == report.embedded == report.documents[0].chunks > 1
+        assert index.search("end")
+
+
+def test_a_writer_that_deletes_again_and_again_is_given_up_on() -> None:
+    with Index("memory:", strategy="sentence", embedder="hash") as index:
+        document = Document("d", "\n\n".join(PARAGRAPHS * 20))
+        index.add(document)
+        missing = index.store.missing
+        asked = []
+
+        def nothing_missing(source_id: str, chunks: Sequence[Chunk]) -> list[Chunk]:
+            asked.append(source_id)
+            return []
+
+        index.delete("d")
+        index.store.missing = nothing_missing  # type: ignore[method-assign]
+        with pytest.raises(MissingContentError):
+            index.add(document)
+        assert len(asked) == 4
+        index.store.missing = missing  # type: ignore[method-assign]

@@ -1,0 +1,91 @@
+"""An index opens with what its collection was made with, or says what differs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kinsplit import Document, Index
+from kinsplit.embedding import create
+from kinsplit.errors import SchemaMismatchError, StoreError
+from kinsplit.index import default_strategy
+from tests.index.helpers import RecordingEmbedder, open_index
+
+
+def test_an_index_opens_again_with_the_strategy_it_was_made_with(tmp_path: Path, course: Path) -> None:
+    embedder = RecordingEmbedder()
+    with open_index(tmp_path, embedder) as index:
+        index.add(course)
+        strategy = index.strategy
+    with Index(f"edge:{tmp_path / 'data'}", collection="cs", embedder=embedder) as index:
+        assert index.strategy == strategy
+        assert index.add(course).embedded == 0
+
+
+def test_an_index_opens_again_with_the_language_it_was_made_with(tmp_path: Path) -> None:
+    text = "Die alten Häuser stehen am Markt."
+    with Index(f"edge:{tmp_path}", embedder="hash", terms="german") as index:
+        index.add(Document("d", text))
+    for strategy in (None, default_strategy()):
+        with Index(f"edge:{tmp_path}", strategy=strategy, embedder="hash") as index:
+            assert index.bm25.language == "german"
+            assert index.add(Document("d", text)).unchanged == 1
+            assert index.search("eines Hauses")[0].scores["bm25"] > 0
+    with pytest.raises(SchemaMismatchError, match="sparse"):
+        Index(f"edge:{tmp_path}", embedder="hash", terms="english")
+    with Index("memory:", embedder="hash", terms="any") as index:
+        assert index.bm25.language is None
+
+
+def test_another_strategy_or_model_is_refused(tmp_path: Path, course: Path) -> None:
+    with open_index(tmp_path, RecordingEmbedder()) as index:
+        index.add(course)
+    with pytest.raises(SchemaMismatchError, match="strategy"):
+        open_index(tmp_path, RecordingEmbedder(), "sentence")
+    with pytest.raises(SchemaMismatchError, match="model"):
+        Index(f"edge:{tmp_path / 'data'}", collection="cs", embedder="hash:32")
+    with Index(f"edge:{tmp_path / 'data'}", collection="cs", embedder="hash") as index:
+        assert index.search("classes")
+
+
+def test_a_mismatch_names_only_what_differs(tmp_path: Path) -> None:
+    from kinsplit.parsers import create as create_strategy
+
+    with Index(f"edge:{tmp_path}", strategy="sentence", embedder="hash"):
+        pass
+    with pytest.raises(SchemaMismatchError) as caught:
+        Index(
+            f"edge:{tmp_path}", strategy=create_strategy("sentence", chunk_size=80, chunk_overlap=20), embedder="hash"
+        )
+    told = str(caught.value)
+    assert "strategy.chunk_size is 500 there and 80 here; strategy.chunk_overlap is 100 there and 20 here." in told
+    assert "{" not in told
+    assert "tokenizer" not in told
+
+
+def test_a_collection_that_a_vector_store_filled_is_named_as_such(tmp_path: Path) -> None:
+    core = pytest.importorskip("llama_index.core.schema")
+    from kinsplit.integrations.llama_index import KinsplitVectorStore
+
+    address = f"edge:{tmp_path / 'data'}"
+    store = KinsplitVectorStore(address, collection="cs")
+    store.add([core.TextNode(text="A loop repeats.", embedding=create("hash").embed(["A loop repeats."])[0].tolist())])
+    store.close()
+    with pytest.raises(StoreError, match="filled by a framework's vector store"):
+        Index(address, collection="cs", embedder="hash")
+
+
+def test_an_index_that_could_not_open_unlocks_the_collection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import kinsplit.index
+
+    address = f"edge:{tmp_path / 'data'}"
+    with Index(address, embedder="hash"):
+        pass
+    with monkeypatch.context() as patch:
+        patch.setattr(kinsplit.index, "names", list)
+        with pytest.raises(StoreError, match="no strategy") as caught:
+            Index(address, embedder="hash")
+    assert caught.traceback, "its frames, which keep the store alive"
+    with Index(address, embedder="hash"):
+        pass
