@@ -163,7 +163,7 @@ def speed_table(title: str, rows: dict[str, dict[str, Row]]) -> Table:
             table.add_column(heading, justify="right")
     for name in next(iter(rows.values())):
         cells = [
-            (f"{row.per_second:,.0f}", f"{row.times:.2f}", f"{row.mean:.5f}", f"{row.worst:.4f}")
+            (f"{row.per_second:,.0f}", f"{row.times:.2f}", f"{row.mean:.6f}", f"{row.worst:.5f}")
             for row in (own[name] for own in rows.values())
         ]
         table.add_row(name, *(cell for four in cells for cell in four))

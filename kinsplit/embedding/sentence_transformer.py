@@ -187,7 +187,7 @@ class SentenceTransformerEmbedder:
         name = re.sub(r"[^\w.-]+", "-", Path(self.model).name).strip(".-") or "model"
         if folder.parent.name == "snapshots":
             return f"{name}-{folder.name[:16]}"
-        return f"{name}-{weights_digest(folder)[:16]}-{settings_digest(folder)[:8]}"
+        return f"{name}-{self._weights[:16]}-{settings_digest(folder)[:8]}"
 
     def _folder(self) -> Path | None:
         """Return where the model's files lie; None where they are not on this machine yet."""
