@@ -28,7 +28,7 @@ Subjects = Annotated[str | None, typer.Option(metavar="A,B", help="Read only the
 Store = Annotated[str, typer.Option(metavar="ADDRESS", help="Where it lies: edge:DIR, qdrant:URL, pgvector:DSN.")]
 Collection = Annotated[str, typer.Option(metavar="NAME", help="Name of the collection.")]
 Embedder = Annotated[
-    str, typer.Option(metavar="SPEC", help="Embedding model: bundled, st:NAME_OR_PATH, or hash for tests.")
+    str, typer.Option(metavar="SPEC", help="Embedding model: bundled, static, st:NAME_OR_PATH, or hash for tests.")
 ]
 Cache = Annotated[
     bool,
