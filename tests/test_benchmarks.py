@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,8 @@ with pytest.MonkeyPatch.context() as path:
     import pipelines
     import retrieval
     import scaling
+    import seed_rules
+    import seed_tables
     import stores
     import targets
     import texts
@@ -261,3 +264,31 @@ def test_files_hold_the_corpora_as_often_as_asked(tmp_path: Path, monkeypatch: p
     assert sorted(path.read_text() for path in folder.iterdir()) == sorted(
         text[:2_000] for text in TINY.texts for _ in range(3)
     )
+
+
+def test_sentences_are_packed_by_the_rule_of_the_10k_search() -> None:
+    short, long = "One two.", "A b c d e f."
+    assert seed_rules.packed([short] * 4, budget=4, overlap=1) == [f"{short} {short}"] * 3 + [short]
+    assert seed_rules.packed([short, long, short], budget=4, overlap=0) == [short, long, short]
+    assert seed_rules.packed([], budget=4) == []
+
+
+def test_sentences_are_cut_where_they_are_unlike() -> None:
+    vectors = np.eye(2, dtype=np.float32)[[0, 0, 1, 1, 0, 1]]
+    cut = functools.partial(seed_rules.cut_where_unlike, list("abcdef"), vectors, 0.5)
+    assert cut() == ["a b", "c d", "e", "f"]
+    assert cut(least=3) == ["a b c d", "e f"]
+    assert cut(most=1) == list("abcdef")
+    assert cut(least=9, budget=4) == ["a b c d", "e f"]
+
+
+def test_words_are_counted_as_the_database_counted() -> None:
+    assert seed_rules.counted_words(" a\u00a0b  c\n") == 2
+
+
+def test_seed_tables_without_data_say_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(seed_tables, "TESLA", tmp_path / "tesla.txt")
+    monkeypatch.setattr(seed_tables, "WIKIPEDIA", tmp_path / "wikipedia")
+    result = CliRunner().invoke(seed_tables.app, catch_exceptions=False)
+    assert "No table of the 10-K search" in result.output
+    assert "No table of the notebook" in result.output

@@ -11,6 +11,8 @@ from kinsplit.parsers.segment import IntArray
 
 # So many vectors are compared with all means in one multiplication.
 _BLOCK = 128
+# Up to so many clusters a vector is compared with all of their means: that is faster than finding out which matter.
+_FEW = 1024
 # The comparison of a block is a rough one, in float32; what may be similar enough by it is compared again.
 _ROUGHNESS = 1e-4
 # Digits of a similarity that count: fewer than are sure, so that equal means are equally similar wherever they stand.
@@ -35,8 +37,9 @@ def cluster(vectors: NDArray[np.floating[Any]], threshold: float, capacity: Capa
     A cluster without room is passed over, and the next best one taken. Of equally similar ones the first is taken. What
     is similar to nothing with room begins a cluster.
 
-    n vectors of d dimensions in m clusters cost what multiplying their matrices costs, n * m * d, done in blocks; only
-    those means are compared one by one that have changed since their block began.
+    n vectors of d dimensions in m clusters cost what multiplying their matrices costs, n * m * d. Where there are many
+    clusters that is done in blocks, and only those means are compared one by one that have changed since their block
+    began.
 
     Args:
         vectors: Shape (n, d), of any length.
@@ -47,15 +50,22 @@ def cluster(vectors: NDArray[np.floating[Any]], threshold: float, capacity: Capa
     sums, means, count = np.zeros_like(units), np.zeros_like(units), 0
     for first in range(0, len(units), _BLOCK):
         block = units[first : first + _BLOCK]
-        near = block.astype(np.float32) @ means[:count].astype(np.float32).T >= threshold - _ROUGHNESS
+        known = 0 if count <= _FEW else count
+        near = block.astype(np.float32) @ means[:known].astype(np.float32).T >= threshold - _ROUGHNESS
         # Clusters that have begun or changed since then; there can be no more of them.
         moved = np.zeros(count + len(block), dtype=np.bool_)
         for member, unit in enumerate(block, start=first):
-            likely = moved.copy()
-            likely[: near.shape[1]] |= near[member - first]
-            numbers = np.flatnonzero(likely)
-            numbers = numbers[capacity.has_room(numbers, member)]
-            ranked = _ranked(numbers, means[numbers] @ unit, threshold)
+            if known:
+                likely = moved.copy()
+                likely[:known] |= near[member - first]
+                numbers = np.flatnonzero(likely)
+                similar = means[numbers] @ unit
+            else:
+                similar = means[:count] @ unit
+                numbers = np.flatnonzero(similar >= threshold - _ROUGHNESS)
+                similar = similar[numbers]
+            room = capacity.has_room(numbers, member)
+            ranked = _ranked(numbers[room], similar[room], threshold)
             home = next((number for number in ranked if capacity.take(number, member)), count)
             if home == count:
                 capacity.take(home, member)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from kinsplit.chunk import Chunk, Document
 from kinsplit.errors import InvalidParameterError, LimitTooSmallError
-from kinsplit.parsers import create
+from kinsplit.parsers import centroids, create
 from kinsplit.parsers.centroids import cluster
 from kinsplit.tokenizers import resolve
 from tests.parsers.contract import check_chunks
@@ -87,9 +87,13 @@ def one_by_one(vectors: NDArray[np.float64], threshold: float, most: int) -> lis
     return clusters
 
 
+@pytest.mark.parametrize("few", [0, centroids._FEW], ids=["in blocks", "few clusters"])
 @pytest.mark.parametrize("most", [3, 1000])
 @pytest.mark.parametrize("threshold", [-1.0, 0.2, 0.5, 0.75, 0.95])
-def test_blocks_give_what_comparing_one_by_one_gives(threshold: float, most: int) -> None:
+def test_the_fast_ways_give_what_comparing_one_by_one_gives(
+    threshold: float, most: int, few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(centroids, "_FEW", few)
     random = np.random.default_rng(7)
     topics = random.normal(size=(40, 16))
     vectors = topics[random.integers(0, 40, 700)] + 0.5 * random.normal(size=(700, 16))
