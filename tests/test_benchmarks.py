@@ -34,6 +34,8 @@ with pytest.MonkeyPatch.context() as path:
     import timing
     from systems import SYSTEMS, Piece, System, reference
 
+from tests.shared_data import shared_text
+
 TINY = texts.Corpus("tiny", {"a": texts.prose(9_000, 1), "b": texts.prose(3_000, 2)})
 ROW = timing.Row
 
@@ -292,3 +294,10 @@ def test_seed_tables_without_data_say_so(monkeypatch: pytest.MonkeyPatch, tmp_pa
     result = CliRunner().invoke(seed_tables.app, catch_exceptions=False)
     assert "No table of the 10-K search" in result.output
     assert "No table of the notebook" in result.output
+
+
+def test_the_rule_of_the_10k_search_makes_its_published_figures() -> None:
+    sentences = seed_rules.punkt_sentences(shared_text("tesla_10k/seed/tesla_10k_2024.txt"))
+    chunks = seed_rules.packed(sentences)
+    assert len(chunks) == 403
+    assert round(sum(map(seed_rules.counted_words, chunks)) / 403) == 433
