@@ -29,6 +29,8 @@ _BATCH = 500
 #: Seconds from one flush to the next, as in Qdrant's server. The log alone survives the end of the process; a flush
 #: survives the end of the machine's power, and can wait for the disk ten times as long as the writes take.
 _SETTLE_SECONDS = 5.0
+#: Where a flush takes long, so many times its own duration pass until the next, so that writing doesn't wait for disks.
+_SETTLE_SHARE = 50
 #: More than a shard holds: a scroll or a facet is to return everything at once.
 _ALL = 2**31
 
@@ -37,8 +39,8 @@ class EdgeStore(EngineStore):
     """A collection in the folder `place/collection`. One process opens it at a time, and its threads share it.
 
     What was written survives the end of the process at once. The end of the machine's power can cost what was written
-    since the last flush, which comes with a write 5 seconds after the one before, and with `close`; the next sync
-    writes it again.
+    since the last flush, which comes with a write 5 seconds after the one before, later where flushes take long, and
+    with `close`; the next sync writes it again.
 
     Up to a gigabyte of dense vectors, 650,000 of 384 dimensions, is compared exactly. Where there is more, a write or
     `close` also builds an index, which takes the processor about a millisecond per chunk.
@@ -96,12 +98,14 @@ class EdgeStore(EngineStore):
                     self._shard.close()
 
     def _settle(self, shard: EdgeShard) -> None:
+        begun = time.monotonic()
         # Nothing to do most of the time; clears away deleted points once they are a fifth of all.
         shard.optimize()
         # Also deletes the segments that were replaced.
         shard.flush()
         self._settled = True
-        self._settle_at = time.monotonic() + _SETTLE_SECONDS
+        now = time.monotonic()
+        self._settle_at = now + max(_SETTLE_SECONDS, _SETTLE_SHARE * (now - begun))
 
     @contextmanager
     def _engine(self) -> Iterator[EdgeShard]:

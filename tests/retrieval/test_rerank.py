@@ -188,8 +188,8 @@ def cross_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     folder = tmp_path_factory.mktemp("cross-encoder")
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "loops", "repeat", "what", "do", "."]
-    (folder / "vocab.txt").write_text("\n".join(words))
-    BertTokenizerFast(str(folder / "vocab.txt"), model_max_length=32).save_pretrained(folder)
+    vocabulary = {word: number for number, word in enumerate(words)}
+    BertTokenizerFast(vocab=vocabulary, model_max_length=32).save_pretrained(folder)
     torch.manual_seed(0)
     config = BertConfig(
         vocab_size=len(words),

@@ -41,6 +41,7 @@ def sync_forever(address, pipe):
     with (
         patch("kinsplit.stores.edge._BATCH", 8),
         patch("kinsplit.stores.edge._SETTLE_SECONDS", 0),
+        patch("kinsplit.stores.edge._SETTLE_SHARE", 0),
         patch("kinsplit.stores.postgres._BATCH", 8),
     ):
         store = open_store(address, COLLECTION, SCHEMA)

@@ -84,6 +84,7 @@ def test_writes_wait_for_the_disk_now_and_then(store, monkeypatch):
         save(store, "doc", make_chunks("doc", TEXTS[number:]))
     assert "flush" not in calls
     monkeypatch.setattr("kinsplit.stores.edge._SETTLE_SECONDS", 0)
+    monkeypatch.setattr("kinsplit.stores.edge._SETTLE_SHARE", 0)
     store._settle_at = 0
     for number in range(3):
         save(store, "doc", make_chunks("doc", TEXTS[number:]))
@@ -145,6 +146,7 @@ os.kill(os.getpid(), 9)
 
 def test_deleted_points_do_not_fill_the_disk(store, tmp_path, monkeypatch):
     monkeypatch.setattr("kinsplit.stores.edge._SETTLE_SECONDS", 0)
+    monkeypatch.setattr("kinsplit.stores.edge._SETTLE_SHARE", 0)
     store._settle_at = 0
     chunks = make_chunks("doc", [f"text {number}" for number in range(1200)])
     vectors = embed(chunks)
