@@ -36,13 +36,13 @@ def convert(source: str, folder: Path) -> None:
     Raises:
         EmbeddingError: The model can't be loaded or converted, or its conversion gives other vectors.
     """
-    import openvino
-
     model = load_model(source)
     facts_of(model, source).save(folder)
     try:
         with without_telemetry(), quiet(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # The tracer's, about conditions that hold for every input here.
+            import openvino
+
             module, example = _module(model)
             converted = openvino.convert_model(module, example_input=example)
             openvino.save_model(converted, folder / MODEL, compress_to_fp16=False)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from kinsplit.embedding.backend import Batch
 from kinsplit.embedding.model_facts import read_facts
+from kinsplit.embedding.telemetry import without_telemetry
 
 if TYPE_CHECKING:
     from openvino import CompiledModel, InferRequest
@@ -117,6 +118,7 @@ def best_precision() -> str:
 
 @functools.cache
 def _core() -> Any:
-    import openvino
+    with without_telemetry():  # Importing it is enough for an identifier in the home folder.
+        import openvino
 
-    return openvino.Core()
+        return openvino.Core()

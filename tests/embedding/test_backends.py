@@ -1,5 +1,6 @@
 import json
 import multiprocessing
+import os
 import re
 import shutil
 import subprocess
@@ -216,6 +217,13 @@ def test_nothing_is_reported_to_others(tiny, tmp_path, monkeypatch):
         telemetry.send_event("category", "action", "label", force_send=True)
     telemetry.sender.executor.submit(int).result(timeout=10)
     assert (sent, list((tmp_path / "home").iterdir())) == ([], [])
+
+
+def test_no_identifier_is_written_into_the_home_folder(tiny, warm, tmp_path):
+    (tmp_path / "home").mkdir()
+    code = f"from kinsplit.embedding import create; create({f'st:{tiny}'!r}).embed(['text'])"
+    subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "HOME": str(tmp_path / "home")})
+    assert list((tmp_path / "home").iterdir()) == []
 
 
 def test_batches_hold_like_lengths_and_no_more_tokens_than_asked():
