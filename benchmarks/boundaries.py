@@ -71,7 +71,7 @@ def measure(system: System, embedder: Embedder, sets: dict[str, list[Segmented]]
         return {}
     found = {}
     for name, texts in sets.items():
-        scores = [score(text, split(text.text)) for text in texts]
+        scores = list(map(score, texts, split([text.text for text in texts])))
         found[name] = tuple(mean(column) for column in zip(*scores, strict=True))
     return found  # type: ignore[return-value]
 

@@ -78,7 +78,7 @@ def tasks(texts: Sequence[str], embedder: Embedder, peers: bool) -> list[Task]:
             split = system.make(embedder)
         except ImportError:
             continue
-        timed.append((system.name, lambda split=split: [split(text) for text in texts]))  # type: ignore[misc]
+        timed.append((system.name, lambda split=split: split(texts)))  # type: ignore[misc]
     return timed
 
 

@@ -13,8 +13,8 @@ from kinsplit.embedding import Embedder
 from kinsplit.parsers import create
 from kinsplit.parsers.boundaries import THRESHOLDS
 
-#: Splits a text into the texts of its chunks.
-Split = Callable[[str], list[str]]
+#: Splits texts into the texts of their chunks.
+Split = Callable[[Sequence[str]], list[list[str]]]
 _SPACE = re.compile(r"\s+")
 
 
@@ -31,7 +31,10 @@ def kinsplit(name: str, **parameters: object) -> System:
     def make(embedder: Embedder) -> Split:
         given = {"embedder": embedder} if name == "semantic" else {}
         strategy = create(name, **given, **parameters)
-        return lambda text: [text[start:end] for start, end in strategy.split(text)]
+        return lambda texts: [
+            [text[start:end] for start, end in spans]
+            for text, spans in zip(texts, strategy.split_many(texts), strict=True)
+        ]
 
     shown = ", ".join(f"{value}" for value in parameters.values())
     return System(f"kinsplit {name} {shown}".strip(), make)
@@ -60,7 +63,7 @@ def llama_index(**parameters: Any) -> System:
 
         model = Shared(embed_batch_size=2048)
         parser = node_parser.SemanticSplitterNodeParser(embed_model=model, **parameters)
-        return lambda text: [node.text for node in parser([core.Document(text=text)])]
+        return lambda texts: [[node.text for node in parser([core.Document(text=text)])] for text in texts]
 
     shown = " ".join(f"{value}" for value in parameters.values())
     return System(f"llama-index semantic {shown}".strip(), make)
@@ -80,7 +83,8 @@ def langchain(**parameters: Any) -> System:
             def embed_query(self, text: str) -> list[float]:
                 return embedder.embed_query(text).tolist()  # type: ignore[no-any-return]
 
-        return splitter.SemanticChunker(Shared(), **parameters).split_text  # type: ignore[no-any-return]
+        chunker = splitter.SemanticChunker(Shared(), **parameters)
+        return lambda texts: [chunker.split_text(text) for text in texts]
 
     shown = " ".join(f"{value}" for value in parameters.values())
     return System(f"langchain semantic {shown}".strip(), make)
@@ -109,7 +113,7 @@ def chonkie(**parameters: Any) -> System:
                 return tokie.Tokenizer.from_json(_vocabulary())
 
         chunker = package.SemanticChunker(embedding_model=Shared(), **parameters)
-        return lambda text: [chunk.text for chunk in chunker.chunk(text)]
+        return lambda texts: [[chunk.text for chunk in chunks] for chunks in map(chunker.chunk, texts)]
 
     shown = " ".join(f"{value}" for value in parameters.values())
     return System(f"chonkie semantic {shown}".strip(), make)
