@@ -20,7 +20,21 @@ KinsplitError
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Self
+
+
+class KinsplitWarning(UserWarning):
+    """Base of every warning of kinsplit that is about what it was given and not about code; commands show them."""
+
+    @classmethod
+    def combined(cls, found: Sequence[Self]) -> list[Self]:
+        """Return several warnings of one run as those that a person should read."""
+        return list(found)
+
+
+class CacheWarning(KinsplitWarning):
+    """What was made can't be kept in the cache folder, and is made again."""
 
 
 class KinsplitError(Exception):

@@ -20,7 +20,6 @@ from kinsplit.cli.progress import bar
 from kinsplit.cli.rows import Row, to_rows
 from kinsplit.cli.tables import counted, rate
 from kinsplit.cli.terminal import Terminal, describe_error
-from kinsplit.cli.told import told_by
 from kinsplit.errors import KinsplitError, LimitTooSmallError
 
 if TYPE_CHECKING:
@@ -50,7 +49,6 @@ def chunk(
     """
     from kinsplit.embedding import keeping_vectors
     from kinsplit.loaders import discover, load_files
-    from kinsplit.parsers.asking import FallbackWarning, summed
     from kinsplit.tokenizers import resolve
 
     terminal = Terminal(as_json=as_json)
@@ -65,7 +63,6 @@ def chunk(
     shown = output is not None or not terminal.out.is_terminal
     with (
         keeping_vectors(cache),
-        told_by(terminal, FallbackWarning, summed),
         _writer(output, terminal) as write,
         bar(terminal.screen, "Splitting", len(files), shown=shown) as moving,
     ):

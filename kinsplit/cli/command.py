@@ -11,6 +11,7 @@ from typing import ParamSpec
 import typer
 
 from kinsplit.cli.terminal import Terminal
+from kinsplit.cli.told import told_by
 from kinsplit.errors import KinsplitError
 
 SOME_FAILED = 1
@@ -33,7 +34,8 @@ def command(function: Callable[_P, None]) -> Callable[_P, None]:
         terminal = Terminal(as_json=bool(kwargs["as_json"]))
         try:
             try:
-                function(*args, **kwargs)
+                with told_by(terminal):
+                    function(*args, **kwargs)
             finally:
                 sys.stdout.flush()  # Here, where a broken pipe is caught, and not when Python exits.
         except BrokenPipeError:

@@ -29,7 +29,6 @@ from kinsplit.cli.progress import Bar, bar
 from kinsplit.cli.report import file_line, summary, to_dict
 from kinsplit.cli.tables import figures
 from kinsplit.cli.terminal import Terminal
-from kinsplit.cli.told import told_by
 from kinsplit.errors import CollectionNotFoundError
 
 if TYPE_CHECKING:
@@ -77,7 +76,6 @@ def index(
     """
     from kinsplit.index import Index
     from kinsplit.loaders import discover
-    from kinsplit.parsers.asking import FallbackWarning, summed
 
     terminal = Terminal(as_json=as_json)
     names = parse_names(subjects)
@@ -86,7 +84,6 @@ def index(
     if dry_run:
         raise typer.Exit(tell_cost(splitter or _stored(store, collection, embedder), found.files, terminal))
     with (
-        told_by(terminal, FallbackWarning, summed),
         Index(
             store,
             collection=collection,

@@ -12,7 +12,6 @@ from kinsplit.cli.passages import PREVIEW, QueryWords, show, to_dict
 from kinsplit.cli.progress import waiting
 from kinsplit.cli.tables import counted
 from kinsplit.cli.terminal import Terminal
-from kinsplit.cli.told import told_by
 
 
 def search(
@@ -53,12 +52,10 @@ def search(
 ) -> None:
     """Find the passages that answer a question, by meaning and by words, each chunk judged with its kin."""
     from kinsplit.index import Index
-    from kinsplit.retrieval import RerankWarning
 
     terminal = Terminal(as_json=as_json)
     conditions = parse_where(where)
     with (
-        told_by(terminal, RerankWarning),
         waiting(terminal.err, "Searching"),
         Index(store, collection=collection, embedder=embedder, must_exist=True) as opened,
     ):

@@ -3,35 +3,32 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TypeVar
 
 from kinsplit.cli.terminal import Terminal
-
-W = TypeVar("W", bound=Warning)
+from kinsplit.errors import KinsplitWarning
 
 
 @contextmanager
-def told_by(
-    terminal: Terminal, kind: type[W], combine: Callable[[list[W]], Iterable[W]] = lambda found: found
-) -> Iterator[None]:
-    """Write warnings as the command's own when the block ends, each once, and let all others through.
-
-    Args:
-        terminal: Where to write.
-        kind: Which warnings.
-        combine: Makes one of several that belong together.
-    """
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", kind)
-        try:
+def told_by(terminal: Terminal) -> Iterator[None]:
+    """Write kinsplit's warnings as the command's own when the block ends, each once, and let all others through."""
+    kept: list[warnings.WarningMessage] = []
+    try:
+        with warnings.catch_warnings(record=True) as kept:
+            warnings.simplefilter("always", KinsplitWarning)
             yield
-        finally:
-            kept = list(caught)
+    finally:
+        _tell(terminal, kept)
+
+
+def _tell(terminal: Terminal, kept: Sequence[warnings.WarningMessage]) -> None:
+    own: dict[type[KinsplitWarning], list[KinsplitWarning]] = {}
     for one in kept:
-        if not isinstance(one.message, kind):
+        if isinstance(one.message, KinsplitWarning):
+            own.setdefault(type(one.message), []).append(one.message)
+        else:
             warnings.showwarning(one.message, one.category, one.filename, one.lineno, one.file, one.line)
-    own = [one.message for one in kept if isinstance(one.message, kind)]
-    for message in dict.fromkeys(map(str, combine(own))):
-        terminal.warning(message)
+    for kind, found in own.items():
+        for message in dict.fromkeys(map(str, kind.combined(found))):
+            terminal.warning(message)

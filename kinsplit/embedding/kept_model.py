@@ -12,14 +12,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from kinsplit.embedding.model_folder import made_once
-from kinsplit.errors import EmbeddingError
+from kinsplit.errors import CacheWarning, EmbeddingError
 from kinsplit.folders import cache_folder
 
 T = TypeVar("T")
-
-
-class CacheWarning(UserWarning):
-    """A converted model can't be kept, and is made again in every process."""
 
 
 def read_kept(name: str, make: Callable[[Path], None], read: Callable[[Path], T]) -> T:

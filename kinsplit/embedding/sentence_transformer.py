@@ -22,7 +22,7 @@ from kinsplit.embedding.protocol import Progress
 from kinsplit.embedding.texts import check_texts
 from kinsplit.embedding.torch_backend import TorchBackend
 from kinsplit.embedding.windows import Window, mean_of_windows, read_windows
-from kinsplit.errors import EmbeddingError, InvalidParameterError
+from kinsplit.errors import EmbeddingError, InvalidParameterError, KinsplitWarning
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 BACKENDS = ("auto", "openvino", "openvino-float32", "int8", "torch")
 
 
-class BackendWarning(UserWarning):
+class BackendWarning(KinsplitWarning):
     """A model runs on PyTorch, since it can't be converted for the faster way."""
 
 

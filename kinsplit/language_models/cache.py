@@ -13,6 +13,7 @@ from pathlib import Path
 
 import diskcache
 
+from kinsplit.errors import CacheWarning
 from kinsplit.folders import cache_folder
 from kinsplit.language_models.protocol import LanguageModel
 
@@ -56,7 +57,7 @@ class AnswerCache:
         except (OSError, ValueError, sqlite3.Error, diskcache.Timeout) as error:
             self._cache = None
             rule = f"Answers of language models are not kept, since {self.folder} can't be used: {error}."
-            warnings.warn(f"{rule} Delete it, or set KINSPLIT_CACHE to another folder.", RuntimeWarning, stacklevel=4)
+            warnings.warn(f"{rule} Delete it, or set KINSPLIT_CACHE to another folder.", CacheWarning, stacklevel=4)
 
 
 def answer_cache() -> AnswerCache:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple, Self
 
-from kinsplit.errors import LanguageModelError, ModelUnavailableError
+from kinsplit.errors import KinsplitWarning, LanguageModelError, ModelUnavailableError
 from kinsplit.language_models import LanguageModel
 from kinsplit.language_models.answers import numbers_schema, read_numbers
 from kinsplit.parsers.crew import as_done
@@ -24,7 +24,7 @@ _FAILURES = 3
 _SCHEMA = numbers_schema(KEY)
 
 
-class FallbackWarning(UserWarning):
+class FallbackWarning(KinsplitWarning):
     """Some boundaries were drawn by paragraphs and headings, since the language model gave none.
 
     Args:
@@ -42,16 +42,16 @@ class FallbackWarning(UserWarning):
         verb = "was" if self.segments == 1 else "were"
         return f"contextual: {number} {verb} divided by paragraphs and headings instead. {self.reason}"
 
-
-def summed(found: Iterable[FallbackWarning]) -> list[FallbackWarning]:
-    """Return the warnings of several runs as one for each reason."""
-    by_reason: dict[str, list[FallbackWarning]] = {}
-    for one in found:
-        by_reason.setdefault(one.reason, []).append(one)
-    return [
-        FallbackWarning(reason, sum(one.segments for one in same), sum(one.total for one in same))
-        for reason, same in by_reason.items()
-    ]
+    @classmethod
+    def combined(cls, found: Sequence[Self]) -> list[Self]:
+        """Return one warning for each reason."""
+        by_reason: dict[str, list[Self]] = {}
+        for one in found:
+            by_reason.setdefault(one.reason, []).append(one)
+        return [
+            cls(reason, sum(one.segments for one in same), sum(one.total for one in same))
+            for reason, same in by_reason.items()
+        ]
 
 
 class Answer(NamedTuple):

@@ -13,11 +13,10 @@ import pytest
 from kinsplit.embedding import conversion, create, devices, quantisation
 from kinsplit.embedding.backend import sorted_batches
 from kinsplit.embedding.bundled import BundledEmbedder
-from kinsplit.embedding.kept_model import CacheWarning
 from kinsplit.embedding.openvino_backend import OpenVinoBackend
 from kinsplit.embedding.sentence_transformer import BackendWarning, SentenceTransformerEmbedder
 from kinsplit.embedding.telemetry import without_telemetry
-from kinsplit.errors import EmbeddingError, MissingExtraError
+from kinsplit.errors import CacheWarning, EmbeddingError, MissingExtraError
 from kinsplit.folders import cache_folder
 from tests.embedding.tiny_models import make_model
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from kinsplit.errors import CacheWarning
 from kinsplit.language_models.cache import AnswerCache, answer_cache
 from kinsplit.language_models.hashing import HashModel
 from kinsplit.language_models.ollama import OllamaModel
@@ -45,7 +46,7 @@ def test_the_folder_is_the_environments(tmp_path: Path, monkeypatch: pytest.Monk
 def test_a_folder_that_can_not_be_written_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("KINSPLIT_CACHE", str(tmp_path / "file"))
-    with pytest.warns(RuntimeWarning, match=r"Answers of language models are not kept.*set KINSPLIT_CACHE"):
+    with pytest.warns(CacheWarning, match=r"Answers of language models are not kept.*set KINSPLIT_CACHE"):
         cache = answer_cache()
     cache.put(MODEL, "p", [0])
     assert cache.get(MODEL, "p") is None
@@ -57,7 +58,7 @@ def test_a_broken_cache_costs_no_answer(tmp_path: Path) -> None:
     cache.put(MODEL, "p", [0])
     for file in tmp_path.glob("cache.db*"):
         file.write_bytes(b"no database" * 1000)
-    with pytest.warns(RuntimeWarning, match="Answers of language models are not kept"):
+    with pytest.warns(CacheWarning, match="Answers of language models are not kept"):
         again = AnswerCache(tmp_path)
     again.put(MODEL, "p", [0])
     assert again.get(MODEL, "p") is None

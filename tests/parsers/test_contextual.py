@@ -24,7 +24,7 @@ from kinsplit.language_models import server
 from kinsplit.language_models.ollama import OllamaModel
 from kinsplit.language_models.openai import OpenAIModel
 from kinsplit.parsers import Cost, Strategy, create
-from kinsplit.parsers.asking import FallbackWarning, summed
+from kinsplit.parsers.asking import FallbackWarning
 from kinsplit.tokenizers import resolve
 from tests.generators import strategy_parameters, texts
 from tests.language_models.fake_server import FakeServer, Reply, serving
@@ -308,7 +308,9 @@ def test_an_error_can_be_wanted_instead(fake: FakeServer) -> None:
 
 
 def test_warnings_of_many_documents_can_be_added_up() -> None:
-    found = summed([FallbackWarning("a", 1, 2), FallbackWarning("b", 1, 1), FallbackWarning("a", 3, 5)])
+    found = FallbackWarning.combined(
+        [FallbackWarning("a", 1, 2), FallbackWarning("b", 1, 1), FallbackWarning("a", 3, 5)]
+    )
     assert [(one.reason, one.segments, one.total) for one in found] == [("a", 4, 7), ("b", 1, 1)]
 
 

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from kinsplit.errors import KinsplitWarning
+
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
@@ -37,5 +39,5 @@ class Reranker(Protocol):
         ...
 
 
-class RerankWarning(UserWarning):
+class RerankWarning(KinsplitWarning):
     """A reranker failed, so the order is the one before it, or it could not read all that it was given."""
