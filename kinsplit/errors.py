@@ -1,4 +1,4 @@
-"""The exceptions of kinsplit.
+"""The exceptions and warnings of kinsplit.
 
 ```
 KinsplitError
@@ -15,6 +15,9 @@ KinsplitError
     ├── CollectionNotFoundError nothing was indexed under that name
     ├── StoreLockedError    another process holds the folder
     └── SchemaMismatchError the collection was made with another model or strategy
+
+KinsplitWarning             (a UserWarning) and those of the parts: BackendWarning, FallbackWarning, RerankWarning
+└── CacheWarning            what was made can't be kept, and is made again
 ```
 """
 

@@ -8,14 +8,14 @@ import pickle
 import pytest
 
 from kinsplit import errors
-from kinsplit.errors import InvalidParameterError, KinsplitError, LoadError, MissingExtraError
+from kinsplit.errors import InvalidParameterError, KinsplitError, KinsplitWarning, LoadError, MissingExtraError
 
 TREE = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if kind.__module__ == errors.__name__]
 
 
 @pytest.mark.parametrize("kind", TREE)
-def test_every_error_is_a_kinsplit_error_and_documented(kind: type[Exception]) -> None:
-    assert issubclass(kind, KinsplitError)
+def test_every_error_and_warning_is_kinsplits_own_and_documented(kind: type[Exception]) -> None:
+    assert issubclass(kind, KinsplitError | KinsplitWarning)
     assert kind.__doc__
     assert kind.__name__ in (errors.__doc__ or "")
 
