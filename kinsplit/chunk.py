@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import hashlib
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -268,3 +268,17 @@ class Document:
         first = max(1, bisect.bisect_right(self.pages, start))
         last = max(first, bisect.bisect_right(self.pages, max(start, end - 1)))
         return first, last
+
+
+def by_size(documents: Iterable[Document], characters: int) -> Iterator[list[Document]]:
+    """Yield documents in batches that end with the document with which they hold so many characters."""
+    batch: list[Document] = []
+    size = 0
+    for document in documents:
+        batch.append(document)
+        size += len(document.text)
+        if size >= characters:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kinsplit.chunk import DOCUMENT, Chunk, Content, Document, blank_before, holds
+from kinsplit.chunk import DOCUMENT, Chunk, Content, Document, blank_before, by_size, holds
 from kinsplit.embedding.protocol import Embedder, Progress
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import InvalidParameterError, LimitTooSmallError, MissingContentError
@@ -114,7 +114,7 @@ class Indexer:
         self, documents: Iterable[Document], seen: set[str]
     ) -> Iterator[tuple[Document, list[Chunk] | LimitTooSmallError]]:
         """Yield each document with its placed chunks, or why it can't be split; many are split together."""
-        for batch in _by_size(documents, seen):
+        for batch in by_size(_checked(documents, seen), _CHARACTERS):
             try:
                 chunked = self.strategy.chunk_many(batch)
             except LimitTooSmallError:
@@ -218,30 +218,20 @@ class Indexer:
         return means
 
 
-def _by_size(documents: Iterable[Document], seen: set[str]) -> Iterator[list[Document]]:
-    """Yield checked documents in batches of about as many characters."""
-    batch: list[Document] = []
-    size = 0
-    for document in documents:
-        _check(document, seen)
-        batch.append(document)
-        size += len(document.text)
-        if size >= _CHARACTERS:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
-
-
 def check_documents(documents: Iterable[Document]) -> None:
     """Make sure that documents can be stored together.
 
     Raises:
         InvalidParameterError: An id that comes twice, or metadata that can't be stored.
     """
-    seen: set[str] = set()
+    for _ in _checked(documents, set()):
+        pass
+
+
+def _checked(documents: Iterable[Document], seen: set[str]) -> Iterator[Document]:
     for document in documents:
         _check(document, seen)
+        yield document
 
 
 def _check(document: Document, seen: set[str]) -> None:

@@ -47,6 +47,7 @@ def chunk(
 
     Tokens are counted by the strategy's tokenizer, also where the strategy itself counts words or characters.
     """
+    from kinsplit.chunk import by_size
     from kinsplit.embedding import keeping_vectors
     from kinsplit.loaders import discover, load_files
     from kinsplit.tokenizers import resolve
@@ -73,7 +74,7 @@ def chunk(
                 moving.advance()
                 yield from loaded.documents
 
-        for batch in _batches(documents()):
+        for batch in by_size(documents(), _BATCH):
             chunked = list(_chunked(splitter, batch, summary, terminal))
             for row in to_rows(list(chain.from_iterable(chunked)), tokenizer):
                 write(row)
@@ -179,19 +180,6 @@ def _without(output: Path | None, files: Iterable[SourceFile]) -> list[SourceFil
     """Leave the rows of an earlier run out of this one."""
     own = output and output.resolve()
     return [file for file in files if file.path.resolve() != own]
-
-
-def _batches(documents: Iterable[Document]) -> Iterator[list[Document]]:
-    batch: list[Document] = []
-    size = 0
-    for document in documents:
-        batch.append(document)
-        size += len(document.text)
-        if size >= _BATCH:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
 
 
 @contextmanager
