@@ -1,0 +1,1 @@
+"""Questions with labelled spans -> which strategy suits which documents, and how sure that is."""

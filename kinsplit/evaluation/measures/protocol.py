@@ -1,0 +1,85 @@
+"""What a measure is given, and what it gives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+from kinsplit.chunk import Chunk
+from kinsplit.evaluation.labels import Dataset, Question
+from kinsplit.tokenizers import Tokenizer
+
+
+@dataclass(frozen=True)
+class Chunking:
+    """A dataset as one strategy has split it.
+
+    Attributes:
+        dataset: The documents and questions.
+        chunks: The chunks that are searched, leaves only, each document's in document order.
+        tokenizer: Counts the tokens of every strategy alike.
+    """
+
+    dataset: Dataset
+    chunks: tuple[Chunk, ...]
+    tokenizer: Tokenizer
+
+    @cached_property
+    def by_source(self) -> Mapping[str, tuple[Chunk, ...]]:
+        """The chunks of each document that has any, by its id."""
+        found: dict[str, list[Chunk]] = {}
+        for chunk in self.chunks:
+            found.setdefault(chunk.source_id, []).append(chunk)
+        return {source_id: tuple(chunks) for source_id, chunks in found.items()}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was retrieved for one question.
+
+    Attributes:
+        question: The question.
+        ranking: Chunks, best first, each at most once.
+        scores: The ranker's, one for each chunk, never rising.
+        cosines: Between the question and each chunk, by the embedder that all strategies share.
+        seconds: Wall time of the search, the question's embedding included.
+    """
+
+    question: Question
+    ranking: Sequence[Chunk]
+    scores: Sequence[float]
+    cosines: Sequence[float]
+    seconds: float
+
+
+class Measure(Protocol):
+    """Judges what was retrieved for one question; a strategy gets the mean over the questions.
+
+    Attributes:
+        name: As it is asked for and shown, such as "nDCG@10".
+        description: What it says, in one line.
+        rises: Whether more is better.
+    """
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+
+    @property
+    def description(self) -> str: ...  # noqa: D102
+
+    @property
+    def rises(self) -> bool: ...  # noqa: D102
+
+    def score(self, outcome: Outcome, chunking: Chunking) -> float | None:
+        """Judge one question.
+
+        Args:
+            outcome: What was retrieved.
+            chunking: What it was retrieved from.
+
+        Returns:
+            The value; None for a question that the measure says nothing of, as one without labels.
+        """
+        ...
