@@ -133,6 +133,20 @@ class Comparison(_Frozen):
     losses: int
 
 
+class MeasureNote(_Frozen):
+    """What a reader has to know of a measure.
+
+    Attributes:
+        name: As it is shown.
+        description: What it says, in one line.
+        rises: Whether more is better.
+    """
+
+    name: str
+    description: str
+    rises: bool
+
+
 class Setting(_Frozen):
     """What all strategies share.
 
@@ -145,6 +159,7 @@ class Setting(_Frozen):
         tokenizer: What counts tokens.
         top_k: Chunks that each question gets, where a measure has no number of its own.
         headline: The measure that the report begins with and comparisons are made by.
+        versions: Of the packages that made the numbers, by name.
     """
 
     dataset: str
@@ -155,6 +170,7 @@ class Setting(_Frozen):
     tokenizer: str
     top_k: int
     headline: str
+    versions: Mapping[str, str] = {}
 
 
 class Results(_Frozen):
@@ -167,6 +183,7 @@ class Results(_Frozen):
         results: One for each strategy and question.
         comparisons: Each strategy but the baseline, beside the baseline.
         warnings: What a reader has to know before believing the numbers.
+        notes: What is to be known of each measure.
     """
 
     setting: Setting
@@ -175,6 +192,7 @@ class Results(_Frozen):
     results: Sequence[QuestionResult]
     comparisons: Sequence[Comparison]
     warnings: Sequence[str] = ()
+    notes: Sequence[MeasureNote] = ()
 
     def write(self, path: Path) -> None:
         """Write the results to a file."""
