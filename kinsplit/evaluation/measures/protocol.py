@@ -34,6 +34,12 @@ class Chunking:
             found.setdefault(chunk.source_id, []).append(chunk)
         return {source_id: tuple(chunks) for source_id, chunks in found.items()}
 
+    @cached_property
+    def token_counts(self) -> Mapping[str, int]:
+        """The tokens of each chunk, by its id."""
+        counts = self.tokenizer.count([chunk.text for chunk in self.chunks]).tolist() if self.chunks else []
+        return {chunk.id: count for chunk, count in zip(self.chunks, counts, strict=True)}
+
 
 @dataclass(frozen=True)
 class Outcome:

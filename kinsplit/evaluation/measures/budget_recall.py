@@ -1,0 +1,35 @@
+"""Recall at a token budget: how much of the labelled text the first tokens hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kinsplit.evaluation.measures.finding import found_share
+from kinsplit.evaluation.measures.protocol import Chunking, Outcome
+from kinsplit.evaluation.measures.reading import read_tokens
+
+
+@dataclass(frozen=True)
+class BudgetRecall:
+    """The share of the labelled text that the first N retrieved tokens hold.
+
+    It compares chunks of any size fairly, since what a language model reads is paid by the token: large chunks get
+    fewer of them, and text that chunks repeat is paid again. A chunk is cut where the budget ends.
+
+    Attributes:
+        budget: Tokens, counted by the evaluation's tokenizer.
+    """
+
+    budget: int
+
+    description = "Share of the labelled text within the first N retrieved tokens"
+    rises = True
+
+    @property
+    def name(self) -> str:
+        """Such as "recall@1000t"."""
+        return f"recall@{self.budget}t"
+
+    def score(self, outcome: Outcome, chunking: Chunking) -> float | None:
+        """See `Measure.score`; None for a question without labels."""
+        return found_share(outcome.question, read_tokens(outcome.ranking, self.budget, chunking))

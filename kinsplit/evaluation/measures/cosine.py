@@ -1,0 +1,31 @@
+"""How near the retrieved chunks' vectors are to the question's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kinsplit.evaluation.measures.protocol import Chunking, Outcome
+
+
+@dataclass(frozen=True)
+class Cosine:
+    """Mean cosine between the question and the first k chunks.
+
+    It needs no labels, but rises as chunks get smaller, so it compares rankers and not strategies.
+
+    Attributes:
+        name: "cosine", or "cosine@3" where k was asked for.
+        k: Chunks.
+    """
+
+    name: str
+    k: int
+
+    description = "Mean cosine of the question and the first k chunks"
+    rises = True
+
+    def score(self, outcome: Outcome, chunking: Chunking) -> float | None:
+        """See `Measure.score`; None if nothing was retrieved."""
+        del chunking
+        cosines = outcome.cosines[: self.k]
+        return float(sum(cosines) / len(cosines)) if len(cosines) else None

@@ -1,0 +1,21 @@
+"""How long a search takes: `rag_eval`'s response time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kinsplit.evaluation.measures.protocol import Chunking, Outcome
+
+
+@dataclass(frozen=True)
+class Seconds:
+    """Wall time of a search, the question's embedding included."""
+
+    name = "seconds"
+    description = "Wall time of a search in seconds; rag_eval's response_time"
+    rises = False
+
+    def score(self, outcome: Outcome, chunking: Chunking) -> float:
+        """See `Measure.score`."""
+        del chunking
+        return outcome.seconds

@@ -1,0 +1,48 @@
+"""Measures by name."""
+
+from __future__ import annotations
+
+import pytest
+
+from kinsplit.errors import InvalidParameterError
+from kinsplit.evaluation.measures.registry import ALIASES, create, create_many, names
+
+
+def example(pattern: str) -> str:
+    return pattern.replace("[@k]", "@3").replace("@k", "@3").replace("@Nt", "@300t")
+
+
+@pytest.mark.parametrize("pattern", names())
+def test_every_pattern_makes_a_measure_of_that_name(pattern: str) -> None:
+    measure = create(example(pattern))
+    assert measure.name == example(pattern)
+    assert measure.description == names()[pattern]
+    assert isinstance(measure.rises, bool)
+
+
+@pytest.mark.parametrize("name", [pattern.removesuffix("[@k]") for pattern in names() if pattern.endswith("[@k]")])
+def test_a_number_may_be_left_out(name: str) -> None:
+    assert create(name, top_k=7).name == name
+    assert create(name) != create(name, top_k=7)
+
+
+@pytest.mark.parametrize(("alias", "own"), ALIASES.items())
+def test_an_alias_makes_the_measure_under_its_own_name(alias: str, own: str) -> None:
+    known = [pattern for pattern in names() if pattern.partition("@")[0].removesuffix("[") == own]
+    for pattern in known:
+        number = example(pattern).removeprefix(own)
+        assert create(alias + number) == create(own + number)
+    assert known
+
+
+@pytest.mark.parametrize("name", ["", "recall", "recall@", "recall@0t", "recall@10", "seconds@5", "jaccard@x", "f1@5"])
+def test_an_unknown_name_is_one_error_that_lists_the_known_ones(name: str) -> None:
+    with pytest.raises(InvalidParameterError, match=r"recall@Nt, .*jaccard\[@k\]"):
+        create(name)
+
+
+def test_several_measures_are_made_once_each_in_order() -> None:
+    made = create_many(["recall@10t", "relevancy", "jaccard", "recall@5t"])
+    assert [measure.name for measure in made] == ["recall@10t", "jaccard", "recall@5t"]
+    with pytest.raises(InvalidParameterError, match="at least one"):
+        create_many([])
