@@ -30,9 +30,12 @@ class Settings(BaseModel):
     @classmethod
     def _first(cls, error: ValidationError) -> InvalidParameterError:
         first = error.errors()[0]
+        path = [str(part) for part in first["loc"]]
         if isinstance(own := first.get("ctx", {}).get("error"), InvalidParameterError):
-            return own  # A validator's, which names its field itself.
-        field = ".".join(str(part) for part in first["loc"]) or cls.__name__
+            # A validator's, or of settings inside these, which names its field itself.
+            above = path[:-1] if path[-1:] == [own.field] else path
+            return InvalidParameterError(".".join([*above, own.field]), own.rule, own.value, own.remedy)
+        field = ".".join(path) or cls.__name__
         known = f"{cls.__name__} has: {', '.join(cls.model_fields)}."
         if first["type"] == "extra_forbidden":
             return InvalidParameterError(field, "is not known here", first["input"], known)
@@ -40,5 +43,6 @@ class Settings(BaseModel):
         for theirs, ours in _WORDS.items():
             rule = rule.replace(theirs, ours)
         info = cls.model_fields.get(str(first["loc"][0])) if first["loc"] else None
-        remedy = f"The default is {info.default!r}." if info and not info.is_required() else known
+        default = info.get_default(call_default_factory=True) if info and not info.is_required() else None
+        remedy = known if default is None else f"The default is {default!r}."
         return InvalidParameterError(field, rule[0].lower() + rule[1:], first["input"], remedy)

@@ -28,6 +28,7 @@ LAYERS: dict[str, set[str]] = {
     "stores": {"chunk", "errors", "embedding"},
     "retrieval": {"chunk", "errors", "settings", "tokenizers", "embedding", "language_models", "stores"},
     "surroundings": {"chunk", "errors", "embedding"},
+    "configuration": {"errors", "settings", "parsers", "embedding", "surroundings"},
     "indexing": {"chunk", "errors", "kin", "parsers", "embedding", "stores", "surroundings"},
     "files": {"chunk", "errors", "loaders", "stores"},
     "index": {
@@ -58,6 +59,7 @@ LAYERS: dict[str, set[str]] = {
         "surroundings",
         "indexing",
         "index",
+        "configuration",
     },
     "integrations": {"chunk", "errors", "tokenizers", "parsers", "embedding", "stores", "retrieval", "index"},
     "cli": {
@@ -71,6 +73,7 @@ LAYERS: dict[str, set[str]] = {
         "retrieval",
         "indexing",
         "index",
+        "configuration",
         "evaluation",
     },
     "__init__": {"chunk", "parsers", "index"},
@@ -90,6 +93,7 @@ ONLY_IN: dict[str, set[str]] = {
     "matplotlib": {"evaluation"},
     "jinja2": {"evaluation"},
     "optuna": {"evaluation"},
+    "tomlkit": {"configuration"},
     "typer": {"cli"},
     "rich": {"cli"},
 }

@@ -15,7 +15,19 @@ from rich.table import Table
 
 from kinsplit.cli.command import exit_code
 from kinsplit.cli.dry_run import dry_run as tell_cost
-from kinsplit.cli.options import AsJson, Cache, DryRun, Paths, Settings, Subjects, make_strategy, parse_names
+from kinsplit.cli.options import (
+    DEFAULT_STRATEGY,
+    AsJson,
+    Cache,
+    Config,
+    DryRun,
+    Paths,
+    Settings,
+    Subjects,
+    make_strategy,
+    parse_names,
+    read_config,
+)
 from kinsplit.cli.progress import bar
 from kinsplit.cli.rows import Row, to_rows
 from kinsplit.cli.tables import counted, rate
@@ -33,8 +45,12 @@ _BATCH = 2_000_000
 
 def chunk(
     paths: Paths,
-    strategy: Annotated[str, typer.Option(metavar="NAME", help="How to split.")] = "sentence",
+    strategy: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help=f"How to split. Default: {DEFAULT_STRATEGY}.", show_default=False),
+    ] = None,
     settings: Settings = None,
+    config: Config = None,
     output: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the rows here and a summary to stdout.")
     ] = None,
@@ -53,7 +69,8 @@ def chunk(
     from kinsplit.tokenizers import resolve
 
     terminal = Terminal(as_json=as_json)
-    splitter = make_strategy(strategy, settings)
+    configured = read_config(config)
+    splitter = make_strategy(strategy or configured.strategy or DEFAULT_STRATEGY, settings, configured)
     tokenizer = resolve(splitter.tokenizer)
     files = _without(output, discover(paths, subjects=parse_names(subjects)).files)
     if dry_run:

@@ -12,18 +12,20 @@ import typer
 from kinsplit.cli.command import exit_code
 from kinsplit.cli.dry_run import dry_run as tell_cost
 from kinsplit.cli.options import (
+    DEFAULT_STRATEGY,
     AsJson,
     Cache,
     Collection,
+    Config,
     Context,
     DryRun,
-    Embedder,
     Paths,
     Settings,
     Store,
     Subjects,
     make_strategy,
     parse_names,
+    read_config,
 )
 from kinsplit.cli.progress import Bar, bar
 from kinsplit.cli.report import file_line, summary, to_dict
@@ -51,12 +53,20 @@ def index(
         ),
     ] = None,
     settings: Settings = None,
+    config: Config = None,
     subjects: Subjects = None,
     prune: Annotated[
         bool,
         typer.Option("--prune", help="Delete what was indexed from the given folders and files and is gone from them."),
     ] = False,
-    embedder: Embedder = "bundled",
+    embedder: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SPEC",
+            help="Embedding model: bundled, static, st:NAME_OR_PATH, or hash for tests. Default: bundled.",
+            show_default=False,
+        ),
+    ] = None,
     context: Context = None,
     terms: Annotated[
         str | None,
@@ -79,18 +89,21 @@ def index(
 
     terminal = Terminal(as_json=as_json)
     names = parse_names(subjects)
-    splitter = make_strategy(strategy or "sentence", settings) if strategy or settings else None
+    configured = read_config(config)
+    named = strategy or configured.strategy or (DEFAULT_STRATEGY if settings else None)
+    splitter = None if named is None else make_strategy(named, settings, configured)
+    model = (configured.embedder or "bundled") if embedder is None else embedder
     found = discover(paths, subjects=names)  # Wrong paths are found out before a collection is made.
     if dry_run:
-        raise typer.Exit(tell_cost(splitter or _stored(store, collection, embedder), found.files, terminal))
+        raise typer.Exit(tell_cost(splitter or _stored(store, collection, model), found.files, terminal))
     with (
         Index(
             store,
             collection=collection,
             strategy=splitter,
-            embedder=embedder,
-            context=context,
-            terms=terms,
+            embedder=model,
+            context=configured.context if context is None else context,
+            terms=configured.terms if terms is None else terms,
             vector_cache=cache,
         ) as opened,
     ):

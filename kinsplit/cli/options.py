@@ -13,7 +13,11 @@ import typer
 from kinsplit.errors import InvalidParameterError
 
 if TYPE_CHECKING:
+    from kinsplit.configuration import IndexSettings
     from kinsplit.parsers import Strategy
+
+#: The strategy whose parameters are set where none is named.
+DEFAULT_STRATEGY = "sentence"
 
 Paths = Annotated[list[Path], typer.Argument(metavar="PATHS", help="Files and folders.", show_default=False)]
 Settings = Annotated[
@@ -22,6 +26,15 @@ Settings = Annotated[
         "--set",
         metavar="KEY=VALUE",
         help="A parameter of the strategy, as JSON or else as text; may be repeated. See: kinsplit strategies NAME",
+    ),
+]
+Config = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="A TOML file, such as kinsplit tune writes, for what isn't said here: its table [index] has strategy, "
+        "[index.parameters], embedder, context and terms.",
+        show_default=False,
     ),
 ]
 Subjects = Annotated[str | None, typer.Option(metavar="A,B", help="Read only these sub-folders of the given folders.")]
@@ -71,12 +84,20 @@ def parse_settings(settings: Iterable[str] | None) -> dict[str, Any]:
     return parsed
 
 
-def make_strategy(name: str, settings: Iterable[str] | None) -> Strategy:
+def read_config(path: Path | None) -> IndexSettings:
+    """Read what a configuration file says of indexing; nothing without one."""
+    from kinsplit.configuration import Configuration
+
+    return (Configuration() if path is None else Configuration.read(path)).index
+
+
+def make_strategy(name: str, settings: Iterable[str] | None, config: IndexSettings) -> Strategy:
     """Make a strategy and load its tokenizer, so that a wrong one is found out before anything is written.
 
     Args:
         name: Of the strategy.
-        settings: See `parse_settings`.
+        settings: See `parse_settings`; each takes the place of the file's.
+        config: What the file says; its parameters count only if it names the same strategy.
 
     Raises:
         InvalidParameterError: The name or a setting is wrong.
@@ -85,7 +106,8 @@ def make_strategy(name: str, settings: Iterable[str] | None) -> Strategy:
     from kinsplit.parsers import create
     from kinsplit.tokenizers import resolve
 
-    strategy = create(name, **parse_settings(settings))
+    of_file = config.parameters if name == config.strategy else {}
+    strategy = create(name, **{**of_file, **parse_settings(settings)})
     resolve(strategy.tokenizer)
     return strategy
 

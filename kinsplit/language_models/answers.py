@@ -67,6 +67,11 @@ def read_numbers(answer: str, key: str) -> Numbers:
     return Numbers(begun, whole=False) if len(begun) > len(best) else Numbers(best, whole=True)
 
 
+def read_objects(answer: str) -> Iterator[dict[str, Any]]:
+    """Yield the JSON objects that an answer holds, outermost only, however it is dressed up."""
+    return (value for value in _values(_THOUGHTS.sub(" ", answer)) if isinstance(value, dict))
+
+
 def inert(text: str) -> str:
     """Return a text that can't end the element of a prompt that it stands in, and that UTF-8 can carry."""
     return replace_surrogates(text).replace("</", "<\\/")

@@ -1,4 +1,4 @@
-"""Numbers that language models answered with, kept on disk."""
+"""What language models answered, kept on disk."""
 
 from __future__ import annotations
 
@@ -38,17 +38,29 @@ class AnswerCache:
 
     def get(self, model: LanguageModel, prompt: str) -> list[int] | None:
         """Return the numbers that were kept for a prompt, or None."""
-        if self._cache is not None and model.identity is not None:
+        kept = self.get_text(model, prompt)
+        if kept is not None:
             with self._guarded():
-                kept = self._cache.get(_key(model.identity, prompt))
-                return None if kept is None else [int(number) for number in json.loads(kept)]
+                return [int(number) for number in json.loads(kept)]
         return None
 
     def put(self, model: LanguageModel, prompt: str, numbers: list[int]) -> None:
         """Keep the answer to a prompt; that of a model without an identity is not kept."""
+        self.put_text(model, prompt, json.dumps(numbers))
+
+    def get_text(self, model: LanguageModel, prompt: str) -> str | None:
+        """Return the text that was kept for a prompt, or None."""
         if self._cache is not None and model.identity is not None:
             with self._guarded():
-                self._cache.set(_key(model.identity, prompt), json.dumps(numbers))
+                kept = self._cache.get(_key(model.identity, prompt))
+                return None if kept is None else str(kept)
+        return None
+
+    def put_text(self, model: LanguageModel, prompt: str, text: str) -> None:
+        """Keep a text as the answer to a prompt; that of a model without an identity is not kept."""
+        if self._cache is not None and model.identity is not None:
+            with self._guarded():
+                self._cache.set(_key(model.identity, prompt), text)
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
