@@ -9,6 +9,7 @@ from typing import Protocol
 
 from kinsplit.chunk import Chunk
 from kinsplit.evaluation.labels import Dataset, Question
+from kinsplit.evaluation.qrels.alignment import Alignment
 from kinsplit.tokenizers import Tokenizer
 
 
@@ -33,6 +34,11 @@ class Chunking:
         for chunk in self.chunks:
             found.setdefault(chunk.source_id, []).append(chunk)
         return {source_id: tuple(chunks) for source_id, chunks in found.items()}
+
+    @cached_property
+    def alignment(self) -> Alignment:
+        """The chunks by where they lie, which are asked for what holds a label."""
+        return Alignment(self.chunks)
 
     @cached_property
     def token_counts(self) -> Mapping[str, int]:

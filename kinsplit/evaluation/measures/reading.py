@@ -14,7 +14,7 @@ Read = Mapping[str, tuple[Span, ...]]
 
 def read_chunks(chunks: Iterable[Chunk]) -> Read:
     """Return what some chunks hold."""
-    return _united((chunk.source_id, span) for chunk in chunks for span in chunk.spans)
+    return read_spans((chunk.source_id, span) for chunk in chunks for span in chunk.spans)
 
 
 def read_tokens(ranking: Iterable[Chunk], budget: int, chunking: Chunking) -> Read:
@@ -36,10 +36,11 @@ def read_tokens(ranking: Iterable[Chunk], budget: int, chunking: Chunking) -> Re
         left -= tokens
         if left <= 0:
             break
-    return _united(read)
+    return read_spans(read)
 
 
-def _united(read: Iterable[tuple[str, Span]]) -> Read:
+def read_spans(read: Iterable[tuple[str, Span]]) -> Read:
+    """Return spans, each with its source id, by source: in order, without overlap."""
     spans: dict[str, list[Span]] = {}
     for source_id, span in read:
         spans.setdefault(source_id, []).append(span)

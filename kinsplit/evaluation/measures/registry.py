@@ -7,27 +7,43 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from kinsplit.errors import InvalidParameterError
+from kinsplit.evaluation.measures.and_groups import AndGroupSuccess
 from kinsplit.evaluation.measures.budget_recall import BudgetRecall
 from kinsplit.evaluation.measures.cosine import Cosine
+from kinsplit.evaluation.measures.iou import Iou
 from kinsplit.evaluation.measures.jaccard import Jaccard
+from kinsplit.evaluation.measures.precision_omega import PrecisionOmega
 from kinsplit.evaluation.measures.protocol import Measure
 from kinsplit.evaluation.measures.query_terms import QueryTerms
+from kinsplit.evaluation.measures.ranks import RANK_MEASURES, RankMeasure
 from kinsplit.evaluation.measures.seconds import Seconds
+from kinsplit.evaluation.measures.text_precision import TextPrecision
+from kinsplit.evaluation.measures.text_recall import TextRecall
+from kinsplit.evaluation.qrels.rule import SC_QRELS, SpanRule
 
 #: Chunks that a measure looks at whose name may leave their number out.
 TOP_K = 5
 
 
 class Asked(NamedTuple):
-    """What a name asks for.
+    """What is asked for.
 
     Attributes:
         name: The measure's own, aliases resolved.
-        number: The number in it, or what stands for it where it may be left out.
+        number: The number in it, if it has one.
+        top_k: Chunks that a measure looks at whose name may leave their number out.
+        rule: Which chunks are relevant.
     """
 
     name: str
-    number: int
+    number: int | None
+    top_k: int
+    rule: SpanRule
+
+    @property
+    def k(self) -> int:
+        """The number that the name has or leaves out."""
+        return self.number or self.top_k
 
 
 class Family(NamedTuple):
@@ -50,16 +66,32 @@ class Family(NamedTuple):
         return re.fullmatch(form.replace("@k", number), name)
 
 
+def _rank_family(pattern: str, description: str) -> Family:
+    return Family(pattern, description, lambda a: RankMeasure.make(a.name, description, a.number, a.rule))
+
+
 _FAMILIES = (
-    Family("recall@Nt", BudgetRecall.description, lambda asked: BudgetRecall(asked.number)),
+    Family("recall@Nt", BudgetRecall.description, lambda asked: BudgetRecall(asked.k)),
+    *(_rank_family(*described) for described in RANK_MEASURES.items()),
+    Family("AGS@k", AndGroupSuccess.description, lambda asked: AndGroupSuccess(asked.k, asked.rule.span_coverage)),
+    Family("text_recall@k", TextRecall.description, lambda asked: TextRecall(asked.k)),
+    Family("text_precision@k", TextPrecision.description, lambda asked: TextPrecision(asked.k)),
+    Family("iou@k", Iou.description, lambda asked: Iou(asked.k)),
+    Family("precision_omega", PrecisionOmega.description, lambda _: PrecisionOmega()),
     Family("seconds", Seconds.description, lambda _: Seconds()),
-    Family("jaccard[@k]", Jaccard.description, lambda asked: Jaccard(*asked)),
-    Family("query_terms[@k]", QueryTerms.description, lambda asked: QueryTerms(*asked)),
-    Family("cosine[@k]", Cosine.description, lambda asked: Cosine(*asked)),
+    Family("jaccard[@k]", Jaccard.description, lambda asked: Jaccard(asked.name, asked.k)),
+    Family("query_terms[@k]", QueryTerms.description, lambda asked: QueryTerms(asked.name, asked.k)),
+    Family("cosine[@k]", Cosine.description, lambda asked: Cosine(asked.name, asked.k)),
 )
 
-#: Other names for the part of a name before "@": those of `rag_eval`.
-ALIASES = {"response_time": "seconds", "relevancy": "jaccard", "faithfulness": "query_terms"}
+#: Other names for the part of a name before "@": those of `rag_eval`, and those of ir-measures.
+ALIASES = {
+    "response_time": "seconds",
+    "relevancy": "jaccard",
+    "faithfulness": "query_terms",
+    "RR": "MRR",
+    "AP": "MAP",
+}
 
 
 def names() -> dict[str, str]:
@@ -67,37 +99,42 @@ def names() -> dict[str, str]:
     return {family.pattern: family.description for family in _FAMILIES}
 
 
-def create(name: str, top_k: int = TOP_K) -> Measure:
+def create(name: str, *, top_k: int = TOP_K, rule: SpanRule = SC_QRELS) -> Measure:
     """Make a measure.
 
     Args:
         name: Such as "recall@1000t" or "jaccard"; see `names` and `ALIASES`.
         top_k: Chunks that it looks at where the name leaves their number out.
+        rule: Which chunks are relevant to a label, for the measures of ranks.
 
     Raises:
         InvalidParameterError: No measure has that name.
+        MissingExtraError: It is a measure of ranks, and ir-measures is not installed.
     """
     base, at, number = name.partition("@")
     own = f"{ALIASES.get(base, base)}{at}{number}"
     for family in _FAMILIES:
         if found := family.matches(own):
-            return family.make(Asked(own, int(found.groupdict().get("number") or top_k)))
+            written = found.groupdict().get("number")
+            return family.make(Asked(own, int(written) if written else None, top_k, rule))
     known = ", ".join([*names(), *ALIASES])
     remedy = "k and N are numbers from 1, and what stands in brackets may be left out."
     raise InvalidParameterError("measure", f"must be one of {known}", name, remedy)
 
 
-def create_many(names: Iterable[str], top_k: int = TOP_K) -> tuple[Measure, ...]:
+def create_many(names: Iterable[str], *, top_k: int = TOP_K, rule: SpanRule = SC_QRELS) -> tuple[Measure, ...]:
     """Make measures, each once, in the order in which they are named first.
 
     Args:
         names: See `create`.
         top_k: See `create`.
+        rule: See `create`.
 
     Raises:
         InvalidParameterError: No measure has one of the names, or there is none.
+        MissingExtraError: See `create`.
     """
-    made = {measure.name: measure for measure in (create(name, top_k) for name in names)}
+    made = {measure.name: measure for measure in (create(name, top_k=top_k, rule=rule) for name in names)}
     if not made:
         raise InvalidParameterError("measures", "must name at least one", (), "Name for example recall@1000t.")
     return tuple(made.values())

@@ -1,0 +1,46 @@
+"""AND-group success: whether all that is needed together was retrieved together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kinsplit.evaluation.labels import Label
+from kinsplit.evaluation.measures.finding import best_coverage
+from kinsplit.evaluation.measures.protocol import Chunking, Outcome
+from kinsplit.evaluation.measures.reading import read_chunks
+
+
+@dataclass(frozen=True)
+class AndGroupSuccess:
+    """The share of a question's groups all of whose labels the first k chunks cover, together.
+
+    Labels of a group, SC-Qrels' `AND`, are worth something only together, and no single chunk need hold them all.
+
+    Attributes:
+        k: Chunks.
+        span_coverage: Least share of a label's span that counts as covered.
+    """
+
+    k: int
+    span_coverage: float
+
+    description = "Share of the groups of labels that the first k chunks cover wholly"
+    rises = True
+
+    @property
+    def name(self) -> str:
+        """Such as "AGS@5"."""
+        return f"AGS@{self.k}"
+
+    def score(self, outcome: Outcome, chunking: Chunking) -> float | None:
+        """See `Measure.score`; None for a question without groups."""
+        del chunking
+        groups: dict[str, list[Label]] = {}
+        for label in outcome.question.labels:
+            if label.group:
+                groups.setdefault(label.group, []).append(label)
+        if not groups:
+            return None
+        read = read_chunks(outcome.ranking[: self.k])
+        covered = (all(best_coverage(label, read) >= self.span_coverage for label in own) for own in groups.values())
+        return sum(covered) / len(groups)

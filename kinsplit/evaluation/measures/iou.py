@@ -1,0 +1,42 @@
+"""Chroma's intersection over union of labelled and retrieved text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kinsplit.evaluation.measures.finding import found_text
+from kinsplit.evaluation.measures.labelled_text import is_text, retrieved_text
+from kinsplit.evaluation.measures.protocol import Chunking, Outcome
+from kinsplit.evaluation.measures.reading import read_chunks
+
+
+@dataclass(frozen=True)
+class Iou:
+    """Labelled text that the first k chunks hold, of their text and the labelled text together, in characters.
+
+    Labelled text counts once, and the chunks' text as often as they repeat it: precision that also falls with what is
+    missing.
+
+    Attributes:
+        k: Chunks.
+    """
+
+    k: int
+
+    description = "Labelled text in the first k chunks, of their text and what they miss; Chroma's IoU"
+    rises = True
+
+    @property
+    def name(self) -> str:
+        """Such as "iou@5"."""
+        return f"iou@{self.k}"
+
+    def score(self, outcome: Outcome, chunking: Chunking) -> float | None:
+        """See `Measure.score`; None for a question without labels, or with a document as such as one."""
+        del chunking
+        if not is_text(outcome.question):
+            return None
+        chunks = outcome.ranking[: self.k]
+        found = found_text(outcome.question, read_chunks(chunks))
+        retrieved = retrieved_text(outcome.question, chunks)
+        return retrieved.relevant / (retrieved.all + found.labelled - found.read)

@@ -1,0 +1,36 @@
+"""Chroma's precision: how much of the text of the first chunks is labelled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kinsplit.evaluation.measures.labelled_text import is_text, retrieved_text
+from kinsplit.evaluation.measures.protocol import Chunking, Outcome
+
+
+@dataclass(frozen=True)
+class TextPrecision:
+    """The share of the first k chunks' text that is labelled, in characters.
+
+    Labelled text counts once, and the chunks' text as often as they repeat it.
+
+    Attributes:
+        k: Chunks.
+    """
+
+    k: int
+
+    description = "Share of the first k chunks' text that is labelled; Chroma's precision"
+    rises = True
+
+    @property
+    def name(self) -> str:
+        """Such as "text_precision@5"."""
+        return f"text_precision@{self.k}"
+
+    def score(self, outcome: Outcome, chunking: Chunking) -> float | None:
+        """See `Measure.score`; None for a question without labels, or with a document as such as one."""
+        del chunking
+        if not is_text(outcome.question):
+            return None
+        return retrieved_text(outcome.question, outcome.ranking[: self.k]).precision

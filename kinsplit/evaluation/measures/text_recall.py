@@ -1,0 +1,38 @@
+"""Chroma's recall: how much of the labelled text the first chunks hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kinsplit.evaluation.measures.finding import found_text
+from kinsplit.evaluation.measures.labelled_text import is_text
+from kinsplit.evaluation.measures.protocol import Chunking, Outcome
+from kinsplit.evaluation.measures.reading import read_chunks
+
+
+@dataclass(frozen=True)
+class TextRecall:
+    """The share of the labelled text that the first k chunks hold, in characters, each place once.
+
+    Larger chunks find more with the same k; recall at a token budget makes up for that.
+
+    Attributes:
+        k: Chunks.
+    """
+
+    k: int
+
+    description = "Share of the labelled text that the first k chunks hold; Chroma's recall"
+    rises = True
+
+    @property
+    def name(self) -> str:
+        """Such as "text_recall@5"."""
+        return f"text_recall@{self.k}"
+
+    def score(self, outcome: Outcome, chunking: Chunking) -> float | None:
+        """See `Measure.score`; None for a question without labels, or with a document as such as one."""
+        del chunking
+        if not is_text(outcome.question):
+            return None
+        return found_text(outcome.question, read_chunks(outcome.ranking[: self.k])).share

@@ -1,0 +1,179 @@
+"""Qrels and runs as TREC has them: plain text, one judgement or hit a line, read by trec_eval and all its kin."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from kinsplit.errors import InvalidParameterError, LoadError
+from kinsplit.evaluation.qrels.alignment import Qrels
+
+Separator = Literal["\t", " "]
+
+
+class Scored(NamedTuple):
+    """A chunk with the ranker's score."""
+
+    chunk_id: str
+    score: float
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a ranker retrieved.
+
+    Attributes:
+        tag: The ranker's name.
+        rankings: By question id, the chunks, best first; scores never rise.
+    """
+
+    tag: str
+    rankings: Mapping[str, Sequence[Scored]]
+
+
+def write_qrels(path: Path, qrels: Qrels, separator: Separator = "\t") -> None:
+    """Write qrels: `question 0 chunk degree`, sorted by question and chunk.
+
+    Args:
+        path: The file.
+        qrels: The judgements.
+        separator: Between the fields.
+
+    Raises:
+        InvalidParameterError: An id is empty or has white space in it, which would end it.
+    """
+    rows = (
+        (_checked(question_id), "0", _checked(chunk_id), str(degree))
+        for question_id, degrees in sorted(qrels.items())
+        for chunk_id, degree in sorted(degrees.items())
+    )
+    _write(path, rows, separator)
+
+
+def read_qrels(path: Path) -> dict[str, dict[str, int]]:
+    """Read qrels, whatever white space separates their fields.
+
+    Args:
+        path: The file.
+
+    Raises:
+        LoadError: A line is no judgement, or judges what another one did.
+    """
+    qrels: dict[str, dict[str, int]] = {}
+    for number, (question_id, _, chunk_id, degree) in _rows(path, 4):
+        degrees = qrels.setdefault(question_id, {})
+        if chunk_id in degrees:
+            raise LoadError(path, f"line {number}: judges {chunk_id} a second time for {question_id}.")
+        try:
+            degrees[chunk_id] = int(degree)
+        except ValueError:
+            raise LoadError(path, f"line {number}: the degree of relevance is no integer: {degree!r}.") from None
+    return qrels
+
+
+def write_run(path: Path, run: Run, separator: Separator = "\t") -> None:
+    """Write a run: `question Q0 chunk rank score tag`, questions sorted.
+
+    trec_eval sorts by score, in single precision and with equal ones by id. So that it keeps the order of the
+    rankings, a score that isn't lower than the one before in single precision is written as the next lower number.
+
+    Args:
+        path: The file.
+        run: The rankings.
+        separator: Between the fields.
+
+    Raises:
+        InvalidParameterError: An id or the tag is empty or has white space in it, or scores are no numbers or rise.
+    """
+    tag = _checked(run.tag)
+    rows = (
+        (_checked(question_id), "Q0", _checked(chunk_id), str(rank), repr(score), tag)
+        for question_id, ranking in sorted(run.rankings.items())
+        for rank, (chunk_id, score) in enumerate(_falling(ranking), start=1)
+    )
+    _write(path, rows, separator)
+
+
+def read_run(path: Path) -> Run:
+    """Read a run, whatever white space separates its fields.
+
+    As in trec_eval the score alone decides the order, in single precision, and where it is equal the id, from the
+    last to the first; the rank is not read.
+
+    Args:
+        path: The file.
+
+    Raises:
+        LoadError: A line is no hit or repeats one, or the tags differ.
+    """
+    found: dict[str, dict[str, float]] = {}
+    tags: dict[str, int] = {}
+    for number, (question_id, _, chunk_id, _, written, tag) in _rows(path, 6):
+        scores = found.setdefault(question_id, {})
+        tags.setdefault(tag, number)
+        if chunk_id in scores:
+            raise LoadError(path, f"line {number}: {chunk_id} is there a second time for {question_id}.")
+        if len(tags) > 1:
+            raise LoadError(path, f"line {number}: another tag, {tag!r}. Put each run into a file of its own.")
+        scores[chunk_id] = _score(path, number, written)
+    rankings = {question_id: _ranked(scores) for question_id, scores in found.items()}
+    return Run(next(iter(tags), ""), rankings)
+
+
+def _ranked(scores: Mapping[str, float]) -> tuple[Scored, ...]:
+    by_id = sorted(scores.items(), reverse=True)
+    return tuple(Scored(*hit) for hit in sorted(by_id, key=lambda hit: np.float32(hit[1]), reverse=True))
+
+
+def _falling(ranking: Iterable[Scored]) -> Iterator[Scored]:
+    """Yield the hits with scores that fall in single precision."""
+    last, before = np.float32(np.inf), math.inf
+    for chunk_id, score in ranking:
+        if not abs(score) < np.finfo(np.float32).max or score > before:
+            rule = "must be finite in single precision and never rise"
+            raise InvalidParameterError("scores", rule, score, "Sort each ranking by its scores, best first.")
+        before = score
+        single = np.float32(score)
+        if single < last:
+            yield Scored(chunk_id, float(score))
+        else:
+            single = np.nextafter(last, np.float32(-np.inf))
+            yield Scored(chunk_id, float(single))
+        last = single
+
+
+def _score(path: Path, number: int, written: str) -> float:
+    try:
+        score = float(written)
+    except ValueError:
+        score = math.nan
+    if not math.isfinite(score):
+        raise LoadError(path, f"line {number}: the score is no finite number: {written!r}.")
+    return score
+
+
+def _checked(name: str) -> str:
+    if not name or any(character.isspace() for character in name):
+        rule = "must not be empty or have white space in it where it goes into a file of TREC"
+        raise InvalidParameterError("id", rule, name, "Give the document or question another id.")
+    return name
+
+
+def _rows(path: Path, fields: int) -> Iterator[tuple[int, list[str]]]:
+    with path.open(encoding="utf-8-sig") as file:
+        for number, line in enumerate(file, start=1):
+            row = line.split()
+            if row and len(row) != fields:
+                raise LoadError(path, f"line {number}: has {len(row)} fields instead of {fields}.")
+            if row:
+                yield number, row
+
+
+def _write(path: Path, rows: Iterable[Iterable[str]], separator: Separator) -> None:
+    text = "".join(separator.join(row) + "\n" for row in rows)
+    path.write_text(text, encoding="utf-8", newline="\n")
