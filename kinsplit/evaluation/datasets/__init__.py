@@ -1,0 +1,17 @@
+"""Labelled sets from files: one format per file, one registry, everything verified when it is loaded.
+
+```python
+dataset = load("courses", "queries.jsonl")     # documents that kinsplit.loaders reads, and questions about them
+dataset = load("beir/scifact")                 # a folder that holds both; the format is found from what lies there
+```
+
+Offsets are code points of a document's text as it is loaded: nothing is stripped, normalised or converted.
+"""
+
+from __future__ import annotations
+
+from kinsplit.evaluation.datasets.documents import DatasetWarning
+from kinsplit.evaluation.datasets.format import Format
+from kinsplit.evaluation.datasets.registry import FORMATS, load, names
+
+__all__ = ["FORMATS", "DatasetWarning", "Format", "load", "names"]

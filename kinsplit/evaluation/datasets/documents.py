@@ -1,0 +1,65 @@
+"""The documents of a dataset, through kinsplit's own loaders."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from kinsplit.chunk import Document
+from kinsplit.errors import KinsplitWarning, LoadError
+from kinsplit.loaders import SourceFile, discover, load_files
+
+#: The file of a folder that holds its documents as rows.
+ROWS = "docs.jsonl"
+
+
+class DatasetWarning(KinsplitWarning):
+    """Something about a dataset that a person should know before believing its figures."""
+
+
+def load_documents(paths: Sequence[Path], questions: Iterable[Path] = ()) -> tuple[Document, ...]:
+    """Load the documents under some paths.
+
+    Args:
+        paths: Files and folders. Of a folder with a `docs.jsonl` only that is read; anything else is read as
+            `kinsplit index` reads it, with the ids that it gives.
+        questions: Files that are none of the documents, though they may lie among them.
+
+    Raises:
+        LoadError: A document can't be loaded, or none has text: figures about the others would mislead.
+    """
+    rows = [rows_file(path) for path in paths]
+    left_out = {path.resolve() for path in questions}
+    others = [path for path, file in zip(paths, rows, strict=True) if file is None]
+    files = [file for file in discover(others).files if file.path.resolve() not in left_out] if others else []
+    # Several folders may each hold a docs.jsonl, so the ids of files don't matter here; rows have their own.
+    files += [SourceFile(file, file.as_posix(), {}, given=True) for file in rows if file is not None]
+    documents: list[Document] = []
+    for loaded in load_files(files):
+        if loaded.error is not None:
+            raise loaded.error
+        for warning in loaded.warnings:
+            warnings.warn(DatasetWarning(f"{loaded.source.source_id}: {warning}"), stacklevel=2)
+        for document in loaded.documents:
+            # Of the other facts no measure asks, and every chunk would carry them.
+            title = {"title": document.metadata["title"]} if "title" in document.metadata else {}
+            documents.append(Document(document.id, document.text, title, document.pages))
+    return checked(documents, paths[0])
+
+
+def rows_file(path: Path) -> Path | None:
+    """Return the file of rows that a path means, or None where it means files of any other kind."""
+    file = path / ROWS if path.is_dir() else path
+    return file if file.suffix.lower() in (".json", ".jsonl") and file.is_file() else None
+
+
+def checked(documents: Sequence[Document], path: Path) -> tuple[Document, ...]:
+    """Return documents of which at least one says something.
+
+    Raises:
+        LoadError: None does.
+    """
+    if not any(document.text.strip() for document in documents):
+        raise LoadError(path, "holds no document with text. Name the documents that the questions are about.")
+    return tuple(documents)

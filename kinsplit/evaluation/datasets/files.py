@@ -1,0 +1,102 @@
+"""Files of rows: read with their line ends as they are, each row with its place."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from kinsplit.errors import LoadError
+
+
+class Row(NamedTuple):
+    """An object of a file.
+
+    Attributes:
+        path: The file.
+        place: Where in it: "line 3", "row 3".
+        value: The object.
+    """
+
+    path: Path
+    place: str
+    value: dict[str, Any]
+
+
+def read_text(path: Path, *, keep_mark: bool = False) -> str:
+    """Return a UTF-8 file's text, line ends as they are.
+
+    Args:
+        path: The file.
+        keep_mark: Whether a byte order mark stays as U+FEFF, which offsets count.
+
+    Raises:
+        LoadError: It can't be read, or isn't UTF-8.
+    """
+    try:
+        return path.read_bytes().decode("utf-8" if keep_mark else "utf-8-sig")
+    except OSError as error:
+        raise LoadError(path, f"can't be read: {error.strerror}. Check that it is there and readable.") from error
+    except UnicodeDecodeError as error:
+        raise LoadError(path, f"is not UTF-8: byte {error.start} can't be decoded. Convert it first.") from error
+
+
+def lines(path: Path) -> Iterator[Row]:
+    r"""Yield the objects of a JSONL file; lines end at \n alone, since U+2028 or \x85 may stand inside one.
+
+    Raises:
+        LoadError: A line holds no JSON object.
+    """
+    for number, line in enumerate(read_text(path).split("\n"), 1):
+        if line.strip():
+            yield object_row(path, f"line {number}", _parsed(path, line, f"line {number}: "))
+
+
+def first_line(path: Path) -> Row | None:
+    """Return the first object of a JSONL file, None for an empty one; no more of it is read.
+
+    Raises:
+        LoadError: It is no JSON object.
+    """
+    with path.open(encoding="utf-8-sig", errors="replace", newline="\n") as file:
+        for number, line in enumerate(file, 1):
+            if line.strip():
+                return object_row(path, f"line {number}", _parsed(path, line, f"line {number}: "))
+    return None
+
+
+def read_json(path: Path) -> Any:
+    """Return the value of a JSON file.
+
+    Raises:
+        LoadError: It holds none.
+    """
+    return _parsed(path, read_text(path), "")
+
+
+def object_row(path: Path, place: str, value: object) -> Row:
+    """Return a value as a row.
+
+    Raises:
+        LoadError: It is no object.
+    """
+    if not isinstance(value, dict):
+        raise LoadError(path, f"{place}: must be a JSON object (got {shown(value)}).")
+    return Row(path, place, value)
+
+
+def shown(value: object) -> str:
+    """Return a value as a message shows it."""
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def _parsed(path: Path, text: str, where: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        at = f"column {error.colno}" if where else f"line {error.lineno}, column {error.colno}"
+        raise LoadError(path, f"{where}is not valid JSON: {error.msg} at {at}.") from error
+    except (RecursionError, ValueError) as error:  # nested too deeply, or a number of too many digits
+        raise LoadError(path, f"{where}is JSON that can't be read: {error}.") from error

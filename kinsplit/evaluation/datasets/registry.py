@@ -1,0 +1,75 @@
+"""The formats of labelled sets by name, and how the right one is found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from kinsplit.errors import InvalidParameterError, LoadError
+from kinsplit.evaluation.datasets import beir, chroma, plain, rows, sc_qrels
+from kinsplit.evaluation.datasets.format import Format, Given
+from kinsplit.evaluation.labels import Dataset
+
+#: Every format, in the order in which they are listed.
+FORMATS: tuple[Format, ...] = (rows.FORMAT, sc_qrels.FORMAT, chroma.FORMAT, plain.FORMAT, beir.FORMAT)
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of the formats."""
+    return tuple(fmt.name for fmt in FORMATS)
+
+
+def load(
+    documents: str | Path | Iterable[str | Path],
+    questions: str | Path | Iterable[str | Path] | None = None,
+    *,
+    format: str | None = None,
+    name: str | None = None,
+) -> Dataset:
+    """Load documents and the questions about them, and verify every label.
+
+    Args:
+        documents: Files and folders: the documents, or folders that hold documents and questions. Several folders make
+            one set, whose documents are searched together.
+        questions: The files with the questions; None looks for them in the folders.
+        format: Name of the format; None finds it from what lies there.
+        name: Of the dataset; None takes the folder's.
+
+    Raises:
+        LoadError: A path isn't there, no format or more than one fits, or something in the files is wrong: the first
+            problem with its file, line and remedy, and how many more there are.
+        InvalidParameterError: No format has that name, or no path was given.
+    """
+    given = Given(_paths("documents", documents), () if questions is None else _paths("questions", questions))
+    chosen, found = _chosen(given, format)
+    first = given.documents[0].resolve()
+    return chosen.read(found, name or (first.name if len(given.documents) == 1 else first.parent.name))
+
+
+def _paths(field: str, value: str | Path | Iterable[str | Path]) -> tuple[Path, ...]:
+    paths = (Path(value),) if isinstance(value, str | Path) else tuple(Path(path) for path in value)
+    if not paths:
+        raise InvalidParameterError(field, "must name a file or a folder", [], "Give at least one.")
+    for path in paths:
+        if not path.exists():
+            raise LoadError(path, "doesn't exist. Check the spelling, and the folder you are in.")
+        if field == "questions" and path.is_dir():
+            raise LoadError(path, "is a folder, and questions are files. Name the file.")
+    return paths
+
+
+def _chosen(given: Given, name: str | None) -> tuple[Format, Given]:
+    if name is not None and name not in names():
+        raise InvalidParameterError("format", f"must be one of {', '.join(names())}", name, "Take one of them.")
+    fitting = [(fmt, found) for fmt in FORMATS if name in (None, fmt.name) and (found := fmt.find(given)) is not None]
+    if len(fitting) == 1:
+        return fitting[0]
+    path = (given.questions or given.documents)[0]
+    if fitting:
+        several = ", ".join(fmt.name for fmt, _ in fitting)
+        raise LoadError(path, f"could be of the formats {several}. Name one of them, or the file with the questions.")
+    if name is not None:
+        (shape,) = (fmt.shape for fmt in FORMATS if fmt.name == name)
+        raise LoadError(path, f"is not of the format {name}, which is {shape}.")
+    shapes = "; ".join(f"{fmt.name}: {fmt.shape}" for fmt in FORMATS)
+    raise LoadError(path, f"is of no known format of questions. Known ones are {shapes}.")

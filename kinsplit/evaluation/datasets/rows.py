@@ -1,0 +1,133 @@
+"""The own format: rows with a question and the spans that answer it.
+
+```
+docs.jsonl     {"docid": "a", "title": "optional", "text": "..."}
+queries.jsonl  {"query_id": "q1", "query": "...", "docid": "a", "spans": [[0, 5], [9, 12]], "answers": ["...", "..."]}
+```
+
+The documents may also be any files that kinsplit.loaders reads; `docid` is then the id that they get there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from kinsplit.evaluation.datasets.documents import load_documents, rows_file
+from kinsplit.evaluation.datasets.files import Row, first_line, lines
+from kinsplit.evaluation.datasets.format import Format, Given
+from kinsplit.evaluation.datasets.marks import ALONE, INSTEAD, LOGIC, Mark, labels_of
+from kinsplit.evaluation.datasets.problems import Problems
+from kinsplit.evaluation.datasets.stated import StatedPlace, StatedQuestion, verified
+from kinsplit.evaluation.labels import Dataset
+
+_FILE = "queries.jsonl"
+_IDS, _TEXTS = ("query_id", "id", "qid"), ("query", "question")
+
+
+def stated_question(row: Row, number: int, problems: Problems) -> StatedQuestion:
+    """Return the question that a row states.
+
+    Args:
+        row: The row.
+        number: Names it where it has no id.
+        problems: Is told of fields that have another shape.
+    """
+    value = row.value
+    id_ = next((value[key] for key in _IDS if key in value), f"q{number:04}")
+    if isinstance(id_, int) and not isinstance(id_, bool):
+        id_ = str(id_)
+    field = next((key for key in _TEXTS if key in value), _TEXTS[0])
+    labels = labels_of(_Marks(row, id_, problems).read())
+    return StatedQuestion(row, id_, value.get(field), labels, value.get("answer") or "", field)
+
+
+class _Marks:
+    """Reads the marks of one row."""
+
+    def __init__(self, row: Row, id_: object, problems: Problems) -> None:
+        self._row, self._id, self._problems = row, id_, problems
+
+    def read(self) -> list[Mark]:
+        spans = self._list("spans", None)
+        if not spans:
+            return []
+        answers = self._list("answers", len(spans)) or [None] * len(spans)
+        copies = self._list("occurrences", len(spans)) or [()] * len(spans)
+        groups = self._list("groups", len(spans)) or [""] * len(spans)
+        logic = self._list("logic", len(spans)) or [self._match()] * len(spans)
+        marks = []
+        for i, span in enumerate(spans):
+            if logic[i] not in LOGIC:
+                self._wrong(f"logic[{i}]", f"must be one of {', '.join(LOGIC)}", logic[i])
+                continue
+            if not isinstance(groups[i], str):
+                self._wrong(f"groups[{i}]", "must be a string", groups[i])
+                continue
+            if not isinstance(copies[i], list | tuple):
+                self._wrong(f"occurrences[{i}]", "must be a list of spans", copies[i])
+                continue
+            places = [self._place(f"spans[{i}]", span, answers[i])]
+            places += [self._place(f"occurrences[{i}][{j}]", copy, None) for j, copy in enumerate(copies[i])]
+            # Marks that belong together need a name for it, also where the row gives none.
+            group = groups[i] or ("" if logic[i] == ALONE else "g1")
+            marks.append(Mark([place for place in places if place is not None], logic[i], group))
+        return [mark for mark in marks if mark.places]
+
+    def _match(self) -> str:
+        match = self._row.value.get("match", "all")
+        if match not in ("all", "any"):
+            self._wrong("match", "must be 'all' or 'any'", match)
+        return INSTEAD if match == "any" else ALONE
+
+    def _place(self, field: str, span: object, text: object) -> StatedPlace | None:
+        if not isinstance(span, list) or len(span) not in (2, 3):
+            self._wrong(field, "must be [start, end] or [docid, start, end]", span)
+            return None
+        source_id, start, end = (self._row.value.get("docid"), *span)[-3:]
+        return StatedPlace(field, source_id, (start, end), text)
+
+    def _list(self, field: str, length: int | None) -> list[Any]:
+        value = self._row.value.get(field)
+        if value is None:
+            return []
+        if not isinstance(value, list):
+            self._wrong(field, "must be a list", value)
+            return []
+        if length is not None and len(value) != length:
+            self._wrong(field, f"must have one entry for each of the {length} spans", value)
+            return []
+        return value
+
+    def _wrong(self, field: str, rule: str, value: object) -> None:
+        self._problems.add(self._row, self._id, field, rule, value, "See docs/datasets.md for the shape of rows.")
+
+
+def _is_own(path: Path) -> bool:
+    if path.suffix.lower() != ".jsonl" or not path.is_file():
+        return False
+    row = first_line(path)
+    return row is None or any(key in row.value for key in _TEXTS)
+
+
+def _find(given: Given) -> Given | None:
+    if not given.questions and not all(path.is_dir() for path in given.documents):
+        return None
+    questions = given.questions or tuple(path / _FILE for path in given.documents)
+    if not all(_is_own(path) for path in questions):
+        return None
+    return Given(tuple(rows_file(path) or path for path in given.documents), questions)
+
+
+def _read(given: Given, name: str) -> Dataset:
+    documents = load_documents(given.documents, given.questions)
+    problems = Problems(given.questions[0])
+    rows: Sequence[Row] = [row for path in given.questions for row in lines(path)]
+    stated = [stated_question(row, number, problems) for number, row in enumerate(rows, 1)]
+    return Dataset(name, documents, verified(stated, documents, problems))
+
+
+FORMAT = Format(
+    "kinsplit", "documents, or a docs.jsonl, and a queries.jsonl whose rows have query, docid and spans", _find, _read
+)

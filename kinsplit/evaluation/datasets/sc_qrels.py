@@ -1,0 +1,136 @@
+"""SC-Qrels' annotations: spans of normalised documents, with the logic between them.
+
+```
+documents/*.json     {"docid": "a", "title": "...", "text": "..."}
+questions*.json      [{"qid": "q1", "question": "...", "docid": "a"}, ...]
+annotations*.json    [{"qid": "q1", "docid": "a", "start": 0, "end": 5, "text": "...", "logic": "AND", "group": "g1"}]
+```
+
+The offsets count the text after SC-Qrels' normalisation, `kinsplit.evaluation.normalised.SC_QRELS`; the labels that are
+returned are those of the documents as they are stored.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from kinsplit.chunk import Document
+from kinsplit.errors import LoadError
+from kinsplit.evaluation.datasets.documents import load_documents, rows_file
+from kinsplit.evaluation.datasets.files import Row, object_row, read_json
+from kinsplit.evaluation.datasets.format import Format, Given
+from kinsplit.evaluation.datasets.marks import ALONE, LOGIC, Mark, labels_of
+from kinsplit.evaluation.datasets.problems import Problems
+from kinsplit.evaluation.datasets.stated import StatedPlace, StatedQuestion, verified
+from kinsplit.evaluation.labels import Dataset, Label, Question
+from kinsplit.evaluation.normalised import Normalised, normalise
+
+
+def _fields(path: Path) -> frozenset[str]:
+    """Return the fields of the first object of a list."""
+    value = read_json(path) if path.suffix.lower() == ".json" and path.is_file() else None
+    return frozenset(value[0]) if isinstance(value, list) and value and isinstance(value[0], dict) else frozenset()
+
+
+def _find(given: Given) -> Given | None:
+    files = given.questions
+    if not files and len(given.documents) == 1:
+        files = tuple(
+            file for stem in ("annotations", "questions") for file in sorted(given.documents[0].glob(f"{stem}*.json"))
+        )
+    fields = {file: _fields(file) for file in files}
+    marked = [file for file in files if {"qid", "start", "end"} <= fields[file]]
+    asked = [file for file in files if {"qid", "question"} <= fields[file]]
+    if not marked or len(marked) + len(asked) != len(files):
+        return None
+    if len(marked) > 1:
+        several = ", ".join(file.name for file in marked)
+        raise LoadError(marked[0], f"is one of several files of annotations ({several}). Name one, with its questions.")
+    asked = asked or sorted(marked[0].parent.glob("questions*.json"))
+    if not asked:
+        raise LoadError(marked[0], "has no questions*.json beside it. Name the file with the questions too.")
+    inside = (path / "documents" for path in given.documents)
+    documents = tuple(a if a.is_dir() else b for a, b in zip(inside, given.documents, strict=True))
+    return Given(documents, (marked[0], *asked))
+
+
+def _read(given: Given, name: str) -> Dataset:
+    documents = load_documents(
+        [file for path in given.documents for file in (_json_files(path) or [path])], given.questions
+    )
+    questions = _rows(given.questions[1:])
+    problems = Problems(given.questions[0])
+    stated = _stated(questions, _rows(given.questions[:1]), problems)
+    normalised = {document.id: normalise(document.text) for document in documents}
+    plainer = [replace(document, text=normalised[document.id].text) for document in documents]
+    before = problems.count
+    try:
+        found = verified(stated, plainer, problems)
+    except LoadError:
+        as_stored = Problems(given.questions[0])
+        if before or not _fits(stated, documents, as_stored):
+            raise
+        return Dataset(name, documents, verified(stated, documents, as_stored))
+    return Dataset(name, documents, tuple(_to_source(question, normalised) for question in found))
+
+
+def _fits(stated: Sequence[StatedQuestion], documents: Sequence[Document], problems: Problems) -> bool:
+    """Return whether the annotations were made on the texts as they are stored."""
+    try:
+        verified(stated, documents, problems)
+    except LoadError:
+        return False
+    return True
+
+
+def _stated(questions: list[Row], annotations: list[Row], problems: Problems) -> list[StatedQuestion]:
+    marks: dict[object, list[Mark]] = defaultdict(list)
+    known = {str(row.value.get("qid")) for row in questions}
+    for row in annotations:
+        value = row.value
+        qid, logic = str(value.get("qid")), value.get("logic", ALONE)
+        if qid not in known:
+            problems.add(row, qid, "qid", "must be that of a question", qid, "Add the question, or drop the row.")
+        elif logic not in LOGIC:
+            problems.add(row, qid, "logic", f"must be one of {', '.join(LOGIC)}", logic, "Take one of them.")
+        else:
+            span = (value.get("start"), value.get("end"))
+            place = StatedPlace("start, end or text", value.get("docid"), span, value.get("text"), row)
+            marks[qid].append(Mark([place], logic, str(value.get("group") or "g1")))
+    return [
+        StatedQuestion(
+            row,
+            row.value.get("qid"),
+            row.value.get("question"),
+            labels_of(marks[row.value.get("qid")]),
+            field="question",
+        )
+        for row in questions
+    ]
+
+
+def _to_source(question: Question, normalised: dict[str, Normalised]) -> Question:
+    labels = []
+    for label in question.labels:
+        places = []
+        for place in label.places:
+            assert place.span is not None, "an annotation has a span"  # noqa: S101
+            places.append(place._replace(span=normalised[place.source_id].to_source(place.span)))
+        labels.append(Label(tuple(places), label.group, label.grade))
+    return replace(question, labels=tuple(labels))
+
+
+def _json_files(path: Path) -> list[Path]:
+    return sorted(path.glob("*.json")) if path.is_dir() and rows_file(path) is None else []
+
+
+def _rows(paths: Sequence[Path]) -> list[Row]:
+    return [
+        object_row(path, f"row {number}", value) for path in paths for number, value in enumerate(read_json(path), 1)
+    ]
+
+
+FORMAT = Format("sc-qrels", "annotations*.json, questions*.json and a folder documents of JSON files", _find, _read)
