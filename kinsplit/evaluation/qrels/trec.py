@@ -11,9 +11,13 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from kinsplit.errors import InvalidParameterError, LoadError
+from kinsplit.evaluation.datasets.files import read_text
 from kinsplit.evaluation.qrels.alignment import Qrels
 
 Separator = Literal["\t", " "]
+
+# In single precision, in which trec_eval holds a score.
+_LARGEST = float(np.finfo(np.float32).max)
 
 
 class Scored(NamedTuple):
@@ -134,7 +138,7 @@ def _falling(ranking: Iterable[Scored]) -> Iterator[Scored]:
     """Yield the hits with scores that fall in single precision."""
     last, before = np.float32(np.inf), math.inf
     for chunk_id, score in ranking:
-        if not abs(score) < np.finfo(np.float32).max or score > before:
+        if not abs(score) < _LARGEST or score > before:
             rule = "must be finite in single precision and never rise"
             raise InvalidParameterError("scores", rule, score, "Sort each ranking by its scores, best first.")
         before = score
@@ -158,20 +162,19 @@ def _score(path: Path, number: int, written: str) -> float:
 
 
 def _checked(name: str) -> str:
-    if not name or any(character.isspace() for character in name):
+    if not name or any(character.isspace() or character == "\ufeff" for character in name):
         rule = "must not be empty or have white space in it where it goes into a file of TREC"
         raise InvalidParameterError("id", rule, name, "Give the document or question another id.")
     return name
 
 
 def _rows(path: Path, fields: int) -> Iterator[tuple[int, list[str]]]:
-    with path.open(encoding="utf-8-sig") as file:
-        for number, line in enumerate(file, start=1):
-            row = line.split()
-            if row and len(row) != fields:
-                raise LoadError(path, f"line {number}: has {len(row)} fields instead of {fields}.")
-            if row:
-                yield number, row
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
+        row = line.split()
+        if row and len(row) != fields:
+            raise LoadError(path, f"line {number}: has {len(row)} fields instead of {fields}.")
+        if row:
+            yield number, row
 
 
 def _write(path: Path, rows: Iterable[Iterable[str]], separator: Separator) -> None:

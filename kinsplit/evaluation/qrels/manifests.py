@@ -1,0 +1,106 @@
+"""Chunk manifests: JSONL files that say which chunk ids stand for which text, so that qrels and runs can be read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from kinsplit.chunk import Chunk, Document, Span, content_hash, shared, stretches
+from kinsplit.errors import LoadError
+from kinsplit.evaluation.datasets.files import lines
+
+
+def write_manifest(path: Path, chunks: Iterable[Chunk]) -> None:
+    """Write a manifest: the rows of SC-Qrels, and `spans` and `context` for the chunks that have several or one.
+
+    Args:
+        path: The file.
+        chunks: Leaves, in the order in which they are written.
+    """
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        for chunk in chunks:
+            row: dict[str, Any] = {
+                "original_doc_id": chunk.source_id,
+                "chunk_id": chunk.id,
+                "start": chunk.start,
+                "end": chunk.end,
+                "text": chunk.text,
+            }
+            if len(chunk.spans) > 1:
+                row["spans"] = [list(span) for span in chunk.spans]
+            if chunk.context:
+                row["context"] = chunk.context
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+
+def read_manifest(path: Path, documents: Mapping[str, Document]) -> tuple[Chunk, ...]:
+    """Read a manifest of SC-Qrels, of `write_manifest`, or the rows that `kinsplit chunk` writes.
+
+    Args:
+        path: The file.
+        documents: By id, those that the chunks are of. A chunk's text must be what they have in its place; where the
+            row has no text it is taken from there.
+
+    Returns:
+        The chunks as they are in the file, with links to those of their level before and after them.
+
+    Raises:
+        LoadError: A row is no chunk, repeats an id, or differs from its document.
+    """
+    chunks: list[Chunk] = []
+    ids: set[str] = set()
+    for row in lines(path):
+        try:
+            chunk = _chunk(row.value, documents)
+        except (ValueError, KeyError, TypeError) as error:
+            reason = f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error)
+            raise LoadError(path, f"{row.place}: {reason}.") from error
+        if chunk.id in ids:
+            raise LoadError(path, f"{row.place}: the id {chunk.id} is there a second time.")
+        ids.add(chunk.id)
+        chunks.append(chunk)
+    return tuple(_linked(chunks))
+
+
+def _chunk(row: Mapping[str, Any], documents: Mapping[str, Document]) -> Chunk:
+    source_id = row["docid"] if "docid" in row else row["original_doc_id"]
+    if source_id not in documents:
+        raise ValueError(f"there is no document {source_id!r}")
+    source = documents[source_id].text
+    spans = tuple(Span(*span) for span in row.get("spans") or [(row["start"], row["end"])])
+    bounds = [bound for span in spans for bound in span]
+    if bounds != sorted(bounds) or bounds[0] < 0 or bounds[-1] > len(source) or any(a == b for a, b in spans):
+        raise ValueError(f"no such place in {source_id!r}, which has {len(source)} characters: {bounds}")
+    slices = [source[start:end] for start, end in spans]
+    text = row["text"] if "text" in row or len(spans) > 1 else slices[0]
+    placed = stretches(spans, text)
+    if placed is None or [text[at : at + end - start] for at, (start, end) in placed] != slices:
+        raise ValueError(f"the text isn't what {source_id!r} has at {spans[0].start} to {spans[-1].end}")
+    # Rows of `kinsplit chunk` have a readable name beside the id.
+    name = str(row["id"] if "id" in row else row["chunk_id"])
+    context = row.get("context", "")
+    return Chunk(name, source_id, 0, 1, row.get("level", 0), spans, text, content_hash(text, context), context=context)
+
+
+def _linked(chunks: list[Chunk]) -> Iterator[Chunk]:
+    """Yield the chunks with their position among those of their document and level, and with their neighbours."""
+    kin: dict[tuple[str, int], list[Chunk]] = {}
+    positions = []
+    for chunk in chunks:
+        own = kin.setdefault((chunk.source_id, chunk.level), [])
+        positions.append(len(own))
+        own.append(chunk)
+    for chunk, index in zip(chunks, positions, strict=True):
+        own = kin[chunk.source_id, chunk.level]
+        before, after = own[index - 1] if index else None, own[index + 1] if index + 1 < len(own) else None
+        yield replace(
+            chunk,
+            index=index,
+            total=len(own),
+            overlap=shared(before.spans if before else (), chunk.spans),
+            prev_id=before.id if before else None,
+            next_id=after.id if after else None,
+        )

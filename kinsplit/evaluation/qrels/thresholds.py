@@ -1,0 +1,122 @@
+"""Which thresholds leave a question judged, whatever the size of the chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from kinsplit.errors import InvalidParameterError
+from kinsplit.evaluation.labels import Question
+from kinsplit.evaluation.qrels.alignment import Alignment
+from kinsplit.evaluation.qrels.rule import SpanRule
+
+#: What is tried by default, from loose to strict. A large chunk is filled by a label to a hundredth.
+SPAN_COVERAGES = (0.1, 0.25, 0.5, 0.75, 0.85, 0.95, 1.0)
+CHUNK_COVERAGES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 0.75)
+
+
+class Trial(NamedTuple):
+    """What a pair of thresholds leaves.
+
+    Attributes:
+        rule: The thresholds.
+        judged: For each chunking, the share of the labelled questions that have a relevant chunk.
+        relevant: For each chunking, relevant chunks of a labelled question, on average.
+    """
+
+    rule: SpanRule
+    judged: tuple[float, ...]
+    relevant: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What all pairs leave.
+
+    Attributes:
+        trials: By span coverage and chunk coverage, from loose to strict.
+        best: The strictest rule that leaves enough questions judged in every chunking: of those with the highest span
+            coverage the one with the highest chunk coverage, since it matters more that a chunk holds the answer than
+            what else it holds. None if no pair leaves enough.
+    """
+
+    trials: tuple[Trial, ...]
+    best: SpanRule | None
+
+
+def tune_thresholds(
+    questions: Iterable[Question],
+    alignments: Sequence[Alignment],
+    least: float = 0.95,
+    span_coverages: Sequence[float] = SPAN_COVERAGES,
+    chunk_coverages: Sequence[float] = CHUNK_COVERAGES,
+) -> Tuning:
+    """Try thresholds on some chunkings.
+
+    A rule that is compared by must fit them all: under one that only small chunks can meet, large ones are judged by
+    a handful of questions.
+
+    Args:
+        questions: Those without labels are left out.
+        alignments: Of the chunkings that are to be compared.
+        least: Share of the labelled questions that must have a relevant chunk in each of them.
+        span_coverages: Tried, in any order.
+        chunk_coverages: Tried, in any order.
+
+    Raises:
+        InvalidParameterError: No question has labels, there is no chunking, or the share is none.
+    """
+    labelled = [question for question in questions if question.labels]
+    if not labelled or not alignments:
+        needed = "must have labelled questions and at least one chunking"
+        raise InvalidParameterError("questions", needed, len(labelled), "Give both.")
+    if not 0 < least <= 1:
+        raise InvalidParameterError("least", "must be above 0 and at most 1", least, "The default is 0.95.")
+    held = [_Held.of(labelled, alignment) for alignment in alignments]
+    trials = []
+    for of_span, of_chunk in product(sorted(set(span_coverages)), sorted(set(chunk_coverages))):
+        pair = SpanRule(span_coverage=of_span, chunk_coverage=of_chunk)
+        judged, relevant = zip(*(own.passed(pair) for own in held), strict=True)
+        trials.append(Trial(pair, tuple(n / len(labelled) for n in judged), tuple(n / len(labelled) for n in relevant)))
+    enough = [trial.rule for trial in trials if min(trial.judged) >= least]
+    return Tuning(tuple(trials), enough[-1] if enough else None)
+
+
+@dataclass(frozen=True, eq=False)
+class _Held:
+    """Each label with each chunk that holds some of it, shape (pairs,).
+
+    Attributes:
+        questions: Number of the question.
+        pairs: Number of the question and the chunk together.
+        of_span: Share of the label that the chunk holds.
+        of_chunk: Share of the chunk that the label fills.
+    """
+
+    questions: npt.NDArray[np.int64]
+    pairs: npt.NDArray[np.int64]
+    of_span: npt.NDArray[np.float64]
+    of_chunk: npt.NDArray[np.float64]
+
+    @classmethod
+    def of(cls, questions: Sequence[Question], alignment: Alignment) -> _Held:
+        numbers: dict[tuple[int, str], int] = {}
+        rows = [
+            (number, numbers.setdefault((number, held.chunk.id), len(numbers)), held.of_span, held.of_chunk)
+            for number, question in enumerate(questions)
+            for _, held in alignment.held(question)
+        ]
+        asked, pairs, of_span, of_chunk = zip(*rows, strict=True) if rows else ((), (), (), ())
+        return cls(
+            np.array(asked, np.int64), np.array(pairs, np.int64), np.array(of_span, float), np.array(of_chunk, float)
+        )
+
+    def passed(self, rule: SpanRule) -> tuple[int, int]:
+        """Return how many questions have a relevant chunk, and how many relevant chunks they have."""
+        kept = (self.of_span >= rule.span_coverage) & (self.of_chunk >= rule.chunk_coverage)
+        return len(np.unique(self.questions[kept])), len(np.unique(self.pairs[kept]))
