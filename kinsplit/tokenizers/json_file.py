@@ -33,6 +33,11 @@ class JsonTokenizer:
         except ValueError:
             self._fast = None
 
+    @property
+    def backend(self) -> Any:
+        """The object that other libraries know."""
+        return self._reference
+
     def count(self, texts: Sequence[str]) -> IntArray:
         """See `Tokenizer.count`."""
         if self._fast is None:

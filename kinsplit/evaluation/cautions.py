@@ -1,0 +1,51 @@
+"""What a reader has to know before believing the numbers of a comparison."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from kinsplit.evaluation.labels import Dataset
+from kinsplit.evaluation.measures.protocol import Chunking
+
+#: Questions below which intervals are so wide that little can be told apart.
+FEWEST = 30
+
+
+def cautions(dataset: Dataset, headline: str, chunkings: Mapping[str, Chunking]) -> Iterator[str]:
+    """Yield what makes a comparison say little, in sentences.
+
+    Args:
+        dataset: The documents and questions.
+        headline: The measure by which strategies are compared.
+        chunkings: By label.
+    """
+    judged = sum(bool(question.labels) for question in dataset.questions)
+    if not dataset.labelled:
+        yield (
+            f"No question has labels, so nothing says whether what was found answers it: {headline} doesn't tell which "
+            "strategy is better. Label some questions, or let `kinsplit questions` make labelled ones."
+        )
+    elif judged < len(dataset.questions):
+        yield f"{len(dataset.questions) - judged:,} of {len(dataset.questions):,} questions have no labels."
+    if 0 < len(dataset.questions) < FEWEST:
+        yield f"Only {len(dataset.questions)} questions: fewer than {FEWEST} seldom tell strategies apart."
+    for label, chunking in chunkings.items():
+        single = sum(len(chunks) == 1 for chunks in chunking.by_source.values())
+        if chunking.chunks and 2 * single > len(chunking.by_source):
+            yield (
+                f"{label}: {single:,} of {len(chunking.by_source):,} documents are one chunk, so how they are split "
+                "makes no difference there. Take smaller chunks or longer documents."
+            )
+        if chunking.chunks and (whole := _whole(chunking, headline)):
+            yield f"{label}: {headline} holds all {whole}, so it says nothing of the ranking. Take a smaller number."
+
+
+def _whole(chunking: Chunking, headline: str) -> str:
+    """Return in words how much there is, if a measure looks at all of it."""
+    tokens, chunks = re.search(r"@(\d+)t$", headline), re.search(r"@(\d+)$", headline)
+    if tokens and (total := int(chunking.tokenizer.count([c.text for c in chunking.chunks]).sum())) <= int(tokens[1]):
+        return f"{total:,} tokens of the documents"
+    if chunks and len(chunking.chunks) <= int(chunks[1]):
+        return f"{len(chunking.chunks):,} chunks"
+    return ""

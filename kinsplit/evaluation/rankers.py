@@ -1,0 +1,100 @@
+"""The ways to rank chunks that an evaluation knows, each the same for all strategies."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from kinsplit.chunk import Chunk
+from kinsplit.errors import InvalidParameterError
+from kinsplit.retrieval import KinWeights, Question, find_candidates, run
+from kinsplit.stores import ChunkStore
+
+#: The constant of reciprocal rank fusion (Cormack, Clarke and Buettcher, SIGIR 2009).
+_RRF = 60
+
+
+class Ranked(NamedTuple):
+    """A chunk with the score by which it is ranked."""
+
+    chunk: Chunk
+    score: float
+
+
+class Ranker(NamedTuple):
+    """A way to rank chunks.
+
+    Attributes:
+        name: Of the way with all its settings: outcomes are kept by it.
+        description: In one line.
+        rank: Returns the best leaves for a question, best first, at most so many.
+    """
+
+    name: str
+    description: str
+    rank: Callable[[ChunkStore, Question, int], Sequence[Ranked]]
+
+
+def kin(weights: KinWeights | None = None) -> Ranker:
+    """Return kin scoring, which every search of kinsplit uses.
+
+    Args:
+        weights: Of its evidence; None for the defaults.
+    """
+    chosen = weights or KinWeights()
+
+    def rank(store: ChunkStore, question: Question, limit: int) -> list[Ranked]:
+        found = run(find_candidates(question, chosen, limit), store)
+        return [Ranked(candidate.chunk, candidate.score) for candidate in found]
+
+    own = ", ".join(f"{key}={value}" for key, value in chosen.model_dump(exclude_defaults=True).items())
+    return Ranker(f"kin({own})" if own else "kin", "By meaning and terms, each chunk with its kin", rank)
+
+
+def _dense(store: ChunkStore, question: Question, limit: int) -> list[Ranked]:
+    return _fetched(store, [(hit.id, hit.score) for hit in store.rank([question.by_meaning(0, limit)])[0]])
+
+
+def _bm25(store: ChunkStore, question: Question, limit: int) -> list[Ranked]:
+    return _fetched(store, [(hit.id, hit.score) for hit in store.rank([question.by_terms(0, limit)])[0]])
+
+
+def _hybrid(store: ChunkStore, question: Question, limit: int) -> list[Ranked]:
+    scores: dict[str, float] = defaultdict(float)
+    for entries in store.rank([question.by_meaning(0, limit), question.by_terms(0, limit)]):
+        for rank, entry in enumerate(entries, 1):
+            scores[entry.id] += 1 / (_RRF + rank)
+    return _fetched(store, sorted(scores.items(), key=lambda pair: -pair[1])[:limit])
+
+
+def _fetched(store: ChunkStore, best: Sequence[tuple[str, float]]) -> list[Ranked]:
+    scores = dict(best)
+    return [Ranked(chunk, scores[chunk.id]) for chunk in store.get(list(scores))]
+
+
+_RANKERS = {
+    ranker.name: ranker
+    for ranker in (
+        kin(),
+        Ranker("hybrid", "By meaning and terms, joined by reciprocal ranks (k = 60)", _hybrid),
+        Ranker("dense", "By meaning: cosine", _dense),
+        Ranker("bm25", "By terms: BM25", _bm25),
+    )
+}
+
+
+def names() -> list[str]:
+    """Return the names of all rankers."""
+    return list(_RANKERS)
+
+
+def create(name: str) -> Ranker:
+    """Return a ranker by its name.
+
+    Raises:
+        InvalidParameterError: No ranker has that name.
+    """
+    if name in _RANKERS:
+        return _RANKERS[name]
+    raise InvalidParameterError("ranker", "must be the name of a ranker", name, f"Known are: {', '.join(names())}.")

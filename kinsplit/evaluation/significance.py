@@ -1,0 +1,158 @@
+"""How sure a mean over questions is, and a difference between two strategies.
+
+Intervals are percentile bootstrap intervals (Efron, *Bootstrap Methods: Another Look at the Jackknife*, Annals of
+Statistics 7, 1979); p-values are of the paired randomisation test, which Smucker, Allan and Carterette (*A Comparison
+of Statistical Significance Tests for Information Retrieval Evaluation*, CIKM 2007) recommend. Everything is seeded: the
+same values always give the same numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from kinsplit.evaluation.results import Comparison, Estimate
+
+#: Resamples of an interval, and random sign flips of a test.
+RESAMPLES = 10_000
+#: Below it two values are equal: they differ by rounding alone.
+TIE = 1e-9
+#: Differences up to which every flip of signs is tried, as 2 ** 13 < RESAMPLES.
+_EXACT = 13
+#: Numbers that are in memory together.
+_BLOCK = 4_000_000
+
+
+class Tally(NamedTuple):
+    """On how many questions something was better, equal and worse."""
+
+    wins: int
+    ties: int
+    losses: int
+
+
+def estimates(values: ArrayLike) -> list[Estimate | None]:
+    """Return means with their 95 % intervals; the questions are resampled alike for all.
+
+    Args:
+        values: Of each question (row) by each of several measures (column), shape (questions, measures); NaN where a
+            measure says nothing of a question.
+
+    Returns:
+        One for each column; None for one without any value.
+    """
+    table = np.asarray(values, dtype=np.float64)
+    known = ~np.isnan(table)
+    found: list[Estimate | None] = [None] * table.shape[1]
+    for pattern in np.unique(known, axis=1).T:
+        columns = np.flatnonzero((known == pattern[:, None]).all(axis=0))
+        if pattern.any():
+            own = table[np.ix_(pattern, columns)]
+            lows, highs = np.percentile(_resampled(own), (2.5, 97.5), axis=0)
+            means, count = own.mean(axis=0), int(pattern.sum())
+            for place, mean, low, high in zip(columns, means, lows, highs, strict=True):
+                found[place] = Estimate(mean=float(mean), low=float(low), high=float(high), count=count)
+    return found
+
+
+def estimate(values: Sequence[float]) -> Estimate:
+    """Return the mean of at least one value with its 95 % interval."""
+    (found,) = estimates(np.asarray(values, dtype=np.float64)[:, None])
+    if found is None:
+        raise ValueError("An estimate needs a value.")
+    return found
+
+
+def _resampled(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the means of resamples, shape (RESAMPLES, columns); values has shape (questions, columns)."""
+    random, size = np.random.default_rng(0), len(values)
+    step = max(1, _BLOCK // size)
+    # How often each question is drawn says as much as which ones are, and makes a mean a product.
+    shares = np.full(size, 1 / size)
+    parts = [
+        random.multinomial(size, shares, min(step, RESAMPLES - done)) @ values for done in range(0, RESAMPLES, step)
+    ]
+    means: NDArray[np.float64] = np.concatenate(parts) / size
+    return means
+
+
+def randomisation_test(differences: Sequence[float]) -> float:
+    """Return the two-sided p-value that paired differences have no sign.
+
+    Every flip of signs is tried where at most 13 differences aren't zero, else 10,000 random ones.
+
+    Args:
+        differences: Of each question, one strategy's value minus the other's.
+    """
+    values = np.asarray(differences, dtype=np.float64)
+    values = values[np.abs(values) > TIE]  # Flipping a zero changes nothing.
+    if not len(values):
+        return 1.0
+    least = abs(values.sum()) * (1 - 1e-12)  # What is equal but for rounding is as extreme.
+    if len(values) <= _EXACT:
+        bits = np.arange(2 ** len(values))[:, None] >> np.arange(len(values)) & 1
+        return float(np.mean(np.abs((1 - 2 * bits) @ values) >= least))
+    random, step, hits = np.random.default_rng(0), max(1, _BLOCK // len(values)), 0
+    for done in range(0, RESAMPLES, step):
+        flips = random.integers(0, 2, (min(step, RESAMPLES - done), len(values)), dtype=np.int8)
+        hits += int((np.abs((1 - 2 * flips) @ values) >= least).sum())
+    return (hits + 1) / (RESAMPLES + 1)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return p-values corrected for their number (Holm, Scandinavian Journal of Statistics 6, 1979), in their order."""
+    order = sorted(range(len(p_values)), key=lambda place: p_values[place])
+    corrected, highest = [0.0] * len(p_values), 0.0
+    for rank, place in enumerate(order):
+        highest = max(highest, min(1.0, (len(p_values) - rank) * p_values[place]))
+        corrected[place] = highest
+    return corrected
+
+
+def tally(differences: Sequence[float], *, rises: bool = True) -> Tally:
+    """Return on how many questions something was better, equal and worse.
+
+    Args:
+        differences: Its values minus the other's.
+        rises: Whether more is better.
+    """
+    values = np.asarray(differences, dtype=np.float64) * (1 if rises else -1)
+    wins, losses = int((values > TIE).sum()), int((values < -TIE).sum())
+    return Tally(wins, len(values) - wins - losses, losses)
+
+
+def compare(
+    measure: str, baseline: str, values: dict[str, Sequence[float | None]], *, rises: bool = True
+) -> list[Comparison]:
+    """Return each strategy beside the baseline, by the questions that both were judged on.
+
+    Args:
+        measure: Name of the measure.
+        baseline: Label of the baseline.
+        values: By label, the value of each question; None where the measure says nothing of it.
+        rises: Whether more is better.
+
+    Returns:
+        One for each strategy that shares a question with the baseline; p-values are corrected for their number.
+    """
+    differences = {
+        label: found
+        for label, own in values.items()
+        if label != baseline
+        and (found := [a - b for a, b in zip(own, values[baseline], strict=True) if a is not None and b is not None])
+    }
+    corrected = holm([randomisation_test(found) for found in differences.values()])
+    return [
+        Comparison(
+            measure=measure,
+            strategy=label,
+            baseline=baseline,
+            difference=estimate(found),
+            p_value=p_value,
+            **tally(found, rises=rises)._asdict(),
+        )
+        for (label, found), p_value in zip(differences.items(), corrected, strict=True)
+    ]

@@ -1,0 +1,76 @@
+"""What tells one splitter object from another: its class and its settings, as far as they can be told."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Mapping
+from functools import partial
+from importlib.metadata import PackageNotFoundError, packages_distributions, version
+from types import BuiltinFunctionType, FunctionType, MethodType
+from typing import Any, NamedTuple
+
+_PLAIN = (str, int, float, bool, type(None))
+
+
+class Configuration(NamedTuple):
+    """A splitter as JSON.
+
+    Attributes:
+        value: Class, version and settings.
+        complete: Whether two objects with this value split alike. Not so where settings are objects that say nothing of
+            themselves.
+    """
+
+    value: Any
+    complete: bool
+
+
+def configuration(splitter: object) -> Configuration:
+    """Return what is known of a splitter."""
+    if isinstance(splitter, FunctionType | BuiltinFunctionType | MethodType | partial | type):
+        return _of(splitter, depth=2)
+    kind = type(splitter)
+    settings = _of({**getattr(splitter, "__dict__", {}), **(getattr(splitter, "__pydantic_private__", None) or {})}, 2)
+    return Configuration([_name(kind), _version(kind), settings.value], settings.complete)
+
+
+def _of(value: Any, depth: int) -> Configuration:
+    if isinstance(value, _PLAIN):
+        return Configuration(value, complete=True)
+    if isinstance(value, Mapping) and depth:
+        pairs = {str(key): _of(own, depth - 1) for key, own in value.items()}
+        return Configuration({k: pairs[k].value for k in sorted(pairs)}, all(own.complete for own in pairs.values()))
+    if isinstance(value, list | tuple | set | frozenset) and depth:
+        ordered = sorted(value, key=repr) if isinstance(value, set | frozenset) else value
+        items = [_of(own, depth - 1) for own in ordered]
+        return Configuration([own.value for own in items], all(own.complete for own in items))
+    if isinstance(value, partial) and depth:
+        parts = _of([value.func, list(value.args), value.keywords], depth)
+        return Configuration(["partial", parts.value], parts.complete)
+    if isinstance(value, BuiltinFunctionType | type):
+        return Configuration(_name(value), complete=True)
+    if isinstance(value, FunctionType):
+        return Configuration([_name(value), _source(value)], value.__closure__ is None)
+    return Configuration(_name(value if isinstance(value, MethodType) else type(value)), complete=False)
+
+
+def _name(value: Any) -> str:
+    return f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', '')}"
+
+
+def _version(kind: type) -> str:
+    package = kind.__module__.partition(".")[0]
+    try:
+        return ", ".join(f"{name} {version(name)}" for name in sorted(set(packages_distributions().get(package, ()))))
+    except PackageNotFoundError:
+        return ""
+
+
+def _source(function: FunctionType) -> str:
+    """Return a hash of the module in which a function is written, since it may call others there."""
+    try:
+        source = inspect.getsource(inspect.getmodule(function) or function)
+    except (OSError, TypeError):
+        source = function.__code__.co_code.hex() + repr(function.__code__.co_consts)
+    return hashlib.blake2b(source.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()

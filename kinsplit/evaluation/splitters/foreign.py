@@ -1,0 +1,132 @@
+"""Any splitter as a strategy, so that everything behind the splitting is the same for all."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+from pydantic import Field
+
+from kinsplit.chunk import Span
+from kinsplit.errors import InvalidParameterError, KinsplitError, KinsplitWarning
+from kinsplit.evaluation.splitters.configuration import configuration
+from kinsplit.evaluation.splitters.locate import locate
+from kinsplit.evaluation.splitters.pieces import to_pieces
+from kinsplit.parsers import Strategy
+from kinsplit.parsers.base import Cut, Levels
+from kinsplit.tokenizers import resolve
+
+
+class UnlocatedWarning(KinsplitWarning):
+    """A splitter made chunks that are no text of their document, so that nothing can be said of them.
+
+    Args:
+        splitter: The splitter.
+        lost: How many of its chunks.
+        total: Of how many.
+        example: The beginning of one of them.
+    """
+
+    def __init__(self, splitter: str, lost: int, total: int, example: str) -> None:
+        super().__init__(splitter, lost, total, example)
+        self.splitter, self.lost, self.total, self.example = splitter, lost, total, example
+
+    def __str__(self) -> str:
+        count = f"{self.lost:,} of {self.total:,} chunks are no text of their document and were left out"
+        return f"{self.splitter}: {count}, such as {self.example[:60]!r}. Labels there count as not found."
+
+    @classmethod
+    def combined(cls, found: Sequence[UnlocatedWarning]) -> list[UnlocatedWarning]:
+        """Return one warning for each splitter."""
+        by_name: dict[str, UnlocatedWarning] = {}
+        for one in found:
+            before = by_name.get(one.splitter)
+            by_name[one.splitter] = (
+                one
+                if before is None
+                else cls(one.splitter, before.lost + one.lost, before.total + one.total, before.example)
+            )
+        return list(by_name.values())
+
+
+class ForeignStrategy(Strategy):
+    """A splitter of another library, or a function, as a strategy.
+
+    Its chunks are slices of the document: where it changed white space, the document's own stands; a chunk that is
+    nowhere in the document is left out with an `UnlocatedWarning`.
+    """
+
+    name = "foreign"
+    summary = "A splitter of another library, or a function"
+    resources: ClassVar = {**Strategy.resources, "splitter": "a spec, as `kinsplit evaluate --strategy` takes it"}
+
+    splitter: Any = Field(description="The splitter.")
+    spec: str = Field(default="", description="What makes the splitter again; empty for an object that was given.")
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """As of every strategy; the splitter by its class and settings, and by its spec where it has one."""
+        return {**super().described, "splitter": configuration(self.splitter).value}
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether another splitter with the same fingerprint splits alike."""
+        return bool(self.spec) or configuration(self.splitter).complete
+
+    def _cut(self, texts: Sequence[str]) -> list[Levels]:
+        call = caller(self.splitter)
+        found = [self._located(call, text) for text in texts]
+        slices = [text[s.start : s.end] for text, (spans, _) in zip(texts, found, strict=True) for s in spans]
+        counts = iter(resolve(self.tokenizer).count(slices).tolist())
+        lost = [text for _, missing in found for text in missing]
+        if lost:
+            total = len(lost) + sum(len(spans) for spans, _ in found)
+            warnings.warn(UnlocatedWarning(self.title, len(lost), total, lost[0]), stacklevel=2)
+        return [[[Cut((span,), tokens=next(counts)) for span in spans]] for spans, _ in found]
+
+    @property
+    def title(self) -> str:
+        """The spec, or the name of what was given."""
+        given = self.splitter if hasattr(self.splitter, "__qualname__") else type(self.splitter)
+        return self.spec or str(given.__qualname__)
+
+    def _located(self, call: Callable[[str], object], text: str) -> tuple[list[Span], list[str]]:
+        if not text.strip():
+            return [], []
+        try:
+            found = call(text)
+        except KinsplitError:
+            raise
+        except Exception as error:
+            rule = f"could not split a document ({type(error).__name__}: {error})"
+            raise InvalidParameterError("strategy", rule, self.title, "Try the splitter on the text alone.") from error
+        return locate(text, to_pieces(found))
+
+
+def caller(splitter: Any) -> Callable[[str], object]:
+    """Return how a splitter is called for one text.
+
+    Args:
+        splitter: A LlamaIndex NodeParser, a LangChain TextSplitter, a chonkie chunker, or a function.
+
+    Raises:
+        InvalidParameterError: It is none of these.
+    """
+    if hasattr(splitter, "get_nodes_from_documents"):
+        return lambda text: _nodes(splitter, text)
+    if hasattr(splitter, "create_documents"):
+        return lambda text: splitter.create_documents([text])
+    for method in ("split_text", "chunk"):
+        if callable(found := getattr(splitter, method, None)):
+            return found  # type: ignore[no-any-return]  # Each library types it differently, or not at all.
+    if callable(splitter):
+        return splitter  # type: ignore[no-any-return]
+    rule = "must be a strategy, a NodeParser, a TextSplitter, a chonkie chunker or a function"
+    raise InvalidParameterError("strategy", rule, splitter, "Give a function from a text to its chunks.")
+
+
+def _nodes(parser: Any, text: str) -> object:
+    from llama_index.core.schema import Document
+
+    return parser.get_nodes_from_documents([Document(text=text)])

@@ -1,0 +1,97 @@
+"""Where the chunks of a splitter lie that says nothing of it, or nothing that is true."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+
+import numpy as np
+
+from kinsplit.chunk import Span
+from kinsplit.evaluation.splitters.pieces import Piece
+from kinsplit.parsers.segment import code_points, is_space
+
+
+def locate(text: str, pieces: Iterable[Piece]) -> tuple[list[Span], list[str]]:
+    """Return where chunks lie in their document.
+
+    Offsets are trusted where the document has the chunk's text there and no chunk before has the same. Any other chunk
+    is looked for behind the start of the one before it, where it goes beyond its end if such a place exists; then
+    anywhere; then without regard to white space and case, which tokenizers change.
+
+    Args:
+        text: The document's.
+        pieces: Its chunks. Those that are blank or empty are no chunks.
+
+    Returns:
+        The spans, by start and end, and the texts that are nowhere in the document.
+    """
+    finder, spans, lost = _Finder(text), list[Span](), list[str]()
+    for piece in pieces:
+        span = finder.find(piece)
+        if span is not None:
+            spans.append(span)
+        elif piece.text and not piece.text.isspace():
+            lost.append(piece.text)
+    return sorted(span for span in spans if text[span.start : span.end].strip()), lost
+
+
+class _Finder:
+    """Looks for one chunk of a document after the other."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._before = Span(-1, -1)
+        self._found: set[Span] = set()
+
+    def find(self, piece: Piece) -> Span | None:
+        given = self._given(piece)
+        if given is not None and (piece.text is None or given not in self._found):
+            span: Span | None = given
+        elif piece.text and not piece.text.isspace():
+            span = self._exact(piece.text) or self._squeezed(piece.text)
+        else:
+            return None
+        if span is not None:
+            self._before = span
+            self._found.add(span)
+        return span
+
+    def _given(self, piece: Piece) -> Span | None:
+        if piece.start is None or piece.end is None or not piece.start < piece.end <= len(self._text):
+            return None
+        is_so = piece.text is None or self._text[piece.start : piece.end] == piece.text
+        return Span(piece.start, piece.end) if is_so else None
+
+    def _exact(self, wanted: str) -> Span | None:
+        start = _next(self._text, wanted, self._before)
+        return None if start < 0 else Span(start, start + len(wanted))
+
+    def _squeezed(self, wanted: str) -> Span | None:
+        squeezed, places = self._solid
+        wanted = _squeeze(wanted)
+        before = Span(*(int(place) for place in np.searchsorted(places, self._before)))
+        start = _next(squeezed, wanted, before if self._found else self._before)
+        return None if start < 0 else Span(int(places[start]), int(places[start + len(wanted) - 1]) + 1)
+
+    @cached_property
+    def _solid(self) -> tuple[str, np.ndarray[tuple[int], np.dtype[np.intp]]]:
+        """The text squeezed, and where each of its characters stands."""
+        return _squeeze(self._text), np.flatnonzero(~is_space(code_points(self._text)))
+
+
+def _squeeze(text: str) -> str:
+    """Return a text in lower case without white space; a character that would become several stays as it is."""
+    solid = "".join(text.split())
+    lower = solid.lower()
+    return lower if len(lower) == len(solid) else "".join(c.lower() if len(c.lower()) == 1 else c for c in solid)
+
+
+def _next(text: str, wanted: str, before: Span) -> int:
+    """Return where a text comes next after the start of another, beyond its end if it can be, else anywhere, or -1."""
+    first = at = text.find(wanted, before.start + 1)
+    while 0 <= at <= before.end - len(wanted):
+        at = text.find(wanted, at + 1)
+    if at >= 0:
+        return at
+    return first if first >= 0 else text.find(wanted)

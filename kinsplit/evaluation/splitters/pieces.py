@@ -1,0 +1,76 @@
+"""What splitters return, whatever each library calls it, as text and offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from kinsplit.errors import InvalidParameterError
+
+
+class Piece(NamedTuple):
+    """A chunk as a foreign splitter reports it.
+
+    Attributes:
+        text: Its text; None where only offsets are told.
+        start: Where it says that the text begins; None if it doesn't.
+        end: Where it says that the text ends.
+    """
+
+    text: str | None
+    start: int | None = None
+    end: int | None = None
+
+
+_TEXTS = ("page_content", "text")
+_STARTS = ("start_char_idx", "start_index", "start", "char_start")
+_ENDS = ("end_char_idx", "end_index", "end", "char_end")
+
+
+def to_pieces(found: object) -> list[Piece]:
+    """Return what a splitter found.
+
+    Args:
+        found: Strings, pairs of offsets, or objects with a text or offsets: nodes of LlamaIndex, of which only those
+            without children count, documents of LangChain, chunks of chonkie and those of others that look like them.
+
+    Raises:
+        InvalidParameterError: It is something else.
+    """
+    if isinstance(found, str | Mapping) or not isinstance(found, Iterable):
+        remedy = "Return a list of strings, of (start, end) or of objects that have `start` and `end`."
+        raise InvalidParameterError("strategy", "must return a list of chunks", found, remedy)
+    return [_to_piece(item) for item in found if not getattr(item, "child_nodes", None)]
+
+
+def _to_piece(item: Any) -> Piece:
+    if isinstance(item, str):
+        return Piece(item)
+    if isinstance(item, tuple | list) and len(item) == 2 and all(_offset(number) is not None for number in item):
+        return Piece(None, *map(_offset, item))
+    texts = [text for name in _TEXTS if isinstance(text := getattr(item, name, None), str)]
+    text, start, end = texts[0] if texts else None, _first(item, _STARTS), _first(item, _ENDS)
+    if text is None and (start is None or end is None):
+        remedy = "Return strings, (start, end) or objects that have `text`, or `start` and `end`."
+        raise InvalidParameterError("strategy", "must return chunks with a text or offsets", item, remedy)
+    if start is not None and end is None and text is not None:
+        end = start + len(text)
+    return Piece(text, start, end)
+
+
+def _first(item: Any, names: Iterable[str]) -> int | None:
+    """Return the first of some offsets that an item has, itself or in its metadata, as LangChain's documents do."""
+    metadata = getattr(item, "metadata", None)
+    told = metadata if isinstance(metadata, Mapping) else {}
+    for name in names:
+        number = _offset(getattr(item, name, None))
+        if number is None:
+            number = _offset(told.get(name))
+        if number is not None:
+            return number
+    return None
+
+
+def _offset(value: object) -> int | None:
+    """Return a number that can be an offset; a string's `start` is a method, and -1 stands for "not found"."""
+    return int(value) if hasattr(value, "__index__") and not isinstance(value, bool) and int(value) >= 0 else None

@@ -1,0 +1,222 @@
+"""Splitters by a text, as the command line takes them: `[LABEL=]NAME[:key=value,...]`."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import re
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+from kinsplit.errors import InvalidParameterError, MissingExtraError
+from kinsplit.evaluation.splitters.foreign import ForeignStrategy, caller
+from kinsplit.parsers import Strategy, create, names
+from kinsplit.tokenizers import BUNDLED, Tokenizer, resolve
+
+#: Where the splitters of other libraries are, and what has to be installed.
+_LIBRARIES = {
+    "langchain": (("langchain_text_splitters", "langchain_experimental.text_splitter"), "langchain-text-splitters"),
+    "llama-index": (("llama_index.core.node_parser",), "llama-index-core"),
+    "chonkie": (("chonkie",), "chonkie"),
+}
+_EXTRAS = {"langchain": "langchain", "llama-index": "llama-index", "chonkie": "benchmarks"}
+_FORMS = (
+    "default, NAME:key=value,..., langchain:CLASS:..., llama-index:CLASS:..., chonkie:CLASS:... or python:MODULE:NAME"
+)
+
+
+class Named(NamedTuple):
+    """A strategy with its label."""
+
+    label: str
+    strategy: Strategy
+
+
+def from_spec(text: str, tokenizer: str = BUNDLED) -> Named:
+    """Make a strategy from a text.
+
+    `default` is the strategy of a new collection. `sentence:chunk_size=160,chunk_overlap=0` is one of kinsplit's;
+    `langchain:RecursiveCharacterTextSplitter:chunk_size=200`, `llama-index:SentenceSplitter` and
+    `chonkie:RecursiveChunker` are splitters of these libraries; `python:package.module:function` is a function, or
+    a class or object of any of these kinds. Values are JSON where they parse, and text otherwise.
+
+    Args:
+        text: `[LABEL=]NAME[:key=value,...]`; without a label the rest is the label.
+        tokenizer: Counts the tokens of every strategy that takes a tokenizer and names none. For LangChain, whose
+            splitters count characters, `length_function=tokens` asks for it.
+
+    Raises:
+        InvalidParameterError: The text makes no strategy.
+        MissingExtraError: The library is not installed.
+    """
+    found = re.fullmatch(r"(?:([^:=]+)=)?(.+)", text, re.DOTALL)
+    if found is None:
+        raise _wrong("must name a splitter", text)
+    spec = found[2].strip()
+    return Named((found[1] or spec).strip(), _strategy(spec, tokenizer))
+
+
+def as_strategy(splitter: object, spec: str = "", tokenizer: str = BUNDLED) -> Strategy:
+    """Return anything that splits as a strategy.
+
+    Args:
+        splitter: A strategy, which is returned as it is; a LlamaIndex NodeParser, of which only nodes without children
+            are taken; a LangChain TextSplitter; a chonkie chunker; or a function from a text to strings, pairs of
+            offsets or objects with a text or offsets.
+        spec: What makes it again, if anything does.
+        tokenizer: Counts the tokens of the chunks.
+
+    Raises:
+        InvalidParameterError: It is none of these.
+    """
+    if isinstance(splitter, Strategy):
+        return splitter
+    caller(splitter)
+    return ForeignStrategy(splitter=splitter, spec=spec, tokenizer=tokenizer)
+
+
+def spec_of(strategy: Strategy) -> str:
+    """Return what makes a strategy again, with the parameters that aren't its defaults."""
+    if isinstance(strategy, ForeignStrategy):
+        return strategy.title
+    fields = type(strategy).model_fields
+    own = {key: value for key, value in strategy.described.items() if value != fields[key].default}
+    pairs = ",".join(f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in own.items())
+    return f"{strategy.name}:{pairs}" if pairs else strategy.name
+
+
+def _strategy(spec: str, tokenizer: str) -> Strategy:
+    head, _, rest = spec.partition(":")
+    if head == "default" and not rest:
+        from kinsplit.index import default_strategy
+
+        return default_strategy()
+    if head in names():
+        parameters = _parameters(rest, spec)
+        strategy = create(head, **{"tokenizer": tokenizer, **parameters})
+        resolve(strategy.tokenizer)
+        return strategy
+    if head == "python" or head in _LIBRARIES:
+        return _foreign(head, rest, spec, tokenizer)
+    raise _wrong("must name a splitter", spec)
+
+
+def _foreign(head: str, rest: str, spec: str, tokenizer: str) -> Strategy:
+    if head == "python":
+        module, _, rest = rest.partition(":")
+        name, _, rest = rest.partition(":")
+        target = _attribute(_module(module, spec), name, spec)
+    else:
+        name, _, rest = rest.partition(":")
+        target = _peer(head, name, spec)
+    parameters = _parameters(rest, spec)
+    if isinstance(target, type):
+        splitter = _made(target, {**_counting(target, parameters, tokenizer), **parameters}, spec, tokenizer)
+    else:
+        splitter = partial(target, **parameters) if parameters else target
+    return as_strategy(splitter, spec, tokenizer)
+
+
+def _made(kind: type, parameters: Mapping[str, Any], spec: str, tokenizer: str) -> object:
+    if parameters.get("length_function") == "tokens":
+        parameters = {**parameters, "length_function": _Length(resolve(tokenizer))}
+    try:
+        return kind(**parameters)
+    except ImportError as error:
+        raise InvalidParameterError("strategy", f"needs a package ({error})", spec, "Install it.") from error
+    except Exception as error:
+        rule = f"could not be made ({type(error).__name__}: {error})"
+        raise InvalidParameterError("strategy", rule, spec, "Change its parameters.") from error
+
+
+def _counting(kind: type, given: Mapping[str, Any], tokenizer: str) -> dict[str, Any]:
+    """Return a tokenizer as a class of another library takes it, if it takes one that was not given."""
+    if "tokenizer" in given or "tokenizer" not in inspect.signature(kind).parameters:
+        return {}
+    counter = resolve(tokenizer)
+    if kind.__module__.startswith("chonkie"):
+        return {"tokenizer": getattr(counter, "backend", None) or _Length(counter)}
+    return {"tokenizer": _Tokens(counter)}
+
+
+class _Length:
+    """Tells how many tokens a text has."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer, self.name = tokenizer, tokenizer.name
+
+    def __call__(self, text: str) -> int:
+        return int(self._tokenizer.count([text])[0])
+
+
+class _Tokens(_Length):
+    """Returns something as long as a text has tokens: LlamaIndex asks its tokenizers for nothing else."""
+
+    def __call__(self, text: str) -> range:  # type: ignore[override]
+        return range(super().__call__(text))
+
+
+def _peer(library: str, name: str, spec: str) -> Any:
+    modules, package = _LIBRARIES[library]
+    missing: list[ImportError] = []
+    for module in modules:
+        try:
+            found = getattr(importlib.import_module(module), name, None)
+        except ImportError as error:
+            missing.append(error)
+        else:
+            if isinstance(found, type):
+                return found
+    if len(missing) == len(modules):
+        raise MissingExtraError(package, _EXTRAS[library]) from missing[0]
+    raise _wrong(f"must name a class of {package}", spec)
+
+
+def _module(name: str, spec: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except (ImportError, ValueError) as error:
+        raise _wrong(f"must name a module that can be imported ({error})", spec) from error
+
+
+def _attribute(module: Any, name: str, spec: str) -> Any:
+    if not name or not hasattr(module, name):
+        raise _wrong(f"must name something that is in {module.__name__}", spec)
+    return getattr(module, name)
+
+
+def _parameters(text: str, spec: str) -> dict[str, Any]:
+    parameters: dict[str, Any] = {}
+    for pair in filter(None, map(str.strip, _split(text))):
+        key, equals, value = pair.partition("=")
+        key = key.strip()
+        if not equals or not key.isidentifier() or key in parameters:
+            raise _wrong(f"must have key=value, each key once, and not {pair!r}", spec)
+        try:
+            parameters[key] = json.loads(value)
+        except (ValueError, RecursionError):
+            parameters[key] = value
+    return parameters
+
+
+def _split(text: str) -> Iterator[str]:
+    """Yield what stands between commas that are in no brackets and no quotes."""
+    begin = depth = 0
+    quoted = False
+    for place, sign in enumerate(text):
+        if sign == '"' and text[place - 1 : place] != "\\":
+            quoted = not quoted
+        elif not quoted and sign in "[{":
+            depth += 1
+        elif not quoted and sign in "]}":
+            depth -= 1
+        elif sign == "," and not quoted and not depth:
+            yield text[begin:place]
+            begin = place + 1
+    yield text[begin:]
+
+
+def _wrong(rule: str, spec: str) -> InvalidParameterError:
+    return InvalidParameterError("strategy", rule, spec, f"Write {_FORMS}; kinsplit's are: {', '.join(names())}.")

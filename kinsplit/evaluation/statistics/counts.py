@@ -1,0 +1,25 @@
+"""How many chunks and documents there are."""
+
+from __future__ import annotations
+
+from kinsplit.evaluation.statistics.protocol import Made
+
+
+class Chunks:
+    """The chunks that are searched."""
+
+    name, unit, description = "chunks", "chunks", "Chunks that are searched"
+
+    def value(self, made: Made) -> float:
+        """Count the chunks."""
+        return len(made.chunking.chunks)
+
+
+class Documents:
+    """The documents that have a chunk."""
+
+    name, unit, description = "documents", "documents", "Documents that have a chunk"
+
+    def value(self, made: Made) -> float:
+        """Count the documents."""
+        return len(made.chunking.by_source)

@@ -1,0 +1,134 @@
+"""Outcomes -> results: judged, averaged, compared."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+import kinsplit
+from kinsplit.chunk import Chunk
+from kinsplit.embedding import resolve as resolve_embedder
+from kinsplit.evaluation.cautions import cautions
+from kinsplit.evaluation.labels import Place, Question
+from kinsplit.evaluation.measures.protocol import Chunking, Measure, Outcome
+from kinsplit.evaluation.results import (
+    AskedQuestion,
+    Estimate,
+    Hit,
+    MeasureNote,
+    QuestionResult,
+    Results,
+    Setting,
+    StrategyResult,
+    Text,
+)
+from kinsplit.evaluation.significance import compare, estimates
+from kinsplit.evaluation.splitters import spec_of
+from kinsplit.evaluation.statistics import describe
+
+if TYPE_CHECKING:
+    from kinsplit.evaluation.experiment import Evidence, Experiment
+
+#: What the numbers depend on beside kinsplit.
+_PACKAGES = ("numpy", "scipy", "tokenizers", "qdrant-edge-py", "sentence-transformers", "openvino")
+
+
+class Summary:
+    """Gathers the results of an experiment, one strategy after the other.
+
+    Args:
+        experiment: The experiment.
+    """
+
+    def __init__(self, experiment: Experiment) -> None:
+        self._experiment = experiment
+        self._measures: tuple[Measure, ...] = experiment.judges
+        self._values: dict[str, dict[str, list[float | None]]] = {}
+        self._strategies: list[StrategyResult] = []
+        self._results: list[QuestionResult] = []
+        self._chunkings: dict[str, Chunking] = {}
+        self._warnings: list[str] = []
+
+    def add(self, label: str, evidence: Evidence) -> None:
+        """Judge what a strategy retrieved."""
+        chunking = evidence.made.chunking
+        values = {m.name: [m.score(outcome, chunking) for outcome in evidence.outcomes] for m in self._measures}
+        self._values[label] = values
+        self._chunkings[label] = chunking
+        self._warnings += [f"{label}: {text}" for text in evidence.warnings]
+        self._strategies.append(
+            StrategyResult(
+                label=label,
+                spec=spec_of(self._experiment.strategies[label]),
+                measures=_means(values),
+                statistics=describe(evidence.made),
+                lengths=[len(chunk.text) for chunk in chunking.chunks],
+                chunks_per_document={
+                    document.id: len(chunking.by_source.get(document.id, ())) for document in chunking.dataset.documents
+                },
+            )
+        )
+        for number, outcome in enumerate(evidence.outcomes):
+            own = {name: value for name, column in values.items() if (value := column[number]) is not None}
+            hits = _hits(outcome, self._experiment.top_k)
+            self._results.append(
+                QuestionResult(question_id=outcome.question.id, strategy=label, measures=own, hits=hits)
+            )
+
+    def results(self) -> Results:
+        """Return the results of all strategies."""
+        experiment = self._experiment
+        headline, dataset = experiment.headed_by, experiment.dataset
+        (rises,) = {measure.rises for measure in self._measures if measure.name == headline}
+        labels = list(self._values)
+        return Results(
+            setting=Setting(
+                dataset=dataset.name,
+                documents=len(dataset.documents),
+                questions=len(dataset.questions),
+                embedder=resolve_embedder(experiment.embedder).name,
+                ranker=experiment.rank_by.name,
+                tokenizer=experiment.counter.name,
+                top_k=experiment.top_k,
+                headline=headline,
+                versions={"kinsplit": kinsplit.__version__, **{name: version(name) for name in _PACKAGES}},
+            ),
+            strategies=self._strategies,
+            questions=[self._asked(question) for question in dataset.questions],
+            results=self._results,
+            comparisons=compare(
+                headline, labels[0], {label: self._values[label][headline] for label in labels}, rises=rises
+            ),
+            warnings=[*self._warnings, *cautions(dataset, headline, self._chunkings)],
+            notes=[
+                MeasureNote(name=measure.name, description=measure.description, rises=measure.rises)
+                for measure in self._measures
+                if any(measure.name in strategy.measures for strategy in self._strategies)
+            ],
+        )
+
+    def _asked(self, question: Question) -> AskedQuestion:
+        labels = [[self._text(place) for place in label.places] for label in question.labels]
+        return AskedQuestion(id=question.id, text=question.text, labels=labels)
+
+    def _text(self, place: Place) -> Text:
+        if place.span is None:
+            return Text(source_id=place.source_id, spans=(), text="")
+        start, end = place.span
+        text = self._experiment.dataset.sources[place.source_id].text[start:end]
+        return Text(source_id=place.source_id, spans=((start, end),), text=text)
+
+
+def _means(values: dict[str, list[float | None]]) -> dict[str, Estimate]:
+    table = [[float("nan") if value is None else value for value in column] for column in values.values()]
+    rows = list(zip(*table, strict=True))
+    return {name: mean for name, mean in zip(values, estimates(rows), strict=True) if mean is not None}
+
+
+def _hits(outcome: Outcome, top_k: int) -> list[Hit]:
+    return [_hit(chunk, score) for chunk, score in zip(outcome.ranking[:top_k], outcome.scores, strict=False)]
+
+
+def _hit(chunk: Chunk, score: float) -> Hit:
+    spans = [(span.start, span.end) for span in chunk.spans]
+    return Hit(source_id=chunk.source_id, spans=spans, text=chunk.text, score=score)
