@@ -16,7 +16,7 @@ import numpy as np
 import typer
 from backends import DEFAULT, EXACT, FAST, REFERENCE, SYSTEMS, Embed, Starts, Vectors, starts
 from found import BUDGETS
-from labelled import LabelledSet, labelled_sets
+from labelled import labelled_sets
 from parsers import machine
 from pipelines import CachedEmbedder, dense, kin, kinsplit
 from retrieval import measure
@@ -26,6 +26,7 @@ from rich.table import Table
 from texts import Corpus, corpus
 
 from kinsplit.embedding import create as embedder
+from kinsplit.evaluation.labels import Dataset
 from kinsplit.index import default_strategy
 from kinsplit.parsers import create
 from kinsplit.parsers.sentences import sentences as split_sentences
@@ -134,11 +135,11 @@ def _time(embed: Embed, texts: list[str]) -> float:
     return time.perf_counter() - begin
 
 
-def _chroma() -> list[LabelledSet]:
+def _chroma() -> list[Dataset]:
     return [labelled for labelled in labelled_sets() if labelled.name == "chroma"]
 
 
-def shares(labelled: LabelledSet, cache: Path) -> dict[str, dict[str, float]]:
+def shares(labelled: Dataset, cache: Path) -> dict[str, dict[str, float]]:
     """Return, by system and ranking, the share (%) of the labelled text within 1,000 tokens."""
     strategy = default_strategy()
     pipeline = kinsplit(strategy)._replace(rankers={"default": kin(KinWeights()), "dense alone": dense})

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 import tokenizers
-from labelled import Question, union
+from labelled import answer, union
 from numpy.typing import NDArray
 
 from kinsplit.chunk import Chunk, Span
+from kinsplit.evaluation.labels import Question
 
 BUDGETS = (250, 500, 1000, 2000)
 
@@ -28,20 +29,21 @@ class Meter:
     def found(self, question: Question, ranking: Iterable[Chunk]) -> list[float]:
         """Return the share of a question's labelled text within each budget; a chunk is cut where the budget ends."""
         shares, read, used = [], list[Span](), 0
+        source_id, spans = answer(question)
         budgets = list(BUDGETS)
         for chunk in ranking:
             ends = self._token_ends(chunk.text)
-            own = chunk.source_id == question.docid
+            own = chunk.source_id == source_id
             while budgets and used + len(ends) >= budgets[0]:
                 kept = budgets.pop(0) - used
                 cut = Span(chunk.start, chunk.start + (ends[kept - 1] if kept else 0))
-                shares.append(share(question.spans, [*read, cut] if own else read))
+                shares.append(share(spans, [*read, cut] if own else read))
             if not budgets:
                 return shares
             used += len(ends)
             if own:
                 read.append(Span(chunk.start, chunk.end))
-        return [*shares, *[share(question.spans, read)] * len(budgets)]
+        return [*shares, *[share(spans, read)] * len(budgets)]
 
     def _token_ends(self, text: str) -> list[int]:
         if text not in self._ends:
@@ -52,7 +54,7 @@ class Meter:
 
 def share(wanted: Sequence[Span], read: Sequence[Span]) -> float:
     """Return the share of some spans' characters that others cover."""
-    covered = sum(max(0, min(a.end, b.end) - max(a.start, b.start)) for a in wanted for b in union(list(read)))
+    covered = sum(max(0, min(a.end, b.end) - max(a.start, b.start)) for a in wanted for b in union(read))
     return covered / sum(span.end - span.start for span in wanted)
 
 

@@ -1,40 +1,15 @@
-"""Labelled sets: documents, and questions whose answers are spans of them."""
+"""The labelled sets that retrieval is measured on: folders below the shared data, as datasets."""
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from texts import SHARED_DATA
 
-from kinsplit.chunk import Document, Span
-
-
-@dataclass(frozen=True)
-class Question:
-    """A question with the text that answers it.
-
-    Attributes:
-        text: The question.
-        docid: The document that answers it.
-        spans: Where, without overlap, in order.
-    """
-
-    text: str
-    docid: str
-    spans: tuple[Span, ...]
-
-
-@dataclass(frozen=True)
-class LabelledSet:
-    """Documents that are searched together, and questions about them."""
-
-    name: str
-    documents: tuple[Document, ...]
-    questions: tuple[Question, ...]
-
+from kinsplit.chunk import Span
+from kinsplit.evaluation.datasets import load
+from kinsplit.evaluation.labels import Dataset, Question
 
 #: Folders below the shared data that make up one set each: all documents of a set go into one index.
 FOLDERS = {
@@ -45,26 +20,24 @@ FOLDERS = {
 }
 
 
-def labelled_sets(root: Path = SHARED_DATA) -> list[LabelledSet]:
+def labelled_sets(root: Path = SHARED_DATA) -> list[Dataset]:
     """Return the labelled sets that are there."""
     sets = []
     for name, patterns in FOLDERS.items():
         folders = [f for pattern in patterns for f in sorted(root.glob(pattern)) if (f / "queries.jsonl").is_file()]
         if folders:
-            sets.append(read(name, folders))
+            sets.append(load(folders, format="kinsplit", name=name))
     return sets
 
 
-def read(name: str, folders: list[Path]) -> LabelledSet:
-    """Return the documents and questions of some folders as one set."""
-    documents = [Document(row["docid"], row["text"]) for f in folders for row in _rows(f / "docs.jsonl")]
-    questions = [
-        Question(row["query"], row["docid"], union(row["spans"])) for f in folders for row in _rows(f / "queries.jsonl")
-    ]
-    return LabelledSet(name, tuple(documents), tuple(questions))
+def answer(question: Question) -> tuple[str, tuple[Span, ...]]:
+    """Return the one document that answers a question, and all that is labelled in it, without overlap."""
+    places = [place for label in question.labels for place in label.places]
+    (source_id,) = {place.source_id for place in places}
+    return source_id, union(place.span for place in places if place.span is not None)
 
 
-def union(spans: list[list[int]] | list[Span]) -> tuple[Span, ...]:
+def union(spans: Iterable[Span]) -> tuple[Span, ...]:
     """Return spans that cover the same text without overlap, in order."""
     joined: list[Span] = []
     for start, end in sorted(spans):
@@ -73,8 +46,3 @@ def union(spans: list[list[int]] | list[Span]) -> tuple[Span, ...]:
         else:
             joined.append(Span(start, end))
     return tuple(joined)
-
-
-def _rows(path: Path) -> list[dict[str, Any]]:
-    # Not splitlines, which also cuts at separators that a text may hold.
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]

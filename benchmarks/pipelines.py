@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from labelled import LabelledSet, Question
 from numpy.typing import NDArray
 from systems import fast
 
@@ -19,6 +18,7 @@ from kinsplit import embedding
 from kinsplit.chunk import Chunk, Document, Span, content_hash
 from kinsplit.embedding import Embedder, Progress
 from kinsplit.embedding.sparse import Bm25Embedder
+from kinsplit.evaluation.labels import Dataset, Question
 from kinsplit.indexing import Indexer
 from kinsplit.parsers import Strategy
 from kinsplit.retrieval import NO_KIN, KinWeights, find_candidates, run
@@ -45,7 +45,7 @@ class Pipeline(NamedTuple):
 
     name: str
     rankers: dict[str, Ranker]
-    fill: Callable[[ChunkStore, LabelledSet, Embedder], None]
+    fill: Callable[[ChunkStore, Dataset, Embedder], None]
 
 
 class CachedEmbedder:
@@ -110,7 +110,7 @@ def kin(weights: KinWeights) -> Ranker:
 
 
 def peer(name: str, split: Splitter) -> Pipeline:
-    def fill(store: ChunkStore, labelled: LabelledSet, embedder: Embedder) -> None:
+    def fill(store: ChunkStore, labelled: Dataset, embedder: Embedder) -> None:
         chunks = [chunk for document in labelled.documents for chunk in _chunks(document, split)]
         texts = [chunk.text for chunk in chunks]
         vectors = {
@@ -184,7 +184,7 @@ def kinsplit(strategy: Strategy, others: Sequence[str] = ()) -> Pipeline:
         others: Further weights to try, each such as "siblings=0.2,parent=1".
     """
 
-    def fill(store: ChunkStore, labelled: LabelledSet, embedder: Embedder) -> None:
+    def fill(store: ChunkStore, labelled: Dataset, embedder: Embedder) -> None:
         for _ in Indexer(store, strategy, embedder, Bm25Embedder()).run(labelled.documents):
             pass
 

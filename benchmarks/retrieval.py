@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 from found import BUDGETS, Meter, interval
-from labelled import LabelledSet, labelled_sets
+from labelled import labelled_sets
 from numpy.typing import NDArray
 from pipelines import PEERS, CachedEmbedder, Pipeline, ask, fresh_store, kinsplit
 from rich.console import Console
@@ -20,6 +20,7 @@ from systems import reference
 from texts import SHARED_DATA
 
 from kinsplit.embedding.sparse import Bm25Embedder
+from kinsplit.evaluation.labels import Dataset
 from kinsplit.index import default_strategy
 from kinsplit.parsers import Strategy, create
 
@@ -73,7 +74,7 @@ def main(
         json_file.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
 
 
-def measure(labelled: LabelledSet, pipelines: list[Pipeline], strategy: Strategy, embedder: CachedEmbedder) -> Shares:
+def measure(labelled: Dataset, pipelines: list[Pipeline], strategy: Strategy, embedder: CachedEmbedder) -> Shares:
     """Return what each ranking of each pipeline finds for each question."""
     bm25, meter = Bm25Embedder(), Meter(reference())
     asked = [ask(question, embedder, bm25) for question in labelled.questions]
@@ -93,7 +94,7 @@ def measure(labelled: LabelledSet, pipelines: list[Pipeline], strategy: Strategy
     return shares
 
 
-def set_table(labelled: LabelledSet, shares: Shares) -> Table:
+def set_table(labelled: Dataset, shares: Shares) -> Table:
     """Return the table of one set."""
     title = f"{labelled.name}: {len(labelled.documents)} documents, {len(labelled.questions)} questions"
     table = Table("pipeline", "ranking", title=f"{title}; labelled text found (%) within N tokens")
@@ -111,7 +112,7 @@ def set_table(labelled: LabelledSet, shares: Shares) -> Table:
     return table
 
 
-def as_markdown(labelled: LabelledSet, shares: Shares) -> str:
+def as_markdown(labelled: Dataset, shares: Shares) -> str:
     """Return the table of one set for the docs, each share with its 95 % interval."""
     lines = [
         f"### {labelled.name}: {len(labelled.documents)} documents, {len(labelled.questions)} questions",

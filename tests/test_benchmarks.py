@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from kinsplit.chunk import Document, Span
+from kinsplit.evaluation.labels import Label, Place, Question
 from kinsplit.parsers import create
 
 with pytest.MonkeyPatch.context() as path:
@@ -133,16 +134,20 @@ def test_the_command_prints_the_tables_and_writes_the_numbers(tmp_path: Path, mo
     assert {outcome["met"] for outcome in numbers["wanted"]} == {None, True}
 
 
+def asked(*spans: Span) -> Question:
+    return Question("q", "?", tuple(Label((Place("d", span),)) for span in spans))
+
+
 def test_spans_are_shares_of_what_was_read() -> None:
-    question = labelled.Question("?", "d", (Span(0, 10), Span(20, 30)))
-    assert found.share(question.spans, [Span(5, 25)]) == 0.5
-    assert found.share(question.spans, [Span(0, 6), Span(4, 10), Span(20, 30)]) == 1.0
-    assert labelled.union([[5, 9], [0, 3], [2, 4]]) == (Span(0, 4), Span(5, 9))
+    source_id, spans = labelled.answer(asked(Span(20, 30), Span(0, 6), Span(4, 10)))
+    assert (source_id, spans) == ("d", (Span(0, 10), Span(20, 30)))
+    assert found.share(spans, [Span(5, 25)]) == 0.5
+    assert found.share(spans, [Span(0, 6), Span(4, 10), Span(20, 30)]) == 1.0
 
 
 def test_a_chunk_is_cut_where_the_budget_ends() -> None:
     text = "word " * 1000
-    question = labelled.Question("?", "d", (Span(0, 5 * 500),))
+    question = asked(Span(0, 5 * 500))
     pieces = [Document(name, text) for name in ("other", "d")]
     ranking = [chunk for piece in pieces for chunk in create("character", chunk_size=6000).chunk(piece)]
 
