@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kinsplit.errors import InvalidParameterError
+from kinsplit.evaluation.measures.answering import AnswerMeasure
 from kinsplit.evaluation.measures.registry import ALIASES, create, create_many, names
 
 
@@ -14,7 +15,7 @@ def example(pattern: str) -> str:
 
 @pytest.mark.parametrize("pattern", names())
 def test_every_pattern_makes_a_measure_of_that_name(pattern: str) -> None:
-    measure = create(example(pattern))
+    measure = create(example(pattern), model="hash")
     assert measure.name == example(pattern)
     assert measure.description == names()[pattern]
     assert isinstance(measure.rises, bool)
@@ -22,9 +23,9 @@ def test_every_pattern_makes_a_measure_of_that_name(pattern: str) -> None:
 
 @pytest.mark.parametrize("name", [pattern.removesuffix("[@k]") for pattern in names() if pattern.endswith("[@k]")])
 def test_a_number_may_be_left_out(name: str) -> None:
-    assert create(name, top_k=7).name == name
+    assert create(name, top_k=7, model="hash").name == name
     # Without a number measures of ranks look at all that was retrieved.
-    assert (create(name) == create(name, top_k=7)) == (name in {"MRR", "MAP", "nDCG"})
+    assert (create(name, model="hash") == create(name, top_k=7, model="hash")) == (name in {"MRR", "MAP", "nDCG"})
 
 
 @pytest.mark.parametrize(("alias", "own"), ALIASES.items())
@@ -47,3 +48,17 @@ def test_several_measures_are_made_once_each_in_order() -> None:
     assert [measure.name for measure in made] == ["recall@10t", "jaccard", "recall@5t"]
     with pytest.raises(InvalidParameterError, match="at least one"):
         create_many([])
+
+
+def test_measures_of_answers_need_a_language_model_and_share_one() -> None:
+    wanted = ["answer_faithfulness@3", "answer_relevance"]
+    for make in (lambda: create(wanted[0]), lambda: create_many(wanted)):
+        with pytest.raises(InvalidParameterError, match="model: must be given for answer_faithfulness@3"):
+            make()
+    with pytest.raises(InvalidParameterError, match="model: must be one of ollama:MODEL"):
+        create(wanted[0], model="llama3")
+    first, second = create_many(wanted, top_k=4, model="hash")
+    assert isinstance(first, AnswerMeasure)
+    assert isinstance(second, AnswerMeasure)
+    assert first.asker is second.asker
+    assert (first.name, first.k, second.name, second.k) == ("answer_faithfulness@3", 3, "answer_relevance", 4)

@@ -8,6 +8,10 @@ from typing import NamedTuple
 
 from kinsplit.errors import InvalidParameterError
 from kinsplit.evaluation.measures.and_groups import AndGroupSuccess
+from kinsplit.evaluation.measures.answer_completeness import AnswerCompleteness
+from kinsplit.evaluation.measures.answer_faithfulness import AnswerFaithfulness
+from kinsplit.evaluation.measures.answer_relevance import AnswerRelevance
+from kinsplit.evaluation.measures.answering import AnswerMeasure
 from kinsplit.evaluation.measures.budget_recall import BudgetRecall
 from kinsplit.evaluation.measures.cosine import Cosine
 from kinsplit.evaluation.measures.iou import Iou
@@ -20,6 +24,8 @@ from kinsplit.evaluation.measures.seconds import Seconds
 from kinsplit.evaluation.measures.text_precision import TextPrecision
 from kinsplit.evaluation.measures.text_recall import TextRecall
 from kinsplit.evaluation.qrels.rule import SC_QRELS, SpanRule
+from kinsplit.language_models.asker import Asker
+from kinsplit.language_models.cache import answer_cache
 
 #: Chunks that a measure looks at whose name may leave their number out.
 TOP_K = 5
@@ -33,12 +39,14 @@ class Asked(NamedTuple):
         number: The number in it, if it has one.
         top_k: Chunks that a measure looks at whose name may leave their number out.
         rule: Which chunks are relevant.
+        asker: Asks a language model, where one is given.
     """
 
     name: str
     number: int | None
     top_k: int
     rule: SpanRule
+    asker: Asker | None = None
 
     @property
     def k(self) -> int:
@@ -70,6 +78,16 @@ def _rank_family(pattern: str, description: str) -> Family:
     return Family(pattern, description, lambda a: RankMeasure.make(a.name, description, a.number, a.rule))
 
 
+def _answer_family(base: str, kind: type[AnswerMeasure]) -> Family:
+    def make(asked: Asked) -> Measure:
+        if asked.asker is None:
+            rule = f"must be given for {asked.name}, which a language model judges"
+            raise InvalidParameterError("model", rule, None, "Give for example 'ollama:llama3'.")
+        return kind(asked.name, asked.k, asked.asker)
+
+    return Family(f"{base}[@k]", kind.description, make)
+
+
 _FAMILIES = (
     Family("recall@Nt", BudgetRecall.description, lambda asked: BudgetRecall(asked.k)),
     *(_rank_family(*described) for described in RANK_MEASURES.items()),
@@ -82,6 +100,9 @@ _FAMILIES = (
     Family("jaccard[@k]", Jaccard.description, lambda asked: Jaccard(asked.name, asked.k)),
     Family("query_terms[@k]", QueryTerms.description, lambda asked: QueryTerms(asked.name, asked.k)),
     Family("cosine[@k]", Cosine.description, lambda asked: Cosine(asked.name, asked.k)),
+    _answer_family("answer_faithfulness", AnswerFaithfulness),
+    _answer_family("answer_relevance", AnswerRelevance),
+    _answer_family("answer_completeness", AnswerCompleteness),
 )
 
 #: Other names for the part of a name before "@": those of `rag_eval`, and those of ir-measures.
@@ -99,16 +120,18 @@ def names() -> dict[str, str]:
     return {family.pattern: family.description for family in _FAMILIES}
 
 
-def create(name: str, *, top_k: int = TOP_K, rule: SpanRule = SC_QRELS) -> Measure:
+def create(name: str, *, top_k: int = TOP_K, rule: SpanRule = SC_QRELS, model: object = None) -> Measure:
     """Make a measure.
 
     Args:
         name: Such as "recall@1000t" or "jaccard"; see `names` and `ALIASES`.
         top_k: Chunks that it looks at where the name leaves their number out.
         rule: Which chunks are relevant to a label, for the measures of ranks.
+        model: What `kinsplit.language_models.resolve` takes, for the measures of answers; or an `Asker`, so that
+            several of them share the answers.
 
     Raises:
-        InvalidParameterError: No measure has that name.
+        InvalidParameterError: No measure has that name, or it needs a language model and none is given.
         MissingExtraError: It is a measure of ranks, and ir-measures is not installed.
     """
     base, at, number = name.partition("@")
@@ -116,25 +139,36 @@ def create(name: str, *, top_k: int = TOP_K, rule: SpanRule = SC_QRELS) -> Measu
     for family in _FAMILIES:
         if found := family.matches(own):
             written = found.groupdict().get("number")
-            return family.make(Asked(own, int(written) if written else None, top_k, rule))
+            return family.make(Asked(own, int(written) if written else None, top_k, rule, _asker(model)))
     known = ", ".join([*names(), *ALIASES])
     remedy = "k and N are numbers from 1, and what stands in brackets may be left out."
     raise InvalidParameterError("measure", f"must be one of {known}", name, remedy)
 
 
-def create_many(names: Iterable[str], *, top_k: int = TOP_K, rule: SpanRule = SC_QRELS) -> tuple[Measure, ...]:
+def create_many(
+    names: Iterable[str], *, top_k: int = TOP_K, rule: SpanRule = SC_QRELS, model: object = None
+) -> tuple[Measure, ...]:
     """Make measures, each once, in the order in which they are named first.
 
     Args:
         names: See `create`.
         top_k: See `create`.
         rule: See `create`.
+        model: See `create`; all measures share the answers that it writes.
 
     Raises:
-        InvalidParameterError: No measure has one of the names, or there is none.
+        InvalidParameterError: No measure has one of the names, or there is none; or see `create`.
         MissingExtraError: See `create`.
     """
-    made = {measure.name: measure for measure in (create(name, top_k=top_k, rule=rule) for name in names)}
+    asker = _asker(model)
+    created = (create(name, top_k=top_k, rule=rule, model=asker) for name in names)
+    made = {measure.name: measure for measure in created}
     if not made:
         raise InvalidParameterError("measures", "must name at least one", (), "Name for example recall@1000t.")
     return tuple(made.values())
+
+
+def _asker(model: object) -> Asker | None:
+    if model is None or isinstance(model, Asker):
+        return model
+    return Asker(model, answer_cache())
