@@ -15,9 +15,11 @@ from kinsplit.cli.command import command
 from kinsplit.cli.copy import copy
 from kinsplit.cli.delete import delete
 from kinsplit.cli.demo import demo
+from kinsplit.cli.html_report import report
 from kinsplit.cli.index import index
 from kinsplit.cli.info import info
 from kinsplit.cli.search import search
+from kinsplit.cli.show import show
 from kinsplit.cli.stores import stores
 from kinsplit.cli.strategies import strategies
 from kinsplit.cli.verify import verify
@@ -52,7 +54,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-for _command in (strategies, chunk, index, search, info, verify, delete, stores, copy, demo):
+for _command in (strategies, chunk, index, search, info, verify, delete, stores, copy, show, report, demo):
     app.command(cls=_Flags)(command(_command))
 
 

@@ -1,0 +1,111 @@
+"""Questions that a strategy won and lost against the baseline, with what both retrieved."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from kinsplit.evaluation.report.marking import Piece, pieces
+from kinsplit.evaluation.report.pairs import Pair, baseline_of, duel
+from kinsplit.evaluation.report.scales import Scale, scale
+from kinsplit.evaluation.results import AskedQuestion, Hit, QuestionResult, Results, Text
+
+#: Most questions of each kind, and most chunks of each strategy.
+_QUESTIONS, _HITS = 3, 5
+#: Longest unmarked text, in characters, and what is left of a longer one at either end.
+_LONGEST, _KEPT = 600, 240
+
+
+class ShownHit(NamedTuple):
+    """A retrieved chunk: its rank from 1, where it lies, its text, and whether any of that is labelled."""
+
+    rank: int
+    place: str
+    pieces: Sequence[Piece]
+    marked: bool
+
+
+class Side(NamedTuple):
+    """One strategy's answer: its label, its value, and its best chunks."""
+
+    strategy: str
+    value: str
+    hits: Sequence[ShownHit]
+
+
+class Example(NamedTuple):
+    """A question, the passages that answer it, and both answers."""
+
+    question: str
+    labels: Sequence[tuple[str, str]]
+    sides: tuple[Side, Side]
+
+
+class Examples(NamedTuple):
+    """A strategy's questions; `won_count` and `lost_count` tell how many there are in all."""
+
+    strategy: str
+    baseline: str
+    won: Sequence[Example]
+    lost: Sequence[Example]
+    won_count: int
+    lost_count: int
+
+
+def examples(results: Results) -> list[Examples]:
+    """Return for each strategy but the baseline the questions on which the headline measure differs most."""
+    headline = results.setting.headline
+    measured = scale(results, headline)
+    baseline = baseline_of(results)
+    duels = [duel(results, s.label, headline) for s in results.strategies if s.label != baseline]
+    return [
+        Examples(
+            each.strategy,
+            each.baseline,
+            [_example(pair, measured) for pair in each.won[:_QUESTIONS]],
+            [_example(pair, measured) for pair in each.lost[:_QUESTIONS]],
+            len(each.won),
+            len(each.lost),
+        )
+        for each in duels
+        if each.won or each.lost
+    ]
+
+
+def _example(pair: Pair, measured: Scale) -> Example:
+    labels = [_label(label) for label in pair.question.labels if label]
+    sides = (_side(pair.strategy, pair.question, measured), _side(pair.baseline, pair.question, measured))
+    return Example(pair.question.text, labels, sides)
+
+
+def _label(places: Sequence[Text]) -> tuple[str, str]:
+    first, *others = places
+    more = f", or any of {len(others):,} more places" if others else ""
+    return f"{place(first)}{more}", "".join(piece.text for piece in _shortened([Piece(first.text, False)]))
+
+
+def _side(result: QuestionResult, question: AskedQuestion, measured: Scale) -> Side:
+    value = " ".join(filter(None, (measured.value(result.measures[measured.name]), measured.unit)))
+    shown = [_hit(rank, hit, question) for rank, hit in enumerate(result.hits[:_HITS], 1)]
+    return Side(result.strategy, value, shown)
+
+
+def _hit(rank: int, hit: Hit, question: AskedQuestion) -> ShownHit:
+    found = pieces(hit, question)
+    return ShownHit(rank, place(hit), _shortened(found), any(piece.marked for piece in found))
+
+
+def place(text: Text) -> str:
+    """Return where a text lies: its document, and its characters there."""
+    return " ".join([text.source_id, ", ".join(f"{start:,}-{end:,}" for start, end in text.spans)]).rstrip()
+
+
+def _shortened(found: Sequence[Piece]) -> list[Piece]:
+    """Leave out the middle of long unmarked pieces, and say how much that was."""
+    shown = []
+    for piece in found:
+        text = piece.text
+        if not piece.marked and len(text) > _LONGEST:
+            text = f"{text[:_KEPT]} […{len(text) - 2 * _KEPT:,} characters…] {text[-_KEPT:]}"
+        shown.append(Piece(text, piece.marked))
+    return shown

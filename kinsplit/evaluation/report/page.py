@@ -1,0 +1,92 @@
+"""The page: everything in one file that asks no network, harms nobody, and prints."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+from kinsplit.errors import InvalidParameterError
+from kinsplit.evaluation.report import distributions, documents, tables
+from kinsplit.evaluation.report.budget_curves import budget_curves, curves, emphasised
+from kinsplit.evaluation.report.comparison_chart import comparison_chart
+from kinsplit.evaluation.report.conclusion import conclusion
+from kinsplit.evaluation.report.drawing import drawn, png, svg
+from kinsplit.evaluation.report.examples import examples
+from kinsplit.evaluation.report.pairs import baseline_of
+from kinsplit.evaluation.results import Results
+
+_TEMPLATES = files(__package__) / "templates"
+# Neither NUL nor a lone surrogate may stand in HTML; other controls show as nothing. One for one, as offsets count.
+_UNPRINTABLE = dict.fromkeys([*range(9), 11, 12, *range(14, 32), *range(127, 160), *range(0xD800, 0xE000)], "\ufffd")
+
+
+def write(results: Results, html: Path) -> list[Path]:
+    """Write the page and its two plots; see `kinsplit.evaluation.report.write_report`."""
+    if not results.strategies:
+        raise InvalidParameterError("results", "must hold a strategy", str(html), "Evaluate again.")
+    plots: dict[str, str] = {}
+    pictures: dict[str, bytes] = {}
+    for name, plot, draw in (
+        ("chunk_distributions.png", distributions, distributions.draw_distributions),
+        ("chunks_per_doc.png", documents, documents.draw_documents),
+    ):
+        with drawn(plot.height(results)) as figure:
+            draw(figure, results)
+            pictures[name] = png(figure)
+            plots[name] = svg(figure, name.partition(".")[0])
+    written = {html.name: _render(results, plots).encode(), **pictures}
+    html.parent.mkdir(parents=True, exist_ok=True)
+    paths = [html.parent / name for name in written]
+    for path, content in zip(paths, written.values(), strict=True):
+        path.write_bytes(content)
+    return paths
+
+
+def _render(results: Results, plots: dict[str, str]) -> str:
+    environment = Environment(
+        loader=FunctionLoader(_read),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_printable,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    script = _read("sort.js")
+    scales, rows = tables.measures(results)
+    statistics, statistic_rows = tables.statistics(results)
+    comparison_heads, comparisons = tables.comparisons(results)
+    return environment.get_template("page.html").render(
+        results=results,
+        setting=results.setting,
+        conclusion=conclusion(results),
+        baseline=baseline_of(results),
+        scales=scales,
+        rows=rows,
+        budget=budget_curves(results),
+        curves=curves(results),
+        emphasised=emphasised(results),
+        comparison=comparison_chart(results),
+        comparison_heads=comparison_heads,
+        comparisons=comparisons,
+        statistics=statistics,
+        statistic_rows=statistic_rows,
+        plots=plots,
+        documents=documents.documents(results),
+        examples=examples(results),
+        style=_read("page.css"),
+        script=script,
+        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+    )
+
+
+def _read(name: str) -> str:
+    return (_TEMPLATES / name).read_text(encoding="utf-8")
+
+
+def _printable(value: Any) -> Any:
+    return value.translate(_UNPRINTABLE) if isinstance(value, str) else value

@@ -1,0 +1,84 @@
+"""How the values of a measure or a statistic are written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kinsplit.evaluation.results import Estimate, Results
+
+#: Measures of which less is better, in files that don't say so.
+_FALLING = frozenset({"seconds"})
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How one measure is written.
+
+    Attributes:
+        name: The measure's name.
+        factor: What values are multiplied by.
+        digits: After the point.
+        unit: Of what is written: "ms", "%", or "" for a measure's own.
+        rises: Whether more is better.
+        description: What the measure says; "" where that is unknown.
+    """
+
+    name: str
+    factor: float
+    digits: int
+    unit: str
+    rises: bool
+    description: str
+
+    @property
+    def difference_unit(self) -> str:
+        """The unit of a difference: percentages differ by points."""
+        return "points" if self.unit == "%" else self.unit
+
+    def value(self, value: float) -> str:
+        """Write a value without its unit."""
+        return f"{value * self.factor:,.{self.digits}f}"
+
+    def interval(self, estimate: Estimate) -> str:
+        """Write the ends of an interval."""
+        return f"[{self.value(estimate.low)}, {self.value(estimate.high)}]"
+
+    def difference(self, value: float) -> str:
+        """Write a difference with its sign and without its unit."""
+        written = self.value(value)
+        return written if value <= 0 or float(written.replace(",", "")) == 0 else f"+{written}"
+
+    def better(self, first: float, second: float) -> bool:
+        """Tell whether the first of two values is the better one."""
+        return first > second if self.rises else first < second
+
+
+def scale(results: Results, measure: str) -> Scale:
+    """Return how a measure is written: shares as percentages, seconds as milliseconds, and anything else as it is."""
+    note = next((note for note in results.notes if note.name == measure), None)
+    rises = note.rises if note else measure not in _FALLING
+    description = note.description if note else ""
+    if measure == "seconds":
+        return Scale(measure, 1000, 2, "ms", rises, description)
+    found = [strategy.measures[measure] for strategy in results.strategies if measure in strategy.measures]
+    if all(estimate.low >= -1 and estimate.high <= 1 for estimate in found):
+        return Scale(measure, 100, 1, "%", rises, description)
+    return Scale(measure, 1, 2, "", rises, description)
+
+
+def measure_names(results: Results) -> list[str]:
+    """Return the measures of any strategy, the headline first."""
+    names = dict.fromkeys(name for strategy in results.strategies for name in strategy.measures)
+    return sorted(names, key=lambda name: name != results.setting.headline)
+
+
+def statistic(value: float) -> str:
+    """Write a figure about chunks: whole numbers as such, others with two or, if small, three significant digits."""
+    if float(value).is_integer():
+        return f"{value:,.0f}"
+    return f"{value:,.2f}" if abs(value) >= 1 else f"{value:.3g}"
+
+
+def p_value(value: float) -> str:
+    """Write a p-value: `p = 0.004`, and `p < 0.001` below."""
+    return "p < 0.001" if value < 0.001 else f"p = {value:.3f}"

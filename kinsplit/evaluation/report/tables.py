@@ -1,0 +1,114 @@
+"""The tables of the page, as rows of texts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from kinsplit.evaluation.report.conclusion import verdict
+from kinsplit.evaluation.report.scales import Scale, measure_names, p_value, scale, statistic
+from kinsplit.evaluation.results import Results, StrategyResult
+
+
+class Cell(NamedTuple):
+    """A figure of a table.
+
+    Attributes:
+        text: The figure; "" where there is none.
+        remark: What stands smaller beside it.
+        best: Whether no strategy has a better one.
+        order: What sorting goes by; None for the text.
+    """
+
+    text: str
+    remark: str = ""
+    best: bool = False
+    order: float | None = None
+
+
+#: Where nothing was measured; sorted below everything.
+_NOTHING = Cell("", order=-1e308)
+
+
+class Row(NamedTuple):
+    """A row of a table.
+
+    Attributes:
+        name: What it is about.
+        cells: Its figures.
+    """
+
+    name: str
+    cells: Sequence[Cell]
+
+
+def measures(results: Results) -> tuple[list[Scale], list[Row]]:
+    """Return the measures, and a row for each strategy with a cell for each measure."""
+    scales = [scale(results, name) for name in measure_names(results)]
+    best = {measured.name: _best(results, measured) for measured in scales}
+    return scales, [
+        Row(
+            strategy.label,
+            [_cell(strategy, measured, best[measured.name]) for measured in scales],
+        )
+        for strategy in results.strategies
+    ]
+
+
+def _best(results: Results, measured: Scale) -> float | None:
+    """Return the best value of a measure as it is written; None if there is nothing to choose from."""
+    found = [
+        strategy.measures[measured.name].mean for strategy in results.strategies if measured.name in strategy.measures
+    ]
+    if len({measured.value(value) for value in found}) < 2:
+        return None
+    return max(found) if measured.rises else min(found)
+
+
+def _cell(strategy: StrategyResult, measured: Scale, best: float | None) -> Cell:
+    estimate = strategy.measures.get(measured.name)
+    if estimate is None:
+        return _NOTHING
+    value = measured.value(estimate.mean)
+    # Those that are written alike are best alike.
+    is_best = best is not None and value == measured.value(best)
+    return Cell(value, measured.interval(estimate), is_best, estimate.mean)
+
+
+def statistics(results: Results) -> tuple[list[str], list[Row]]:
+    """Return the names of the chunk statistics, and a row for each strategy."""
+    names = list(dict.fromkeys(name for strategy in results.strategies for name in strategy.statistics))
+    return names, [
+        Row(
+            strategy.label,
+            [
+                Cell(statistic(strategy.statistics[name]), order=strategy.statistics[name])
+                if name in strategy.statistics
+                else _NOTHING
+                for name in names
+            ],
+        )
+        for strategy in results.strategies
+    ]
+
+
+_VERDICTS = {"better": "better", "worse": "worse", "like": "may be chance"}
+
+
+def comparisons(results: Results) -> tuple[list[str], list[Row]]:
+    """Return the headings of the comparisons with the baseline, and a row for each."""
+    several = len({comparison.measure for comparison in results.comparisons}) > 1
+    headings = [*(["Measure"] if several else []), "Difference", "p", "Verdict", "Better on", "Equal on", "Worse on"]
+    rows = []
+    for comparison in results.comparisons:
+        measured = scale(results, comparison.measure)
+        difference = comparison.difference
+        change = " ".join(filter(None, (measured.difference(difference.mean), measured.difference_unit)))
+        cells = [
+            Cell(change, measured.interval(difference), order=difference.mean),
+            Cell(p_value(comparison.p_value).removeprefix("p ").removeprefix("= "), order=comparison.p_value),
+            Cell(_VERDICTS[verdict(comparison, measured)]),
+            *(Cell(f"{n:,}", order=n) for n in (comparison.wins, comparison.ties, comparison.losses)),
+        ]
+        rows.append(Row(comparison.strategy, [Cell(comparison.measure), *cells] if several else cells))
+    return headings, rows
