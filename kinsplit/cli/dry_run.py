@@ -12,7 +12,7 @@ from kinsplit.cli.terminal import Terminal
 
 if TYPE_CHECKING:
     from kinsplit.loaders import SourceFile
-    from kinsplit.parsers import Strategy
+    from kinsplit.parsers import Cost, Strategy
 
 
 def dry_run(strategy: Strategy, files: Sequence[SourceFile], terminal: Terminal) -> int:
@@ -40,8 +40,12 @@ def dry_run(strategy: Strategy, files: Sequence[SourceFile], terminal: Terminal)
     elif not cost.calls and not cost.kept:
         terminal.line(f"{strategy.name}: {counted(documents, 'document')}, no language model is asked.")
     else:
-        parts = f"{cost.prompt_tokens:,} to read and at most {cost.answer_tokens:,} to write"
-        calls = f"{counted(cost.calls, 'call')} of the model, {counted(cost.tokens, 'token')} ({parts})"
-        kept = f"; {counted(cost.kept, 'answer')} kept from earlier runs" if cost.kept else ""
-        terminal.line(f"{strategy.name}: {counted(documents, 'document')}, {calls}{kept}. Nothing was asked.")
+        terminal.line(f"{strategy.name}: {counted(documents, 'document')}, {calls_of(cost)}. Nothing was asked.")
     return exit_code(failed=failed, done=documents)
+
+
+def calls_of(cost: Cost) -> str:
+    """Return in words how often a model would be asked, and with how many tokens."""
+    parts = f"{cost.prompt_tokens:,} to read and at most {cost.answer_tokens:,} to write"
+    kept = f"; {counted(cost.kept, 'answer')} kept from earlier runs" if cost.kept else ""
+    return f"{counted(cost.calls, 'call')} of the model, {counted(cost.tokens, 'token')} ({parts}){kept}"

@@ -28,21 +28,22 @@ class Bar:
 
 
 @contextmanager
-def bar(console: Console, title: str, files: int, *, shown: bool = True) -> Iterator[Bar]:
+def bar(console: Console, title: str, files: int, *, shown: bool = True, noun: str = "files") -> Iterator[Bar]:
     """Show a bar while the block runs; it is gone afterwards.
 
     Args:
         console: Where; nothing is shown unless it is a terminal.
         title: What is being done.
-        files: How many files there are.
+        files: How many files, or other things, there are.
         shown: False keeps the bar away in any case.
+        noun: What is counted.
     """
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}"),
         BarColumn(bar_width=20),
         MofNCompleteColumn(),
-        TextColumn("files  {task.fields[remark]}"),
+        TextColumn(f"{noun}  {{task.fields[remark]}}"),
     )
     hidden = not (shown and console.is_terminal)
     with Progress(*columns, console=console, transient=True, disable=hidden) as progress:

@@ -10,17 +10,18 @@ The documents may also be any files that kinsplit.loaders reads; `docid` is then
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from kinsplit.chunk import Document, Span
 from kinsplit.evaluation.datasets.documents import load_documents, rows_file
 from kinsplit.evaluation.datasets.files import Row, first_line, lines
 from kinsplit.evaluation.datasets.format import Format, Given
-from kinsplit.evaluation.datasets.marks import ALONE, INSTEAD, LOGIC, Mark, labels_of
+from kinsplit.evaluation.datasets.marks import ALONE, INSTEAD, LOGIC, TOGETHER, Mark, labels_of
 from kinsplit.evaluation.datasets.problems import Problems
 from kinsplit.evaluation.datasets.stated import StatedPlace, StatedQuestion, verified
-from kinsplit.evaluation.labels import Dataset
+from kinsplit.evaluation.labels import Dataset, Question
 
 _FILE = "queries.jsonl"
 _IDS, _TEXTS = ("query_id", "id", "qid"), ("query", "question")
@@ -41,6 +42,37 @@ def stated_question(row: Row, number: int, problems: Problems) -> StatedQuestion
     field = next((key for key in _TEXTS if key in value), _TEXTS[0])
     labels = labels_of(_Marks(row, id_, problems).read())
     return StatedQuestion(row, id_, value.get(field), labels, value.get("answer") or "", field)
+
+
+def to_row(question: Question, sources: Mapping[str, Document]) -> dict[str, Any]:
+    """Return the row that states a question whose labels are spans, each of grade 1.
+
+    Args:
+        question: The question.
+        sources: The documents by id.
+    """
+    placed = [[(place.source_id, place.span) for place in label.places if place.span] for label in question.labels]
+    docid = placed[0][0][0] if placed else None
+
+    def written(source_id: str, span: Span) -> list[Any]:
+        return [*span] if source_id == docid else [source_id, *span]
+
+    row: dict[str, Any] = {"query_id": question.id, "query": question.text}
+    if question.answer:
+        row["answer"] = question.answer
+    if placed:
+        firsts = [places[0] for places in placed]
+        row |= {
+            "docid": docid,
+            "spans": [written(*first) for first in firsts],
+            "answers": [sources[source_id].text[span.start : span.end] for source_id, span in firsts],
+        }
+    if any(len(places) > 1 for places in placed):
+        row["occurrences"] = [[written(*place) for place in places] for places in placed]
+    if any(label.group for label in question.labels):
+        row["logic"] = [TOGETHER if label.group else ALONE for label in question.labels]
+        row["groups"] = [label.group for label in question.labels]
+    return row
 
 
 class _Marks:
