@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from kinsplit.chunk import Span
 from kinsplit.errors import InvalidParameterError, LoadError
 from kinsplit.evaluation import datasets
 from kinsplit.evaluation.datasets import DatasetWarning, load
 from kinsplit.evaluation.labels import Dataset, Label, Place
+from tests.generators import valid_texts
 from tests.shared_data import shared_path
 
 TEXT = "\ufeffLoops repeat. A while loop\r\nasks first. Loops repeat.\u2028 End."
@@ -58,6 +63,29 @@ def test_rows_are_read_as_they_are_stored(tmp_path: Path) -> None:
     assert (one.id, one.text, one.labels) == ("q1", "Loops?\u2028Really?", (Label((first,)), Label((second,))))
     assert (two.labels, two.answer) == ((), "Nothing.")
     assert dataset.labelled
+
+
+@given(text=valid_texts(), data=st.data(), ascii_=st.booleans())
+def test_any_text_and_span_come_back(text: str, data: st.DataObject, ascii_: bool) -> None:
+    text = f"{text}."
+    start = data.draw(st.integers(0, len(text) - 1))
+    end = data.draw(st.integers(start + 1, len(text)))
+    assume(text[start:end].strip())
+    row = {"query": "?", "docid": "d", "spans": [[start, end]], "answers": [text[start:end]]}
+    with TemporaryDirectory() as folder:
+        for name, value in (("docs", {"docid": "d", "text": text}), ("queries", row)):
+            line = json.dumps(value, ensure_ascii=ascii_).encode() + b"\n"
+            (Path(folder) / f"{name}.jsonl").write_bytes(line)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DatasetWarning)  # Of NUL, which the loaders replace.
+            dataset = load(folder)
+    assert dataset.documents[0].text == text.replace("\0", "\ufffd")
+    assert labels(dataset) == {"q0001": (Label((Place("d", Span(start, end)),)),)}
+
+
+def test_a_label_that_is_stated_twice_is_one(tmp_path: Path) -> None:
+    found = labels(load(write_set(tmp_path, {"query": "?", "docid": "d", "spans": [[1, 6], [1, 6], [1, 7]]})))
+    assert [label.places[0].span for label in found["q0001"]] == [(1, 6), (1, 7)]
 
 
 def test_logic_makes_the_labels(tmp_path: Path) -> None:

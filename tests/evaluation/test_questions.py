@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kinsplit import embedding
 from kinsplit.chunk import Document, Span
@@ -16,9 +18,12 @@ from kinsplit.errors import InvalidParameterError, LanguageModelError, ModelUnav
 from kinsplit.evaluation.datasets import load
 from kinsplit.evaluation.datasets.rows import to_row
 from kinsplit.evaluation.labels import Label, Place, Question
+from kinsplit.evaluation.normalised import normalise
 from kinsplit.evaluation.questions import Filters, cost_of, make_questions
 from kinsplit.evaluation.questions.filters import reason_of_form
+from kinsplit.evaluation.questions.grounding import Corpus
 from kinsplit.evaluation.questions.sections import sections_of, spread
+from tests.generators import texts
 
 PURR = "Cats purr\r\n when they are \u201ccontent\u201d."
 BARK = "Dogs bark at every stranger."
@@ -83,6 +88,18 @@ def test_all_copies_are_places() -> None:
     assert {text_of(p, {"pets": PETS, "other": other}[p.source_id]) for p in label.places} == {BARK}
 
 
+@given(text=texts(), data=st.data())
+def test_any_part_of_a_section_is_found_in_it(text: str, data: st.DataObject) -> None:
+    document = Document("d", text)
+    for section in sections_of([document], 40):
+        start = data.draw(st.integers(0, len(section.text)))
+        excerpt = section.text[start : data.draw(st.integers(start, len(section.text)))]
+        places = Corpus([document]).places(excerpt, section)
+        assert bool(places) == bool(excerpt.strip())
+        wanted = normalise(excerpt).text
+        assert all(normalise(text_of(place, document)).text == wanted for place in places)
+
+
 def test_the_place_that_was_asked_about_comes_first() -> None:
     documents = [Document(name, f"{name} says: {BARK}") for name in "abc"]
     answer = lambda section: [asked(f"What does {section[0]} say?", BARK)]  # noqa: E731
@@ -108,6 +125,7 @@ def test_the_section_is_data_that_can_not_end_its_element() -> None:
         (asked("What does the passage say of dogs?", BARK), "refers to the text"),
         (asked("What does This Text say of dogs?", BARK), "refers to the text"),
         (asked("Why, by the above excerpt?", BARK), "refers to the text"),
+        (asked("Why do dogs bark in the given context?", BARK), "refers to the text"),
         (asked("When do dogs bark?"), "not 1 to 5 excerpts"),
         (asked("When do dogs bark?", *[BARK] * 6), "not 1 to 5 excerpts"),
         (asked("When do dogs bark?", BARK, "Dogs bark"), "excerpt too short"),
@@ -120,7 +138,10 @@ def test_what_is_dropped_is_counted_by_its_reason(one: dict[str, object], reason
     assert (found.questions, found.asked, found.dropped) == ((), 1, {reason: 1})
 
 
-@pytest.mark.parametrize("question", ["What is a context manager?", "Who edits the documentation?", "What is this?"])
+@pytest.mark.parametrize(
+    "question",
+    ["What is a context manager?", "What is the context of a call?", "Who edits the documentation?", "What is this?"],
+)
 def test_what_does_not_refer_to_the_text_stays(question: str) -> None:
     assert reason_of_form(question, [BARK]) is None
 

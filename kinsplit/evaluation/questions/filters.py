@@ -24,9 +24,9 @@ from kinsplit.errors import InvalidParameterError
 EXCERPTS = 5
 
 _BYTES, _CHARACTERS, _QUESTION = 20, 1000, 300
+_TEXT = "text|passage|excerpt|section|snippet|paragraph|document"
 _REFERS = re.compile(
-    r"\b(?:this|these|the|given|above|provided)\s+"
-    r"(?:(?:above|following|given|provided)\s+)?(?:text|passage|excerpt|section|paragraph|snippet|document|context)s?\b",
+    rf"\b(?:(?:the|this|these|given|above|following|provided)\s+(?:{_TEXT})|(?:this|given|above|provided)\s+context)s?\b",
     re.IGNORECASE,
 )
 
