@@ -18,6 +18,7 @@ from kinsplit.cli.demo import demo
 from kinsplit.cli.html_report import report
 from kinsplit.cli.index import index
 from kinsplit.cli.info import info
+from kinsplit.cli.qrels import qrels
 from kinsplit.cli.search import search
 from kinsplit.cli.show import show
 from kinsplit.cli.stores import stores
@@ -54,7 +55,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-for _command in (strategies, chunk, index, search, info, verify, delete, stores, copy, show, report, demo):
+for _command in (strategies, chunk, index, search, info, verify, delete, stores, copy, qrels, show, report, demo):
     app.command(cls=_Flags)(command(_command))
 
 
