@@ -16,7 +16,6 @@ from pipelines import PEERS, CachedEmbedder, Pipeline, ask, fresh_store, kinspli
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
-from systems import reference
 from texts import SHARED_DATA
 
 from kinsplit.embedding.sparse import Bm25Embedder
@@ -76,7 +75,7 @@ def main(
 
 def measure(labelled: Dataset, pipelines: list[Pipeline], strategy: Strategy, embedder: CachedEmbedder) -> Shares:
     """Return what each ranking of each pipeline finds for each question."""
-    bm25, meter = Bm25Embedder(), Meter(reference())
+    bm25, meter = Bm25Embedder(), Meter(labelled)
     asked = [ask(question, embedder, bm25) for question in labelled.questions]
     shares: Shares = {}
     for pipeline in pipelines:

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from kinsplit.chunk import Document, Span
-from kinsplit.evaluation.labels import Label, Place, Question
+from kinsplit.evaluation.labels import Dataset, Label, Place, Question
 from kinsplit.parsers import create
 
 with pytest.MonkeyPatch.context() as path:
@@ -33,7 +33,7 @@ with pytest.MonkeyPatch.context() as path:
     import targets
     import texts
     import timing
-    from systems import SYSTEMS, Piece, System, reference
+    from systems import SYSTEMS, Piece, System
 
 from tests.shared_data import shared_text
 
@@ -138,24 +138,18 @@ def asked(*spans: Span) -> Question:
     return Question("q", "?", tuple(Label((Place("d", span),)) for span in spans))
 
 
-def test_spans_are_shares_of_what_was_read() -> None:
-    source_id, spans = labelled.answer(asked(Span(20, 30), Span(0, 6), Span(4, 10)))
-    assert (source_id, spans) == ("d", (Span(0, 10), Span(20, 30)))
-    assert found.share(spans, [Span(5, 25)]) == 0.5
-    assert found.share(spans, [Span(0, 6), Span(4, 10), Span(20, 30)]) == 1.0
-
-
 def test_a_chunk_is_cut_where_the_budget_ends() -> None:
     text = "word " * 1000
     question = asked(Span(0, 5 * 500))
     pieces = [Document(name, text) for name in ("other", "d")]
     ranking = [chunk for piece in pieces for chunk in create("character", chunk_size=6000).chunk(piece)]
 
-    shares = found.Meter(reference()).found(question, ranking)
+    meter = found.Meter(Dataset("tiny", tuple(pieces), (question,)))
+    shares = meter.found(question, ranking)
 
     # 1,000 tokens of another document come first; then 0, 0, 0 and all of the 500.
     assert shares == [0.0, 0.0, 0.0, 1.0]
-    alone = found.Meter(reference()).found(question, ranking[1:])
+    alone = meter.found(question, ranking[1:])
     assert alone[0] == pytest.approx(0.5, abs=0.001)
     assert alone[1:] == pytest.approx([1.0] * 3, abs=0.001)
 

@@ -18,6 +18,7 @@ from kinsplit.cli.demo import demo
 from kinsplit.cli.html_report import report
 from kinsplit.cli.index import index
 from kinsplit.cli.info import info
+from kinsplit.cli.qrels import qrels
 from kinsplit.cli.questions import questions
 from kinsplit.cli.search import search
 from kinsplit.cli.show import show
@@ -56,6 +57,7 @@ app = typer.Typer(
 )
 
 for _command in (
+    demo,
     strategies,
     chunk,
     index,
@@ -65,10 +67,10 @@ for _command in (
     delete,
     stores,
     copy,
-    questions,
     show,
     report,
-    demo,
+    questions,
+    qrels,
 ):
     app.command(cls=_Flags)(command(_command))
 

@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 
 from kinsplit.chunk import Chunk, Span
 from kinsplit.evaluation.labels import Label, Place, Question
+from kinsplit.evaluation.measures.protocol import Chunking
 from kinsplit.evaluation.measures.registry import create
-from tests.evaluation.making import chunk, chunking, label, outcome, question
+from kinsplit.tokenizers.protocol import IntArray
+from tests.evaluation.making import Letters, chunk, chunking, label, outcome, question
 
 
 def recall(budget: int, asked: Question, ranking: Sequence[Chunk]) -> float | None:
@@ -75,6 +77,20 @@ def test_a_chunk_whose_text_was_rewritten_is_cut_in_proportion() -> None:
     asked = question(label((0, 100)), label((200, 300)))
     assert recall(75, asked, [shorter]) == 0.75
     assert recall(25, asked, [shorter]) == 0.25
+
+
+class Doubled(Letters):
+    """Counts each letter twice, but places it once, as a function may whose words are no sums of their tokens."""
+
+    def count(self, texts: Sequence[str]) -> IntArray:
+        return 2 * super().count(texts)
+
+
+def test_a_tokenizer_may_count_more_tokens_than_it_places() -> None:
+    counted = Chunking(chunking([A]).dataset, (A,), Doubled())
+    found = outcome(question(label((0, 100))), [A])
+    assert create("recall@150t").score(found, counted) == 1
+    assert create("recall@50t").score(found, counted) == 0.5
 
 
 def test_a_question_without_labels_has_no_recall() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from kinsplit.errors import InvalidParameterError
@@ -41,6 +43,11 @@ def test_an_alias_makes_the_measure_under_its_own_name(alias: str, own: str) -> 
 def test_an_unknown_name_is_one_error_that_lists_the_known_ones(name: str) -> None:
     with pytest.raises(InvalidParameterError, match=r"recall@Nt, .*jaccard\[@k\]"):
         create(name)
+
+
+def test_the_documentation_names_every_measure_and_alias() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "measures.md").read_text(encoding="utf-8")
+    assert [name for name in [*names(), *ALIASES] if f"`{name}`" not in text] == []
 
 
 def test_several_measures_are_made_once_each_in_order() -> None:

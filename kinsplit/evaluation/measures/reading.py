@@ -50,8 +50,10 @@ def read_spans(read: Iterable[tuple[str, Span]]) -> Read:
 def _first_tokens(chunk: Chunk, number: int, chunking: Chunking) -> Iterable[Span]:
     """Return what the first tokens of a chunk that has more hold of its document."""
     (starts,) = chunking.tokenizer.starts([chunk.text])
+    # Where a tokenizer counts more tokens than it places, as a function may, all of the text is read.
+    end = starts[number] if number < len(starts) else len(chunk.text)
     # A token ends before the white space behind it.
-    return _until(chunk, len(chunk.text[: starts[number]].rstrip()))
+    return _until(chunk, len(chunk.text[:end].rstrip()))
 
 
 def _until(chunk: Chunk, end: int) -> Iterable[Span]:

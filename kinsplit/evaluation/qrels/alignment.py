@@ -74,3 +74,20 @@ def unjudged(questions: Iterable[Question], qrels: Qrels) -> list[Question]:
         qrels: Made from them.
     """
     return [question for question in questions if question.labels and not qrels.get(question.id)]
+
+
+def starved(questions: Iterable[Question], qrels: Qrels) -> str:
+    """Return in a sentence how many questions are not judged, if any.
+
+    Args:
+        questions: Some questions.
+        qrels: Made from them.
+    """
+    labelled = [question for question in questions if question.labels]
+    missing = len(unjudged(labelled, qrels))
+    if not missing:
+        return ""
+    return (
+        f"{missing:,} of {len(labelled):,} labelled questions have no relevant chunk, so measures of ranks say nothing "
+        "of them. Lower the thresholds, for which `kinsplit qrels --tune` helps, or measure recall at a token budget."
+    )

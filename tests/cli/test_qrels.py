@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kinsplit.evaluation.qrels.trec import read_qrels
+from kinsplit.evaluation.qrels.vectors import read_embeddings
+from tests.cli.conftest import Cli
+
+TEXT = "A loop repeats. A class is a plan of objects. Recursion calls itself. " * 3
+SMALL = "small=sentence:chunk_size=9,chunk_overlap=0"
+LARGE = "large=character:chunk_size=1000,chunk_overlap=0"
+
+
+@pytest.fixture
+def labelled(tmp_path: Path) -> Path:
+    folder = tmp_path / "labelled"
+    folder.mkdir()
+    (folder / "docs.jsonl").write_text(json.dumps({"docid": "d", "text": TEXT}) + "\n")
+    start = TEXT.index("A class")
+    rows = [
+        {"query_id": "q1", "query": "What is a class?", "docid": "d", "spans": [[start, start + 29]]},
+        {"query_id": "q2", "query": "What does a loop do?", "docid": "d", "spans": [[0, 15]]},
+    ]
+    (folder / "queries.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return folder
+
+
+def test_qrels_a_manifest_and_vectors_are_written(cli: Cli, labelled: Path) -> None:
+    result = cli("qrels", labelled, "--strategy", SMALL, "--embedder", "hash:16", "--json")
+    assert result.exit_code == 0, result.output
+    (told,) = json.loads(result.stdout)["chunkings"]
+    assert told["files"] == [
+        f"qrels/{name}" for name in ("qrels_small.txt", "chunks_small.jsonl", "embeddings_small.npz")
+    ]
+    assert (told["judged_questions"], told["labelled_questions"]) == (2, 2)
+    rows = [json.loads(line) for line in Path("qrels/chunks_small.jsonl").read_text().splitlines()]
+    relevant = {asked: list(chunks) for asked, chunks in read_qrels(Path("qrels/qrels_small.txt")).items()}
+    texts = {row["chunk_id"]: row["text"] for row in rows}
+    assert [[texts[name] for name in relevant[asked]] for asked in ("q1", "q2")] == [
+        ["A class is a plan of objects."],
+        ["A loop repeats."],
+    ]
+    embeddings = read_embeddings(Path("qrels/embeddings_small.npz"))
+    assert embeddings.ids == list(texts)
+    assert embeddings.vectors.shape == (len(rows), 16)
+
+
+def test_a_manifest_gives_the_qrels_of_the_chunks_that_it_was_written_of(cli: Cli, labelled: Path) -> None:
+    assert cli("qrels", labelled, "--strategy", SMALL).exit_code == 0
+    result = cli("qrels", labelled, "--manifest", "qrels/chunks_small.jsonl", "--output", "again")
+    assert result.exit_code == 0, result.output
+    for name in ("qrels_small.txt", "chunks_small.jsonl"):
+        assert Path("again", name).read_bytes() == Path("qrels", name).read_bytes()
+
+
+def test_the_rows_of_the_chunk_command_give_qrels(cli: Cli, labelled: Path) -> None:
+    done = cli("chunk", labelled / "docs.jsonl", "--set", "chunk_size=9", "--output", "rows.jsonl")
+    assert done.exit_code == 0, done.output
+    result = cli("qrels", labelled, "--manifest", "rows.jsonl", "--json")
+    assert json.loads(result.stdout)["chunkings"][0]["judged_questions"] == 2
+
+
+def test_large_chunks_are_warned_about(cli: Cli, labelled: Path) -> None:
+    result = cli("qrels", labelled, "--strategy", SMALL, "--strategy", LARGE)
+    assert result.exit_code == 0
+    assert "large: 2 of 2 labelled questions have no relevant chunk" in result.stderr
+    assert "small:" not in result.stderr
+    assert Path("qrels/qrels_large.txt").read_text() == ""
+    assert "2 of 2 questions" in result.stdout
+
+
+def test_thresholds_are_shown_and_nothing_is_written(cli: Cli, labelled: Path) -> None:
+    result = cli("qrels", labelled, "--strategy", SMALL, "--strategy", LARGE, "--tune")
+    assert result.exit_code == 0, result.output
+    assert "judged in every chunking: --span-coverage 1 --chunk-coverage 0.05" in result.stdout
+    told = json.loads(cli("qrels", labelled, "--strategy", LARGE, "--tune", "--json").stdout)
+    assert told["best"] == {"span_coverage": 1.0, "chunk_coverage": 0.05}
+    assert {"span_coverage": 0.85, "chunk_coverage": 0.5, "judged": {LARGE[:5]: 0}, "relevant": {LARGE[:5]: 0}} in told[
+        "trials"
+    ]
+    assert not Path("qrels").exists()
+
+
+def test_no_thresholds_may_be_loose_enough(cli: Cli, labelled: Path) -> None:
+    rows = [{"original_doc_id": "d", "chunk_id": "c", "start": 16, "end": 20}]
+    Path("few.jsonl").write_text(json.dumps(rows[0]))
+    result = cli("qrels", labelled, "--manifest", "few.jsonl", "--tune")
+    assert "No thresholds leave 95% of the questions judged" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--span-coverage", "0"], "span_coverage: must be greater than 0"),
+        (["--level", "0.5"], "levels: must rise"),
+        (["--strategy", SMALL, "--strategy", SMALL], "label: must be given once"),
+        (["--strategy", "a/b=sentence", "--strategy", "a:b=sentence"], "strategy"),
+        (["--strategy", "a/b=sentence", "--strategy", "a b=sentence"], "label: must have names that differ"),
+        (["--strategy", "nonsense"], "strategy: must name a splitter"),
+        (["--embedder", "nonsense"], "embedder: must be one of"),
+        (["--tune", "--least", "2"], "least: must be above 0"),
+    ],
+)
+def test_what_makes_no_sense_is_one_clear_line(cli: Cli, labelled: Path, options: list[str], message: str) -> None:
+    result = cli("qrels", labelled, *options)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_questions_without_labels_are_refused(cli: Cli, labelled: Path) -> None:
+    Path("plain.json").write_text(json.dumps(["What is a class?"]))
+    result = cli("qrels", labelled / "docs.jsonl", "--queries", "plain.json")
+    assert result.exit_code == 2
+    assert "queries: must have labels" in result.stderr
