@@ -15,6 +15,7 @@ from kinsplit.cli.command import command
 from kinsplit.cli.copy import copy
 from kinsplit.cli.delete import delete
 from kinsplit.cli.demo import demo
+from kinsplit.cli.evaluate import evaluate
 from kinsplit.cli.html_report import report
 from kinsplit.cli.index import index
 from kinsplit.cli.info import info
@@ -54,7 +55,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-for _command in (strategies, chunk, index, search, info, verify, delete, stores, copy, show, report, demo):
+for _command in (strategies, chunk, index, search, info, verify, delete, stores, copy, evaluate, show, report, demo):
     app.command(cls=_Flags)(command(_command))
 
 
