@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from kinsplit.embedding import resolve as resolve_embedder
+from kinsplit.embedding.cached import plain
 from kinsplit.errors import InvalidParameterError
 from kinsplit.evaluation import rankers
 from kinsplit.evaluation.labels import Dataset
@@ -16,7 +18,7 @@ from kinsplit.evaluation.measures.protocol import Measure
 from kinsplit.evaluation.outcome_cache import OutcomeCache, hashed
 from kinsplit.evaluation.plan import Plan
 from kinsplit.evaluation.results import Results
-from kinsplit.evaluation.retrieving import Depth
+from kinsplit.evaluation.retrieving import Depth, Questions
 from kinsplit.evaluation.work import CountingCache, Evidence, Step, Work
 from kinsplit.folders import cache_folder
 from kinsplit.parsers import Strategy
@@ -145,14 +147,17 @@ class Experiment:
 
     def evidence(self, progress: Callable[[Step], None] | None = None) -> Iterator[tuple[str, Evidence]]:
         """Yield what each strategy made and retrieved, with its label; see `run`."""
+        questions = Questions(plain(resolve_embedder(self.embedder)))
         with self._opened() as (kept, vectors):
             for label, strategy in self.strategies.items():
-                yield label, Work(self, label, strategy, kept, vectors, progress).evidence()
+                yield label, Work(self, label, strategy, kept, vectors, questions, progress).evidence()
 
     def plan(self) -> list[Plan]:
         """Return what a run would do for each strategy; nothing is embedded and no language model is asked."""
+        questions = Questions(plain(resolve_embedder(self.embedder)))
         with self._opened() as (kept, vectors):
-            return [Work(self, label, strategy, kept, vectors).plan() for label, strategy in self.strategies.items()]
+            works = (Work(self, *one, kept, vectors, questions) for one in self.strategies.items())
+            return [work.plan() for work in works]
 
     @contextlib.contextmanager
     def _opened(self) -> Iterator[tuple[OutcomeCache, CountingCache | None]]:

@@ -20,7 +20,7 @@ from kinsplit.evaluation.measures.protocol import Chunking, Outcome
 from kinsplit.evaluation.outcome_cache import OutcomeCache, code_version, hashed
 from kinsplit.evaluation.plan import Plan
 from kinsplit.evaluation.records import Record
-from kinsplit.evaluation.retrieving import Clock, index, split
+from kinsplit.evaluation.retrieving import Clock, Questions, index, split
 from kinsplit.evaluation.splitters import ForeignStrategy
 from kinsplit.evaluation.statistics import Made
 from kinsplit.parsers import Strategy
@@ -83,6 +83,7 @@ class Work:
     strategy: Strategy
     kept: OutcomeCache
     vectors: CountingCache | None
+    questions: Questions
     progress: Callable[[Step], None] | None = None
 
     def evidence(self) -> Evidence:
@@ -107,7 +108,7 @@ class Work:
             return Evidence(made, tuple(_outcomes(chunking, record)), tuple(record.warnings))
 
     def plan(self) -> Plan:
-        """Return what is to be done."""
+        """Return what is to be done. Documents are split, unless that would ask a model of kinsplit's."""
         experiment, strategy = self.experiment, self.strategy
         documents, questions = experiment.dataset.documents, experiment.dataset.questions
         with keeping_vectors(self.vectors or False):
@@ -153,40 +154,41 @@ class Work:
             self.kept.put(key, record.to_json())
 
     def _split(self, key: str | None) -> Record:
-        with self._timed() as fresh, _recorded() as told:
+        before = self._hits
+        with _recorded() as told:
             chunks, seconds = split(self.strategy, self.experiment.dataset.documents, self._step("split"))
-        record = Record(chunks, split_seconds=seconds if fresh() else None, warnings=told)
+        record = Record(chunks, split_seconds=seconds if self._hits == before else None, warnings=told)
         self._keep(key, record)
         return record
 
     def _ask(self, key: str | None, record: Record, texts: Sequence[str], embedder: Embedder, clock: Clock) -> None:
-        experiment, step = self.experiment, self._step("ask")
+        experiment, step, before = self.experiment, self._step("ask"), self._hits
         with _recorded() as told, contextlib.ExitStack() as stack:
-            with self._timed() as fresh:
-                collection = index(
-                    record.chunks,
-                    lambda texts: experiment.counter.count(texts).tolist(),
-                    self.strategy,
-                    experiment.dataset.documents,
-                    embedder,
-                    check_context(experiment.context),
-                    self._step("embed"),
-                )
+            collection = index(
+                record.chunks,
+                lambda texts: experiment.counter.count(texts).tolist(),
+                self.strategy,
+                experiment.dataset.documents,
+                embedder,
+                check_context(experiment.context),
+                self._step("embed"),
+            )
             stack.enter_context(collection)
-            if fresh():
+            if self._hits == before:
                 record.embed_seconds = clock.seconds
             stack.callback(self._keep, key, record)
             for done, text in enumerate(texts, 1):
-                record.answers[question_key(text)] = collection.ask(text, experiment.rank_by, experiment.depth)
+                record.answers[question_key(text)] = collection.answer(
+                    self.questions.ask(text), experiment.rank_by, experiment.depth
+                )
                 if step:
                     step(done, len(texts))
         record.warnings.extend(text for text in told if text not in record.warnings)
 
-    @contextlib.contextmanager
-    def _timed(self) -> Iterator[Callable[[], bool]]:
-        """Yield what tells whether no vector came from the cache in the block."""
-        before = self.vectors.hits if self.vectors else 0
-        yield lambda: self.vectors is None or self.vectors.hits == before
+    @property
+    def _hits(self) -> int:
+        """How many vectors came from the cache so far: a time with some among them says nothing."""
+        return self.vectors.hits if self.vectors else 0
 
     def _step(self, stage: str) -> Progress | None:
         progress = self.progress
