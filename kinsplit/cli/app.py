@@ -15,6 +15,7 @@ from kinsplit.cli.command import command
 from kinsplit.cli.copy import copy
 from kinsplit.cli.delete import delete
 from kinsplit.cli.demo import demo
+from kinsplit.cli.evaluate import evaluate
 from kinsplit.cli.html_report import report
 from kinsplit.cli.index import index
 from kinsplit.cli.info import info
@@ -67,6 +68,7 @@ for _command in (
     delete,
     stores,
     copy,
+    evaluate,
     show,
     report,
     questions,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn
 
 from kinsplit.cli.tables import rate
@@ -53,3 +54,29 @@ def bar(console: Console, title: str, files: int, *, shown: bool = True, noun: s
 def waiting(console: Console, title: str) -> AbstractContextManager[object]:
     """Show that something is being done, where a terminal shows it."""
     return console.status(title) if console.is_terminal else nullcontext()
+
+
+@contextmanager
+def steps(console: Console, strategies: int) -> Iterator[Callable[[str, str, int, int], None]]:
+    """Show a bar of strategies, and one of the step that is under way, while the block runs.
+
+    Args:
+        console: Where; nothing is shown unless it is a terminal.
+        strategies: How many there are.
+
+    Yields:
+        What is told of every step: the strategy, what is done with it, how far, and of how much.
+    """
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(bar_width=20), MofNCompleteColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        whole = progress.add_task("Strategies", total=strategies)
+        part = progress.add_task("", total=None)
+        seen: list[str] = []
+
+        def moved(label: str, stage: str, done: int, total: int) -> None:
+            if label not in seen:
+                seen.append(label)
+                progress.update(whole, completed=len(seen) - 1)
+            progress.update(part, description=escape(f"{label}: {stage}"), completed=done, total=total)
+
+        yield moved

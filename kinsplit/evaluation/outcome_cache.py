@@ -6,6 +6,7 @@ import hashlib
 import json
 import sqlite3
 import warnings
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -33,6 +34,8 @@ _PARTS = (
     "evaluation/splitters",
     "evaluation/rankers.py",
     "evaluation/retrieving.py",
+    "evaluation/records.py",
+    "evaluation/work.py",
 )
 
 
@@ -77,7 +80,7 @@ class OutcomeCache:
     def _guarded(self) -> Iterator[None]:
         try:
             yield
-        except (OSError, ValueError, sqlite3.Error, diskcache.Timeout) as error:
+        except (OSError, ValueError, zlib.error, sqlite3.Error, diskcache.Timeout) as error:
             self._cache = None
             rule = f"Outcomes are not kept, since {self.folder} can't be used: {error}."
             warnings.warn(f"{rule} Delete it, or set KINSPLIT_CACHE to another folder.", CacheWarning, stacklevel=4)

@@ -20,7 +20,7 @@ from kinsplit.evaluation.records import Answer
 from kinsplit.indexing import Indexer
 from kinsplit.parsers import Strategy
 from kinsplit.retrieval import Question
-from kinsplit.stores import ChunkStore, Schema, open_store
+from kinsplit.stores import ChunkStore, Query, Schema, open_store
 from kinsplit.surroundings import Context
 
 if TYPE_CHECKING:
@@ -104,22 +104,40 @@ class _Made:
         return [self.chunks.get(document.id, []) for document in documents]
 
 
+class Questions:
+    """The questions as a store takes them, each embedded once for all strategies.
+
+    Args:
+        embedder: Embeds them as it does the chunks.
+    """
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder, self._bm25 = embedder, Bm25Embedder()
+        self._known: dict[str, tuple[Question, float]] = {}
+
+    def ask(self, text: str) -> tuple[Question, float]:
+        """Return a question, and how many seconds it took to embed it."""
+        if not self._known:
+            self._embedder.embed_query(text)  # Loads the model, which is no part of an answer's time.
+        if text not in self._known:
+            begin = time.perf_counter()
+            question = Question(self._embedder.embed_query(text), self._bm25.embed_query(text))
+            self._known[text] = question, time.perf_counter() - begin
+        return self._known[text]
+
+
 @dataclass
 class Collection:
     """The chunks of one strategy in a store of their own, with all that is needed to ask for them.
 
     Attributes:
         store: Holds them.
-        embedder: Embeds questions as it did the chunks.
-        bm25: Weighs terms.
         leaves: The chunks that are searched.
         tokens: Of each leaf.
         vectors: By id of a leaf.
     """
 
     store: ChunkStore
-    embedder: Embedder
-    bm25: Bm25Embedder
     leaves: Sequence[Chunk]
     tokens: Sequence[int]
     vectors: Mapping[str, NDArray[np.float32]]
@@ -128,12 +146,12 @@ class Collection:
     def __post_init__(self) -> None:
         self._places = {leaf.id: place for place, leaf in enumerate(self.leaves)}
 
-    def ask(self, text: str, ranker: Ranker, depth: Depth) -> Answer:
-        """Return what is retrieved for a question."""
+    def answer(self, asked: tuple[Question, float], ranker: Ranker, depth: Depth) -> Answer:
+        """Return what is retrieved for a question; see `Questions.ask`."""
+        question, embedding = asked
         begin = time.perf_counter()
-        question = Question(self.embedder.embed_query(text), self.bm25.embed_query(text))
         found = list(ranker.rank(self.store, question, depth.chunks))
-        seconds = time.perf_counter() - begin
+        seconds = embedding + time.perf_counter() - begin
         found = self._extended(found, question, ranker, depth)
         vectors = np.array([self.vectors[chunk.id] for chunk, _ in found]).reshape(len(found), -1)
         cosines = vectors @ question.dense if found else np.zeros(0)
@@ -186,7 +204,7 @@ def index(
         tokens: Counts the tokens of texts.
         strategy: The strategy.
         documents: The documents.
-        embedder: Embeds chunks and questions.
+        embedder: Embeds chunks.
         context: What is embedded of a chunk beside its text.
         progress: Told how many documents are stored.
     """
@@ -206,4 +224,6 @@ def index(
         for chunk, own in store.export(source_id)
         if chunk.level == 0 and own.dense is not None
     }
-    return Collection(store, embedder, bm25, leaves, tokens([leaf.text for leaf in leaves]), vectors)
+    if leaves:  # The first search also arranges the vectors.
+        store.rank([Query("dense", vectors[leaves[0].id], 1)])
+    return Collection(store, leaves, tokens([leaf.text for leaf in leaves]), vectors)

@@ -69,14 +69,14 @@ def estimate(values: Sequence[float]) -> Estimate:
 def _resampled(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the means of resamples, shape (RESAMPLES, columns); values has shape (questions, columns)."""
     random, size = np.random.default_rng(0), len(values)
-    step = max(1, _BLOCK // size)
-    # How often each question is drawn says as much as which ones are, and makes a mean a product.
-    shares = np.full(size, 1 / size)
-    parts = [
-        random.multinomial(size, shares, min(step, RESAMPLES - done)) @ values for done in range(0, RESAMPLES, step)
-    ]
-    means: NDArray[np.float64] = np.concatenate(parts) / size
-    return means
+    step, parts = max(1, _BLOCK // size), list[NDArray[np.float64]]()
+    for done in range(0, RESAMPLES, step):
+        rows = min(step, RESAMPLES - done)
+        # How often each question is drawn says as much as which ones are, and makes a mean a product.
+        drawn = random.integers(0, size, (rows, size)) + size * np.arange(rows)[:, None]
+        times = np.bincount(drawn.ravel(), minlength=rows * size).reshape(rows, size)
+        parts.append(times.astype(np.float64) @ values / size)
+    return np.concatenate(parts)
 
 
 def randomisation_test(differences: Sequence[float]) -> float:

@@ -27,7 +27,8 @@ from kinsplit.evaluation.splitters import spec_of
 from kinsplit.evaluation.statistics import describe
 
 if TYPE_CHECKING:
-    from kinsplit.evaluation.experiment import Evidence, Experiment
+    from kinsplit.evaluation.experiment import Experiment
+    from kinsplit.evaluation.work import Evidence
 
 #: What the numbers depend on beside kinsplit.
 _PACKAGES = ("numpy", "scipy", "tokenizers", "qdrant-edge-py", "sentence-transformers", "openvino")

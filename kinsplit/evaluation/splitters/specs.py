@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from kinsplit.errors import InvalidParameterError, MissingExtraError
 from kinsplit.evaluation.splitters.foreign import ForeignStrategy, caller
 from kinsplit.parsers import Strategy, create, names
+from kinsplit.parsers.registry import strategy_class
 from kinsplit.tokenizers import BUNDLED, Tokenizer, resolve
 
 #: Where the splitters of other libraries are, and what has to be installed.
@@ -34,7 +35,7 @@ class Named(NamedTuple):
     strategy: Strategy
 
 
-def from_spec(text: str, tokenizer: str = BUNDLED) -> Named:
+def from_spec(text: str, tokenizer: str = BUNDLED, embedder: str = "bundled") -> Named:
     """Make a strategy from a text.
 
     `default` is the strategy of a new collection. `sentence:chunk_size=160,chunk_overlap=0` is one of kinsplit's;
@@ -46,6 +47,7 @@ def from_spec(text: str, tokenizer: str = BUNDLED) -> Named:
         text: `[LABEL=]NAME[:key=value,...]`; without a label the rest is the label.
         tokenizer: Counts the tokens of every strategy that takes a tokenizer and names none. For LangChain, whose
             splitters count characters, `length_function=tokens` asks for it.
+        embedder: Of each strategy of kinsplit that cuts by meaning and names none.
 
     Raises:
         InvalidParameterError: The text makes no strategy.
@@ -55,7 +57,7 @@ def from_spec(text: str, tokenizer: str = BUNDLED) -> Named:
     if found is None:
         raise _wrong("must name a splitter", text)
     spec = found[2].strip()
-    return Named((found[1] or spec).strip(), _strategy(spec, tokenizer))
+    return Named((found[1] or spec).strip(), _strategy(spec, tokenizer, embedder))
 
 
 def as_strategy(splitter: object, spec: str = "", tokenizer: str = BUNDLED) -> Strategy:
@@ -87,15 +89,16 @@ def spec_of(strategy: Strategy) -> str:
     return f"{strategy.name}:{pairs}" if pairs else strategy.name
 
 
-def _strategy(spec: str, tokenizer: str) -> Strategy:
+def _strategy(spec: str, tokenizer: str, embedder: str) -> Strategy:
     head, _, rest = spec.partition(":")
     if head == "default" and not rest:
         from kinsplit.index import default_strategy
 
         return default_strategy()
     if head in names():
-        parameters = _parameters(rest, spec)
-        strategy = create(head, **{"tokenizer": tokenizer, **parameters})
+        shared = {"tokenizer": tokenizer, "embedder": embedder}
+        own = {name: shared[name] for name in strategy_class(head).resources if name in shared}
+        strategy = create(head, **{**own, **_parameters(rest, spec)})
         resolve(strategy.tokenizer)
         return strategy
     if head == "python" or head in _LIBRARIES:

@@ -1,0 +1,179 @@
+"""`kinsplit evaluate`: which strategy finds what answers the questions."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kinsplit.cli.comparison import comparison, planned, to_dict
+from kinsplit.cli.options import AsJson
+from kinsplit.cli.progress import steps
+from kinsplit.cli.tables import counted
+from kinsplit.cli.terminal import Terminal
+from kinsplit.errors import InvalidParameterError, KinsplitWarning
+
+if TYPE_CHECKING:
+    from kinsplit.evaluation.labels import Dataset
+    from kinsplit.parsers import Strategy
+
+#: kinsplit's default, which is the baseline, and the four strategies of rag_eval under its names.
+DEFAULTS = (
+    "default",
+    "fixed=word:chunk_size=256,chunk_overlap=20",
+    "structure=structure:unit=word,min_chunk_size=128,chunk_size=512",
+    "semantic=cluster:passage_size=512,passage_overlap=50,threshold=0.75",
+    "multigranular=multigranular:chunk_sizes=[256,512,1024]",
+)
+_QUESTIONS = Path("queries.json")
+
+
+def evaluate(
+    docs: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="PATH",
+            help="Documents, or a folder that holds labelled questions too. Default: docs.",
+            show_default=False,
+        ),
+    ] = None,
+    queries: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="The questions. Default: those that the folders hold, else queries.json.",
+            show_default=False,
+        ),
+    ] = None,
+    output: Annotated[Path, typer.Option(metavar="FILE", help="Where the results go.")] = Path(
+        "evaluation_results.json"
+    ),
+    strategy: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[LABEL=]NAME[:KEY=VALUE,...]",
+            help="A strategy of kinsplit, langchain:CLASS, llama-index:CLASS, chonkie:CLASS, or python:MODULE:NAME; "
+            "may be repeated. Default: fixed, structure, semantic and multigranular.",
+            show_default=False,
+        ),
+    ] = None,
+    baseline: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LABEL",
+            help="With which the others are compared. Default: kinsplit's own strategy, added as `default`.",
+            show_default=False,
+        ),
+    ] = None,
+    measure: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="Such as recall@1000t or nDCG@10; may be repeated. Default: all.", show_default=False
+        ),
+    ] = None,
+    headline: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="The measure that decides. Default: recall@1000t, or query_terms without labels.",
+            show_default=False,
+        ),
+    ] = None,
+    top_k: Annotated[int, typer.Option(metavar="N", help="Chunks where a measure has no number of its own.")] = 5,
+    ranker: Annotated[
+        str, typer.Option(metavar="NAME", help="kin, hybrid, dense or bm25, for all strategies.")
+    ] = "kin",
+    embedder: Annotated[
+        str, typer.Option(metavar="SPEC", help="Embedding model for all: bundled, static, st:NAME_OR_PATH, or hash.")
+    ] = "bundled",
+    tokenizer: Annotated[
+        str, typer.Option(metavar="SPEC", help="Counts tokens for all: bundled, hf:REPOSITORY, tiktoken:ENCODING.")
+    ] = "bundled",
+    context: Annotated[
+        str, typer.Option(metavar="headings|none|late", help="What is embedded beside a chunk's text.")
+    ] = "headings",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only tell how much there is to embed and what is kept already.")
+    ] = False,
+    no_cache: Annotated[
+        bool, typer.Option("--no-cache", help="Neither keep nor use vectors and outcomes of other runs.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Compare strategies by what retrieval finds: one embedder, one ranker and equal budgets for all.
+
+    A run that was stopped goes on from there when it is started again.
+    """
+    from kinsplit.evaluation.experiment import Experiment
+
+    terminal = Terminal(as_json=as_json)
+    strategies = _strategies(strategy, baseline, tokenizer, embedder)
+    experiment = Experiment(
+        _dataset(docs or [Path("docs")], queries),
+        strategies,
+        embedder=embedder,
+        ranker=ranker,
+        measures=measure or None,
+        headline=headline,
+        top_k=top_k,
+        context=context,
+        tokenizer=tokenizer,
+        cache=not no_cache,
+    )
+    if dry_run:
+        plans = experiment.plan()
+        if as_json:
+            terminal.document({"strategies": [to_dict(plan) for plan in plans]})
+        else:
+            terminal.table(planned(plans))
+        return
+    with steps(terminal.screen, len(strategies)) as moved, warnings.catch_warnings():
+        warnings.simplefilter("ignore", KinsplitWarning)  # The results hold them, each with its strategy.
+        results = experiment.run(lambda step: moved(step.label, step.stage, step.done, step.total))
+    results.write(output)
+    for text in results.warnings:
+        terminal.warning(text)
+    if as_json:
+        written = results.model_dump(mode="json", include={"setting", "strategies", "comparisons", "warnings"})
+        for own in written["strategies"]:
+            del own["lengths"], own["chunks_per_document"]
+        terminal.document({"output": str(output), **written})
+    else:
+        terminal.table(comparison(results))
+        found = counted(len(results.questions), "question"), counted(results.setting.documents, "document")
+        terminal.line(f"{found[0]}, {found[1]}; written to {output}")
+
+
+def _strategies(given: list[str] | None, baseline: str | None, tokenizer: str, embedder: str) -> dict[str, Strategy]:
+    """Return the strategies by label, the baseline first."""
+    from kinsplit.evaluation.splitters import from_spec
+
+    specs = list(given or DEFAULTS)
+    if baseline is None and "default" not in specs:
+        specs.insert(0, "default")
+    made: dict[str, Strategy] = {}
+    for spec in specs:
+        label, strategy = from_spec(spec, tokenizer, embedder)
+        if label in made:
+            raise InvalidParameterError(
+                "strategy", "must have a label of its own", label, f"Write another=, as in b={spec}."
+            )
+        made[label] = strategy
+    if baseline is None:
+        baseline = "default"
+    if baseline not in made:
+        raise InvalidParameterError(
+            "baseline", "must be the label of a strategy", baseline, f"Known: {', '.join(made)}."
+        )
+    return {baseline: made[baseline], **made}
+
+
+def _dataset(docs: list[Path], queries: list[Path] | None) -> Dataset:
+    from kinsplit.evaluation.datasets import FORMATS, load
+    from kinsplit.evaluation.datasets.format import Given
+
+    if queries is None and _QUESTIONS.is_file() and not any(f.find(Given(tuple(docs))) for f in FORMATS):
+        queries = [_QUESTIONS]
+    return load(docs, queries)
