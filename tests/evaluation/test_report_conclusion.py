@@ -46,7 +46,13 @@ def test_one_strategy_and_no_labels_conclude_nothing_of_others() -> None:
     unlabelled = results(setting=setting(headline="nDCG@3"), comparisons=[])
 
     assert one == ["sentence has recall@1000t 60.8 % [56.8, 64.8], and nothing to be compared with."]
-    assert conclusion(unlabelled) == ["No question is labelled, so nothing here says which strategy finds more."]
+    told = "No question is labelled, so nothing here says which strategy finds more of the answers."
+    assert conclusion(unlabelled) == [told]
+    made = results(setting=setting(headline="jaccard"), comparisons=[comparison("structure", 0.1, 0.01, "jaccard")])
+    asked = [question.model_copy(update={"labels": []}) for question in made.questions]
+    found = conclusion(made.model_copy(update={"questions": asked}))
+    assert found[0].startswith("structure does better than sentence: jaccard +10.0 points")
+    assert found[1:] == [told]
 
 
 @pytest.mark.parametrize(

@@ -158,6 +158,13 @@ def test_marks_are_the_labelled_characters(tmp_path: Path) -> None:
     assert "Lost: 1" in page.text()
 
 
+def test_the_questions_of_the_best_strategy_come_first(tmp_path: Path) -> None:
+    page = write(results(strategies=5), tmp_path)
+    headings = page.texts["h3"]
+
+    assert headings.index("structure") < headings.index("semantic") < headings.index("token 512")
+
+
 def test_long_texts_are_shortened_but_never_their_marks(tmp_path: Path) -> None:
     made = results(2, questions=1)
     text = "x" * 5000 + "y" * 2000 + "z" * 5000

@@ -75,6 +75,22 @@ def test_a_few_very_long_chunks_do_not_hide_the_others() -> None:
     assert np.count_nonzero(counts) == 3
 
 
+@pytest.mark.parametrize(
+    ("names", "shown"),
+    [
+        (["course/a.md", "course/b.md"], ["a.md", "b.md"]),
+        (["a/x.md", "b/x.md"], ["a/x.md", "b/x.md"]),
+        (["a", "b"], ["a", "b"]),
+    ],
+)
+def test_documents_are_named_without_the_folder_that_all_share(names: list[str], shown: list[str]) -> None:
+    made = results(1)
+    counted = made.strategies[0].model_copy(update={"chunks_per_document": dict.fromkeys(names, 3)})
+    with drawn(3) as figure:
+        draw_documents(figure, made.model_copy(update={"strategies": [counted]}))
+        assert [tick.get_text() for tick in figure.axes[0].get_xticklabels()] == shown
+
+
 def test_a_picture_is_a_png_with_something_on_it(tmp_path) -> None:  # type: ignore[no-untyped-def]
     with drawn(2) as figure:
         draw_documents(figure, results(1))
