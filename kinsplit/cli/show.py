@@ -31,9 +31,7 @@ def show(
     ] = None,
     measure: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME", help="Judge single questions by this measure. Default: the headline.", show_default=False
-        ),
+        typer.Option(metavar="NAME", help="Show only this measure, and questions judged by it.", show_default=False),
     ] = None,
     questions: Annotated[
         int, typer.Option(metavar="N", min=0, help="Show N questions that the strategy won, and N that it lost.")
@@ -53,8 +51,7 @@ def show(
     found = Results.read(results)
     concluded = conclusion(found)
     duel = _duel(found, strategy, measure) if questions else None
-    if strategy is not None:
-        found = _only(found, strategy)
+    found = _chosen(found, strategy, measure)
     by = measure or found.setting.headline
     if as_json:
         asked = {} if duel is None else {"questions": questions_to_dict(duel, by, questions)}
@@ -89,17 +86,25 @@ def _duel(results: Results, strategy: str | None, measure: str | None) -> Duel:
     return duel(results, strategy, by)
 
 
-def _only(results: Results, strategy: str) -> Results:
+def _chosen(results: Results, strategy: str | None, measure: str | None) -> Results:
+    """Return the part of the results that is asked for: of one strategy and the baseline, by one measure."""
     from kinsplit.evaluation.report.pairs import baseline_of
+    from kinsplit.evaluation.report.scales import measure_names
 
-    _known("--strategy", strategy, [each.label for each in results.strategies])
-    kept = {strategy, baseline_of(results)}
-    return results.model_copy(
-        update={
-            "strategies": [each for each in results.strategies if each.label in kept],
-            "comparisons": [each for each in results.comparisons if each.strategy in kept],
-        }
-    )
+    strategies, comparisons = results.strategies, results.comparisons
+    if strategy is not None:
+        _known("--strategy", strategy, [each.label for each in strategies])
+        kept = {strategy, baseline_of(results)}
+        strategies = [each for each in strategies if each.label in kept]
+        comparisons = [each for each in comparisons if each.strategy in kept]
+    if measure is not None:
+        _known("--measure", measure, measure_names(results))
+        strategies = [
+            each.model_copy(update={"measures": {measure: each.measures[measure]} if measure in each.measures else {}})
+            for each in strategies
+        ]
+        comparisons = [each for each in comparisons if each.measure == measure]
+    return results.model_copy(update={"strategies": strategies, "comparisons": comparisons})
 
 
 def _known(option: str, name: str, names: Sequence[str]) -> None:

@@ -9,13 +9,19 @@ from kinsplit.evaluation.results import Comparison, Results
 
 #: Largest p-value that counts as more than chance.
 SIGNIFICANT = 0.05
+_UNLABELLED = "No question is labelled, so nothing here says which strategy finds more of the answers."
 
 
 def conclusion(results: Results) -> list[str]:
     """Return what follows from the headline measure, one sentence each."""
     headline = results.setting.headline
     if not any(headline in strategy.measures for strategy in results.strategies):
-        return ["No question is labelled, so nothing here says which strategy finds more."]
+        return [_UNLABELLED]
+    labelled = any(question.labels for question in results.questions)
+    return [*_compared(results, headline), *([] if labelled else [_UNLABELLED])]
+
+
+def _compared(results: Results, headline: str) -> list[str]:
     measured = scale(results, headline)
     compared = [comparison for comparison in results.comparisons if comparison.measure == headline]
     if not compared:

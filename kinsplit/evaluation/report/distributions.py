@@ -38,6 +38,7 @@ def draw_distributions(figure: Figure, results: Results) -> None:
     bottom = rows[-1]
     if logarithmic:
         bottom.set_xscale("log")
+    bottom.set_xlim(edges[0], edges[-1])
     bottom.xaxis.set_minor_locator(NullLocator())
     bottom.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
     bottom.set_xlabel("Characters of a chunk")

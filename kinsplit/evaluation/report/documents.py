@@ -35,7 +35,10 @@ def draw_documents(figure: Figure, results: Results) -> None:
         axes.locator_params(axis="y", nbins=3, integer=True)
         axes.grid(visible=False, axis="x")
     if len(names) <= _NAMED:
-        rows[-1].set_xticks(range(len(names)), [label(name, 24) for name in names], rotation=90, fontsize=8)
+        folders = {name.rpartition("/")[0] for name in names}
+        shared = f"{folders.pop()}/" if len(folders) == 1 else ""
+        short = [label(name.removeprefix(shared), 24) for name in names]
+        rows[-1].set_xticks(range(len(names)), short, rotation=90, fontsize=8)
     else:
         rows[-1].set_xlabel(f"The {len(names):,} documents, in their order")
     figure.supylabel("Chunks", fontsize=10)

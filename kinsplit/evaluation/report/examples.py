@@ -53,11 +53,14 @@ class Examples(NamedTuple):
 
 
 def examples(results: Results) -> list[Examples]:
-    """Return for each strategy but the baseline the questions on which the headline measure differs most."""
+    """Return for each strategy but the baseline, the best one first, the questions that differ most by the headline."""
     headline = results.setting.headline
     measured = scale(results, headline)
     baseline = baseline_of(results)
-    duels = [duel(results, s.label, headline) for s in results.strategies if s.label != baseline]
+    sign = -1 if measured.rises else 1
+    judged = [s for s in results.strategies if s.label != baseline and headline in s.measures]
+    judged.sort(key=lambda strategy: sign * strategy.measures[headline].mean)
+    duels = [duel(results, strategy.label, headline) for strategy in judged]
     return [
         Examples(
             each.strategy,

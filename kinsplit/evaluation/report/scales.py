@@ -37,7 +37,7 @@ class Scale:
 
     def value(self, value: float) -> str:
         """Write a value without its unit."""
-        return f"{value * self.factor:,.{self.digits}f}"
+        return f"{value * self.factor:z,.{self.digits}f}"
 
     def interval(self, estimate: Estimate) -> str:
         """Write the ends of an interval."""

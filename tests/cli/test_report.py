@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.cli.conftest import Cli
+from tests.evaluation.made_results import results
+
+
+def test_the_page_and_its_plots_are_written_and_named(cli: Cli, tmp_path: Path) -> None:
+    results().write(tmp_path / "results.json")
+
+    plain = cli("report", "results.json")
+    as_json = cli("report", "results.json", "--html", "new/page.html", "--json")
+
+    names = ["chunk_distributions.png", "chunks_per_doc.png"]
+    assert plain.stdout.splitlines() == [f"Wrote {name}" for name in ["report.html", *names]]
+    assert json.loads(as_json.stdout) == {"files": [f"new/{name}" for name in ["page.html", *names]]}
+    assert (tmp_path / "new" / "page.html").read_bytes() == (tmp_path / "report.html").read_bytes()
+    assert (plain.stderr, as_json.stderr) == ("", "")
+
+
+def test_another_file_is_refused_and_nothing_is_written(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "other.json").write_text('{"summary": {}, "results": []}')
+
+    result = cli("report", "other.json")
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "must be a file that `kinsplit evaluate` wrote" in result.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["other.json"]
