@@ -1,0 +1,106 @@
+"""Every strategy and the peers on every labelled set, all else equal: `make bench-quality` writes docs/quality.md."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from labelled import labelled_sets
+from quality_page import Measured, page
+from rich.console import Console
+from texts import SHARED_DATA
+
+from kinsplit.errors import KinsplitError
+from kinsplit.evaluation.experiment import Experiment, Step
+from kinsplit.evaluation.labels import Dataset
+from kinsplit.evaluation.results import Results
+from kinsplit.evaluation.splitters import Named, from_spec
+
+#: What is compared, as `kinsplit evaluate --strategy` takes it. The first one is the baseline.
+SPECS = (
+    "kinsplit's default=default",
+    # As the registry has them, with the defaults of the systems that kinsplit replaces.
+    *("character", "word", "token", "sentence", "structure", "semantic", "cluster", "hierarchical", "multigranular"),
+    "contextual, by rules=contextual:model=none",
+    # At the size of the default, so that the way to cut is compared and not the size.
+    "token, 160 tokens=token:chunk_size=160,stride=160",
+    "structure, 160 tokens=structure:unit=token,chunk_size=160",
+    "semantic, 160 tokens=semantic:unit=token,chunk_size=160",
+    # What others do unless told otherwise, and their usual small sizes.
+    "LangChain recursive 1000/200=langchain:RecursiveCharacterTextSplitter:chunk_size=1000,chunk_overlap=200",
+    "LangChain recursive 200/0=langchain:RecursiveCharacterTextSplitter:chunk_size=200,chunk_overlap=0",
+    "LlamaIndex sentence 1024/200=llama-index:SentenceSplitter",
+    "LlamaIndex sentence 256/20=llama-index:SentenceSplitter:chunk_size=256,chunk_overlap=20",
+    "chonkie recursive 512=chonkie:RecursiveChunker:chunk_size=512",
+    "chonkie sentence 160=chonkie:SentenceChunker:chunk_size=160,chunk_overlap=0",
+    "semchunk 160=python:peers:semchunk_160",
+)
+#: How chunks are ranked: as kinsplit does, and as a plain vector store does.
+RANKERS = ("kin", "dense")
+BUDGETS = (250, 500, 1000, 2000)
+HEADLINE = "recall@1000t"
+MEASURES = (*(f"recall@{budget}t" for budget in BUDGETS), "nDCG@10", "text_precision@5", "iou@5")
+
+app = typer.Typer(add_completion=False)
+console = Console(width=None if sys.stdout.isatty() else 140)
+
+
+@app.command()
+def main(
+    only: Annotated[str, typer.Option(help="Measure only sets whose name contains this.")] = "",
+    output: Annotated[Path | None, typer.Option(help="Write the page here.")] = None,
+    json_folder: Annotated[Path | None, typer.Option("--json", help="Write each set's results here.")] = None,
+    cache: Annotated[Path, typer.Option(help="Keeps vectors and outcomes: a stopped run goes on.")] = Path(
+        ".benchmark-cache/quality"
+    ),
+) -> None:
+    """Compare strategies on labelled sets, by the labelled text found within a token budget."""
+    sets = [dataset for dataset in labelled_sets() if only in dataset.name]
+    if not sets:
+        raise typer.BadParameter(f"There is no labelled set below {SHARED_DATA} whose name contains {only!r}.")
+    strategies = list(available(SPECS))
+    measured = [Measured(one, dict(_results(one, strategies, cache, json_folder))) for one in sets]
+    text = page(measured, HEADLINE, BUDGETS)
+    if output is None:
+        console.print(text, markup=False, highlight=False)
+    else:
+        output.write_text(text, encoding="utf-8")
+
+
+def available(specs: Iterable[str]) -> Iterable[Named]:
+    """Yield the strategies that are installed, and say which are not."""
+    for spec in specs:
+        try:
+            yield from_spec(spec)
+        except KinsplitError as error:
+            console.print(f"left out: {error}", markup=False)
+
+
+def _results(
+    dataset: Dataset, strategies: Sequence[Named], cache: Path, folder: Path | None
+) -> Iterable[tuple[str, Results]]:
+    for ranker in RANKERS:
+        with console.status("") as status:
+
+            def told(step: Step, ranker: str = ranker) -> None:
+                status.update(f"{dataset.name}, {ranker}: {step.label}, {step.stage} {step.done}/{step.total}")
+
+            experiment = Experiment(
+                dataset, dict(strategies), ranker=ranker, measures=MEASURES, headline=HEADLINE, cache=cache
+            )
+            results = experiment.run(told)
+        best = max(results.strategies, key=lambda one: one.measures[HEADLINE].mean)
+        console.print(f"{dataset.name}, {ranker}: best is {best.label}, {100 * best.measures[HEADLINE].mean:.1f}")
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+            file = folder / f"{dataset.name.replace(' ', '-')}-{ranker}.json"
+            file.write_text(json.dumps(results.to_json(), ensure_ascii=False), encoding="utf-8")
+        yield ranker, results
+
+
+if __name__ == "__main__":
+    app()

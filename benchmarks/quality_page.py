@@ -1,0 +1,187 @@
+"""docs/quality.md: what every strategy finds, how sure that is, and what follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from kinsplit.evaluation.labels import Dataset
+from kinsplit.evaluation.results import Comparison, Estimate, Results, StrategyResult
+
+#: Below it a difference is more than chance.
+SIGNIFICANT = 0.05
+
+_INTRODUCTION = """# Which strategy finds what is labelled
+
+Written by `make bench-quality`, from labelled sets that are not part of the project ([what they are](datasets.md) and
+where they are looked for: `benchmarks/README.md`). Another run gives the same numbers.
+
+Every strategy is given the same documents, the same embedding model ({embedder}), the same ranking and the same budget:
+**the share (%) of the labelled text that the first N retrieved tokens hold**. Chunks of any size are compared fairly by
+it, since large chunks get fewer of the tokens and what overlaps is paid again ([measures](measures.md)). Brackets hold
+95 % bootstrap intervals over questions. Win / tie / loss counts questions beside kinsplit's default; p is the paired
+randomisation test's, corrected for the number of strategies in the table (Holm). **Bold** is the best of a column.
+
+The ranking is kinsplit's own, kin scoring, for all of them, the peers' splitters included; the last column is what a
+plain vector store finds with the same chunks: cosine alone.
+"""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What one set gave.
+
+    Attributes:
+        dataset: The set.
+        results: By ranker, "kin" and "dense".
+    """
+
+    dataset: Dataset
+    results: Mapping[str, Results]
+
+
+def page(measured: Sequence[Measured], headline: str, budgets: Sequence[int]) -> str:
+    """Return the page.
+
+    Args:
+        measured: The sets, each with the same strategies, of which the first is the baseline.
+        headline: The measure that they are compared by.
+        budgets: Tokens, of the columns.
+    """
+    setting = measured[0].results["kin"].setting
+    versions = ", ".join(f"{name} {number}" for name, number in setting.versions.items())
+    parts = [
+        _INTRODUCTION.format(embedder=setting.embedder),
+        "## What follows\n",
+        *_conclusions(measured, headline),
+        "\n## All sets\n",
+        *_overview(measured, headline),
+        *(line for one in measured for line in _set(one, headline, budgets)),
+        f"\nVersions: {versions}.",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _overview(measured: Sequence[Measured], headline: str) -> Iterator[str]:
+    names = [one.dataset.name for one in measured]
+    yield f"{headline}, ranked with kin; the last columns count the sets on which a strategy is better and worse than"
+    yield f"the default beyond chance (p < {SIGNIFICANT:g}).\n"
+    yield f"| strategy | {' | '.join(names)} | mean | better | worse |"
+    yield f"|---|{'---:|' * (len(names) + 3)}"
+    tables = [_means(one.results["kin"], headline) for one in measured]
+    tables.append({label: sum(t[label] for t in tables) / len(tables) for label in tables[0]})
+    for label in tables[0]:
+        cells = (_bold(f"{100 * t[label]:.1f}", t[label] == max(t.values())) for t in tables)
+        verdicts = [_verdict(_compared(one.results["kin"], label)) for one in measured]
+        yield f"| {label} | {' | '.join(cells)} | {verdicts.count(1)} | {verdicts.count(-1)} |"
+
+
+def _set(one: Measured, headline: str, budgets: Sequence[int]) -> Iterator[str]:
+    kin, dense = one.results["kin"], one.results["dense"]
+    yield f"\n## {one.dataset.name}: {len(one.dataset.documents)} documents, {len(one.dataset.questions)} questions\n"
+    heads = " | ".join(f"{budget:,} tokens" for budget in budgets)
+    yield f"| strategy | chunks | tokens each | {heads} | beyond the default | win / tie / loss | p | nDCG@10 | dense |"
+    yield f"|---|{'---:|' * (len(budgets) + 7)}"
+    best = {name: max(_means(kin, name).values()) for name in [f"recall@{b}t" for b in budgets]}
+    best_dense = max(_means(dense, headline).values())
+    for strategy, plain in zip(kin.strategies, dense.strategies, strict=True):
+        shares = [
+            _bold(_share(strategy.measures[name], name == headline), strategy.measures[name].mean == top)
+            for name, top in best.items()
+        ]
+        found = plain.measures[headline].mean
+        cells = [
+            strategy.label,
+            f"{strategy.statistics['chunks']:,.0f}",
+            f"{strategy.statistics['average_tokens']:.0f}",
+            *shares,
+            *_beside(_compared(kin, strategy.label)),
+            _ranked(strategy),
+            _bold(f"{100 * found:.1f}", found == best_dense),
+        ]
+        yield f"| {' | '.join(cells)} |"
+    yield from (f"\nNote: {warning}" for warning in kin.warnings)
+
+
+def _conclusions(measured: Sequence[Measured], headline: str) -> Iterator[str]:
+    """Yield what the numbers say, one line each; nothing that they don't."""
+    sets = [one.results["kin"] for one in measured]
+    default = sets[0].strategies[0].label
+    leaders = [max(result.strategies, key=lambda s: s.measures[headline].mean).label for result in sets]
+    others = [s.label for s in sets[0].strategies[1:]]
+    verdicts = {label: [_verdict(_compared(result, label)) for result in sets] for label in others}
+    better = {label: found.count(1) for label, found in verdicts.items() if 1 in found}
+    yield f"- On {leaders.count(default)} of {len(sets)} sets nothing has a higher mean than {default}; on the others"
+    yield f"  the highest are: {', '.join(_counted([leader for leader in leaders if leader != default])) or 'none'}."
+    if better:
+        yield f"- Better than {default} beyond chance, on so many sets: {_listed(better)}."
+    else:
+        yield f"- No strategy is better than {default} beyond chance on any set."
+    never = [label for label in others if all(v == -1 for v in verdicts[label])]
+    if never:
+        yield f"- Worse beyond chance on every set: {', '.join(never)}."
+    gains = [100 * _gain(one, headline) for one in measured]
+    worth = f"{min(gains):+.1f} to {max(gains):+.1f} points"
+    yield f"- Ranking the default's chunks with kin instead of cosine alone is worth {worth};"
+    spreads = [100 * (ranked[0] - ranked[4]) for result in sets if (ranked := _ranked_means(result, headline))[4:]]
+    yield f"  how to cut is worth {min(spreads):.1f} to {max(spreads):.1f} from the best to the fifth best of a set."
+    unsure = [label for label in others if all(v == 0 for v in verdicts[label])]
+    if unsure:
+        yield f"- As good as {default} as far as these questions can tell: {', '.join(unsure)}."
+    yield "- For your own documents: `kinsplit evaluate` makes such a table, and `kinsplit tune` searches for the best."
+
+
+def _gain(one: Measured, headline: str) -> float:
+    kin, dense = (one.results[name].strategies[0].measures[headline].mean for name in ("kin", "dense"))
+    return kin - dense
+
+
+def _means(results: Results, measure: str) -> dict[str, float]:
+    return {strategy.label: strategy.measures[measure].mean for strategy in results.strategies}
+
+
+def _ranked_means(results: Results, measure: str) -> list[float]:
+    return sorted(_means(results, measure).values(), reverse=True)
+
+
+def _compared(results: Results, label: str) -> Comparison | None:
+    return next((comparison for comparison in results.comparisons if comparison.strategy == label), None)
+
+
+def _verdict(comparison: Comparison | None) -> int:
+    """Return 1 for better beyond chance, -1 for worse, 0 for neither."""
+    if comparison is None or comparison.p_value >= SIGNIFICANT:
+        return 0
+    return 1 if comparison.difference.mean > 0 else -1
+
+
+def _beside(comparison: Comparison | None) -> tuple[str, str, str]:
+    if comparison is None:
+        return "", "", ""
+    difference = comparison.difference
+    interval = f"{100 * difference.mean:+.1f} [{100 * difference.low:+.1f}, {100 * difference.high:+.1f}]"
+    p_value = f"{comparison.p_value:.3f}" if comparison.p_value >= 0.001 else "< 0.001"
+    return interval, f"{comparison.wins} / {comparison.ties} / {comparison.losses}", p_value
+
+
+def _share(estimate: Estimate, with_interval: bool) -> str:
+    mean = f"{100 * estimate.mean:.1f}"
+    return f"{mean} [{100 * estimate.low:.1f}, {100 * estimate.high:.1f}]" if with_interval else mean
+
+
+def _ranked(strategy: StrategyResult) -> str:
+    """Return nDCG, with its number of questions where the rule of relevance says nothing of some."""
+    found = strategy.measures.get("nDCG@10")
+    return "" if found is None else f"{found.mean:.2f} ({found.count})"
+
+
+def _bold(text: str, best: bool) -> str:
+    return f"**{text}**" if best else text
+
+
+def _counted(labels: Sequence[str]) -> list[str]:
+    return [f"{label} ({labels.count(label)})" for label in dict.fromkeys(labels)]
+
+
+def _listed(numbers: Mapping[str, int]) -> str:
+    return ", ".join(f"{label} ({number})" for label, number in numbers.items())
