@@ -19,7 +19,7 @@ from tests.cli.conftest import environment
 from tests.evaluation.hostile import ATTACKS, hostile
 from tests.evaluation.made_results import HEADLINE, results
 
-_VOID = {"meta", "img", "br", "link", "input", "hr"}
+_VOID = {"wbr", "meta", "img", "br", "link", "input", "hr"}
 
 
 class Page(HTMLParser):
