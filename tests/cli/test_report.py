@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.cli.conftest import Cli
+from tests.cli.conftest import COURSE, Cli
 from tests.evaluation.made_results import results
 
 
@@ -28,3 +28,27 @@ def test_another_file_is_refused_and_nothing_is_written(cli: Cli, tmp_path: Path
     assert (result.exit_code, result.stdout) == (2, "")
     assert "must be a file that `kinsplit evaluate` wrote" in result.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["other.json"]
+
+
+def test_the_sample_course_goes_from_questions_to_a_page(cli: Cli, tmp_path: Path) -> None:
+    labels = COURSE.parent / "course_labels.jsonl"
+    chosen = ("--embedder", "hash", "--no-cache", "--strategy", "structure")
+    assert cli("evaluate", "--docs", COURSE, "--queries", labels, "--output", "r.json", *chosen).exit_code == 0
+
+    shown = json.loads(cli("show", "r.json", "--questions", "1", "--json").stdout)
+    assert cli("report", "r.json").exit_code == 0
+
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    labelled = {row["query"]: row["answers"] for row in map(json.loads, labels.read_text("utf-8").splitlines())}
+    questions = shown["questions"]
+    counts = questions["won_count"] + questions["lost_count"]
+    assert [each["label"] for each in shown["strategies"]] == ["default", "structure"]
+    assert (shown["comparisons"][0]["wins"], shown["comparisons"][0]["losses"]) == (
+        questions["won_count"],
+        questions["lost_count"],
+    )
+    assert shown["conclusion"][0] in page
+    assert counts > 0
+    for pair in [*questions["won"], *questions["lost"]]:
+        assert [label[0]["text"] for label in pair["question"]["labels"]] == labelled[pair["question"]["text"]]
+    assert "<mark>" in page.replace("<mark>marked</mark>", "")

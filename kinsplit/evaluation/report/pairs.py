@@ -7,9 +7,7 @@ from dataclasses import dataclass
 
 from kinsplit.evaluation.report.scales import scale
 from kinsplit.evaluation.results import AskedQuestion, QuestionResult, Results
-
-#: Below it two values are equal: they differ by rounding alone.
-_TIE = 1e-9
+from kinsplit.evaluation.significance import TIE
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +70,8 @@ def duel(results: Results, strategy: str, measure: str) -> Duel:
         for question in results.questions
         if question.id in ours and question.id in theirs
     ]
-    won = sorted((pair for pair in pairs if pair.gain > _TIE), key=lambda pair: -pair.gain)
-    lost = sorted((pair for pair in pairs if pair.gain < -_TIE), key=lambda pair: pair.gain)
+    won = sorted((pair for pair in pairs if pair.gain > TIE), key=lambda pair: -pair.gain)
+    lost = sorted((pair for pair in pairs if pair.gain < -TIE), key=lambda pair: pair.gain)
     return Duel(strategy, baseline, won, lost)
 
 
