@@ -94,6 +94,12 @@ def evaluate(
     context: Annotated[
         str, typer.Option(metavar="headings|none|late", help="What is embedded beside a chunk's text.")
     ] = "headings",
+    span_coverage: Annotated[
+        float, typer.Option(metavar="X", help="Least share of a label that a relevant chunk holds; see kinsplit qrels.")
+    ] = 0.85,
+    chunk_coverage: Annotated[
+        float, typer.Option(metavar="X", help="Least share of a relevant chunk that the label fills.")
+    ] = 0.5,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only tell how much there is to embed and what is kept already.")
     ] = False,
@@ -107,6 +113,7 @@ def evaluate(
     A run that was stopped goes on from there when it is started again.
     """
     from kinsplit.evaluation.experiment import Experiment
+    from kinsplit.evaluation.qrels.rule import SpanRule
 
     terminal = Terminal(as_json=as_json)
     strategies = _strategies(strategy, baseline, tokenizer, embedder)
@@ -120,6 +127,7 @@ def evaluate(
         top_k=top_k,
         context=context,
         tokenizer=tokenizer,
+        rule=SpanRule(span_coverage=span_coverage, chunk_coverage=chunk_coverage),
         cache=not no_cache,
     )
     if dry_run:

@@ -105,9 +105,8 @@ def qrels(
         return
     with waiting(terminal.screen, "Writing"):
         exported = export(output, chunkings, dataset.questions, rule, model)
-    for own in exported:
-        if told := starved(dataset.questions, own.qrels):
-            terminal.warning(f"{own.label}: {told}")
+    if told := starved(dataset.questions, {own.label: own.qrels for own in exported}):
+        terminal.warning(told)
     labelled = sum(bool(question.labels) for question in dataset.questions)
     _show(exported, labelled, terminal)
 

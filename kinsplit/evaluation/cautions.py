@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from kinsplit.evaluation.labels import Dataset
-from kinsplit.evaluation.measures.protocol import Chunking
+from kinsplit.evaluation.measures.protocol import Chunking, Measure
+from kinsplit.evaluation.measures.ranks import RankMeasure
+from kinsplit.evaluation.qrels.alignment import starved
 
 #: Questions below which intervals are so wide that little can be told apart.
 FEWEST = 30
 
 
-def cautions(dataset: Dataset, headline: str, chunkings: Mapping[str, Chunking]) -> Iterator[str]:
+def cautions(
+    dataset: Dataset, measures: Sequence[Measure], headline: str, chunkings: Mapping[str, Chunking]
+) -> Iterator[str]:
     """Yield what makes a comparison say little, in sentences.
 
     Args:
         dataset: The documents and questions.
+        measures: What judges.
         headline: The measure by which strategies are compared.
         chunkings: By label.
     """
@@ -30,6 +35,10 @@ def cautions(dataset: Dataset, headline: str, chunkings: Mapping[str, Chunking])
         yield f"{len(dataset.questions) - judged:,} of {len(dataset.questions):,} questions have no labels."
     if 0 < len(dataset.questions) < FEWEST:
         yield f"Only {len(dataset.questions)} questions: fewer than {FEWEST} seldom tell strategies apart."
+    for rule in {measure.rule: None for measure in measures if isinstance(measure, RankMeasure)}:
+        qrels = {label: chunking.alignment.qrels(dataset.questions, rule) for label, chunking in chunkings.items()}
+        if told := starved(dataset.questions, qrels):
+            yield told
     for label, chunking in chunkings.items():
         single = sum(len(chunks) == 1 for chunks in chunking.by_source.values())
         if chunking.chunks and 2 * single > len(chunking.by_source):

@@ -17,6 +17,7 @@ from kinsplit.evaluation.labels import Dataset
 from kinsplit.evaluation.measures.protocol import Measure
 from kinsplit.evaluation.outcome_cache import OutcomeCache, hashed
 from kinsplit.evaluation.plan import Plan
+from kinsplit.evaluation.qrels.rule import SC_QRELS, SpanRule
 from kinsplit.evaluation.results import Results
 from kinsplit.evaluation.retrieving import Depth, Questions
 from kinsplit.evaluation.work import CountingCache, Evidence, Step, Work
@@ -54,6 +55,7 @@ class Experiment:
         top_k: Chunks that a measure looks at that has no number of its own, and that results show.
         context: What is embedded of a chunk beside its text; see `kinsplit.surroundings.Context`.
         tokenizer: Counts the tokens of budgets.
+        rule: Which chunks are relevant to a label, for the measures of ranks.
         cache: Whether vectors and outcomes are kept in kinsplit's cache folder; or another folder for them.
     """
 
@@ -66,6 +68,7 @@ class Experiment:
     top_k: int = 5
     context: str = "headings"
     tokenizer: str = BUNDLED
+    rule: SpanRule = SC_QRELS
     cache: bool | Path = True
 
     def __post_init__(self) -> None:
@@ -111,11 +114,12 @@ class Experiment:
         wanted = [one for one in given if isinstance(one, str)]
         if self.headed_by not in {*objects, *wanted}:
             wanted.insert(0, self.headed_by)
-        made = {measure.name: measure for measure in create_many(wanted, top_k=self.top_k)} if wanted else {}
+        created = create_many(wanted, top_k=self.top_k, rule=self.rule) if wanted else ()
+        made = {measure.name: measure for measure in created}
         if self.headed_by not in {**made, **objects}:
             known = ", ".join({**made, **objects})
-            rule = "must be the full name of a measure"
-            raise InvalidParameterError("headline", rule, self.headed_by, f"Take one of {known}.")
+            needed = "must be the full name of a measure"
+            raise InvalidParameterError("headline", needed, self.headed_by, f"Take one of {known}.")
         return (*made.values(), *objects.values())
 
     @cached_property

@@ -100,7 +100,7 @@ class Summary:
             comparisons=compare(
                 headline, labels[0], {label: self._values[label][headline] for label in labels}, rises=rises
             ),
-            warnings=[*self._warnings, *cautions(dataset, headline, self._chunkings)],
+            warnings=[*self._warnings, *cautions(dataset, self._measures, headline, self._chunkings)],
             notes=[
                 MeasureNote(name=measure.name, description=measure.description, rises=measure.rises)
                 for measure in self._measures

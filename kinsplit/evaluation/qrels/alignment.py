@@ -76,18 +76,20 @@ def unjudged(questions: Iterable[Question], qrels: Qrels) -> list[Question]:
     return [question for question in questions if question.labels and not qrels.get(question.id)]
 
 
-def starved(questions: Iterable[Question], qrels: Qrels) -> str:
-    """Return in a sentence how many questions are not judged, if any.
+def starved(questions: Iterable[Question], qrels: Mapping[str, Qrels]) -> str:
+    """Return in words how many questions are not judged, "" if all are.
 
     Args:
         questions: Some questions.
-        qrels: Made from them.
+        qrels: Made from them, by the label of the chunking.
     """
     labelled = [question for question in questions if question.labels]
-    missing = len(unjudged(labelled, qrels))
-    if not missing:
+    missing = {label: len(unjudged(labelled, own)) for label, own in qrels.items()}
+    told = ", ".join(f"{count:,} with {label}" for label, count in missing.items() if count)
+    if not told:
         return ""
     return (
-        f"{missing:,} of {len(labelled):,} labelled questions have no relevant chunk, so measures of ranks say nothing "
-        "of them. Lower the thresholds, for which `kinsplit qrels --tune` helps, or measure recall at a token budget."
+        f"Of {len(labelled):,} labelled questions some have no relevant chunk, and measures of ranks say nothing of "
+        f"these: {told}. Lower the thresholds, for which `kinsplit qrels --tune` helps, or look at recall at a token "
+        "budget."
     )
