@@ -11,6 +11,7 @@ from pathlib import Path
 
 from kinsplit.embedding import resolve as resolve_embedder
 from kinsplit.embedding.cached import plain
+from kinsplit.embedding.late import token_embedder
 from kinsplit.errors import InvalidParameterError
 from kinsplit.evaluation import rankers
 from kinsplit.evaluation.labels import Dataset
@@ -81,7 +82,8 @@ class Experiment:
         if not self.dataset.questions:
             raise InvalidParameterError("dataset", "must have questions", self.dataset.name, "Give some.")
         # What is wrong is found out here, before any work is done.
-        check_context(self.context)
+        if check_context(self.context) == "late":
+            token_embedder(plain(resolve_embedder(self.embedder)))
         _ = self.rank_by, self.counter, self.judges
 
     @cached_property

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 #: Characters that are split together.
 _CHARACTERS = 500_000
 #: By how much a ranking that holds too few tokens is asked for again.
-_MORE = 4
+_MORE = 2
 
 
 class Depth(NamedTuple):

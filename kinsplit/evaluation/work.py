@@ -6,7 +6,7 @@ import contextlib
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,7 +91,8 @@ class Work:
         experiment, dataset = self.experiment, self.experiment.dataset
         with keeping_vectors(self.vectors or False):
             clock = Clock(plain(resolve_embedder(experiment.embedder)))
-            embedder = resolve_embedder(clock)
+            # Vectors of tokens aren't kept.
+            embedder = cast("Embedder", clock) if experiment.context == "late" else resolve_embedder(clock)
             key = self._key(embedder)
             record = self._known(key) or self._split(key)
             missing = [q.text for q in dataset.questions if question_key(q.text) not in record.answers]

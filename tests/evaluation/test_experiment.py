@@ -94,7 +94,8 @@ def test_results_hold_everything_that_reports_need(tmp_path: Path) -> None:
     (beside,) = results.comparisons
     assert (beside.strategy, beside.baseline, beside.measure) == ("word", "sentence", "recall@20t")
     assert beside.wins + beside.ties + beside.losses == len(DATASET.questions)
-    assert 0 < results.strategies[0].measures["recall@20t"].mean < 1
+    whole, cut = (strategy.measures["recall@20t"].mean for strategy in results.strategies)
+    assert 0 < cut < whole == 1
     summary = results.to_json()["summary"]["word"]
     assert {f"avg_{name}" for name in RAG_EVAL} <= set(summary)
     assert all(summary[f"avg_{name}"] is not None for name in RAG_EVAL)
@@ -207,6 +208,16 @@ def test_cosines_are_those_of_the_shared_embedder() -> None:
     expected = embedder.embed([chunk.text for chunk in outcome.ranking]) @ embedder.embed_query(outcome.question.text)
 
     assert list(outcome.cosines) == pytest.approx(expected.tolist(), abs=1e-5)
+
+
+def test_late_chunking_gives_other_vectors_for_the_same_chunks() -> None:
+    few: dict[str, Any] = {"dataset": dataset(2), "embedder": "bundled", "strategies": {"s": STRATEGIES["sentence"]}}
+
+    ((_, alone),) = experiment(**few).evidence()
+    ((_, late),) = experiment(**few, context="late").evidence()
+
+    assert alone.made.chunking.chunks == late.made.chunking.chunks
+    assert list(alone.outcomes[0].cosines) != list(late.outcomes[0].cosines)
 
 
 # What is kept
@@ -370,6 +381,7 @@ def test_without_labels_the_headline_says_what_it_can_and_no_more() -> None:
         ({"ranker": "best"}, "Known are: kin, hybrid, dense, bm25"),
         ({"top_k": 0}, "top_k: must be at least 1"),
         ({"context": "all"}, "context: must be one of"),
+        ({"context": "late"}, "context: 'late' needs an embedder with vectors for tokens"),
         ({"measures": ["nonsense"]}, "measure: must be one of"),
         ({"headline": "nonsense"}, "measure: must be one of"),
         ({"dataset": Dataset("none", (), DATASET.questions)}, "must have documents"),

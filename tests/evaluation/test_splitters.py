@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from kinsplit.chunk import Document, Span
 from kinsplit.errors import InvalidParameterError, MissingExtraError
 from kinsplit.evaluation.splitters import ForeignStrategy, UnlocatedWarning, as_strategy, from_spec, spec_of
+from kinsplit.evaluation.splitters.configuration import configuration
 from kinsplit.evaluation.splitters.locate import locate
 from kinsplit.evaluation.splitters.pieces import Piece
 from kinsplit.index import default_strategy
@@ -230,6 +232,22 @@ def test_a_fingerprint_differs_whenever_settings_do() -> None:
 
     assert recursive(30).fingerprint == recursive(30).fingerprint != recursive(31).fingerprint
     assert as_strategy(halves).fingerprint != as_strategy(stripped).fingerprint
+
+
+def test_a_change_of_a_module_changes_the_fingerprint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    found = []
+    for number in (1, 2):
+        name = f"changing{number}"
+        (tmp_path / f"{name}.py").write_text(
+            f"class Whole:\n    def split_text(self, text):\n        return [text[:{number}]]\n"
+            f"def first(text):\n    return [text[:{number}]]\n"
+        )
+        module = importlib.import_module(name)
+        found.append([configuration(module.Whole()).value[1], configuration(module.first).value[1]])
+
+    assert found[0][0] != found[1][0]
+    assert found[0][1] != found[1][1]
 
 
 def test_what_can_not_be_told_apart_is_not_repeatable() -> None:

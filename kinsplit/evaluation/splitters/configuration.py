@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import inspect
 from collections.abc import Mapping
-from functools import partial
-from importlib.metadata import PackageNotFoundError, packages_distributions, version
+from functools import cache, partial
+from importlib.metadata import packages_distributions, version
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, NamedTuple
 
@@ -32,7 +32,7 @@ def configuration(splitter: object) -> Configuration:
         return _of(splitter, depth=2)
     kind = type(splitter)
     settings = _of({**getattr(splitter, "__dict__", {}), **(getattr(splitter, "__pydantic_private__", None) or {})}, 2)
-    return Configuration([_name(kind), _version(kind), settings.value], settings.complete)
+    return Configuration([_name(kind), _version(kind) or _source(kind), settings.value], settings.complete)
 
 
 def _of(value: Any, depth: int) -> Configuration:
@@ -60,17 +60,21 @@ def _name(value: Any) -> str:
 
 
 def _version(kind: type) -> str:
+    """Return the installed packages that a class may come from, with their versions; "" for a class of no package."""
     package = kind.__module__.partition(".")[0]
-    try:
-        return ", ".join(f"{name} {version(name)}" for name in sorted(set(packages_distributions().get(package, ()))))
-    except PackageNotFoundError:
-        return ""
+    return ", ".join(f"{name} {version(name)}" for name in sorted(set(_packages().get(package, ()))))
 
 
-def _source(function: FunctionType) -> str:
-    """Return a hash of the module in which a function is written, since it may call others there."""
+@cache
+def _packages() -> Mapping[str, list[str]]:
+    return packages_distributions()
+
+
+def _source(written: FunctionType | type) -> str:
+    """Return a hash of the module in which something is written, since it may use others there."""
     try:
-        source = inspect.getsource(inspect.getmodule(function) or function)
+        source = inspect.getsource(inspect.getmodule(written) or written)
     except (OSError, TypeError):
-        source = function.__code__.co_code.hex() + repr(function.__code__.co_consts)
+        code = getattr(written, "__code__", None)
+        source = code.co_code.hex() + repr(code.co_consts) if code else ""
     return hashlib.blake2b(source.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()

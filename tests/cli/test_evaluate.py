@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kinsplit.evaluation.experiment import Experiment
+from kinsplit.evaluation.results import Results
+from tests.cli.conftest import Cli
+
+TEXTS = {
+    "loops.md": "# Loops\n\nA loop repeats what is in it. A while loop asks first whether it should.",
+    "sorting.txt": "Merge sort halves a list, sorts both halves and merges them.\n\nQuick sort picks a pivot first.",
+    "trees.txt": "A tree has a root and leaves.\n\nA leaf has no children. The root has no parent.",
+}
+ANSWERS = {
+    "Which sort merges halves?": ("sorting.txt", "Merge sort halves a list, sorts both halves and merges them."),
+    "Which loop asks first?": ("loops.md", "A while loop asks first whether it should."),
+    "What has no children?": ("trees.txt", "A leaf has no children."),
+}
+HASH = ("--embedder", "hash")
+SMALL = ("--strategy", "small=sentence:chunk_size=12,chunk_overlap=0", "--strategy", "words=word:chunk_size=6")
+
+
+@pytest.fixture
+def plain(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    """A folder as rag_eval has it: docs, and queries.json without labels."""
+    monkeypatch.setenv("KINSPLIT_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "docs").mkdir()
+    for name, text in TEXTS.items():
+        (tmp_path / "docs" / name).write_text(text)
+    (tmp_path / "queries.json").write_text(json.dumps({"queries": list(ANSWERS)}))
+    return cli
+
+
+@pytest.fixture
+def labelled(plain: Cli, tmp_path: Path) -> Cli:
+    """A folder that holds documents and labelled questions."""
+    (tmp_path / "set").mkdir()
+    documents = [{"docid": name, "text": text} for name, text in TEXTS.items()]
+    questions = [
+        {"query": question, "docid": name, "spans": [[start := TEXTS[name].index(answer), start + len(answer)]]}
+        for question, (name, answer) in ANSWERS.items()
+    ]
+    for name, rows in (("docs", documents), ("queries", questions)):
+        (tmp_path / "set" / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return plain
+
+
+def test_rag_evals_command_needs_no_options(plain: Cli, tmp_path: Path) -> None:
+    result = plain("evaluate", *HASH)
+
+    assert result.exit_code == 0
+    written = json.loads((tmp_path / "evaluation_results.json").read_text())
+    labels = ["default", "fixed", "structure", "semantic", "multigranular"]
+    assert list(written["summary"]) == labels
+    assert {"avg_response_time", "avg_relevancy", "avg_faithfulness", "count"} <= set(written["summary"]["fixed"])
+    assert written["summary"]["fixed"]["count"] == len(ANSWERS)
+    assert len(written["results"]) == len(labels) * len(ANSWERS)
+    first = written["results"][0]
+    assert {"query", "strategy", "response_time", "relevancy", "faithfulness", "retrieved_chunks"} == set(first)
+    assert "doesn't tell which strategy is better" in result.stderr
+    assert "Only 3 questions" in result.stderr
+
+
+def test_its_own_options_name_the_files(plain: Cli, tmp_path: Path) -> None:
+    (tmp_path / "docs").rename(tmp_path / "mine")
+    (tmp_path / "queries.json").rename(tmp_path / "asked.json")
+
+    result = plain("evaluate", "--docs", "mine", "--queries", "asked.json", "--output", "out/mine.json", *HASH)
+
+    assert result.exit_code == 0
+    assert Results.read(tmp_path / "out" / "mine.json").setting.questions == len(ANSWERS)
+
+
+def test_a_labelled_folder_is_compared_by_recall(labelled: Cli) -> None:
+    result = labelled("evaluate", "--docs", "set", *SMALL, *HASH, "--headline", "recall@15t")
+
+    lines = result.stdout.splitlines()
+    assert result.exit_code == 0
+    assert lines[0].split() == [
+        "Strategy",
+        "Chunks",
+        "recall@15t",
+        "95",
+        "%",
+        "Against",
+        "default",
+        "Win/tie/loss",
+        "p",
+    ]
+    assert [line.split()[0] for line in lines[1:4]] == ["default", "small", "words"]
+    assert lines[-1] == "3 questions, 3 documents; written to evaluation_results.json"
+    assert "have no labels" not in result.stderr
+
+
+def test_the_baseline_can_be_another_one(labelled: Cli) -> None:
+    options = ("--docs", "set", *SMALL, *HASH, "--measure", "recall@15t", "--headline", "recall@15t", "--json")
+    shown = json.loads(labelled("evaluate", *options, "--baseline", "words").stdout)
+
+    assert [strategy["label"] for strategy in shown["strategies"]] == ["words", "small"]
+    assert [one["baseline"] for one in shown["comparisons"]] == ["words"]
+    assert set(shown["strategies"][0]["measures"]) == {"recall@15t"}
+    assert shown["output"] == "evaluation_results.json"
+    assert "lengths" not in shown["strategies"][0]
+
+
+def test_a_dry_run_writes_nothing_and_tells_what_is_kept(labelled: Cli, tmp_path: Path) -> None:
+    options = ("evaluate", "--docs", "set", *SMALL, *HASH, "--json")
+    before = json.loads(labelled(*options, "--dry-run").stdout)["strategies"]
+    assert not (tmp_path / "evaluation_results.json").exists()
+
+    labelled(*options)
+    after = json.loads(labelled(*options, "--dry-run").stdout)["strategies"]
+
+    assert [plan["answered"] for plan in before] == [0, 0, 0]
+    assert [plan["answered"] for plan in after] == [3, 3, 3]
+    assert [plan["kept"] for plan in after] == [plan["texts"] for plan in before]
+    assert "0 of 3" in labelled("evaluate", "--docs", "set", *HASH, "--no-cache", "--dry-run").stdout
+
+
+def test_without_a_cache_nothing_is_kept(labelled: Cli, tmp_path: Path) -> None:
+    assert labelled("evaluate", "--docs", "set", *SMALL, *HASH, "--no-cache").exit_code == 0
+    assert not (tmp_path / "cache").exists()
+
+
+def test_what_was_done_before_an_interruption_is_kept(labelled: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = ("evaluate", "--docs", "set", *SMALL, *HASH)
+    evidence = Experiment.evidence
+
+    def stopped(experiment: Experiment, progress: object = None) -> object:
+        found = evidence(experiment)
+        yield next(found)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Experiment, "evidence", stopped)
+        result = labelled(*options)
+    plans = json.loads(labelled(*options, "--dry-run", "--json").stdout)["strategies"]
+
+    assert result.exit_code == 130
+    assert [plan["answered"] for plan in plans] == [3, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--docs", "nowhere"), "nowhere: doesn't exist"),
+        (("--strategy", "nonsense"), "strategy: must name a splitter"),
+        (("--strategy", "a=word", "--strategy", "a=token"), "strategy: must have a label of its own"),
+        (("--baseline", "b"), "baseline: must be the label of a strategy"),
+        (("--measure", "nonsense"), "measure: must be one of"),
+        (("--ranker", "nonsense"), "ranker: must be the name of a ranker"),
+        (("--embedder", "nonsense"), "embedder: must be one of"),
+    ],
+)
+def test_what_is_wrong_is_one_line_and_nothing_is_written(
+    plain: Cli, tmp_path: Path, options: tuple[str, ...], message: str
+) -> None:
+    result = plain("evaluate", *HASH, *options)
+
+    assert result.exit_code == 2
+    assert len(result.stderr.splitlines()) == 1
+    assert message in result.stderr
+    assert not (tmp_path / "evaluation_results.json").exists()
