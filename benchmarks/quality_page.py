@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from kinsplit.evaluation.labels import Dataset
-from kinsplit.evaluation.results import Comparison, Estimate, Results, StrategyResult
+from kinsplit.evaluation.results import Comparison, Estimate, Results
 
 #: Below it a difference is more than chance.
 SIGNIFICANT = 0.05
@@ -23,10 +23,11 @@ it, since large chunks get fewer of the tokens and what overlaps is paid again (
 randomisation test's, corrected for the number of strategies in the table (Holm). **Bold** is the best of a column.
 
 The ranking is kinsplit's own, kin scoring, for all of them, the peers' splitters included; the last column is what a
-plain vector store finds with the same chunks: cosine alone. precision@5 is the share (%) of the first five chunks that is
-labelled; small chunks have more of it by nature. Of the sets with more than {most} questions every second one and so on is
-asked. Rank measures such as nDCG are left out here: by the usual rule of relevance most questions have no relevant chunk
-among large ones, so they judge other questions for every strategy.
+plain vector store finds with the same chunks: cosine alone. precision@5 is the share (%) of the first five chunks that
+is labelled; small chunks have more of it by nature. Sets with more than {most} questions are thinned evenly.
+
+Rank measures such as nDCG are left out here: by the usual rule of relevance most questions have no relevant chunk among
+large ones, so every strategy would be judged by other questions.
 """
 
 
@@ -84,7 +85,8 @@ def _set(one: Measured, headline: str, budgets: Sequence[int]) -> Iterator[str]:
     kin, dense = one.results["kin"], one.results["dense"]
     yield f"\n## {one.dataset.name}: {len(one.dataset.documents)} documents, {len(one.dataset.questions)} questions\n"
     heads = " | ".join(f"{budget:,} tokens" for budget in budgets)
-    yield f"| strategy | chunks | tokens each | {heads} | beyond the default | win / tie / loss | p | precision@5 | dense |"
+    beside = "beyond the default | win / tie / loss | p"
+    yield f"| strategy | chunks | tokens each | {heads} | {beside} | precision@5 | dense |"
     yield f"|---|{'---:|' * (len(budgets) + 7)}"
     best = {name: max(_means(kin, name).values()) for name in [f"recall@{b}t" for b in budgets]}
     best_dense = max(_means(dense, headline).values())
