@@ -15,22 +15,20 @@ from typing import Annotated, NamedTuple
 import numpy as np
 import typer
 from backends import DEFAULT, EXACT, FAST, REFERENCE, SYSTEMS, Embed, Starts, Vectors, starts
-from found import BUDGETS
 from labelled import labelled_sets
 from parsers import machine
-from pipelines import CachedEmbedder, dense, kin, kinsplit
-from retrieval import measure
+from retrieval import BUDGETS, measure
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 from texts import Corpus, corpus
 
 from kinsplit.embedding import create as embedder
+from kinsplit.evaluation import rankers
 from kinsplit.evaluation.labels import Dataset
 from kinsplit.index import default_strategy
 from kinsplit.parsers import create
 from kinsplit.parsers.sentences import sentences as split_sentences
-from kinsplit.retrieval import KinWeights
 
 _HEADLINE = BUDGETS.index(1000)
 #: What is wanted: times the reference's speed, mean cosine to it, points of recall, seconds.
@@ -141,12 +139,10 @@ def _chroma() -> list[Dataset]:
 
 def shares(labelled: Dataset, cache: Path) -> dict[str, dict[str, float]]:
     """Return, by system and ranking, the share (%) of the labelled text within 1,000 tokens."""
-    strategy = default_strategy()
-    pipeline = kinsplit(strategy)._replace(rankers={"default": kin(KinWeights()), "dense alone": dense})
+    ways = {"default": rankers.kin(), "dense alone": rankers.create("dense")}
     found = {}
     for name, spec in _recalled():
-        cached = CachedEmbedder(cache / spec.replace(":", "-"), spec)
-        means = measure(labelled, [pipeline], strategy, cached)
+        means = measure(labelled, {"kinsplit": default_strategy()}, ways, cache, spec)
         found[name] = {ranking: float(share[:, _HEADLINE].mean()) for (_, ranking), share in means.items()}
     return found
 

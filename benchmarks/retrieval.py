@@ -4,35 +4,58 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
-from found import BUDGETS, Meter, interval
 from labelled import labelled_sets
 from numpy.typing import NDArray
-from pipelines import PEERS, CachedEmbedder, Pipeline, ask, fresh_store, kinsplit
 from rich.console import Console
-from rich.progress import track
 from rich.table import Table
 from texts import SHARED_DATA
 
-from kinsplit.embedding.sparse import Bm25Embedder
+from kinsplit.evaluation import rankers
+from kinsplit.evaluation.experiment import Experiment, Step
 from kinsplit.evaluation.labels import Dataset
+from kinsplit.evaluation.rankers import Ranker
+from kinsplit.evaluation.significance import estimate
+from kinsplit.evaluation.splitters import from_spec
 from kinsplit.index import default_strategy
 from kinsplit.parsers import Strategy, create
+from kinsplit.retrieval import NO_KIN, KinWeights
 
+BUDGETS = (250, 500, 1000, 2000)
 #: Shares (%) within 1,000 tokens that the default is to reach.
 WANTED = {"chroma": 91.0, "privacy_qa": 50.0}
 #: Most that the default may stay below its own variant without kin, in points within 1,000 tokens.
 TOLERANCE = 0.5
 _HEADLINE = BUDGETS.index(1000)
+_MEASURES = tuple(f"recall@{budget}t" for budget in BUDGETS)
+
+#: What every weight of kin scoring adds: the default without it.
+KIN_RANKERS = {
+    "without kin": rankers.kin(NO_KIN),
+    "without siblings": rankers.kin(KinWeights(siblings=0)),
+    "without parent": rankers.kin(KinWeights(parent=0)),
+    "without document": rankers.kin(KinWeights(document=0)),
+    "without a look into the best documents": rankers.kin(KinWeights(best_documents=0)),
+    "default": rankers.kin(),
+}
+#: How peers rank: by cosine, and as both frameworks' hybrid retrievers do.
+PEER_RANKERS = {"dense": rankers.create("dense"), "dense + BM25 (RRF)": rankers.create("hybrid")}
+PEERS = (
+    "LangChain recursive 200/0=langchain:RecursiveCharacterTextSplitter:chunk_size=200,chunk_overlap=0",
+    "LangChain recursive 1000/200=langchain:RecursiveCharacterTextSplitter:chunk_size=1000,chunk_overlap=200",
+    "LlamaIndex sentence 1024/200=llama-index:SentenceSplitter:chunk_size=1024,chunk_overlap=200",
+    "LlamaIndex sentence 256/20=llama-index:SentenceSplitter:chunk_size=256,chunk_overlap=20",
+)
 
 app = typer.Typer(add_completion=False)
 console = Console(width=None if sys.stdout.isatty() else 140)
 
-#: Shares by pipeline and ranking, shape (questions, budgets).
+#: Shares (%) by pipeline and ranking, shape (questions, budgets).
 Shares = dict[tuple[str, str], NDArray[np.float64]]
 
 
@@ -52,13 +75,15 @@ def main(
     sets = [labelled for labelled in labelled_sets() if only in labelled.name]
     if not sets:
         raise typer.BadParameter(f"There is no labelled set below {SHARED_DATA} whose name contains {only!r}.")
-    embedder = CachedEmbedder(cache)
     strategy = default_strategy() if chunk_size is None else create("sentence", chunk_size=chunk_size, chunk_overlap=0)
     parameters = ", ".join(f"{key}={value}" for key, value in strategy.parameters.items())
     console.print(f"kinsplit's strategy: {strategy.name} ({parameters})")
     results, outcomes, tables = {}, [], []
     for labelled in sets:
-        shares = measure(labelled, [*(PEERS if peers else ()), kinsplit(strategy, weights or ())], strategy, embedder)
+        shares: Shares = {}
+        if peers:
+            shares |= measure(labelled, dict(map(from_spec, PEERS)), PEER_RANKERS, cache)
+        shares |= measure(labelled, {"kinsplit": strategy}, {**KIN_RANKERS, **tried(weights or ())}, cache)
         console.print(set_table(labelled, shares))
         tables.append(as_markdown(labelled, shares))
         results[labelled.name] = {f"{p}, {r}": summary(found) for (p, r), found in shares.items()}
@@ -73,23 +98,34 @@ def main(
         json_file.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
 
 
-def measure(labelled: Dataset, pipelines: list[Pipeline], strategy: Strategy, embedder: CachedEmbedder) -> Shares:
-    """Return what each ranking of each pipeline finds for each question."""
-    bm25, meter = Bm25Embedder(), Meter(labelled)
-    asked = [ask(question, embedder, bm25) for question in labelled.questions]
+def tried(weights: Sequence[str]) -> dict[str, Ranker]:
+    """Return rankers with further weights, each such as "siblings=0.2,parent=1"."""
+    pairs = {other: [part.partition("=") for part in other.split(",")] for other in weights}
+    return {
+        name: rankers.kin(KinWeights(**{key: float(value) for key, _, value in parts})) for name, parts in pairs.items()
+    }
+
+
+def measure(
+    labelled: Dataset,
+    strategies: Mapping[str, Strategy],
+    ways: Mapping[str, Ranker],
+    cache: Path | bool,
+    embedder: str = "bundled",
+) -> Shares:
+    """Return what each ranking of each strategy's chunks finds for each question."""
     shares: Shares = {}
-    for pipeline in pipelines:
-        with fresh_store(embedder, bm25, strategy.fingerprint) as store:
-            pipeline.fill(store, labelled, embedder)
-            for name, rank in pipeline.rankers.items():
-                pairs = track(
-                    list(zip(labelled.questions, asked, strict=True)),
-                    f"{labelled.name}: {pipeline.name}, {name}",
-                    console=console,
-                    transient=True,
-                )
-                found = [meter.found(question, rank(store, form)) for question, form in pairs]
-                shares[pipeline.name, name] = 100 * np.array(found)
+    for name, ranker in ways.items():
+        experiment = Experiment(labelled, strategies, embedder, ranker, _MEASURES, cache=cache)
+        with console.status("") as status:
+
+            def told(step: Step, name: str = name) -> None:
+                status.update(f"{labelled.name}: {step.label}, {name}, {step.stage} {step.done}/{step.total}")
+
+            results = experiment.run(told)
+        for label in strategies:
+            own = [result.measures for result in results.results if result.strategy == label]
+            shares[label, name] = 100 * np.array([[found[measure] for measure in _MEASURES] for found in own])
     return shares
 
 
@@ -103,11 +139,11 @@ def set_table(labelled: Dataset, shares: Shares) -> Table:
     table.add_column("beyond without kin", justify="right")
     base = shares["kinsplit", "without kin"][:, _HEADLINE]
     for (pipeline, ranking), found in shares.items():
-        low, high = interval(found[:, _HEADLINE])
-        difference = found[:, _HEADLINE] - base
-        beyond = f"{difference.mean():+.1f} [{', '.join(f'{x:+.1f}' for x in interval(difference))}]"
+        own, beyond = estimate(found[:, _HEADLINE]), estimate(found[:, _HEADLINE] - base)
+        difference = f"{beyond.mean:+.1f} [{beyond.low:+.1f}, {beyond.high:+.1f}]"
         means = (f"{mean:.1f}" for mean in found.mean(axis=0))
-        table.add_row(pipeline, ranking, *means, f"{low:.1f} to {high:.1f}", beyond if pipeline == "kinsplit" else "")
+        shown = difference if pipeline == "kinsplit" else ""
+        table.add_row(pipeline, ranking, *means, f"{own.low:.1f} to {own.high:.1f}", shown)
     return table
 
 
@@ -120,17 +156,14 @@ def as_markdown(labelled: Dataset, shares: Shares) -> str:
         f"|---|{'---:|' * len(BUDGETS)}",
     ]
     for (pipeline, ranking), found in shares.items():
-        cells = (f"{c.mean():.1f} ({interval(c)[0]:.1f}–{interval(c)[1]:.1f})" for c in found.T)
+        cells = (f"{own.mean:.1f} ({own.low:.1f}–{own.high:.1f})" for own in map(estimate, found.T))
         lines.append(f"| {pipeline}, {ranking} | {' | '.join(cells)} |")
     return "\n".join([*lines, ""])
 
 
 def summary(found: NDArray[np.float64]) -> dict[str, Any]:
     """Return means and intervals by budget."""
-    return {
-        str(budget): {"mean": float(column.mean()), "interval": interval(column)}
-        for budget, column in zip(BUDGETS, found.T, strict=True)
-    }
+    return {str(budget): estimate(column).model_dump() for budget, column in zip(BUDGETS, found.T, strict=True)}
 
 
 def judge(name: str, shares: Shares) -> list[tuple[str, str, bool]]:

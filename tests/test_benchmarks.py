@@ -11,8 +11,6 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from kinsplit.chunk import Document, Span
-from kinsplit.evaluation.labels import Dataset, Label, Place, Question
 from kinsplit.parsers import create
 
 with pytest.MonkeyPatch.context() as path:
@@ -20,11 +18,9 @@ with pytest.MonkeyPatch.context() as path:
     path.syspath_prepend(str(Path(__file__).parents[1] / "benchmarks"))
     import backends
     import embedding
-    import found
     import indexing
     import labelled
     import parsers
-    import pipelines
     import retrieval
     import scaling
     import seed_rules
@@ -134,26 +130,6 @@ def test_the_command_prints_the_tables_and_writes_the_numbers(tmp_path: Path, mo
     assert {outcome["met"] for outcome in numbers["wanted"]} == {None, True}
 
 
-def asked(*spans: Span) -> Question:
-    return Question("q", "?", tuple(Label((Place("d", span),)) for span in spans))
-
-
-def test_a_chunk_is_cut_where_the_budget_ends() -> None:
-    text = "word " * 1000
-    question = asked(Span(0, 5 * 500))
-    pieces = [Document(name, text) for name in ("other", "d")]
-    ranking = [chunk for piece in pieces for chunk in create("character", chunk_size=6000).chunk(piece)]
-
-    meter = found.Meter(Dataset("tiny", tuple(pieces), (question,)))
-    shares = meter.found(question, ranking)
-
-    # 1,000 tokens of another document come first; then 0, 0, 0 and all of the 500.
-    assert shares == [0.0, 0.0, 0.0, 1.0]
-    alone = meter.found(question, ranking[1:])
-    assert alone[0] == pytest.approx(0.5, abs=0.001)
-    assert alone[1:] == pytest.approx([1.0] * 3, abs=0.001)
-
-
 def test_retrieval_is_measured_for_every_ranking(tmp_path: Path) -> None:
     folder = tmp_path / "alice"
     folder.mkdir()
@@ -162,13 +138,12 @@ def test_retrieval_is_measured_for_every_ranking(tmp_path: Path) -> None:
     query = {"query": prose[200:260], "docid": "d", "spans": [[200, 400]]}
     (folder / "queries.jsonl").write_text(json.dumps(query) + "\n")
     (tiny,) = labelled.labelled_sets(tmp_path)
-    strategy = create("sentence", chunk_size=60, chunk_overlap=0)
+    strategies = {"kinsplit": create("sentence", chunk_size=60, chunk_overlap=0)}
+    first, second = (
+        retrieval.measure(tiny, strategies, retrieval.KIN_RANKERS, cache=tmp_path / name) for name in ("one", "two")
+    )
 
-    embedder = pipelines.CachedEmbedder(tmp_path / "cache")
-    first = retrieval.measure(tiny, [pipelines.kinsplit(strategy)], strategy, embedder)
-    second = retrieval.measure(tiny, [pipelines.kinsplit(strategy)], strategy, embedder)
-
-    assert set(first) == {("kinsplit", name) for name in pipelines.KIN_RANKERS}
+    assert set(first) == {("kinsplit", name) for name in retrieval.KIN_RANKERS}
     assert all((first[key] == second[key]).all() for key in first)
     assert first["kinsplit", "default"][0, 3] >= 99  # No chunk holds the white space between two.
     ((wanted, _, met),) = retrieval.judge("alice", first)
