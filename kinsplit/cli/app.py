@@ -25,6 +25,7 @@ from kinsplit.cli.search import search
 from kinsplit.cli.show import show
 from kinsplit.cli.stores import stores
 from kinsplit.cli.strategies import strategies
+from kinsplit.cli.tune import tune
 from kinsplit.cli.verify import verify
 
 
@@ -73,6 +74,7 @@ for _command in (
     report,
     questions,
     qrels,
+    tune,
 ):
     app.command(cls=_Flags)(command(_command))
 

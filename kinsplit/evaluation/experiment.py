@@ -15,7 +15,7 @@ from kinsplit.embedding.late import token_embedder
 from kinsplit.errors import InvalidParameterError
 from kinsplit.evaluation import rankers
 from kinsplit.evaluation.labels import Dataset
-from kinsplit.evaluation.measures.protocol import Measure
+from kinsplit.evaluation.measures.protocol import Chunking, Measure
 from kinsplit.evaluation.outcome_cache import OutcomeCache, hashed
 from kinsplit.evaluation.plan import Plan
 from kinsplit.evaluation.qrels.rule import SC_QRELS, SpanRule
@@ -164,6 +164,12 @@ class Experiment:
         with self._opened() as (kept, vectors):
             works = (Work(self, *one, kept, vectors, questions) for one in self.strategies.items())
             return [work.plan() for work in works]
+
+    def chunking(self, label: str) -> Chunking:
+        """Return the chunks of one strategy; nothing is embedded but what it needs to find its boundaries."""
+        questions = Questions(plain(resolve_embedder(self.embedder)))
+        with self._opened() as (kept, vectors):
+            return Work(self, label, self.strategies[label], kept, vectors, questions).chunking()
 
     @contextlib.contextmanager
     def _opened(self) -> Iterator[tuple[OutcomeCache, CountingCache | None]]:

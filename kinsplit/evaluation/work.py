@@ -108,6 +108,13 @@ class Work:
             )
             return Evidence(made, tuple(_outcomes(chunking, record)), tuple(record.warnings))
 
+    def chunking(self) -> Chunking:
+        """Split, unless that is done already."""
+        with keeping_vectors(self.vectors or False):
+            key = self._key(resolve_embedder(self.experiment.embedder))
+            record = self._known(key) or self._split(key)
+        return Chunking(self.experiment.dataset, tuple(record.leaves), self.experiment.counter)
+
     def plan(self) -> Plan:
         """Return what is to be done. Documents are split, unless that would ask a model of kinsplit's."""
         experiment, strategy = self.experiment, self.strategy

@@ -1,0 +1,17 @@
+"""Labelled questions -> the strategy and the parameters that find most of the answers, judged by held-out questions.
+
+```python
+found = tune(load("docs.jsonl", "queries.jsonl"))
+print(found.verdict)
+found.configuration().write(Path("kinsplit.toml"), found.remarks())
+```
+"""
+
+from __future__ import annotations
+
+from kinsplit.evaluation.tuning.search import Limits
+from kinsplit.evaluation.tuning.trial import Caps, Cost, Trial
+from kinsplit.evaluation.tuning.tune import tune
+from kinsplit.evaluation.tuning.tuned import Tuned
+
+__all__ = ["Caps", "Cost", "Limits", "Trial", "Tuned", "tune"]

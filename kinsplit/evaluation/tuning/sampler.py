@@ -1,0 +1,103 @@
+"""Which combination to try next: Optuna's tree-structured Parzen estimator over the spaces of all strategies."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from kinsplit.errors import MissingExtraError
+from kinsplit.evaluation.tuning.space import Choice, Space
+from kinsplit.parsers import Strategy
+
+try:
+    import optuna
+except ImportError as _error:
+    raise MissingExtraError("optuna", "evaluation") from _error
+
+# Combinations that are asked for again before one is drawn that was not tried yet.
+_AGAIN = 20
+# Those that are drawn before anything is learnt.
+_DRAWN = 16
+
+
+class Sampler:
+    """Proposes strategies, none twice, and learns from how they did.
+
+    The estimator (Bergstra et al., "Algorithms for Hyper-Parameter Optimization", NeurIPS 2011) keeps the parameters of
+    each strategy apart and treats values in order as neighbours. The same seed and the same results always give the
+    same proposals.
+
+    Args:
+        spaces: By name of the strategy.
+        resources: The embedder and the language model of strategies that take them.
+        seed: Of everything that is drawn.
+
+    Raises:
+        MissingExtraError: Optuna is not installed.
+    """
+
+    def __init__(self, spaces: Mapping[str, Space], resources: Mapping[str, Any], seed: int = 0) -> None:
+        self._spaces, self._resources = spaces, resources
+        every = [strategy for name, space in spaces.items() for strategy in space.all(name, resources)]
+        self._open = {strategy.fingerprint: strategy for strategy in every}
+        self._random = np.random.default_rng(seed)
+        self._study = _study(seed)
+        self._known: dict[str, float | None] = {}
+        self._asked: tuple[optuna.Trial, str] | None = None
+
+    def propose(self) -> Strategy | None:
+        """Return a strategy that was not proposed yet; None when all were."""
+        if not self._open:
+            return None
+        for trial, strategy in self._suggestions():
+            if strategy.fingerprint in self._open:
+                self._asked = trial, strategy.fingerprint
+                return self._open.pop(strategy.fingerprint)
+            self._tell(trial, self._known.get(strategy.fingerprint))
+        self._asked = None
+        return self._open.pop(list(self._open)[self._random.integers(len(self._open))])
+
+    def learn(self, strategy: Strategy, value: float | None) -> None:
+        """Tell how a strategy did that was proposed, or already known; None for one that could not be measured."""
+        self._known[strategy.fingerprint] = value
+        self._open.pop(strategy.fingerprint, None)
+        if self._asked is not None and self._asked[1] == strategy.fingerprint:
+            self._tell(self._asked[0], value)
+            self._asked = None
+
+    def _suggestions(self) -> Iterator[tuple[optuna.Trial, Strategy]]:
+        for _ in range(_AGAIN):
+            trial = self._study.ask()
+            name = trial.suggest_categorical("strategy", list(self._spaces))
+            space = self._spaces[name]
+            values = {choice.parameter: _suggested(trial, name, choice) for choice in space.choices}
+            yield trial, space.strategy(name, values, self._resources)
+
+    def _tell(self, trial: optuna.Trial, value: float | None) -> None:
+        if value is None:
+            self._study.tell(trial, state=optuna.trial.TrialState.PRUNED)
+        else:
+            self._study.tell(trial, value)
+
+
+def _suggested(trial: optuna.Trial, name: str, choice: Choice) -> Any:
+    places = range(len(choice.values))
+    at = f"{name}.{choice.parameter}"
+    if choice.ordered:
+        return choice.values[trial.suggest_int(at, 0, places[-1])]
+    return choice.values[trial.suggest_categorical(at, list(places))]
+
+
+def _study(seed: int) -> optuna.Study:
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)  # It tells on stderr that there is a study.
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+            sampler = optuna.samplers.TPESampler(seed=seed, multivariate=True, group=True, n_startup_trials=_DRAWN)
+        return optuna.create_study(direction="maximize", sampler=sampler)
+    finally:
+        optuna.logging.set_verbosity(before)

@@ -1,0 +1,130 @@
+"""What is searched: for each strategy the parameters that matter, and the values that are tried."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import product
+from math import prod
+from typing import Any
+
+from kinsplit.parsers import Strategy, create, strategy_class
+
+_TOKENS = {"unit": "token"}
+_SIZES = (48, 64, 80, 100, 128, 160, 200, 256, 320, 400, 512)
+_OVERLAPS = (0.0, 0.1, 0.2, 0.3)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A parameter and the values that are tried for it.
+
+    Attributes:
+        parameter: Its name.
+        values: Values; in order, unless `ordered` says otherwise, so that neighbours are alike.
+        share_of: A parameter chosen before, of which the values are shares; "" where they are values.
+        ordered: Whether they are in any order.
+    """
+
+    parameter: str
+    values: tuple[Any, ...]
+    share_of: str = ""
+    ordered: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """What is tried of one strategy.
+
+    Attributes:
+        choices: The parameters that are searched.
+        fixed: Those that aren't, where they aren't the strategy's defaults.
+    """
+
+    choices: tuple[Choice, ...]
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        """Number of all combinations."""
+        return prod(len(choice.values) for choice in self.choices)
+
+    def strategy(self, name: str, values: Mapping[str, Any], resources: Mapping[str, Any]) -> Strategy:
+        """Return the strategy of some values.
+
+        Args:
+            name: Of the strategy.
+            values: One for each choice.
+            resources: The embedder and the language model, for strategies that take them.
+        """
+        parameters = {**self.fixed, **{key: resources[key] for key in needs(name) if key in resources}}
+        for choice in self.choices:
+            value = values[choice.parameter]
+            parameters[choice.parameter] = round(value * parameters[choice.share_of]) if choice.share_of else value
+        return create(name, **parameters)
+
+    def all(self, name: str, resources: Mapping[str, Any]) -> list[Strategy]:
+        """Return the strategies of all combinations; see `strategy`."""
+        names = [choice.parameter for choice in self.choices]
+        combinations = product(*(choice.values for choice in self.choices))
+        return [self.strategy(name, dict(zip(names, values, strict=True)), resources) for values in combinations]
+
+
+#: By strategy, in the order of the registry. Sizes are in tokens where a strategy can count them.
+SPACES: Mapping[str, Space] = {
+    "character": Space(
+        (
+            Choice("chunk_size", (200, 300, 400, 600, 800, 1200, 1600)),
+            Choice("chunk_overlap", _OVERLAPS, share_of="chunk_size"),
+        )
+    ),
+    "word": Space(
+        (
+            Choice("chunk_size", (40, 60, 80, 120, 160, 240, 320)),
+            Choice("chunk_overlap", _OVERLAPS, share_of="chunk_size"),
+        )
+    ),
+    "token": Space((Choice("chunk_size", _SIZES), Choice("stride", (0.5, 0.7, 0.85, 1.0), share_of="chunk_size"))),
+    "sentence": Space(
+        (Choice("chunk_size", _SIZES), Choice("chunk_overlap", _OVERLAPS, share_of="chunk_size")), _TOKENS
+    ),
+    "structure": Space(
+        (Choice("chunk_size", _SIZES), Choice("min_chunk_size", (0.0, 0.25, 0.5, 1.0), share_of="chunk_size")), _TOKENS
+    ),
+    "semantic": Space(
+        (
+            Choice("chunk_size", (100, 160, 256, 400)),
+            Choice("threshold", (0.5, 1.0, 1.5, 2.5)),
+            Choice("min_sentences", (1, 2, 3)),
+        ),
+        _TOKENS,
+    ),
+    "cluster": Space(
+        (
+            Choice("chunk_size", (160, 256, 400)),
+            Choice("passage_size", (0.25, 0.5, 1.0), share_of="chunk_size"),
+            Choice("threshold", (0.55, 0.65, 0.75, 0.85)),
+        ),
+        {"passage_overlap": 0},
+    ),
+    "hierarchical": Space(
+        (
+            Choice("child_size", (48, 64, 80, 100, 128, 160, 200, 256)),
+            Choice("parent_size", ((400,), (800,), (1600,))),
+            Choice("headings", (False, True), ordered=False),
+        ),
+        _TOKENS,
+    ),
+    "multigranular": Space(
+        (
+            Choice("chunk_sizes", ((40, 160), (60, 240), (80, 320), (120, 480), (160, 640), (240, 960))),
+            Choice("chunk_overlap", (0, 10, 20)),
+        )
+    ),
+    "contextual": Space((Choice("chunk_size", (100, 160, 256, 400)), Choice("min_sentences", (1, 2, 3))), _TOKENS),
+}
+
+
+def needs(name: str) -> list[str]:
+    """Return the models that a strategy asks to find its boundaries: "embedder", "model"."""
+    return [key for key in strategy_class(name).resources if key != "tokenizer"]

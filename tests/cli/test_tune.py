@@ -1,0 +1,95 @@
+"""`kinsplit tune`: what it shows, what it writes, and that `index` takes it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Cli
+from tests.evaluation.test_tuning import forest
+
+OPTIONS = "--embedder", "hash", "--budget", 60, "--trials", 4, "--strategies", "structure"
+
+
+@pytest.fixture
+def woods(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("KINSPLIT_CACHE", str(tmp_path / "cache"))
+    dataset = forest()
+    folder = tmp_path / "woods"
+    folder.mkdir()
+    (document,) = dataset.documents
+    (folder / "docs.jsonl").write_text(json.dumps({"docid": document.id, "text": document.text}) + "\n")
+    rows = (
+        {"query_id": q.id, "query": q.text, "docid": document.id, "spans": [list(label.places[0].span or ())]}
+        for q in dataset.questions
+        for label in q.labels
+    )
+    (folder / "queries.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return folder
+
+
+def test_the_choice_is_shown_and_written_for_index(cli: Cli, woods: Path) -> None:
+    result = cli("tune", woods / "docs.jsonl", "--queries", woods / "queries.jsonl", *OPTIONS)
+    assert result.exit_code == 0, result.stderr
+    lines = result.stdout.splitlines()
+    assert lines[0].split()[1] == "sentence:chunk_size=160,chunk_overlap=0"
+    assert sum("structure:" in line and "chunks, " in line for line in lines) == 4
+    assert "ended since --trials are done. recall@60t:" in result.stdout
+    assert any(line.startswith("Its choice beats the library default on the held-out half by +") for line in lines)
+    assert "Only 18 questions are held out" in result.stderr
+
+    indexed = cli("index", woods / "docs.jsonl", "--config", "kinsplit.toml", "--json")
+    assert indexed.exit_code == 0, indexed.stderr
+    assert json.loads(indexed.stdout)["added"] >= 36
+    other = cli("index", woods / "docs.jsonl", "--embedder", "hash", "--strategy", "word")
+    assert "was made with another model or strategy" in other.stderr
+
+
+def test_json_holds_every_trial_and_the_verdict(cli: Cli, woods: Path) -> None:
+    result = cli("tune", woods, *OPTIONS, "--output", "new/choice.toml", "--max-chunks", 60, "--json")
+    told = json.loads(result.stdout)
+    assert told["questions"] == {"searched": 18, "held_out": 18}
+    assert told["ending"] in ("trials", "all tried")
+    assert all((trial["recall"] is None) == (trial["refused"] is not None) for trial in told["trials"])
+    assert told["beats_default"] == told["verdict"].startswith("Its choice beats")
+    assert Path("new/choice.toml").read_text().startswith("# Written by kinsplit tune")
+    assert Path(told["output"]).exists()
+
+
+def test_a_file_written_by_hand_is_not_replaced(cli: Cli, woods: Path) -> None:
+    Path("kinsplit.toml").write_text("[index]\n")
+    result = cli("tune", woods, *OPTIONS)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "--output: must be a new file, or one that kinsplit tune wrote" in result.stderr
+    assert Path("kinsplit.toml").read_text() == "[index]\n"
+
+
+def test_ctrl_c_reports_the_best_so_far(cli: Cli, woods: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from kinsplit.evaluation.tuning.bench import Bench
+
+    recalls: list[float] = []
+    recall = Bench.recall
+
+    def interrupted(self: Bench, strategy: object) -> float:
+        if len(recalls) == 2:
+            raise KeyboardInterrupt
+        recalls.append(recall(self, strategy))  # type: ignore[arg-type]
+        return recalls[-1]
+
+    monkeypatch.setattr(Bench, "recall", interrupted)
+    result = cli("tune", woods, *OPTIONS)
+    assert result.exit_code == 130
+    assert "2 strategies measured, 0 refused; ended since it was stopped" in result.stdout
+    assert "Written: kinsplit.toml" in result.stdout
+    assert "Warning: Stopped." in result.stderr
+
+
+def test_questions_without_labels_are_refused(cli: Cli, woods: Path) -> None:
+    (woods / "queries.jsonl").unlink()
+    (woods / "queries.json").write_text(json.dumps(["How old is the oak?", "How old is the elm?"]))
+    result = cli("tune", woods / "docs.jsonl", "--queries", woods / "queries.json", *OPTIONS)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "questions: must be at least two that are labelled" in result.stderr
+    assert not Path("kinsplit.toml").exists()
