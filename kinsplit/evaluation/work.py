@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, cast
@@ -15,13 +14,13 @@ from kinsplit.chunk import embedded_text
 from kinsplit.embedding import Embedder, Progress, VectorCache, keeping_vectors
 from kinsplit.embedding import resolve as resolve_embedder
 from kinsplit.embedding.cached import plain
-from kinsplit.errors import KinsplitWarning
 from kinsplit.evaluation.measures.protocol import Chunking, Outcome
 from kinsplit.evaluation.outcome_cache import OutcomeCache, code_version, hashed
 from kinsplit.evaluation.plan import Plan
+from kinsplit.evaluation.recorded import recorded
 from kinsplit.evaluation.records import Record
 from kinsplit.evaluation.retrieving import Clock, Questions, index, split
-from kinsplit.evaluation.splitters import ForeignStrategy
+from kinsplit.evaluation.splitters import ForeignStrategy, UnlocatedWarning
 from kinsplit.evaluation.statistics import Made
 from kinsplit.parsers import Strategy
 from kinsplit.parsers.base import Cost
@@ -94,7 +93,9 @@ class Work:
             # Vectors of tokens aren't kept.
             embedder = cast("Embedder", clock) if experiment.context == "late" else resolve_embedder(clock)
             key = self._key(embedder)
-            record = self._known(key) or self._split(key)
+            record = self._known(key)
+            if record is None:
+                record, key = self._split(key)
             missing = [q.text for q in dataset.questions if question_key(q.text) not in record.answers]
             if missing and record.leaves:
                 self._ask(key, record, list(dict.fromkeys(missing)), embedder, clock)
@@ -161,17 +162,21 @@ class Work:
         if key:
             self.kept.put(key, record.to_json())
 
-    def _split(self, key: str | None) -> Record:
+    def _split(self, key: str | None) -> tuple[Record, str | None]:
+        """Return the chunks, and under what they are kept: not at all where a model failed that may answer later."""
         before = self._hits
-        with _recorded() as told:
+        with recorded() as told:
             chunks, seconds = split(self.strategy, self.experiment.dataset.documents, self._step("split"))
-        record = Record(chunks, split_seconds=seconds if self._hits == before else None, warnings=told)
+        seconds_of_all = seconds if self._hits == before else None
+        record = Record(chunks, split_seconds=seconds_of_all, warnings=list(map(str, told)))
+        if not all(isinstance(one, UnlocatedWarning) for one in told):
+            key = None
         self._keep(key, record)
-        return record
+        return record, key
 
     def _ask(self, key: str | None, record: Record, texts: Sequence[str], embedder: Embedder, clock: Clock) -> None:
         experiment, step, before = self.experiment, self._step("ask"), self._hits
-        with _recorded() as told, contextlib.ExitStack() as stack:
+        with recorded() as told, contextlib.ExitStack() as stack:
             collection = index(
                 record.chunks,
                 lambda texts: experiment.counter.count(texts).tolist(),
@@ -191,7 +196,7 @@ class Work:
                 )
                 if step:
                     step(done, len(texts))
-        record.warnings.extend(text for text in told if text not in record.warnings)
+        record.warnings.extend(text for text in map(str, told) if text not in record.warnings)
 
     @property
     def _hits(self) -> int:
@@ -216,25 +221,3 @@ def _outcomes(chunking: Chunking, record: Record) -> Iterator[Outcome]:
         else:
             ranking = tuple(chunking.chunks[place] for place in answer.places)
             yield Outcome(question, ranking, answer.scores, answer.cosines, answer.seconds)
-
-
-@contextlib.contextmanager
-def _recorded() -> Iterator[list[str]]:
-    """Yield a list that holds kinsplit's warnings once the block ends, each also given; others are given as usual."""
-    told: list[str] = []
-    found: list[warnings.WarningMessage] = []
-    try:
-        with warnings.catch_warnings(record=True) as found:
-            warnings.simplefilter("always", KinsplitWarning)
-            yield told
-    finally:
-        own: dict[type[KinsplitWarning], list[KinsplitWarning]] = {}
-        for one in found:
-            if isinstance(one.message, KinsplitWarning):
-                own.setdefault(type(one.message), []).append(one.message)
-            else:
-                warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
-        combined = [message for kind, messages in own.items() for message in kind.combined(messages)]
-        told.extend(dict.fromkeys(map(str, combined)))
-        for message in combined:
-            warnings.warn(message, stacklevel=3)

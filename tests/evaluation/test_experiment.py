@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,9 @@ from kinsplit.evaluation.results import RAG_EVAL, Results
 from kinsplit.evaluation.splitters import UnlocatedWarning, as_strategy, from_spec
 from kinsplit.evaluation.statistics import TIMES
 from kinsplit.parsers import Strategy, create
+from kinsplit.parsers.asking import FallbackWarning
+from kinsplit.parsers.base import Levels
+from kinsplit.parsers.sentence import SentenceStrategy
 from kinsplit.stores import ChunkStore
 
 SUBJECTS = ("falcon", "glacier", "harbour", "lantern", "meadow", "orchid", "pebble", "quarry", "saffron", "tundra")
@@ -310,6 +314,29 @@ def test_a_splitter_that_can_not_be_told_apart_is_asked_again(tmp_path: Path) ->
     experiment(cache=tmp_path, strategies=opaque).run()
 
     assert "split" in stages(steps(experiment(cache=tmp_path, strategies=opaque))[1], "opaque")
+
+
+def test_what_a_language_model_did_not_answer_is_asked_again(tmp_path: Path) -> None:
+    class Unanswered(SentenceStrategy):
+        def _cut(self, texts: Sequence[str]) -> list[Levels]:
+            warnings.warn(FallbackWarning("Nobody is there.", 1, 1), stacklevel=1)
+            return super()._cut(texts)
+
+    for _ in range(2):
+        with pytest.warns(FallbackWarning):
+            results, seen = steps(experiment(cache=tmp_path, strategies={"none": Unanswered()}))
+        assert "split" in stages(seen, "none")
+        assert results.warnings[0].startswith("none: ")
+
+
+def test_a_plan_asks_no_language_model() -> None:
+    def never(prompt: str) -> str:
+        raise AssertionError(prompt)
+
+    (plan,) = experiment(strategies={"contextual": create("contextual", model=never)}).plan()
+
+    assert plan.chunks is None
+    assert plan.cost.calls == len(DATASET.documents)
 
 
 def test_times_with_kept_vectors_are_not_told(tmp_path: Path) -> None:

@@ -1,5 +1,3 @@
-"""How long it took; the only statistics that another run doesn't repeat."""
-
 from __future__ import annotations
 
 from kinsplit.evaluation.statistics.protocol import Made
@@ -14,14 +12,3 @@ class SplitSeconds:
     def value(self, made: Made) -> float | None:
         """Return the time; None where vectors came from a cache."""
         return made.split_seconds
-
-
-class EmbedSeconds:
-    """Wall time of embedding the chunks."""
-
-    name, unit = "embed_seconds", "seconds"
-    description = "Wall time of embedding, in the run that did it"
-
-    def value(self, made: Made) -> float | None:
-        """Return the time; None where vectors came from a cache."""
-        return made.embed_seconds

@@ -1,0 +1,16 @@
+from __future__ import annotations
+
+from kinsplit.evaluation.statistics.depths import counted
+from kinsplit.evaluation.statistics.protocol import Made
+
+
+class Duplication:
+    """How often a character that is in a chunk is in chunks: 1 where nothing is repeated."""
+
+    name, unit = "duplication", "times"
+    description = "How many chunks a character is in, of those that are in any; white space left out"
+
+    def value(self, made: Made) -> float | None:
+        """Return the quotient; None where nothing is covered."""
+        _, covered, retrievable = counted(made.chunking)
+        return retrievable / covered if covered else None
