@@ -93,9 +93,7 @@ class Work:
             # Vectors of tokens aren't kept.
             embedder = cast("Embedder", clock) if experiment.context == "late" else resolve_embedder(clock)
             key = self._key(embedder)
-            record = self._known(key)
-            if record is None:
-                record, key = self._split(key)
+            record, key = self._known_or_split(key)
             missing = [q.text for q in dataset.questions if question_key(q.text) not in record.answers]
             if missing and record.leaves:
                 self._ask(key, record, list(dict.fromkeys(missing)), embedder, clock)
@@ -113,7 +111,7 @@ class Work:
         """Split, unless that is done already."""
         with keeping_vectors(self.vectors or False):
             key = self._key(resolve_embedder(self.experiment.embedder))
-            record = self._known(key) or self._split(key)
+            record, _ = self._known_or_split(key)
         return Chunking(self.experiment.dataset, tuple(record.leaves), self.experiment.counter)
 
     def plan(self) -> Plan:
@@ -161,6 +159,11 @@ class Work:
     def _keep(self, key: str | None, record: Record) -> None:
         if key:
             self.kept.put(key, record.to_json())
+
+    def _known_or_split(self, key: str | None) -> tuple[Record, str | None]:
+        """Return what is made, and under what it is kept from now on."""
+        known = self._known(key)
+        return (known, key) if known else self._split(key)
 
     def _split(self, key: str | None) -> tuple[Record, str | None]:
         """Return the chunks, and under what they are kept: not at all where a model failed that may answer later."""
