@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kinsplit.cli.comparison import comparison, planned, to_dict
+from kinsplit.cli.findings import show_headline
 from kinsplit.cli.options import AsJson
+from kinsplit.cli.plans import planned, to_dict
 from kinsplit.cli.progress import steps
 from kinsplit.cli.tables import counted
 from kinsplit.cli.terminal import Terminal
@@ -149,9 +150,10 @@ def evaluate(
             del own["lengths"], own["chunks_per_document"]
         terminal.document({"output": str(output), **written})
     else:
-        terminal.table(comparison(results))
+        show_headline(terminal, results)
         found = counted(len(results.questions), "question"), counted(results.setting.documents, "document")
-        terminal.line(f"{found[0]}, {found[1]}; written to {output}")
+        terminal.line("")
+        terminal.line(f"{found[0]}, {found[1]}; written to {output}. All of it: kinsplit show {output}")
 
 
 def _strategies(given: list[str] | None, baseline: str | None, tokenizer: str, embedder: str) -> dict[str, Strategy]:

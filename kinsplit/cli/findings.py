@@ -13,6 +13,7 @@ from kinsplit.cli.terminal import Terminal, visible
 
 if TYPE_CHECKING:
     from kinsplit.evaluation.report.pairs import Duel, Pair
+    from kinsplit.evaluation.report.scales import Scale
     from kinsplit.evaluation.report.tables import Cell, Row
     from kinsplit.evaluation.results import QuestionResult, Results
 
@@ -25,10 +26,39 @@ def show_tables(terminal: Terminal, results: Results) -> None:
     from kinsplit.evaluation.report import tables
 
     scales, measured = tables.measures(results)
-    headings = [f"{scale.name} ({scale.unit})" if scale.unit else scale.name for scale in scales]
+    headings = [_heading(scale) for scale in scales]
     titled(terminal, "Measures, with 95 % intervals; * marks the best mean", headings, measured)
     names, chunks = tables.statistics(results)
     titled(terminal, "Chunks", names, chunks)
+    _show_comparisons(terminal, results)
+
+
+def show_headline(terminal: Terminal, results: Results) -> None:
+    """Write what follows, the table of the measure that decides, and the comparisons."""
+    from kinsplit.evaluation.report import tables
+    from kinsplit.evaluation.report.conclusion import conclusion
+
+    for sentence in conclusion(results):
+        terminal.line(sentence)
+    scales, measured = tables.measures(results)
+    names, chunks = tables.statistics(results)
+    decisive = [place for place, scale in enumerate(scales) if scale.name == results.setting.headline]
+    headings = [_heading(scales[place]) for place in decisive]
+    rows = [
+        tables.Row(own.name, [made.cells[names.index("chunks")], *(own.cells[place] for place in decisive)])
+        for own, made in zip(measured, chunks, strict=True)
+    ]
+    titled(terminal, "With 95 % intervals; * marks the best mean", ["chunks", *headings], rows)
+    _show_comparisons(terminal, results)
+
+
+def _heading(scale: Scale) -> str:
+    return f"{scale.name} ({scale.unit})" if scale.unit else scale.name
+
+
+def _show_comparisons(terminal: Terminal, results: Results) -> None:
+    from kinsplit.evaluation.report import tables
+
     headings, compared = tables.comparisons(results)
     if compared:
         titled(terminal, f"Beside {results.comparisons[0].baseline}, question by question", headings, compared)
