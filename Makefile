@@ -4,7 +4,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check -c constraints.txt
 INPUTS := pyproject.toml constraints.txt
 
-.PHONY: demo test check bench clean
+.PHONY: demo test check bench bench-quality clean
 
 demo: .venv/base.stamp ## Index the sample course and ask it five questions.
 	$(BIN)/kinsplit demo
@@ -19,6 +19,9 @@ check: .venv/dev.stamp ## Lint, check the format and the types.
 
 bench: .venv/bench.stamp ## Measure the parsers against their peers.
 	$(BIN)/python benchmarks/parsers.py
+
+bench-quality: .venv/bench.stamp ## Compare every strategy and the peers on the labelled sets, and write docs/quality.md.
+	$(BIN)/python benchmarks/quality.py --output docs/quality.md
 
 clean: ## Remove what the other targets made.
 	rm -rf .venv build dist kinsplit-data .hypothesis .mypy_cache .pytest_cache .ruff_cache *.egg-info
