@@ -101,6 +101,14 @@ def evaluate(
     chunk_coverage: Annotated[
         float, typer.Option(metavar="X", help="Least share of a relevant chunk that the label fills.")
     ] = 0.5,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SPEC",
+            help="Judges answers: ollama:MODEL or openai:MODEL.",
+            show_default=False,
+        ),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only tell how much there is to embed and what is kept already.")
     ] = False,
@@ -129,6 +137,7 @@ def evaluate(
         context=context,
         tokenizer=tokenizer,
         rule=SpanRule(span_coverage=span_coverage, chunk_coverage=chunk_coverage),
+        model=model,
         cache=not no_cache,
     )
     if dry_run:

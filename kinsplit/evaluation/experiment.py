@@ -57,6 +57,7 @@ class Experiment:
         context: What is embedded of a chunk beside its text; see `kinsplit.surroundings.Context`.
         tokenizer: Counts the tokens of budgets.
         rule: Which chunks are relevant to a label, for the measures of ranks.
+        model: Writes and judges answers, for the measures of answers; what `kinsplit.language_models.resolve` takes.
         cache: Whether vectors and outcomes are kept in kinsplit's cache folder; or another folder for them.
     """
 
@@ -70,6 +71,7 @@ class Experiment:
     context: str = "headings"
     tokenizer: str = BUNDLED
     rule: SpanRule = SC_QRELS
+    model: object = None
     cache: bool | Path = True
 
     def __post_init__(self) -> None:
@@ -116,7 +118,7 @@ class Experiment:
         wanted = [one for one in given if isinstance(one, str)]
         if self.headed_by not in {*objects, *wanted}:
             wanted.insert(0, self.headed_by)
-        created = create_many(wanted, top_k=self.top_k, rule=self.rule) if wanted else ()
+        created = create_many(wanted, top_k=self.top_k, rule=self.rule, model=self.model) if wanted else ()
         made = {measure.name: measure for measure in created}
         if self.headed_by not in {**made, **objects}:
             known = ", ".join({**made, **objects})

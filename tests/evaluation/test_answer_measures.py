@@ -10,6 +10,8 @@ import pytest
 
 from kinsplit import parsers
 from kinsplit.chunk import Chunk, Document, Span
+from kinsplit.errors import InvalidParameterError
+from kinsplit.evaluation.experiment import Experiment
 from kinsplit.evaluation.labels import Dataset, Label, Place, Question
 from kinsplit.evaluation.measures.answer_completeness import AnswerCompleteness
 from kinsplit.evaluation.measures.answer_faithfulness import AnswerFaithfulness
@@ -169,3 +171,17 @@ def test_a_small_window_is_shown_less_and_that_is_told() -> None:
     with pytest.warns(UnshownWarning, match="does not hold all passages"):
         assert score("faithfulness", model, ASKED) == 1
     assert texts(model.prompts[0], "passage") == ["Cats purr.", "Dogs "]
+
+
+def test_an_experiment_judges_answers_with_the_model_that_is_given() -> None:
+    document = Document("pets", TEXT)
+    dataset = Dataset("pets", (document,), (labelled((0, 10)),))
+    strategies = {"default": parsers.create("sentence", max_sentences=1)}
+    names = ["answer_faithfulness@2", "answer_completeness"]
+    model = Fake("Cats purr. Dogs meow.")
+    given = {"embedder": "hash", "measures": names, "headline": names[0], "cache": False}
+    measures = Experiment(dataset, strategies, model=model, **given).run().strategies[0].measures
+    assert {name: measures[name].mean for name in names} == {names[0]: 0.5, names[1]: 1.0}
+    assert len(model.prompts) > len(names)
+    with pytest.raises(InvalidParameterError, match="model: must be given for answer_faithfulness@2"):
+        Experiment(dataset, strategies, **given)
