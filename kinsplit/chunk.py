@@ -237,6 +237,20 @@ def heading_path(context: str) -> str:
     return "" if second and not second.strip(" \t|:-") else first
 
 
+class Moment(NamedTuple):
+    """When a part of a recording's text was said.
+
+    Attributes:
+        at: Offset at which the part begins; it ends where the next one does.
+        start: Seconds from the recording's beginning.
+        end: Seconds, too.
+    """
+
+    at: int
+    start: float
+    end: float
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
     """A text with an id, as a loader or a caller gives it.
@@ -246,12 +260,14 @@ class Document:
         text: The text, exactly as every offset will count it.
         metadata: Carried to every chunk. Must be JSON-serialisable when it goes into a store.
         pages: Offset at which each page starts, ascending from 0; empty where there are no pages.
+        times: When each part was said, ascending by offset; empty where the text is of no recording.
     """
 
     id: str
     text: str
     metadata: Mapping[str, Any] = field(default_factory=dict)
     pages: tuple[int, ...] = ()
+    times: tuple[Moment, ...] = ()
 
     def page_range(self, start: int, end: int) -> tuple[int, int] | None:
         """Return the first and last page, counted from 1, that a range of the text touches.
@@ -268,6 +284,26 @@ class Document:
         first = max(1, bisect.bisect_right(self.pages, start))
         last = max(first, bisect.bisect_right(self.pages, max(start, end - 1)))
         return first, last
+
+    def time_range(self, start: int, end: int) -> tuple[float, float] | None:
+        """Return from when to when a range of the text was said, in seconds.
+
+        Args:
+            start: First code point.
+            end: One past the last code point.
+
+        Returns:
+            Both times, or None for a document without times.
+        """
+        if not self.times:
+            return None
+        first = max(0, bisect.bisect_right(self.times, start, key=_offset) - 1)
+        last = max(first + 1, bisect.bisect_left(self.times, end, key=_offset))
+        return self.times[first].start, max(moment.end for moment in self.times[first:last])
+
+
+def _offset(moment: Moment) -> int:
+    return moment.at
 
 
 def by_size(documents: Iterable[Document], characters: int) -> Iterator[list[Document]]:

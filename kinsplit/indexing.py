@@ -140,6 +140,8 @@ class Indexer:
         placed: dict[str, Any] = {**chunk.metadata, "strategy": self.strategy.name}
         if pages := document.page_range(chunk.start, chunk.end):
             placed["page_start"], placed["page_end"] = pages
+        if times := document.time_range(chunk.start, chunk.end):
+            placed["time_start"], placed["time_end"] = times
         if gathered:  # What lies between siblings may belong to others.
             placed[GAP] = blank_before(document.text, chunk.start)
         elif previous is not None and previous.end < chunk.start:

@@ -77,6 +77,8 @@ def show(terminal: Terminal, rank: int, passage: Passage, words: QueryWords, siz
     if passage.pages is not None:
         first, last = passage.pages
         terminal.line(f"Pages: {first}-{last}" if last > first else f"Page: {first}")
+    if passage.times is not None:
+        terminal.line(f"Time: {'-'.join(map(clock, passage.times))}")
     if passage.context:
         terminal.line(f"Section: {' '.join(passage.context.split())}")
     if size is None:
@@ -85,6 +87,13 @@ def show(terminal: Terminal, rank: int, passage: Passage, words: QueryWords, siz
         terminal.quote(excerpt(best.text, words, size), _LINES)
     if passage.related:
         terminal.line(f"Beside it: {', '.join(chunk.source_id for chunk in passage.related)}")
+
+
+def clock(seconds: float) -> str:
+    """Return a time of a recording as players show it, such as 1:02:07."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def file_of(passage: Passage) -> str:
@@ -147,6 +156,7 @@ def to_dict(rank: int, passage: Passage) -> dict[str, Any]:
         "end": passage.end,
         "spans": [list(span) for span in passage.spans],
         "pages": passage.pages,
+        "times": passage.times,
         "context": passage.context,
         "text": passage.text,
         "chunks": [chunk.id for chunk in passage.chunks],

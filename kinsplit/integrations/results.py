@@ -66,6 +66,8 @@ def to_result(passage: Passage, finding: Mapping[str, Any]) -> Result:
         metadata |= {"start_index": passage.start, "end_index": passage.end}
     if passage.pages:
         metadata["page_start"], metadata["page_end"] = passage.pages
+    if passage.times:
+        metadata["time_start"], metadata["time_end"] = passage.times
     if passage.context:
         metadata["context"] = passage.context
     metadata[FINDING] = dict(finding)

@@ -33,7 +33,7 @@ the subject and the second the course; a single folder is the course; without an
 
 Every decision but plain UTF-8 is a warning in `Loaded.warnings`. NUL and lone surrogates, which databases refuse,
 become U+FFFD one for one, so that offsets stay as they were, and are counted in a warning. Line ends of plain text,
-Markdown and code are left alone. PDF, HTML and notebooks have no text of their own: their modules say what text is made
+Markdown and code are left alone. The other formats have no text of their own: their modules say what text is made
 from them, and offsets refer to that text.
 """
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from kinsplit.chunk import Moment
 
 
 class UnreadableError(Exception):
@@ -23,12 +25,16 @@ class Content:
         title: The title, where the format has one.
         id: The id that the text brings along; None where the file's own id serves.
         pages: Offset at which each page starts; empty where there are no pages.
+        times: When each part was said; empty where the text is of no recording.
+        metadata: What the file itself says of the text beside its title.
     """
 
     text: str
     title: str | None = None
     id: str | None = None
     pages: tuple[int, ...] = ()
+    times: tuple[Moment, ...] = ()
+    metadata: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

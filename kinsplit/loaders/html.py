@@ -93,11 +93,16 @@ def read(data: bytes) -> Reading:
     """Return the readable text of an HTML page, with its title."""
     charset = _CHARSET.search(data[:4096])
     source, warnings = decode(data, (charset[1] or charset[2]).decode("ascii", "replace") if charset else None)
+    text, title = readable_html(source)
+    return Reading((Content(text, title),), warnings)
+
+
+def readable_html(source: str) -> tuple[str, str | None]:
+    """Return the readable text of HTML, and its title."""
     page = _Page()
     page.feed(_closed(source.replace("\r\n", "\n").replace("\r", "\n")))  # As the standard reads line ends.
     page.close()
-    text = page.writer.finish()
-    return Reading((Content(text, page.title or page.writer.first_heading),), warnings)
+    return page.writer.finish(), page.title or page.writer.first_heading
 
 
 def _closed(source: str) -> str:

@@ -13,6 +13,8 @@ _FRONT_MATTER = re.compile(r"---[ \t]*\r?\n(.*?)^---", re.DOTALL | re.MULTILINE)
 _TITLE_FIELD = re.compile(r"^title:(.*)$", re.MULTILINE)
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _HEADING = re.compile(r" {0,3}#[ \t](.*)")
+# Text that would start a fence, a heading or a heading's underline, which its author didn't mean.
+_MISTAKABLE = re.compile(r"^(?=#{1,6}(?:\s|$)|`{3}|~{3}|=+$|-+$)", re.MULTILINE)
 
 
 def read(data: bytes) -> Reading:
@@ -37,6 +39,11 @@ def title_of(text: str) -> str | None:
         elif heading := _HEADING.match(line):
             return _without_closing(heading[1].strip()) or None
     return None
+
+
+def escaped(text: str) -> str:
+    """Return plain text as a paragraph of Markdown, of which no line begins a block."""
+    return _MISTAKABLE.sub(r"\\", text)
 
 
 def fenced(text: str, language: str = "") -> str:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
-from kinsplit.loaders.markdown import fenced, pipe_table, without_blanks
+from kinsplit.loaders.markdown import escaped, fenced, pipe_table, without_blanks
 
 _DEEPEST = 8  # list levels that are shown by indentation
-# Text that would start a fence, a heading or a heading's underline, which the page didn't mean.
-_MISTAKABLE = re.compile(r"^(?=#{1,6}(?:\s|$)|`{3}|~{3}|=+$|-+$)", re.MULTILINE)
 
 
 @dataclass(slots=True)
@@ -173,7 +170,7 @@ class MarkdownWriter:
             self._emit(f"{'#' * self._heading} {text}")
             self._heading = 0
             return
-        text = _MISTAKABLE.sub(r"\\", text)
+        text = escaped(text)
         if not self._lists:
             self._emit(text)
             return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kinsplit.loaders import code, html, json_rows, markdown, notebook, pdf, text
+from kinsplit.loaders import code, epub, html, json_rows, markdown, notebook, pdf, slides, text, transcript, word
 from kinsplit.loaders.content import Format
 
 #: Every format, in the order in which they are listed.
@@ -14,6 +14,11 @@ FORMATS: tuple[Format, ...] = (
     html.FORMAT,
     code.FORMAT,
     pdf.FORMAT,
+    slides.FORMAT,
+    word.FORMAT,
+    epub.FORMAT,
+    transcript.SRT,
+    transcript.VTT,
     notebook.FORMAT,
     json_rows.JSON,
     json_rows.JSONL,

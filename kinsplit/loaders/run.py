@@ -119,6 +119,6 @@ def load_file(source: SourceFile) -> Loaded:
 def _document(source: SourceFile, content: Content) -> tuple[Document, list[str]]:
     text, warnings = clean(content.text)
     title = " ".join(clean(content.title or "").text.split())
-    metadata: dict[str, Any] = {**source.metadata, "title": title} if title else {**source.metadata}
+    metadata: dict[str, Any] = {**content.metadata, **({"title": title} if title else {}), **source.metadata}
     more = [*warnings, *([] if text and not text.isspace() else ["holds no text"])]
-    return Document(content.id or source.source_id, text, metadata, content.pages), more
+    return Document(content.id or source.source_id, text, metadata, content.pages, content.times), more

@@ -29,6 +29,7 @@ class Passage:
             lecture, say), whole.
         context: Heading path of the best hit.
         pages: First and last page, counted from 1, where the document has pages.
+        times: From when to when it was said, in seconds, where the document is a transcript.
         metadata: The document's.
     """
 
@@ -43,6 +44,7 @@ class Passage:
     context: str
     pages: tuple[int, int] | None
     metadata: Mapping[str, Any]
+    times: tuple[float, float] | None = None
 
     @property
     def start(self) -> int:
@@ -75,7 +77,6 @@ def join(chunks: Iterable[Chunk], hits: Sequence[Candidate], related: Sequence[C
     ordered = sorted(chunks, key=lambda chunk: chunk.index)
     slices = _joined(sorted(piece for chunk in ordered for piece in _pieces(chunk)))
     best = hits[0]
-    pages = [page for c in ordered for key in ("page_start", "page_end") if (page := c.metadata.get(key)) is not None]
     return Passage(
         ordered[0].source_id,
         tuple(span for span, _ in slices),
@@ -86,9 +87,16 @@ def join(chunks: Iterable[Chunk], hits: Sequence[Candidate], related: Sequence[C
         tuple(ordered),
         tuple(related),
         best.chunk.context,
-        (min(pages), max(pages)) if pages else None,
+        _range(ordered, "page_start", "page_end"),
         {key: value for key, value in best.chunk.metadata.items() if key not in PLACED},
+        _range(ordered, "time_start", "time_end"),
     )
+
+
+def _range(chunks: Sequence[Chunk], *keys: str) -> tuple[Any, Any] | None:
+    """Return the lowest and the highest value that chunks have under some keys, or None where they have none."""
+    values = [value for chunk in chunks for key in keys if (value := chunk.metadata.get(key)) is not None]
+    return (min(values), max(values)) if values else None
 
 
 class _Piece(NamedTuple):

@@ -27,7 +27,7 @@ RESERVED = frozenset(
 )
 
 #: Keys that an indexer adds to a chunk's metadata; document metadata can't use them either.
-PLACED = frozenset({"strategy", "page_start", "page_end", "gap", "_record", SURROUNDINGS})
+PLACED = frozenset({"strategy", "page_start", "page_end", "time_start", "time_end", "gap", "_record", SURROUNDINGS})
 
 #: The one of them that holds the white space between a chunk and the sibling before it, so that neighbours can be
 #: joined to the slice of the source that they are.

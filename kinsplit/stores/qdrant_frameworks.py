@@ -32,8 +32,12 @@ def with_framework_keys(id_: str, payload: Payload) -> Payload:
     return {**payload, **dict(zip(FRAMEWORK_KEYS, values, strict=True))}
 
 
+# What tells a language model where a text is from.
+_SHOWN = {"context", "page_start", "page_end", "time_start", "time_end"}
+
+
 def _node_fields(payload: Payload) -> dict[str, Any]:
-    hidden = sorted((RESERVED | PLACED) & payload.keys() - {"context", "page_start", "page_end"})
+    hidden = sorted((RESERVED | PLACED) & payload.keys() - _SHOWN)
     links = {"1": {"node_id": payload["source_id"], "node_type": "4"}}
     links |= {number: {"node_id": payload[key], "node_type": "1"} for number, key in _KIN.items() if payload[key]}
     return {

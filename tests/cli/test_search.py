@@ -76,6 +76,7 @@ def test_json_holds_whole_passages(indexed: Cli, folder: Path) -> None:
             "end",
             "spans",
             "pages",
+            "times",
             "context",
             "text",
             "chunks",

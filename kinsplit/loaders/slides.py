@@ -1,0 +1,102 @@
+"""PowerPoint presentations (`.pptx`): every slide a page that begins with its title as a Markdown heading.
+
+Below the title come the slide's shapes from the top left to the bottom right, groups as one: text with lists as they
+are indented, tables as pipe tables, pictures by their alternative text, charts by their titles. Speaker notes follow
+under a `### Notes` heading. Footers, dates and slide numbers are left out, and so are hidden slides, which are counted
+in a warning.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from kinsplit.loaders.archive import Archive
+from kinsplit.loaders.content import Content, Format, Reading, UnreadableError
+from kinsplit.loaders.markdown import escaped, pipe_table, without_blanks
+
+_BREAK = "\n\n"
+
+
+def read(data: bytes) -> Reading:
+    """Return the text of a presentation with its slides as pages."""
+    from pptx import Presentation
+
+    Archive(data, "PowerPoint presentation").check_xml()
+    try:
+        presentation = Presentation(io.BytesIO(data))
+        shown = [slide for slide in presentation.slides if slide.element.get("show") != "0"]
+        hidden = len(presentation.slides) - len(shown)
+        pages = [_BREAK.join(_slide(slide)) for slide in shown]
+        title = presentation.core_properties.title.strip()
+    except (RecursionError, MemoryError):
+        raise UnreadableError("nests its shapes too deeply. Open it and save it again.") from None
+    except Exception as error:  # python-pptx raises whatever a malformed part leads to
+        reason = f"is broken or no PowerPoint presentation: {error!r}. Open it and save it again."
+        raise UnreadableError(reason) from error
+    starts, at = [], 0
+    for page in pages:
+        starts.append(at)
+        at += len(page) + len(_BREAK)
+    first = next((line[3:] for page in pages for line in page.splitlines()[:1] if line.startswith("## ")), None)
+    # What PowerPoint calls a presentation whose author gave it no title.
+    own = title if title.lower() not in {"", "powerpoint presentation"} else first
+    warnings = (f"{hidden:,} hidden slides were left out",) if hidden else ()
+    return Reading((Content(_BREAK.join(pages), own, pages=tuple(starts)),), warnings)
+
+
+def _slide(slide: Any) -> Iterator[str]:
+    """Yield a slide's blocks."""
+    title = slide.shapes.title
+    if title is not None and (heading := " ".join(title.text_frame.text.split())):
+        yield f"## {heading}"
+    for shape in _in_order(slide.shapes):
+        if title is None or shape.shape_id != title.shape_id:
+            yield from filter(None, _blocks(shape))
+    if slide.has_notes_slide and (frame := slide.notes_slide.notes_text_frame) is not None and frame.text.strip():
+        yield "### Notes"
+        yield _text(frame)
+
+
+def _in_order(shapes: Iterable[Any]) -> list[Any]:
+    """Return shapes in rows from the top, and from the left within a row; half an inch is the same row."""
+    return sorted(shapes, key=lambda shape: (round((shape.top or 0) / 457_200), shape.left or 0))
+
+
+def _blocks(shape: Any) -> Iterator[str]:
+    from pptx.enum.shapes import MSO_SHAPE_TYPE, PP_PLACEHOLDER
+
+    if shape.is_placeholder and shape.placeholder_format.type in {
+        PP_PLACEHOLDER.FOOTER,
+        PP_PLACEHOLDER.DATE,
+        PP_PLACEHOLDER.SLIDE_NUMBER,
+        PP_PLACEHOLDER.HEADER,
+    }:
+        return
+    if shape.shape_type == MSO_SHAPE_TYPE.GROUP:
+        for inner in _in_order(shape.shapes):
+            yield from _blocks(inner)
+    elif shape.has_text_frame:
+        yield _text(shape.text_frame)
+    elif shape.has_table:
+        rows = [[" ".join(cell.text.split()) for cell in row.cells] for row in shape.table.rows]
+        if rows := without_blanks(rows):
+            yield pipe_table(rows)
+    elif shape.has_chart and shape.chart.has_title:
+        yield _text(shape.chart.chart_title.text_frame)
+    elif shape.shape_type == MSO_SHAPE_TYPE.PICTURE:
+        yield " ".join(shape.element.nvXxPr.cNvPr.get("descr", "").split())
+
+
+def _text(frame: Any) -> str:
+    """Return paragraphs, a line each, as list items where they are indented."""
+    lines = []
+    for paragraph in frame.paragraphs:
+        text = "\n".join(line for part in paragraph.text.split("\v") if (line := " ".join(part.split())))
+        if text:
+            lines.append(f"{'  ' * (paragraph.level - 1)}- {text}" if paragraph.level else text)
+    return escaped("\n".join(lines))
+
+
+FORMAT = Format("slides", (".pptx",), "slides as pages, with tables and speaker notes", read)
