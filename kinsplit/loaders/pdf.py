@@ -1,10 +1,12 @@
 """PDF files as ONE text with a page map.
 
-Pages are joined by a blank line: it is the one boundary that every splitter understands, a page of slides is a unit,
-and between two pages of prose stand a footer and a header anyway. `Document.pages` holds the offset at which each page
-starts, pages without text included. What PDFium returns is made readable before any offset exists:
+Pages are joined by a blank line: it is the one boundary that every splitter understands, and a page of slides is a
+unit. Where a sentence runs over the end of a page, a line feed joins them. `Document.pages` holds the offset at which
+each page starts, pages without text included. What PDFium returns is made readable before any offset exists:
 
-- Lines end with a line feed alone.
+- Lines end with a line feed alone, through which sentences are seen; tabs and no-break spaces become spaces.
+- Running headers and footers and page numbers are left out (see `pdf_lines.without_running_lines`).
+- A blank line stands between paragraphs, as the distance and size of lines tell (see `pdf_lines.paragraphs`).
 - PDFium marks a hyphen at the end of a line by U+FFFE or U+0002 and takes the line break away, whether the word was
   only broken there (`exam-ple`) or has a hyphen of its own (`lithium-ion`). The document decides: the hyphen stays
   where the hyphenated word occurs elsewhere in it, or where the joined word doesn't but both halves do as words, or
@@ -20,8 +22,10 @@ import re
 import threading
 from collections.abc import Iterator
 from contextlib import closing
+from typing import Any
 
 from kinsplit.loaders.content import Content, Format, Reading, UnreadableError
+from kinsplit.loaders.pdf_lines import Line, continues, paragraphs, without_running_lines
 
 PAGE_BREAK = "\n\n"
 _MARK = re.compile("[\ufffe\x02]")
@@ -29,7 +33,17 @@ _WORD = re.compile(r"\w+(?:-\w+)*")
 _FIRST_WORD, _LAST_WORD = re.compile(r"\w+"), re.compile(r"\w+\Z")
 _LONGEST = 40  # characters of half a word that are looked at
 _READABLE = str.maketrans(
-    {"\xad": "-", "\uf0b7": "•", "\uf0a7": "▪", "\uf0d8": "➢", "\uf0fc": "✓", "\uf0e0": "→", "\uf0df": "←"}
+    {
+        "\xad": "-",
+        "\xa0": " ",
+        "\t": " ",
+        "\uf0b7": "•",
+        "\uf0a7": "▪",
+        "\uf0d8": "➢",
+        "\uf0fc": "✓",
+        "\uf0e0": "→",
+        "\uf0df": "←",
+    }
 )
 _PDFIUM = threading.Lock()  # PDFium may only be entered by one thread at a time
 
@@ -37,7 +51,8 @@ _PDFIUM = threading.Lock()  # PDFium may only be entered by one thread at a time
 def read(data: bytes) -> Reading:
     """Return the text of a PDF file with its page map and title."""
     with _PDFIUM:
-        raw, title, broken = _extract(data)
+        lines, title, broken = _extract(data)
+    raw = [paragraphs(page) for page in without_running_lines(lines)]
     if not any(page.strip() for page in raw):
         raise UnreadableError(f"none of its {len(raw)} pages holds text; it may be scanned. Run OCR first (ocrmypdf).")
     warnings = []
@@ -45,16 +60,18 @@ def read(data: bytes) -> Reading:
         warnings.append(f"pages that can't be read: {_listed(broken)}")
     if empty := [n for n, page in enumerate(raw, 1) if not page.strip() and n not in broken]:
         warnings.append(f"pages without text, perhaps scanned: {_listed(empty)}")
-    pages = _dehyphenate([page.replace("\r\n", "\n") for page in raw])
-    starts, offset = [], 0
-    for page in pages:
-        starts.append(offset)
-        offset += len(page) + len(PAGE_BREAK)
-    return Reading((Content(PAGE_BREAK.join(pages), title, pages=tuple(starts)),), tuple(warnings))
+    pages = _dehyphenate(raw)
+    parts = [pages[0]]
+    starts, offset = [0], len(pages[0])
+    for before, after in itertools.pairwise(pages):
+        parts += ["\n" if continues(before, after) else PAGE_BREAK, after]
+        starts.append(offset + len(parts[-2]))
+        offset = starts[-1] + len(after)
+    return Reading((Content("".join(parts), title, pages=tuple(starts)),), tuple(warnings))
 
 
-def _extract(data: bytes) -> tuple[list[str], str | None, list[int]]:
-    """Return each page's raw text, the title, and the numbers of the pages that can't be read."""
+def _extract(data: bytes) -> tuple[list[list[Line]], str | None, list[int]]:
+    """Return each page's lines, the title, and the numbers of the pages that can't be read."""
     import pypdfium2
     from pypdfium2.raw import FPDF_ERR_PASSWORD, FPDF_ERR_SECURITY
 
@@ -70,11 +87,27 @@ def _extract(data: bytes) -> tuple[list[str], str | None, list[int]]:
         for index in range(len(pdf)):
             try:
                 with closing(pdf[index]) as page, closing(page.get_textpage()) as text:
-                    pages.append(text.get_text_range(errors="surrogatepass"))
+                    pages.append(list(_lines(text, page.get_height())))
             except pypdfium2.PdfiumError:
-                pages.append("")
+                pages.append([])
                 broken.append(index + 1)
     return pages, title if title.lower() not in {"", "untitled"} else None, broken
+
+
+def _lines(page: Any, height: float) -> Iterator[Line]:
+    """Yield a page's lines with their places, which PDFium knows by the numbers of characters."""
+    from pypdfium2.raw import FPDFText_GetUnicode
+
+    at = 0
+    for text in page.get_text_range(errors="surrogatepass").split("\r\n"):
+        first = at + len(text) - len(text.lstrip())
+        at += len(text) + 2
+        # PDFium's text lacks characters that it can't name; from there on the numbers would be of others.
+        if text.strip() and height and FPDFText_GetUnicode(page, first) == ord(text.lstrip()[0]):
+            _, bottom, _, top = page.get_charbox(first, loose=True)
+            yield Line(text, 1 - (top + bottom) / 2 / height, (top - bottom) / height)
+        else:
+            yield Line(text)
 
 
 def _dehyphenate(pages: list[str]) -> list[str]:

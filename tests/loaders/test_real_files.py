@@ -57,7 +57,16 @@ def test_a_long_filing_as_pdf_keeps_its_compound_words():
         re.findall(r"[\w-]+", document.text)
     )
     assert document.pages == tuple(sorted(document.pages))
-    assert all(document.text[start - 2 : start] == "\n\n" for start in document.pages[1:])
+    assert all(document.text[start - 1] == "\n" for start in document.pages[1:])
+    assert document.text.count("Table of Contents") < 5  # it heads 27 pages
+    assert sum(f"\n{number}\n\n" in document.text for number in range(2, 140)) < 10  # page numbers
+
+
+def test_slides_lose_their_footers_and_lists_their_titles():
+    (document,) = load_one(shared("course_mit_6.0001", "lectures", "lecture_3.pdf")).documents
+
+    assert document.text.count("6.0001 LECTURE") < 3  # of 21; on the first and the last page it stands elsewhere
+    assert "LAST TIME\n\n▪ strings\n\n▪ branching" in document.text
 
 
 def test_a_long_filing_as_html_loses_no_words():
