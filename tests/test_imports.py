@@ -24,7 +24,7 @@ LAYERS: dict[str, set[str]] = {
     "embedding": {"folders", "chunk", "errors", "tokenizers"},
     "language_models": {"folders", "errors", "tokenizers"},
     "parsers": {"chunk", "errors", "tokenizers", "embedding", "language_models"},
-    "loaders": {"chunk", "errors"},
+    "loaders": {"chunk", "errors", "settings"},
     "stores": {"chunk", "errors", "embedding"},
     "retrieval": {"chunk", "errors", "settings", "tokenizers", "embedding", "language_models", "stores"},
     "surroundings": {"chunk", "errors", "embedding"},

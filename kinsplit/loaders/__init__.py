@@ -20,7 +20,8 @@ purpose: it is skipped with a warning, and refused only where the file itself is
 **Facts.** Every document's metadata has `file_path` (the file's id), `file_type` (the format's name), `group_id` (files
 of one folder whose names begin alike: `lecture_10.pdf`, `lecture_10_code.py`) and `sibling_files` (ids of the others of
 the group), and where known `title` (on one line), `course` and `subject`. Below the given folder the first folder is
-the subject and the second the course; a single folder is the course; without any, the given folder is.
+the subject and the second the course; a single folder is the course; without any, the given folder is. A `course.toml`
+in a folder tells all of these better, and groups (see `course_file`).
 
 **Encodings.** Offsets count the code points of `Document.text`, which is made by these rules, the first that fits:
 

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kinsplit.errors import InvalidParameterError, LoadError
+from kinsplit.loaders.course_file import NAME as COURSE_FILE
+from kinsplit.loaders.course_file import Told
 from kinsplit.loaders.facts import course_facts, kin_facts, readable
 from kinsplit.loaders.registry import format_of, suffixes
 
@@ -95,7 +97,9 @@ def discover(paths: str | Path | Iterable[str | Path], *, subjects: Sequence[str
             file = _checked_file(path, subjects)
             alone.setdefault(file.parent, set()).add(file)
     for folder, names in alone.items():  # by folder, so that `*.md` lists it once
-        sources = _sources(folder, folder, sorted(names.union(_list(folder).files)))
+        told, broken = _told(Told(), folder)
+        sources = _sources(folder, folder, sorted(names.union(_list(folder).files)), told)
+        _add(found, ids, _failed(folder, folder, broken))
         _add(found, ids, (replace(source, given=True) for source in sources if source.path in names))
     files = tuple(sorted(found.values(), key=lambda source: source.source_id))
     return Discovery(files, tuple(sorted(skipped)), tuple(folders))
@@ -119,10 +123,13 @@ def _add(found: dict[Path, SourceFile], ids: dict[str, Path], sources: Iterable[
 def _search(root: Path, base: Path, top: Path, subject: str | None) -> Iterator[tuple[_Listing, list[SourceFile]]]:
     """Walk a given folder, or a subject of it, and yield each folder's listing with its files."""
     empty = True
-    waiting = [top]
+    told, broken = _told(Told(), base) if top != base else (Told(), None)
+    if broken:
+        yield _Listing([], [], []), _failed(base, base, broken)
+    waiting = [(top, told)]
     skipped = 0
     while waiting:
-        folder = waiting.pop()
+        folder, told = waiting.pop()
         try:
             listing = _list(folder)
         except LoadError as error:
@@ -133,10 +140,11 @@ def _search(root: Path, base: Path, top: Path, subject: str | None) -> Iterator[
             continue
         if folder != top and folder / _COLLECTION in listing.files:
             continue
-        waiting.extend(listing.folders)
+        told, broken = _told(told, folder)
+        waiting.extend((inner, told) for inner in listing.folders)
         skipped += len(listing.skipped)
         empty = empty and not listing.files
-        yield listing, _sources(base, folder, listing.files, subject)
+        yield listing, [*_sources(base, folder, listing.files, told, subject), *_failed(base, folder, broken)]
     if empty:
         raise LoadError(
             top if subject else root,
@@ -155,17 +163,34 @@ def _tops(root: Path, base: Path, subjects: Sequence[str]) -> list[tuple[Path, s
     return [(there[subject], subject) for subject in dict.fromkeys(subjects)]
 
 
-def _sources(base: Path, folder: Path, files: list[Path], subject: str | None = None) -> list[SourceFile]:
+def _told(told: Told, folder: Path) -> tuple[Told, LoadError | None]:
+    """Return what is told inside a folder, and why its own course file tells nothing."""
+    try:
+        return told.inside(folder), None
+    except LoadError as error:
+        return told, error
+
+
+def _failed(base: Path, folder: Path, error: LoadError | None) -> list[SourceFile]:
+    """Return a course file that can't be read like any file that can't."""
+    path = folder / COURSE_FILE
+    return [SourceFile(path, f"{_folder_id(base, folder)}/{COURSE_FILE}", {}, error=error)] if error else []
+
+
+def _sources(base: Path, folder: Path, files: list[Path], told: Told, subject: str | None = None) -> list[SourceFile]:
     """Return the files of one folder with their facts."""
     facts = course_facts(base.name, folder.relative_to(base).parts, subject)
-    kin = kin_facts(_folder_id(base, folder), [file.name for file in files])
+    told_of = {file.name: told.of(file) for file in files}
+    groups = {name: facts_of["group_id"] for name, facts_of in told_of.items() if "group_id" in facts_of}
+    kin = kin_facts(_folder_id(base, folder), [file.name for file in files], groups)
     sources = []
     for file in files:
         own = kin[file.name]
         fmt = format_of(file)
         if fmt is not None:
-            metadata = {"file_path": own.source_id, "file_type": fmt.name, "group_id": own.group_id}
-            sources.append(SourceFile(file, own.source_id, {**metadata, "sibling_files": own.siblings, **facts}))
+            metadata: dict[str, Any] = {"file_path": own.source_id, "file_type": fmt.name, "group_id": own.group_id}
+            metadata |= {"sibling_files": own.siblings, **facts, **told_of[file.name]}
+            sources.append(SourceFile(file, own.source_id, metadata))
     return sources
 
 
@@ -183,6 +208,8 @@ def _list(folder: Path) -> _Listing:
                     listing.skipped.append(path)
                 elif path.name not in _NEVER_WALKED:
                     listing.folders.append(path)
+            elif path.name == COURSE_FILE:
+                continue
             elif path.is_file() and format_of(path) is not None:
                 listing.files.append(path)
             else:

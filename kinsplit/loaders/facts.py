@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ class Kin(NamedTuple):
     siblings: list[str]
 
 
-def kin_facts(folder_id: str, names: Sequence[str]) -> dict[str, Kin]:
+def kin_facts(folder_id: str, names: Sequence[str], told: Mapping[str, str]) -> dict[str, Kin]:
     """Group the files of one folder by their names.
 
     `lecture_10.pdf` and `lecture_10_code.py` form the group `lecture_10`; `lecture_1.pdf` is another group.
@@ -25,13 +25,14 @@ def kin_facts(folder_id: str, names: Sequence[str]) -> dict[str, Kin]:
     Args:
         folder_id: Id of the folder, before the files' names.
         names: The files' names, sorted.
+        told: Groups that a course file tells, by file name.
 
     Returns:
         The facts by file name.
     """
     stems = {name: PurePath(name).stem for name in names}
     known = set(stems.values())
-    groups = {name: _group(stem, known) for name, stem in stems.items()}
+    groups = {name: told.get(name) or _group(stem, known) for name, stem in stems.items()}
     ids = {name: readable(f"{folder_id}/{name}" if folder_id else name) for name in names}
     members: dict[str, list[str]] = {}
     for name, group in groups.items():

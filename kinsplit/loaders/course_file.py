@@ -1,0 +1,98 @@
+"""`course.toml`: what the place of files on disk doesn't tell of them.
+
+```toml
+course = "6.0001"            # these hold for the folder that the file lies in, and all below it
+subject = "cs"
+title = "Introduction to Computer Science and Programming in Python"
+
+[[files]]                    # for some files; of several entries that match, the last one wins
+match = "lectures/lec1*"     # as `pathlib` matches, from the right: also "*.pdf" and "week1/*"
+title = "What is Computation?"
+group_id = "lecture_1"       # files of one folder with one group are siblings, whatever their names
+```
+
+Every key is optional, and an inner folder's file is stronger than an outer one's.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import Any
+
+from pydantic import Field
+
+from kinsplit.errors import InvalidParameterError, LoadError
+from kinsplit.loaders.decoding import clean
+from kinsplit.settings import Settings
+
+NAME = "course.toml"
+
+# What a file says of its documents under these names, and the metadata keys.
+_OF_A_FOLDER = {"course": "course", "subject": "subject", "title": "course_title"}
+_OF_FILES = {"course": "course", "subject": "subject", "title": "title", "group_id": "group_id"}
+
+
+class FileEntry(Settings):
+    """Facts of the files that a pattern matches."""
+
+    match: str = Field(min_length=1)
+    course: str | None = None
+    subject: str | None = None
+    title: str | None = None
+    group_id: str | None = Field(default=None, min_length=1)
+
+
+class CourseFile(Settings):
+    """A `course.toml`."""
+
+    course: str | None = None
+    subject: str | None = None
+    title: str | None = None
+    files: list[FileEntry] = Field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the course files of some nested folders tell, the innermost last.
+
+    Attributes:
+        layers: Each folder that has such a file, with it.
+    """
+
+    layers: tuple[tuple[Path, CourseFile], ...] = ()
+
+    def inside(self, folder: Path) -> Told:
+        """Return what is told inside a folder.
+
+        Raises:
+            LoadError: Its file can't be read.
+        """
+        path = folder / NAME
+        try:
+            if not path.is_file():
+                return self
+            values = tomllib.loads(path.read_text(encoding="utf-8"))
+            return Told((*self.layers, (folder, CourseFile(**values))))
+        except OSError as error:
+            raise LoadError(path, f"can't be read: {error.strerror}. Check its permissions.") from error
+        except (ValueError, TypeError, RecursionError, InvalidParameterError) as error:
+            raise LoadError(path, f"is no course file: {str(error).rstrip('.')}.") from error
+
+    def of(self, path: Path) -> dict[str, str]:
+        """Return the metadata that are told of a file."""
+        found: dict[str, str] = {}
+        for folder, told in self.layers:
+            found |= _named(told, _OF_A_FOLDER)
+            place = PurePath(path.relative_to(folder))
+            for entry in told.files:
+                if place.match(entry.match):
+                    found |= _named(entry, _OF_FILES)
+        return found
+
+
+def _named(told: Settings, keys: Mapping[str, str]) -> dict[str, str]:
+    values: dict[str, Any] = {key: getattr(told, own) for own, key in keys.items()}
+    return {key: clean(value).text for key, value in values.items() if value is not None}

@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kinsplit.index import Index
+from kinsplit.loaders import discover, load
+
+from .test_discovery import facts, ids, tree
+
+OUTER = """
+course = "6.0001"
+subject = "cs"
+title = "Introduction to Python"
+
+[[files]]
+match = "lec1*"
+group_id = "lecture 1"
+
+[[files]]
+match = "lectures/lec1.md"
+title = "What is Computation?"
+"""
+
+
+@pytest.fixture
+def course(tmp_path: Path) -> Path:
+    root = tree(tmp_path / "mit", "a/lectures/lec1.md", "a/lectures/lec1code.py", "a/lectures/lec2.md", "b/notes.md")
+    (root / "a" / "course.toml").write_text(OUTER)
+    return root
+
+
+def test_a_course_file_holds_for_its_folder_and_all_below(course):
+    found = facts(course)
+
+    assert found["mit/a/lectures/lec1.md"] == {
+        "file_path": "mit/a/lectures/lec1.md",
+        "file_type": "markdown",
+        "group_id": "lecture 1",
+        "sibling_files": ["mit/a/lectures/lec1code.py"],
+        "course": "6.0001",
+        "subject": "cs",
+        "course_title": "Introduction to Python",
+        "title": "What is Computation?",
+    }
+    assert found["mit/a/lectures/lec1code.py"]["sibling_files"] == ["mit/a/lectures/lec1.md"]
+    assert found["mit/a/lectures/lec2.md"]["group_id"] == "lec2"
+    assert "title" not in found["mit/a/lectures/lec2.md"]
+    assert found["mit/b/notes.md"]["course"] == "b"
+
+
+def test_an_inner_file_is_stronger_and_the_file_itself_is_no_material(course):
+    (course / "a" / "lectures" / "course.toml").write_text('course = "6.100L"\n')
+
+    found = facts(course)
+
+    assert (found["mit/a/lectures/lec1.md"]["course"], found["mit/a/lectures/lec1.md"]["subject"]) == ("6.100L", "cs")
+    assert not [name for name in ids(course) if name.endswith(".toml")]
+    assert not discover(course).skipped
+
+
+def test_it_also_holds_for_a_file_given_by_itself_and_for_subjects(course):
+    (course / "course.toml").write_text('title = "All courses"\n')
+    (course / "b" / "course.toml").write_text('course = "B"\n')
+
+    assert facts(course / "b" / "notes.md")["b/notes.md"]["course"] == "B"
+    found = facts(course, subjects=["b"])["mit/b/notes.md"]
+    assert (found["course_title"], found["course"], found["subject"]) == ("All courses", "B", "b")
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("course = ", "is no course file"),
+        ("course = 6", "course: must be a valid string"),
+        ("cuorse = 'x'", "cuorse: is not known here"),
+        ("[[files]]\ntitle = 'x'", "match: field required"),
+        ("files = 3", "files: must be a valid list"),
+    ],
+)
+def test_a_broken_course_file_is_reported_and_the_rest_goes_on(course, content, reason):
+    (course / "a" / "course.toml").write_text(content)
+
+    results = {loaded.source.source_id: loaded for loaded in load(course)}
+
+    with pytest.raises(Exception, match=reason):
+        raise results.pop("mit/a/course.toml").error
+    assert len(results) == 4
+    assert not any(loaded.error for loaded in results.values())
+    assert results["mit/a/lectures/lec1.md"].documents[0].metadata["course"] == "lectures"
+
+
+def test_a_broken_file_above_the_asked_subjects_is_reported_too(course):
+    (course / "course.toml").write_text("course = ")
+
+    failed = [source.source_id for source in discover(course, subjects=["a", "b"]).files if source.error]
+
+    assert failed == ["mit/course.toml"]
+
+
+def test_a_changed_course_file_updates_what_is_indexed_without_embedding(course):
+    with Index("memory:", embedder="hash") as index:
+        index.add(course)
+        (course / "a" / "course.toml").write_text(OUTER.replace("6.0001", "6.100L"))
+        report = index.add(course)
+        found = index.search("x", where={"course": "6.100L"}, top_k=9)
+
+    assert (report.updated, report.embedded) == (3, 0)
+    assert len(found) > 0
