@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any
 from kinsplit.chunk import Chunk
 from kinsplit.integrations.origins import is_chunk
 from kinsplit.integrations.records import Item, to_chunk
-from kinsplit.integrations.siblings import Place
+from kinsplit.integrations.siblings import Found, Place
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient, models
 
 # Where the frameworks' stores and kinsplit's keep metadata: at top level, and LangChain's under a key.
 _PREFIXES = ("", "metadata.")
+# Where the text is: LangChain's, kinsplit's, and of documents that were embedded whole often no more than the last.
+_TEXTS = ("page_content", "full_content", "content_preview")
 
 
 class QdrantReader:
@@ -68,6 +70,35 @@ class QdrantReader:
                 break
         return list(_chunks(records))
 
+    def whole(self, paths: Sequence[str]) -> list[Found]:
+        """Return documents that were embedded whole; see `KinReader.whole`."""
+        from qdrant_client import models
+
+        records: list[models.Record] = []
+        offset = None
+        wanted = [
+            models.FieldCondition(key=f"{prefix}file_path", match=models.MatchAny(any=list(paths)))
+            for prefix in _PREFIXES
+        ]
+        chunked = [
+            models.FieldCondition(key=f"{prefix}is_chunked", match=models.MatchValue(value=True))
+            for prefix in _PREFIXES
+        ]
+        while paths:
+            with self._lock:
+                page, offset = self._client.scroll(
+                    self._collection,
+                    scroll_filter=models.Filter(should=list(wanted), must_not=list(chunked)),
+                    offset=offset,
+                    with_payload=True,
+                    with_vectors=False,
+                )
+            records += page
+            if offset is None:
+                break
+        contents = ((str(record.id), *_content(record.payload or {})) for record in records)
+        return [Found(id_, text, metadata, None) for id_, text, metadata in contents if not is_chunk(metadata)]
+
 
 def _runs(places: Sequence[Place]) -> Iterator[tuple[Place, int]]:
     """Yield the first place of each unbroken run of siblings with the last index."""
@@ -102,5 +133,5 @@ def _content(payload: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     if "_node_content" in payload:
         node = json.loads(payload["_node_content"])
         return node.get("text") or (node.get("text_resource") or {}).get("text") or "", node.get("metadata") or {}
-    text = payload.get("page_content", payload.get("full_content", ""))
+    text = next((payload[key] for key in _TEXTS if key in payload), "")
     return text, payload.get("metadata") or payload

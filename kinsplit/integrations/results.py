@@ -42,7 +42,7 @@ def to_results(passages: Iterable[Passage]) -> list[Result]:
         }
         result = to_result(passage, finding)
         results.append(result)
-        results += [_related(chunk, result) for chunk in passage.related]
+        results += [to_related(chunk, result) for chunk in passage.related]
     return results
 
 
@@ -96,7 +96,8 @@ def judged_text(text: str, metadata: Mapping[str, Any]) -> str:
     return f"{context}\n\n{text}" if isinstance(context, str) and context else text
 
 
-def _related(chunk: Chunk, result: Result) -> Result:
+def to_related(chunk: Chunk, result: Result) -> Result:
+    """Return another file of a result's group as a result."""
     item = from_chunk(chunk)
     finding: dict[str, Any] = {"score": result.score, "scores": {}, "hits": [], "related_to": result.id}
     return Result(item.id, item.text, {**item.metadata, FINDING: finding}, result.score)

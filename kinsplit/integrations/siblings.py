@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
@@ -9,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 from kinsplit.chunk import Chunk, chunk_id
 from kinsplit.integrations.origins import is_chunk
 from kinsplit.integrations.records import Item, to_chunk
-from kinsplit.integrations.results import FINDING, Result, to_result
+from kinsplit.integrations.results import FINDING, Result, to_related, to_result
 from kinsplit.retrieval import Candidate, Expansion, Passage
 from kinsplit.retrieval.expand import arrange, wanted_ids
 
@@ -39,15 +40,17 @@ class Found(NamedTuple):
 
 
 class Expanded(NamedTuple):
-    """A passage in the place of its best hit, or what could not be expanded.
+    """A passage in the place of its best hit, what could not be expanded, or a file that belongs to the one before.
 
     Attributes:
         hit: Number of the best hit.
         result: The passage; None for a hit that is no chunk of kinsplit's with a known place, and stays as it is.
+        related: Whether it is another file of the hit's group; it follows the hit.
     """
 
     hit: int
     result: Result | None
+    related: bool = False
 
 
 class KinReader(Protocol):
@@ -66,6 +69,10 @@ class KinReader(Protocol):
         """Return chunks by place, and others by id; what is found besides is passed over."""
         ...
 
+    def whole(self, paths: Sequence[str]) -> list[Found]:
+        """Return the documents that were embedded whole, before there were chunks, of files by their `file_path`."""
+        ...
+
 
 def expand_found(found: Sequence[Found], expansion: Expansion, reader: KinReader) -> list[Expanded]:
     """Expand what was found by its kin, in one read, and merge what touches.
@@ -77,6 +84,8 @@ def expand_found(found: Sequence[Found], expansion: Expansion, reader: KinReader
 
     Returns:
         A passage in the place of each best hit, and what is no chunk of kinsplit's, or has no known place, in its own.
+        A document of one chunk, or that was embedded whole by another system, is followed by the other files of its
+        group.
     """
     hits = {
         number: to_chunk(Item(one.id, one.text, one.metadata, one.metadata["source_id"]))
@@ -90,12 +99,14 @@ def expand_found(found: Sequence[Found], expansion: Expansion, reader: KinReader
     candidates = [Candidate(chunk, found[number].score or 0.0) for number, chunk in zip(hits, kin.hits, strict=True)]
     chunks = kin.read(wanted_ids(kin.hits, expansion, kin.fingerprint))
     passages = arrange(candidates, chunks, expansion, kin.fingerprint, len(candidates))
-    expanded = [_expanded(passage, numbers, found) for passage in passages]
+    expanded = [one for passage in passages for one in _expanded(passage, numbers, found)]
     expanded += [Expanded(number, None) for number in range(len(found)) if number not in hits]
+    if expansion.window:
+        expanded += beside_whole(found, reader)
     return sorted(expanded, key=lambda one: one.hit)
 
 
-def _expanded(passage: Passage, numbers: Mapping[str, int], found: Sequence[Found]) -> Expanded:
+def _expanded(passage: Passage, numbers: Mapping[str, int], found: Sequence[Found]) -> Iterator[Expanded]:
     hits = [found[numbers[id_]] for id_ in dict.fromkeys(hit.chunk.id for hit in passage.hits)]
     own = hits[0].metadata.get(FINDING) or {}
     finding = {
@@ -104,7 +115,46 @@ def _expanded(passage: Passage, numbers: Mapping[str, int], found: Sequence[Foun
         "hits": [{"id": hit.id, "score": hit.score} for hit in hits],
     }
     metadata = {key: value for key, value in passage.metadata.items() if key != FINDING}
-    return Expanded(numbers[passage.best.chunk.id], to_result(replace(passage, metadata=metadata), finding))
+    number, result = numbers[passage.best.chunk.id], to_result(replace(passage, metadata=metadata), finding)
+    yield Expanded(number, result)
+    for chunk in passage.related:
+        yield Expanded(number, to_related(chunk, result), related=True)
+
+
+def beside_whole(found: Sequence[Found], reader: KinReader) -> list[Expanded]:
+    """Return the files that belong to documents which were embedded whole, before there were chunks.
+
+    A course search stored them with `file_path`, `sibling_files` and `group_id`, and without `is_chunked`.
+
+    Args:
+        found: What was found; each file follows the first document that names it, unless it was found itself.
+        reader: Where the files are.
+    """
+    owners: dict[str, int] = {}
+    for number, one in enumerate(found):
+        for path in _sibling_paths(one):
+            owners.setdefault(path, number)
+    seen = {one.metadata.get("file_path") for one in found}
+    wanted = [path for path in owners if path not in seen]
+    by_path = {one.metadata["file_path"]: one for one in reader.whole(wanted)} if wanted else {}
+    expanded = []
+    for path in wanted:
+        if path in by_path:
+            hit, file = found[owners[path]], by_path[path]
+            finding: dict[str, Any] = {"score": hit.score, "scores": {}, "hits": [], "related_to": hit.id}
+            result = Result(file.id, file.text, {**file.metadata, FINDING: finding}, hit.score)
+            expanded.append(Expanded(owners[path], result, related=True))
+    return expanded
+
+
+def _sibling_paths(one: Found) -> Iterator[str]:
+    """Yield the paths of the other files of a document's group, which are kept as names in its own folder."""
+    path, names = one.metadata.get("file_path"), one.metadata.get("sibling_files")
+    if is_chunk(one.metadata) or one.metadata.get("is_chunked") or not isinstance(path, str):
+        return
+    for name in names if isinstance(names, list) else ():
+        if isinstance(name, str):
+            yield name if "/" in name else posixpath.join(posixpath.dirname(path), name)
 
 
 class _Kin:

@@ -28,7 +28,7 @@ class SiblingExpansion(BaseDocumentCompressor, AbstractContextManager[Any]):
     wrote them: LangChain's or LlamaIndex's own Qdrant store will do. A passage takes the place of its best document;
     under the metadata key "kinsplit" it names all its documents, with their scores where an earlier stage left them
     there. No overlap is repeated, and no text stands in two passages. Documents that kinsplit didn't split stay as
-    they are.
+    they are; one that a course search embedded whole is followed by the files that its `sibling_files` names.
 
     Args:
         store: Address of a store, which is opened and closed with this object, an open one such as `Index.store`, or a
@@ -84,4 +84,4 @@ class SiblingExpansion(BaseDocumentCompressor, AbstractContextManager[Any]):
         """Return passages in the place of their best documents."""
         del query, callbacks
         expanded = expand_found([found(document) for document in documents], self._expansion, self._opened.reader)
-        return [documents[hit] if result is None else to_document(result) for hit, result in expanded]
+        return [documents[hit] if result is None else to_document(result) for hit, result, _ in expanded]

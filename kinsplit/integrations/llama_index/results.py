@@ -40,4 +40,4 @@ def found(hit: NodeWithScore) -> Found:
 
 def _source(result: Result, hit: BaseNode | None) -> RelatedNodeInfo:
     known = None if hit is None else hit.source_node
-    return known or RelatedNodeInfo(node_id=result.metadata["source_id"], node_type=ObjectType.DOCUMENT)
+    return known or RelatedNodeInfo(node_id=result.metadata.get("source_id", result.id), node_type=ObjectType.DOCUMENT)

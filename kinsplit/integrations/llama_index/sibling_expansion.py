@@ -26,7 +26,8 @@ class SiblingExpansion(BaseNodePostprocessor, AbstractContextManager[Any]):
     All kin come in one read, from a kinsplit store or from any Qdrant collection that holds kinsplit's nodes, whoever
     wrote them: LlamaIndex's or LangChain's own Qdrant store will do. A passage takes the place and the score of its
     best node; under the metadata key "kinsplit" it names all its nodes with their scores. No overlap is repeated, and
-    no text stands in two passages. Nodes that kinsplit didn't split stay as they are.
+    no text stands in two passages. Nodes that kinsplit didn't split stay as they are; one that a course search embedded
+    whole is followed by the files that its `sibling_files` names.
 
     Args:
         store: Address of a store, which is opened and closed with this object, an open one such as `Index.store`, or a
@@ -89,4 +90,7 @@ class SiblingExpansion(BaseNodePostprocessor, AbstractContextManager[Any]):
     ) -> list[NodeWithScore]:
         del query_bundle
         expanded = expand_found([found(node) for node in nodes], self._expansion, self._opened.reader)
-        return [nodes[hit] if result is None else node_with_score(result, nodes[hit].node) for hit, result in expanded]
+        return [
+            nodes[hit] if result is None else node_with_score(result, None if related else nodes[hit].node)
+            for hit, result, related in expanded
+        ]
