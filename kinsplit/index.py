@@ -21,7 +21,7 @@ from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import CollectionNotFoundError, InvalidParameterError, KinsplitError, StoreError
 from kinsplit.files import check_same, checked_rows, gone, with_paths
 from kinsplit.indexing import DocumentReport, Indexer, check_documents
-from kinsplit.loaders import Discovery, Loaded, discover, load_files
+from kinsplit.loaders import Discovery, Loaded, SourceFile, discover, load_files
 from kinsplit.parsers import Strategy, create, names
 from kinsplit.retrieval import (
     Passage,
@@ -67,6 +67,7 @@ class AddReport:
         warnings: What was decided or lost while loading, each beginning with the file's name.
         pruned: Chunks deleted because their file is gone.
         seconds: Wall time.
+        gone: Ids of the documents that were deleted because their file is gone.
     """
 
     documents: tuple[DocumentReport, ...]
@@ -74,6 +75,7 @@ class AddReport:
     warnings: tuple[str, ...]
     pruned: int
     seconds: float
+    gone: tuple[str, ...] = ()
 
     @property
     def changes(self) -> SyncReport:
@@ -205,6 +207,7 @@ class Index:
         *,
         subjects: Sequence[str] = (),
         prune: bool = False,
+        known: Callable[[SourceFile], bool] | None = None,
         progress: Progress | None = None,
         on_file: Callable[[Loaded], None] | None = None,
         on_document: Callable[[DocumentReport], None] | None = None,
@@ -221,6 +224,7 @@ class Index:
             prune: Whether to delete what is indexed from the given folders and files but no longer lies there, rows of
                 files included. What lies below a sub-folder that can't be listed is kept, and so is what another
                 folder of that name still holds.
+            known: Tells which files are indexed as they are; these aren't read, and what is stored of them stays.
             progress: Told how many of the new texts of a batch are embedded.
             on_file: Told of each file once it is read, or couldn't be.
             on_document: Told of each document once it is stored, or couldn't be split.
@@ -245,10 +249,11 @@ class Index:
         warnings: list[str] = []
         read: list[Loaded] = []
         files = {source.path.resolve() for source in found.files}
+        to_read = [source for source in found.files if known is None or not known(source)]
 
         def documents() -> Iterator[Document]:
             yield from (item for item in given if isinstance(item, Document))
-            for file in load_files(found.files):
+            for file in load_files(to_read):
                 loaded = checked_rows(self.store, self.strategy.fingerprint, file, files)
                 if on_file is not None:
                     on_file(loaded)
@@ -272,10 +277,11 @@ class Index:
                 if on_document is not None:
                     on_document(report)
         kept = {report.source_id for report in reports} | {failure.source_id for failure in failed}
+        kept |= {source.source_id for source in found.files} - {source.source_id for source in to_read}
         lost = gone(self.store, self.strategy.fingerprint, found, read, kept) if prune else []
         pruned = sum(self.store.delete(source_id) for source_id in lost)
         seconds = time.perf_counter() - begun
-        return AddReport(tuple(reports), tuple(failed), tuple(warnings), pruned, seconds)
+        return AddReport(tuple(reports), tuple(failed), tuple(warnings), pruned, seconds, tuple(lost))
 
     def search(self, query: str, **options: Unpack[SearchKeywords]) -> list[Passage]:
         """Find the passages that answer a query.

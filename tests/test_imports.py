@@ -44,6 +44,7 @@ LAYERS: dict[str, set[str]] = {
         "surroundings",
         "files",
     },
+    "watching": {"errors", "indexing", "index", "loaders"},
     "evaluation": {
         "folders",
         "settings",
@@ -74,6 +75,7 @@ LAYERS: dict[str, set[str]] = {
         "indexing",
         "index",
         "configuration",
+        "watching",
         "evaluation",
     },
     "__init__": {"chunk", "parsers", "index"},

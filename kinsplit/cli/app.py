@@ -27,6 +27,7 @@ from kinsplit.cli.stores import stores
 from kinsplit.cli.strategies import strategies
 from kinsplit.cli.tune import tune
 from kinsplit.cli.verify import verify
+from kinsplit.cli.watch import watch
 
 
 class _Flags(TyperCommand):
@@ -63,6 +64,7 @@ for _command in (
     strategies,
     chunk,
     index,
+    watch,
     search,
     info,
     verify,

@@ -73,6 +73,7 @@ def to_dict(report: AddReport) -> dict[str, Any]:
         ],
         **asdict(report.changes),
         "pruned": report.pruned,
+        "gone": list(report.gone),
         "embedded": report.embedded,
         "windowed": report.windowed,
         "failed": [{"file": failure.source_id, "error": describe_error(failure.error)} for failure in report.failed],

@@ -1,0 +1,99 @@
+"""`kinsplit watch`: a folder and its index, kept in step."""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.text import Text
+
+from kinsplit.cli.options import AsJson, Cache, Collection, Embedder, Paths, Store, Subjects, parse_names
+from kinsplit.cli.report import file_line, to_dict
+from kinsplit.cli.terminal import Terminal, visible
+
+if TYPE_CHECKING:
+    from kinsplit.index import AddReport
+    from kinsplit.indexing import DocumentReport
+    from kinsplit.loaders import Loaded
+
+
+def watch(
+    paths: Paths,
+    store: Store = "edge:./kinsplit-data",
+    collection: Collection = "default",
+    subjects: Subjects = None,
+    embedder: Embedder = "bundled",
+    cache: Cache = False,
+    settle: Annotated[
+        float,
+        typer.Option(metavar="SECONDS", min=0.0, help="How long a file must have rested before it is read."),
+    ] = 1.0,
+    as_json: AsJson = False,
+) -> None:
+    """Keep a collection in step with files and folders until Ctrl-C: what comes, changes and goes, a line each.
+
+    A new collection is made as by kinsplit index without options.
+    """
+    from kinsplit.index import Index
+    from kinsplit.loaders import discover
+    from kinsplit.watching import watch as keep_in_step
+
+    terminal = Terminal(as_json=as_json)
+    names = parse_names(subjects)
+    discover(paths, subjects=names)  # Wrong paths are found out before a collection is made.
+    with Index(store, collection=collection, embedder=embedder, vector_cache=cache) as index:
+        lines = _Lines(terminal)
+        first = True
+        for report in keep_in_step(
+            index,
+            [Path(path) for path in paths],
+            subjects=names,
+            settle=settle,
+            on_file=lines.file_read,
+            on_document=lines.document_stored,
+            on_error=terminal.error,
+        ):
+            if as_json:
+                terminal.row(to_dict(report))
+                sys.stdout.flush()  # Somebody reads along.
+            else:
+                lines.finish(report)
+                if first:
+                    terminal.line(Text("Watching. Ctrl-C ends it.", "dim"))
+            first = False
+
+
+class _Lines:
+    """Writes a line for each file of which something changed."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        self._terminal = terminal
+        self._file: dict[str, str] = {}
+        self._reports: defaultdict[str, list[DocumentReport]] = defaultdict(list)
+
+    def file_read(self, loaded: Loaded) -> None:
+        name = loaded.source.source_id
+        for warning in loaded.warnings:
+            self._terminal.warning(f"{name}: {warning}")
+        if loaded.error is not None:
+            self._terminal.error(loaded.error)
+        self._file.update((document.id, name) for document in loaded.documents)
+
+    def document_stored(self, report: DocumentReport) -> None:
+        name = self._file.pop(report.source_id)
+        if report.error is not None:
+            self._terminal.error(report.error)
+        else:
+            self._reports[name].append(report)
+
+    def finish(self, report: AddReport) -> None:
+        """Write what one round came to."""
+        for name, reports in self._reports.items():
+            if any(each.changes.added or each.changes.updated or each.changes.deleted for each in reports):
+                self._terminal.line(file_line(name, reports))
+        for source_id in report.gone:
+            self._terminal.line(f"{visible(source_id)}  Gone")
+        self._reports.clear()
