@@ -8,6 +8,7 @@ KinsplitError
 ├── MissingExtraError       an optional dependency is not installed (also an ImportError)
 ├── TokenizerError          a tokenizer can't be found, loaded or carried to another process
 ├── LoadError               a file can't be read as text
+├── FetchError              a source on the network can't be fetched
 ├── EmbeddingError          a model's files are missing or not the ones expected
 ├── LanguageModelError      a language model gave no answer that can be used
 │   └── ModelUnavailableError it can't be reached, isn't there, or lets nobody in
@@ -142,6 +143,10 @@ class LoadError(KinsplitError):
 
     def __str__(self) -> str:
         return f"{self.path}: {self.reason}"
+
+
+class FetchError(KinsplitError):
+    """A source on the network can't be fetched."""
 
 
 class EmbeddingError(KinsplitError):

@@ -44,6 +44,7 @@ LAYERS: dict[str, set[str]] = {
         "surroundings",
         "files",
     },
+    "wikipedia": {"errors"},
     "watching": {"errors", "indexing", "index", "loaders"},
     "evaluation": {
         "folders",
@@ -76,6 +77,7 @@ LAYERS: dict[str, set[str]] = {
         "index",
         "configuration",
         "watching",
+        "wikipedia",
         "evaluation",
     },
     "__init__": {"chunk", "parsers", "index"},

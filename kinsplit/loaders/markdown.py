@@ -1,4 +1,7 @@
-"""Markdown, exactly as it is; only the title is looked up. And the Markdown that other loaders write."""
+"""Markdown, exactly as it is; only the front matter and the title are looked up. And what other loaders write as it.
+
+Of the front matter `title` is the title, and `url`, `revision` and `licence` go into the metadata.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from kinsplit.loaders.decoding import decode
 _TITLE_WINDOW = 10_000  # characters; a title stands at the beginning or nowhere
 _FRONT_MATTER = re.compile(r"---[ \t]*\r?\n(.*?)^---", re.DOTALL | re.MULTILINE)
 _TITLE_FIELD = re.compile(r"^title:(.*)$", re.MULTILINE)
+_ORIGIN_FIELD = re.compile(r"^(url|revision|licence):[ \t]*(\S.*)$", re.MULTILINE)
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _HEADING = re.compile(r" {0,3}#[ \t](.*)")
 # Text that would start a fence, a heading or a heading's underline, which its author didn't mean.
@@ -20,7 +24,7 @@ _MISTAKABLE = re.compile(r"^(?=#{1,6}(?:\s|$)|`{3}|~{3}|=+$|-+$)", re.MULTILINE)
 def read(data: bytes) -> Reading:
     """Return the text of a Markdown file, with its title."""
     text, warnings = decode(data)
-    return Reading((Content(text, title_of(text)),), warnings)
+    return Reading((Content(text, title_of(text), metadata=_origin(text)),), warnings)
 
 
 def title_of(text: str) -> str | None:
@@ -39,6 +43,11 @@ def title_of(text: str) -> str | None:
         elif heading := _HEADING.match(line):
             return _without_closing(heading[1].strip()) or None
     return None
+
+
+def _origin(text: str) -> dict[str, str]:
+    matter = _FRONT_MATTER.match(text[:_TITLE_WINDOW])
+    return {key: _unquoted(value.strip()) for key, value in _ORIGIN_FIELD.findall(matter[1])} if matter else {}
 
 
 def escaped(text: str) -> str:

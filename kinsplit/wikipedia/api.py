@@ -1,0 +1,133 @@
+"""MediaWiki's interface, asked as its etiquette wants: one request at a time, with a name, and with patience.
+
+Source: https://www.mediawiki.org/wiki/API:Etiquette
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Self
+
+import httpx
+from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_attempt
+
+import kinsplit
+from kinsplit.errors import FetchError, InvalidParameterError
+
+ATTEMPTS = 5
+#: Seconds before the second try; doubled before each further one, unless the server says how long to wait.
+PAUSE = 1.0
+#: Longest wait that a server may ask for.
+LONGEST_PAUSE = 120.0
+_TIMEOUT = 30.0
+# Seconds that Wikipedia's databases may lag behind before it is left alone; the etiquette's own value.
+_MAX_LAG = 5
+_TRANSIENT = frozenset({408, 429, 500, 502, 503, 504})
+_BUSY = frozenset({"maxlag", "ratelimited", "readonly"})
+_LANGUAGE = re.compile(r"[a-z]{2,}(-[a-z]+)*")
+
+
+class _BusyError(FetchError):
+    """A failure that may be over soon, and after how many seconds the server wants to be asked again."""
+
+    def __init__(self, message: str, pause: float | None = None) -> None:
+        super().__init__(message)
+        self.pause = pause
+
+
+class Api:
+    """One wiki's interface.
+
+    Args:
+        language: Of the Wikipedia, such as "en" or "de".
+        contact: An address or a page by which the wiki's operators can reach whoever asks.
+        url: Of another wiki's `api.php`.
+
+    Raises:
+        InvalidParameterError: The language is no language's code.
+    """
+
+    def __init__(self, language: str = "en", contact: str | None = None, url: str | None = None) -> None:
+        if not _LANGUAGE.fullmatch(language):
+            raise InvalidParameterError("language", "must be a code such as en or de", language, "Give the code.")
+        self.url = url or f"https://{language}.wikipedia.org/w/api.php"
+        who = f"kinsplit/{kinsplit.__version__} ({contact or 'no contact given'})"
+        try:
+            self._client = httpx.Client(headers={"user-agent": who}, timeout=_TIMEOUT, follow_redirects=True)
+        except (UnicodeEncodeError, ValueError):
+            raise InvalidParameterError("contact", "must be of ASCII", contact, "Give an address or a page.") from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._client.close()
+
+    def query(self, parameters: Mapping[str, str]) -> dict[str, Any]:
+        """Ask and return the whole `query` of the answer, its pages joined where they came in parts.
+
+        Raises:
+            FetchError: The wiki can't be reached, is busy for too long, or refuses the question.
+        """
+        asked = {"action": "query", "format": "json", "formatversion": "2", "maxlag": str(_MAX_LAG), **parameters}
+        found: dict[str, Any] = {}
+        pages: dict[str, dict[str, Any]] = {}
+        more: dict[str, str] | None = {}
+        while more is not None:
+            answer = self._retried({**asked, **more})
+            part = answer.get("query") or {}
+            found |= part
+            for page in part.get("pages", []):
+                pages.setdefault(page["title"], {}).update(page)
+            more = answer.get("continue")
+        return {**found, "pages": list(pages.values())}
+
+    def _retried(self, parameters: Mapping[str, str]) -> dict[str, Any]:
+        again = Retrying(
+            retry=retry_if_exception_type(_BusyError), stop=stop_after_attempt(ATTEMPTS), wait=_wait, reraise=True
+        )
+        return again(self._ask, parameters)
+
+    def _ask(self, parameters: Mapping[str, str]) -> dict[str, Any]:
+        try:
+            response = self._client.get(self.url, params=dict(parameters))
+        except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
+            raise FetchError(f"{self.url} is no address: {error}.") from error
+        except httpx.TransportError as error:
+            reason = str(error) or type(error).__name__
+            raise _BusyError(f"{self.url} can't be reached: {reason}. Check the network.") from error
+        pause = _asked_for(response)
+        if response.status_code in _TRANSIENT:
+            raise self._busy(f"status {response.status_code}", pause)
+        if not response.is_success:
+            raise FetchError(f"{self.url} answered with status {response.status_code}.")
+        try:
+            answer = response.json()
+        except ValueError:
+            raise FetchError(f"{self.url} answered with something else than JSON. Is it a wiki's api.php?") from None
+        problem = answer.get("error") if isinstance(answer, dict) else {"info": "its answer is no object"}
+        if problem:
+            reason = str(problem.get("info", problem))
+            raise self._busy(reason, pause) if problem.get("code") in _BUSY else FetchError(f"{self.url}: {reason}")
+        return dict(answer)
+
+    def _busy(self, reason: str, pause: float | None) -> FetchError:
+        message = f"{self.url} is busy: {reason.rstrip('.')}. Try again later."
+        if pause is not None and pause > LONGEST_PAUSE:
+            return FetchError(f"{message} It asks to wait for {pause:.0f} s.")
+        return _BusyError(message, pause)
+
+
+def _wait(state: RetryCallState) -> float:
+    error = state.outcome.exception() if state.outcome else None
+    pause = error.pause if isinstance(error, _BusyError) else None
+    return PAUSE * 2 ** (state.attempt_number - 1) if pause is None else pause
+
+
+def _asked_for(response: httpx.Response) -> float | None:
+    value = response.headers.get("retry-after", "").strip()
+    return float(value) if value.isdecimal() else None
