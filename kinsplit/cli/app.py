@@ -16,8 +16,8 @@ from kinsplit.cli.copy import copy
 from kinsplit.cli.delete import delete
 from kinsplit.cli.demo import demo
 from kinsplit.cli.evaluate import evaluate
-from kinsplit.cli.html_report import report
 from kinsplit.cli.fetch_wikipedia import fetch_wikipedia
+from kinsplit.cli.html_report import report
 from kinsplit.cli.index import index
 from kinsplit.cli.info import info
 from kinsplit.cli.qrels import qrels
