@@ -237,6 +237,20 @@ def heading_path(context: str) -> str:
     return "" if second and not second.strip(" \t|:-") else first
 
 
+class Part(NamedTuple):
+    """A part of a document that its text doesn't mark by a heading, such as a function of a program.
+
+    Attributes:
+        start: First code point.
+        end: One past the last code point.
+        title: What it is called, such as `def push`.
+    """
+
+    start: int
+    end: int
+    title: str
+
+
 class Moment(NamedTuple):
     """When a part of a recording's text was said.
 
@@ -261,6 +275,8 @@ class Document:
         metadata: Carried to every chunk. Must be JSON-serialisable when it goes into a store.
         pages: Offset at which each page starts, ascending from 0; empty where there are no pages.
         times: When each part was said, ascending by offset; empty where the text is of no recording.
+        outline: Its parts, ascending by start, outer ones before those inside them; where there are any, they and the
+            last component of the id, and no headings, make the chunks' contexts.
     """
 
     id: str
@@ -268,6 +284,7 @@ class Document:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     pages: tuple[int, ...] = ()
     times: tuple[Moment, ...] = ()
+    outline: tuple[Part, ...] = ()
 
     def page_range(self, start: int, end: int) -> tuple[int, int] | None:
         """Return the first and last page, counted from 1, that a range of the text touches.

@@ -8,7 +8,7 @@ from kinsplit.loaders.content import Content, Format, Reading
 from kinsplit.loaders.decoding import decode
 
 SUFFIXES = (
-    *(".py", ".pyi", ".ipy", ".r", ".jl", ".m"),
+    *(".ipy", ".r", ".jl", ".m"),
     *(".c", ".h", ".cc", ".cpp", ".cxx", ".hh", ".hpp", ".cu", ".rs", ".go", ".zig", ".asm", ".s"),
     *(".java", ".kt", ".kts", ".scala", ".groovy", ".clj", ".cs", ".fs", ".vb", ".swift", ".dart"),
     *(".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".tsx", ".vue", ".svelte", ".css", ".scss"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from kinsplit.chunk import Moment
+from kinsplit.chunk import Moment, Part
 
 
 class UnreadableError(Exception):
@@ -26,6 +26,7 @@ class Content:
         id: The id that the text brings along; None where the file's own id serves.
         pages: Offset at which each page starts; empty where there are no pages.
         times: When each part was said; empty where the text is of no recording.
+        outline: Its parts, where it marks them by no headings.
         metadata: What the file itself says of the text beside its title.
     """
 
@@ -34,6 +35,7 @@ class Content:
     id: str | None = None
     pages: tuple[int, ...] = ()
     times: tuple[Moment, ...] = ()
+    outline: tuple[Part, ...] = ()
     metadata: Mapping[str, str] = field(default_factory=dict)
 
 

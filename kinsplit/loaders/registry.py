@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kinsplit.loaders import code, epub, html, json_rows, markdown, notebook, pdf, slides, text, transcript, word
+from kinsplit.loaders import (
+    code,
+    epub,
+    html,
+    json_rows,
+    markdown,
+    notebook,
+    pdf,
+    python_code,
+    slides,
+    text,
+    transcript,
+    word,
+)
 from kinsplit.loaders.content import Format
 
 #: Every format, in the order in which they are listed.
@@ -12,6 +25,7 @@ FORMATS: tuple[Format, ...] = (
     text.FORMAT,
     markdown.FORMAT,
     html.FORMAT,
+    python_code.FORMAT,
     code.FORMAT,
     pdf.FORMAT,
     slides.FORMAT,

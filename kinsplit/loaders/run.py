@@ -121,4 +121,4 @@ def _document(source: SourceFile, content: Content) -> tuple[Document, list[str]
     title = " ".join(clean(content.title or "").text.split())
     metadata: dict[str, Any] = {**content.metadata, **({"title": title} if title else {}), **source.metadata}
     more = [*warnings, *([] if text and not text.isspace() else ["holds no text"])]
-    return Document(content.id or source.source_id, text, metadata, content.pages, content.times), more
+    return Document(content.id or source.source_id, text, metadata, content.pages, content.times, content.outline), more

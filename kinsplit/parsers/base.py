@@ -12,10 +12,11 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from kinsplit.chunk import SEPARATOR, Chunk, Document, Span, chunk_id, content_hash, shared
+from kinsplit.chunk import SEPARATOR, Chunk, Document, Part, Span, chunk_id, content_hash, shared
 from kinsplit.errors import InvalidParameterError, LimitTooSmallError
 from kinsplit.parsers.collector import paused
 from kinsplit.parsers.measure import Ruler, Unit
+from kinsplit.parsers.outlined import outlined
 from kinsplit.parsers.resources import TokenizerField
 from kinsplit.tokenizers import BUNDLED, describe, resolve
 
@@ -109,6 +110,11 @@ class Strategy(BaseModel):
     def _cut(self, texts: Sequence[str]) -> list[Levels]:
         """Return the levels of cuts of each text; the one method that a strategy has to write."""
 
+    def _cut_outlined(self, texts: Sequence[str], outlines: Sequence[Sequence[Part]]) -> list[Levels]:
+        """Return the levels of cuts of texts that may have an outline, for a strategy that cuts along it."""
+        del outlines
+        return self._cut(texts)
+
     @property
     def parameters(self) -> dict[str, Any]:
         """What rebuilds the strategy: `create(strategy.name, **strategy.parameters)`."""
@@ -190,7 +196,7 @@ class Strategy(BaseModel):
 
     def _cut_documents(self, documents: Sequence[Document]) -> list[Levels]:
         try:
-            return self._cut([document.text for document in documents])
+            return self._cut_outlined([d.text for d in documents], [d.outline for d in documents])
         except LimitTooSmallError as error:
             if len(documents) == 1:
                 raise error.inside(documents[0].id) from None
@@ -221,6 +227,8 @@ class Strategy(BaseModel):
                 piece = self.separator.join([piece, *(text[start:end] for start, end in spans[1:])])
             overlap = shared(before, spans)
             before = spans
+            if document.outline:
+                context = outlined(document, spans)
             yield Chunk(
                 ids[i],
                 source,

@@ -6,8 +6,10 @@ from typing import Any, Self
 import numpy as np
 from pydantic import Field, model_validator
 
+from kinsplit.chunk import Part
 from kinsplit.parsers.base import Cut, Levels, Measured
 from kinsplit.parsers.blocks import Block, Section, parts, sections
+from kinsplit.parsers.code_blocks import code_sections
 from kinsplit.parsers.group import Fits, Run, merge
 from kinsplit.parsers.measure import Unit
 from kinsplit.parsers.packing import Group, group_units
@@ -20,7 +22,8 @@ class StructureStrategy(Measured):
     r"""Paragraphs, lists, tables and code fences, merged while short and cut while long, never across a heading.
 
     Reads Markdown, wiki headings and the headings of HTML; text without any is split at its paragraphs. `context`
-    holds the path of headings and, for the later parts of a table, the table's header.
+    holds the path of headings and, for the later parts of a table, the table's header. A program with an outline is
+    split at its functions instead.
 
     Example:
         >>> [c.context for c in StructureStrategy().chunk(Document("d", "# A\n\nOne.\n\n## B\n\nTwo."))]
@@ -50,12 +53,15 @@ class StructureStrategy(Measured):
         return self
 
     def _cut(self, texts: Sequence[str]) -> list[Levels]:
+        return self._cut_outlined(texts, [()] * len(texts))
+
+    def _cut_outlined(self, texts: Sequence[str], outlines: Sequence[Sequence[Part]]) -> list[Levels]:
         found: list[list[Section]] = []
         blocks: list[list[Block]] = []
 
         def units() -> Iterator[Units]:
-            for text in texts:
-                found.append(sections(text))
+            for text, outline in zip(texts, outlines, strict=True):
+                found.append(code_sections(text, outline) if outline else sections(text))
                 blocks.append([block for section in found[-1] for block in section.blocks])
                 yield as_units([(b.start, b.end) for b in blocks[-1]])
 
