@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import pytest
 
+from kinsplit import parsers
 from kinsplit.chunk import Document, heading_path
 from kinsplit.index import Index
 from kinsplit.loaders.python_code import outline
@@ -132,3 +134,12 @@ def test_a_function_that_is_too_long_is_cut_inside() -> None:
     assert len(chunks) > 5
     assert {chunk.context for chunk in chunks} == {"b.py\ndef long"}
     assert "".join("".join(chunk.text.split()) for chunk in chunks) == "".join(text.split())
+
+
+def test_the_outline_agrees_with_pythons_own_parser() -> None:
+    kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+    for path in (Path(parsers.__file__).parent).glob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        wanted = [(node.lineno, node.name) for node in ast.walk(ast.parse(text)) if isinstance(node, kinds)]
+        found = [(text[: part.start].count("\n") + 1, part.title.split()[1]) for part in outline(text)]
+        assert found == sorted(wanted)
