@@ -19,6 +19,7 @@ from kinsplit.cli.options import (
     Config,
     Context,
     DryRun,
+    Model,
     Paths,
     Settings,
     Store,
@@ -59,14 +60,7 @@ def index(
         bool,
         typer.Option("--prune", help="Delete what was indexed from the given folders and files and is gone from them."),
     ] = False,
-    embedder: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SPEC",
-            help="Embedding model: bundled, static, st:NAME_OR_PATH, or hash for tests. Default: bundled.",
-            show_default=False,
-        ),
-    ] = None,
+    embedder: Model = None,
     context: Context = None,
     terms: Annotated[
         str | None,

@@ -43,6 +43,14 @@ Collection = Annotated[str, typer.Option(metavar="NAME", help="Name of the colle
 Embedder = Annotated[
     str, typer.Option(metavar="SPEC", help="Embedding model: bundled, static, st:NAME_OR_PATH, or hash for tests.")
 ]
+Model = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SPEC",
+        help="Embedding model: bundled, static, st:NAME_OR_PATH, or hash for tests. Default: bundled.",
+        show_default=False,
+    ),
+]
 Cache = Annotated[
     bool,
     typer.Option("--cache", help="Keep vectors for later runs, in KINSPLIT_CACHE or the user's cache folder."),

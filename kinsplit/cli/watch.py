@@ -10,7 +10,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from kinsplit.cli.options import AsJson, Cache, Collection, Embedder, Paths, Store, Subjects, parse_names
+from kinsplit.cli.options import (
+    AsJson,
+    Cache,
+    Collection,
+    Config,
+    Model,
+    Paths,
+    Store,
+    Subjects,
+    make_strategy,
+    parse_names,
+    read_config,
+)
 from kinsplit.cli.report import file_line, to_dict
 from kinsplit.cli.terminal import Terminal, visible
 
@@ -25,7 +37,8 @@ def watch(
     store: Store = "edge:./kinsplit-data",
     collection: Collection = "default",
     subjects: Subjects = None,
-    embedder: Embedder = "bundled",
+    config: Config = None,
+    embedder: Model = None,
     cache: Cache = False,
     settle: Annotated[
         float,
@@ -35,7 +48,7 @@ def watch(
 ) -> None:
     """Keep a collection in step with files and folders until Ctrl-C: what comes, changes and goes, a line each.
 
-    A new collection is made as by kinsplit index without options.
+    A new collection is made as by kinsplit index with the same options.
     """
     from kinsplit.index import Index
     from kinsplit.loaders import discover
@@ -43,8 +56,18 @@ def watch(
 
     terminal = Terminal(as_json=as_json)
     names = parse_names(subjects)
+    configured = read_config(config)
+    splitter = None if configured.strategy is None else make_strategy(configured.strategy, None, configured)
     discover(paths, subjects=names)  # Wrong paths are found out before a collection is made.
-    with Index(store, collection=collection, embedder=embedder, vector_cache=cache) as index:
+    with Index(
+        store,
+        collection=collection,
+        strategy=splitter,
+        embedder=embedder or configured.embedder or "bundled",
+        context=configured.context,
+        terms=configured.terms,
+        vector_cache=cache,
+    ) as index:
         lines = _Lines(terminal)
         first = True
         for report in keep_in_step(

@@ -138,8 +138,10 @@ def test_wrong_paths_are_refused_at_once(tmp_path: Path) -> None:
 def test_the_command_writes_a_line_for_each_change_and_ends_cleanly(folder: Path, as_json: bool) -> None:
     main = [sys.executable, "-c", "from kinsplit.cli import main; main()"]
     command = [*main, "watch", str(folder), "--embedder", "hash", "--settle", "0.1"]
+    config = folder.parent / "words.toml"
+    config.write_text('[index]\nstrategy = "word"\nparameters = {chunk_size = 4}\n')
     process = subprocess.Popen(
-        [*command, *(["--json"] if as_json else [])],
+        [*command, *(["--json", "--config", str(config)] if as_json else [])],
         cwd=folder.parent,
         env=environment(),
         stdout=subprocess.PIPE,
@@ -164,7 +166,7 @@ def test_the_command_writes_a_line_for_each_change_and_ends_cleanly(folder: Path
     assert process.returncode == 0
     assert errors == ""
     if as_json:
-        assert json.loads(lines[0])["added"] == 5
+        assert json.loads(lines[0])["documents"][0]["chunks"] == 3
         assert all(json.loads(line)["failed"] == [] for line in (seen + rest).splitlines())
     else:
         assert lines[0] == "course/cs/loops.txt  Split into 1 chunk  +1\n"
