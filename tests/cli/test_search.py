@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kinsplit import Index
-from kinsplit.cli.passages import QueryWords, excerpt
+from kinsplit.cli.passages import QueryWords, clock, excerpt
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.retrieval import RerankWarning
 from tests.cli.conftest import Cli
@@ -219,3 +219,18 @@ def test_an_excerpt_joins_the_lines_of_a_paragraph_and_keeps_those_of_code() -> 
 
 def test_a_word_longer_than_an_excerpt_is_cut() -> None:
     assert excerpt("x" * 100, QueryWords("y", Bm25Embedder()), 10).plain == "x" * 10 + " …"
+
+
+def test_a_passage_of_a_transcript_says_when_it_was_said(cli: Cli, tmp_path: Path) -> None:
+    lecture = tmp_path / "lecture.vtt"
+    lecture.write_text(
+        "WEBVTT\n\n00:59.000 --> 01:02.500\nA loop repeats.\n\n01:00:05.000 --> 01:00:09.900\nThe end.\n"
+    )
+    cli("index", lecture, *HASH, "--strategy", "word", "--set", "chunk_size=3")
+
+    shown = cli("search", "loop", *HASH, "--top-k", "1").stdout
+    whole = json.loads(cli("search", "loop", *HASH, "--top-k", "1", "--json").stdout)["passages"][0]
+
+    assert "Time: 0:59-1:00:09\n" in shown
+    assert whole["times"] == [59.0, 3609.9]
+    assert clock(3725) == "1:02:05"

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from kinsplit.errors import LoadError
 from kinsplit.loaders.markdown import fenced
 from kinsplit.loaders.notebook import read
+from kinsplit.parsers import create
 
 from .helpers import document_of, notebook
 
@@ -115,3 +116,17 @@ def test_odd_fields_do_no_harm():
 
     assert text_of(*cells) == "```python\n1\n```"
     assert read(b'{"cells": [], "metadata": 3}').contents[0].text == ""
+
+
+def test_cells_survive_as_structure(tmp_path):
+    cells = [
+        {"cell_type": "markdown", "source": "# Loops\n\n## While"},
+        {"cell_type": "code", "source": "# no heading\nwhile True:\n\n    break", "outputs": []},
+        {"cell_type": "markdown", "source": "## For\n\nIt counts."},
+    ]
+    document = document_of(tmp_path / "a.ipynb", notebook(*cells))
+
+    chunks = create("structure", chunk_size=30, min_chunk_size=20).chunk(document)
+
+    assert [chunk.context for chunk in chunks] == ["Loops > While", "Loops > For"]
+    assert chunks[0].text.endswith("```python\n# no heading\nwhile True:\n\n    break\n```")
