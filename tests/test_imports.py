@@ -61,6 +61,16 @@ LAYERS: dict[str, set[str]] = {
         "index",
         "configuration",
     },
+    "answering": {
+        "chunk",
+        "errors",
+        "tokenizers",
+        "embedding",
+        "language_models",
+        "parsers",
+        "retrieval",
+        "index",
+    },
     "integrations": {"chunk", "errors", "tokenizers", "parsers", "embedding", "stores", "retrieval", "index"},
     "cli": {
         "chunk",
@@ -75,6 +85,7 @@ LAYERS: dict[str, set[str]] = {
         "index",
         "configuration",
         "evaluation",
+        "answering",
     },
     "__init__": {"chunk", "parsers", "index"},
 }
