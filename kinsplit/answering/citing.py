@@ -9,9 +9,9 @@ from dataclasses import dataclass
 # One to three digits each: a longer number is no passage's.
 _NUMBER = r"(?:(?:passages?|sources?)\s{0,2})?\^?\d{1,3}"
 _MARKER = rf"[\[【]\s{{0,2}}(?P<numbers>{_NUMBER}(?:\s{{0,2}}[,;–-]\s{{0,2}}{_NUMBER}){{0,9}})\s{{0,2}}[\]】]"
-_TOKEN = re.compile(rf"(?P<marker>{_MARKER})|(?P<ticks>`+|~~~+)|(?P<blank>\n[^\S\n]*\n)", re.IGNORECASE)
+_TOKEN = re.compile(rf"(?P<marker>{_MARKER})|(?P<ticks>`+|~~~+)|(?P<blank>\n[^\S\n]{{0,40}}\n)", re.IGNORECASE)
 # What may still become a marker, a run of backticks or a blank line.
-_OPEN = re.compile(r"(?:[\[【][\s\w\^,;.–-]{0,160}|`+|~+|\n\s*)\Z")
+_OPEN = re.compile(r"(?:[\[【][\s\w\^,;.–-]{0,160}|`+|~+|(?:\n[^\S\n]{0,40}){1,2})\Z")
 _RANGE = re.compile(r"(\d+)\s*[–-]\s*\^?(\d+)|(\d+)")
 # More sources than this are never cited at once.
 _LONGEST_RANGE = 20

@@ -24,6 +24,8 @@ Events = Generator[Event, None, None]
 
 # Of a model's window, the answer takes at most one part in so many.
 _SHARE = 4
+# Characters that no token of prose has on average: an answer that is longer comes from a model that knows no limit.
+_CHARACTERS = 16
 _QUOTED = "These are the best sentences that were found."
 
 
@@ -60,13 +62,14 @@ def _answered(draft: Draft, index: Index, model: LanguageModel, longest: int, th
     reader, failure, is_cut = MarkerReader(), "", False
     try:
         with closing(stream(model, build_prompt(draft.question, draft.sources), longest)) as pieces:
-            while True:
+            while not is_cut:
                 try:
                     piece = next(pieces)
                 except StopIteration as end:
                     is_cut = bool(end.value)
                     break
                 yield from _told(draft, reader.feed(piece))
+                is_cut = len(draft.text) > _CHARACTERS * longest
     except LanguageModelError as error:
         failure = str(error)
     yield from _told(draft, reader.finish())

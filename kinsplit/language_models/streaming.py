@@ -59,7 +59,9 @@ def _without_thoughts(pieces: Pieces) -> Pieces:
         end = end or next((tag for opening, tag in _TAGS.items() if held.startswith(opening)), None)
         if end is not None and end in held:
             held, end = held.partition(end)[2].lstrip(), None
-        if end is None and not any(opening.startswith(held) for opening in _TAGS):
+        if end is not None:
+            held = held[-len(end) :]  # Enough to find an end that is cut; thoughts may be long.
+        elif not any(opening.startswith(held) for opening in _TAGS):
             is_begun = True
             yield held
             held = ""

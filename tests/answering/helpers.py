@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 
 from kinsplit.answering.values import Source
 from kinsplit.chunk import Chunk, Span, chunk_id, content_hash
@@ -23,7 +24,7 @@ class Scripted:
 
     name, identity = "scripted", None
 
-    def __init__(self, answer: str | Sequence[str] | Callable[[str], Sequence[str]], window: int = 8192) -> None:
+    def __init__(self, answer: str | Sequence[str] | Callable[[str], Iterable[str]], window: int = 8192) -> None:
         self.answer, self.window = answer, window
         self.prompts: list[str] = []
         self.fails_at: int | None = None
@@ -37,7 +38,7 @@ class Scripted:
         self.max_tokens = max_tokens
         pieces = self.answer(prompt) if callable(self.answer) else self.answer
         try:
-            for number, piece in enumerate([*pieces, ""]):
+            for number, piece in enumerate(chain(pieces, [""])):
                 if number == self.fails_at:
                     raise LanguageModelError("scripted: the connection broke.")
                 if piece:

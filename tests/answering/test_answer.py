@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -148,6 +149,17 @@ def test_an_answer_that_was_cut_says_so(index: Index) -> None:
     found = ask(index, QUESTION, model, max_tokens=9)
     assert (found.verdict, kinds(found)) == ("supported", ["cut_short"])
     assert "longest of 9 tokens" in found.notices[0].message
+
+
+def test_a_model_that_knows_no_limit_is_stopped(index: Index) -> None:
+    def endless() -> Iterator[str]:
+        while True:
+            yield "and so on "
+
+    model = Scripted(lambda prompt: endless())
+    found = ask(index, QUESTION, model, max_tokens=50)
+    assert (kinds(found), model.is_closed) == (["cut_short"], True)
+    assert 800 < len(found.text) < 1000
 
 
 def test_a_passage_that_does_not_exist_is_marked_and_told(index: Index) -> None:
