@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -82,7 +83,10 @@ def ask(
                 teller = Teller(terminal)
                 with waiting(terminal.err, "Searching"):
                     teller.tell(next(events))
-                finished = teller.tell_all(events)
+                # A model reads for a while before it says its first word.
+                with waiting(terminal.err, "Reading"):
+                    first = next(events)
+                finished = teller.tell_all(chain((first,), events))
     _finish(terminal, finished)
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from kinsplit import Index
 from kinsplit.answering.citing import Marker, MarkerReader
 from kinsplit.answering.draft import Draft
 from kinsplit.answering.quoting import MOST, quotes, shown
@@ -96,3 +99,13 @@ def test_a_source_of_short_words_alone_is_quoted_all_the_same() -> None:
     (found,) = quotes("What?", [source(1, "Heap.")], create("hash"), Bm25Embedder())
     assert shown(found) == "“Heap.”"
     assert shown(quotes("x", [source(1, "word " * 500)], create("hash"), Bm25Embedder())[0]).endswith(" …”")
+
+
+def test_the_benchmark_looks_every_sentence_up(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
+    import answer_check  # A script, not a package that is installed.
+
+    said = ("A heap is a tree.", "A loop repeats its body.")
+    group = answer_check.Group("What is a heap?", said, ("Penguins swim fast.",))
+    assert answer_check.share(index, (group,), "said") == (2, 2)
+    assert answer_check.share(index, (group,), "not_said") == (0, 1)

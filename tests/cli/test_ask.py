@@ -140,6 +140,18 @@ def test_what_a_model_says_can_not_act_on_the_terminal(indexed: Cli, fake: FakeS
     assert result.stdout.startswith("[red]A loop\ufffd[2J asks[/red] [1]\n")
 
 
+def test_a_terminal_shows_citations_in_colour_and_wrong_ones_in_another(
+    indexed: Cli, fake: FakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    fake.replies.append(Reply(pieces=("A while loop asks [", "1], first [77].")))
+    shown = indexed("ask", QUESTION, *HASH, "--model", "ollama:llama3").stdout
+
+    assert "\x1b[1;36m[1]\x1b[0m" in shown
+    assert "\x1b[1;31m[77]\x1b[0m" in shown
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
