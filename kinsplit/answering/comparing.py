@@ -36,24 +36,23 @@ class Part:
 
 
 class Comparison:
-    """The sentences of sources, ready to be compared with others.
+    """The sentences of sources, and each two that follow each other, ready to be compared with others.
 
     Args:
         sources: The sources.
         embedder: Compares meanings.
         bm25: Compares words: its stems, without its stop words.
-        pairs: Whether two sentences that follow each other count as one part too.
     """
 
-    def __init__(self, sources: Sequence[Source], embedder: Embedder, bm25: Bm25Embedder, *, pairs: bool) -> None:
-        self._embedder, self._bm25 = embedder, bm25
+    def __init__(self, sources: Sequence[Source], embedder: Embedder, bm25: Bm25Embedder) -> None:
+        self._bm25 = bm25
         single: list[Part] = []
         runs: list[tuple[int, int]] = []
         for source in sources:
             starts, ends = (each.tolist() for each in sentences(source.text))
             first, single = len(single), single + [Part(source, Span(*at)) for at in zip(starts, ends, strict=True)]
             runs += [(number, number) for number in range(first, len(single))]
-            runs += [(number, number + 1) for number in range(first, len(single) - 1) if pairs]
+            runs += [(number, number + 1) for number in range(first, len(single) - 1)]
         self.parts = [Part(single[i].source, Span(single[i].at.start, single[j].at.end)) for i, j in runs]
         self._words = [terms(self._bm25, part.text) for part in self.parts]
         vectors = embedder.embed([part.text for part in single]) if single else np.zeros((0, embedder.dimension))

@@ -32,7 +32,7 @@ def quotes(question: str, sources: Sequence[Source], embedder: Embedder, bm25: B
         embedder: Compares meanings.
         bm25: Compares words.
     """
-    comparison = Comparison(sources, embedder, bm25, pairs=True)
+    comparison = Comparison(sources, embedder, bm25)
     scores = comparison.cosines(embedder.embed_query(question)) + comparison.overlaps(question)
     ranks = np.asarray([part.source.number for part in comparison.parts], dtype=np.float32)
     order = np.argsort(-(scores - _RANK_WEIGHT * ranks), kind="stable").tolist()

@@ -38,7 +38,7 @@ def check(
     """
     found = claims(text, citations)
     cited = {c.number: c.source for claim in found for c in claim.citations if c.source is not None}
-    comparison = Comparison(list(cited.values()), embedder, bm25, pairs=True)
+    comparison = Comparison(list(cited.values()), embedder, bm25)
     vectors = embedder.embed([claim.text for claim in found]) if cited else [None] * len(found)
     return [_checked(claim, comparison, vector, threshold) for claim, vector in zip(found, vectors, strict=True)]
 
