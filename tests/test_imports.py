@@ -63,6 +63,16 @@ LAYERS: dict[str, set[str]] = {
         "index",
         "configuration",
     },
+    "answering": {
+        "chunk",
+        "errors",
+        "tokenizers",
+        "embedding",
+        "language_models",
+        "parsers",
+        "retrieval",
+        "index",
+    },
     "integrations": {"chunk", "errors", "tokenizers", "parsers", "embedding", "stores", "retrieval", "index"},
     "cli": {
         "chunk",
@@ -79,6 +89,7 @@ LAYERS: dict[str, set[str]] = {
         "watching",
         "wikipedia",
         "evaluation",
+        "answering",
     },
     "__init__": {"chunk", "parsers", "index"},
 }

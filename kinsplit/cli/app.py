@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 import kinsplit
+from kinsplit.cli.ask import ask
 from kinsplit.cli.chunk import chunk
 from kinsplit.cli.command import command
 from kinsplit.cli.copy import copy
@@ -68,6 +69,7 @@ for _command in (
     watch,
     fetch_wikipedia,
     search,
+    ask,
     info,
     verify,
     delete,

@@ -6,9 +6,10 @@ import hashlib
 import json
 from itertools import accumulate
 
-from kinsplit.language_models.protocol import Schema
+from kinsplit.language_models.protocol import Pieces, Schema
 
 _LONGEST_STEP = 8
+_PIECE = 5
 
 
 class HashModel:
@@ -28,3 +29,10 @@ class HashModel:
         numbers = list(accumulate((1 + byte % _LONGEST_STEP for byte in digest), initial=0))
         (key, *_) = (schema or {}).get("properties", {"numbers": None})
         return json.dumps({key: numbers})
+
+    def stream(self, prompt: str, max_tokens: int | None = None) -> Pieces:
+        """See `StreamingModel.stream`; the same answer, a few characters at a time."""
+        answer = self.complete(prompt, max_tokens=max_tokens)
+        for start in range(0, len(answer), _PIECE):
+            yield answer[start : start + _PIECE]
+        return False

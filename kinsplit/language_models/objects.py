@@ -7,12 +7,15 @@ tell it from another one with other settings, and both frameworks have caches of
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager, nullcontext
+from itertools import chain
 from typing import Any
 
 import httpx
 
 from kinsplit.errors import InvalidParameterError, KinsplitError, LanguageModelError, ModelUnavailableError
-from kinsplit.language_models.protocol import USUAL_WINDOW, LanguageModel, Schema
+from kinsplit.language_models.protocol import USUAL_WINDOW, LanguageModel, Pieces, Schema
 from kinsplit.tokenizers import describe
 
 
@@ -48,16 +51,33 @@ class _ObjectModel(ABC):
     def complete(self, prompt: str, schema: Schema | None = None, max_tokens: int | None = None) -> str:
         """See `LanguageModel.complete`."""
         del schema, max_tokens
-        try:
+        with self._told():
             return self._ask(prompt)
+
+    def stream(self, prompt: str, max_tokens: int | None = None) -> Pieces:
+        """See `StreamingModel.stream`; an object that can't stream says everything at once."""
+        del max_tokens
+        with self._told():
+            return (yield from self._pieces(prompt))
+
+    @abstractmethod
+    def _ask(self, prompt: str) -> str: ...
+
+    def _pieces(self, prompt: str) -> Pieces:
+        if answer := self._ask(prompt):
+            yield answer
+        return False
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Tell failures as ours."""
+        try:
+            yield
         except KinsplitError:
             raise
         except Exception as error:  # Whatever a framework's model may raise.
             kind = ModelUnavailableError if _is_unreachable(error) else LanguageModelError
             raise kind(f"{self.name} failed: {type(error).__name__}: {error}") from error
-
-    @abstractmethod
-    def _ask(self, prompt: str) -> str: ...
 
 
 class LlamaIndexModel(_ObjectModel):
@@ -70,6 +90,18 @@ class LlamaIndexModel(_ObjectModel):
     def _ask(self, prompt: str) -> str:
         return str(self.model.complete(prompt).text)
 
+    def _pieces(self, prompt: str) -> Pieces:
+        try:
+            parts = self.model.stream_complete(prompt)
+            first = next(parts, None)
+        except NotImplementedError:  # It is an abstract method, and many models have only this to say in it.
+            return (yield from super()._pieces(prompt))
+        with _closed(parts):
+            for part in _from(first, parts):
+                if part.delta:
+                    yield str(part.delta)
+        return False
+
 
 class LangChainModel(_ObjectModel):
     """A LangChain chat model or LLM."""
@@ -81,14 +113,19 @@ class LangChainModel(_ObjectModel):
         self.window = int(known or USUAL_WINDOW)
 
     def _ask(self, prompt: str) -> str:
-        answer = self.model.invoke(prompt)
-        if isinstance(answer, str):
-            return answer
-        content = answer.content
-        if isinstance(content, str):
-            return content
-        # A message may come in parts, of which some are thoughts or calls of tools.
-        return "".join(part if isinstance(part, str) else str(part.get("text", "")) for part in content)
+        return _text(self.model.invoke(prompt))
+
+    def _pieces(self, prompt: str) -> Pieces:
+        if not callable(getattr(self.model, "stream", None)):
+            return (yield from super()._pieces(prompt))
+        reason = None
+        with _closed(self.model.stream(prompt)) as parts:
+            for part in parts:
+                told = getattr(part, "response_metadata", None) or {}
+                reason = told.get("finish_reason") or told.get("done_reason") or reason
+                if text := _text(part):
+                    yield text
+        return reason in ("length", "max_tokens")
 
 
 class FunctionModel(_ObjectModel):
@@ -96,6 +133,24 @@ class FunctionModel(_ObjectModel):
 
     def _ask(self, prompt: str) -> str:
         return str(self.model(prompt))
+
+
+def _text(answer: Any) -> str:
+    """Return what a message of LangChain, or a piece of one, says."""
+    content = answer if isinstance(answer, str) else answer.content
+    if isinstance(content, str):
+        return content
+    # A message may come in parts, of which some are thoughts or calls of tools.
+    return "".join(part if isinstance(part, str) else str(part.get("text", "")) for part in content)
+
+
+def _closed(parts: Any) -> Any:
+    """Return a context that closes an iterator at its end, if it can be closed."""
+    return closing(parts) if hasattr(parts, "close") else nullcontext(parts)
+
+
+def _from(first: Any, rest: Iterable[Any]) -> Iterator[Any]:
+    return chain((first,), rest) if first is not None else iter(())
 
 
 def _is_unreachable(error: BaseException | None) -> bool:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
 from kinsplit.errors import InvalidParameterError, LanguageModelError
-from kinsplit.language_models.protocol import USUAL_WINDOW, Schema
+from kinsplit.language_models.protocol import USUAL_WINDOW, Pieces, Schema
+from kinsplit.language_models.responses import TransientError, told_by
 from kinsplit.language_models.server import Server
 
 _PORT = 11434
+_PATH = "/api/chat"
+_OPTIONAL = ("format", "think")
 
 
 class OllamaModel:
@@ -36,10 +41,25 @@ class OllamaModel:
 
     def complete(self, prompt: str, schema: Schema | None = None, max_tokens: int | None = None) -> str:
         """See `LanguageModel.complete`."""
+        body = self._body(prompt, max_tokens)
+        if schema is not None:
+            body["format"] = schema
+        answer = self._server.post(_PATH, body, _OPTIONAL)
+        try:
+            return str(answer["message"]["content"] or "")
+        except (KeyError, TypeError):
+            raise LanguageModelError(f"{self.name}: the server answered with {str(answer)[:80]!r}.") from None
+
+    def stream(self, prompt: str, max_tokens: int | None = None) -> Pieces:
+        """See `StreamingModel.stream`; a JSON object in each line of the response holds a piece."""
+        body = {**self._body(prompt, max_tokens), "stream": True}
+        return self._server.stream(_PATH, body, self._read, _OPTIONAL)
+
+    def _body(self, prompt: str, max_tokens: int | None) -> dict[str, Any]:
         options: dict[str, Any] = {"num_ctx": self.window, "temperature": 0, "seed": 0}
         if max_tokens is not None:
             options["num_predict"] = max_tokens
-        body: dict[str, Any] = {
+        return {
             "model": self.model,
             "messages": [{"role": "user", "content": prompt}],
             "stream": False,
@@ -47,13 +67,21 @@ class OllamaModel:
             # Thoughts would use up the answer's length.
             "think": False,
         }
-        if schema is not None:
-            body["format"] = schema
-        answer = self._server.post("/api/chat", body, ("format", "think"))
-        try:
-            return str(answer["message"]["content"] or "")
-        except (KeyError, TypeError):
-            raise LanguageModelError(f"{self.name}: the server answered with {str(answer)[:80]!r}.") from None
+
+    def _read(self, lines: Iterator[str]) -> Pieces:
+        for line in filter(str.strip, lines):
+            try:
+                part = json.loads(line)
+                if isinstance(part, dict) and "error" in part:
+                    raise TransientError(f"{self.name}: the server says: {told_by(part)}.")
+                content = part["message"]["content"]
+            except (KeyError, TypeError, ValueError, RecursionError):
+                raise TransientError(f"{self.name}: the server answered with {line[:80]!r}.") from None
+            if content:
+                yield str(content)
+            if part.get("done"):
+                return bool(part.get("done_reason") == "length")
+        raise TransientError(f"{self.name}: the answer broke off.")
 
 
 def _url(host: str) -> str:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Iterator
 from typing import Any
 
 from kinsplit.errors import LanguageModelError, ModelUnavailableError
-from kinsplit.language_models.protocol import USUAL_WINDOW, Schema
+from kinsplit.language_models.protocol import USUAL_WINDOW, Pieces, Schema
+from kinsplit.language_models.responses import TransientError, told_by
 from kinsplit.language_models.server import Server
 
+_PATH = "/chat/completions"
 _OPENAI = "https://api.openai.com/v1"
 _REMEDY = "Set OPENAI_API_KEY, or OPENAI_BASE_URL for another server."
+_DONE = "[DONE]"
 # Most doubtful first: many servers know no schemas, reasoning models no temperature.
 _OPTIONAL = ("response_format", "max_tokens", "seed", "temperature")
 
@@ -47,6 +52,22 @@ class OpenAIModel:
 
     def complete(self, prompt: str, schema: Schema | None = None, max_tokens: int | None = None) -> str:
         """See `LanguageModel.complete`."""
+        body = self._body(prompt, max_tokens)
+        if schema is not None:
+            format_ = {"name": "answer", "strict": True, "schema": schema}
+            body["response_format"] = {"type": "json_schema", "json_schema": format_}
+        answer = self._server.post(_PATH, body, _OPTIONAL)
+        try:
+            return str(answer["choices"][0]["message"]["content"] or "")
+        except (KeyError, IndexError, TypeError):
+            raise LanguageModelError(f"{self.name}: the server answered with {str(answer)[:80]!r}.") from None
+
+    def stream(self, prompt: str, max_tokens: int | None = None) -> Pieces:
+        """See `StreamingModel.stream`; the pieces come as server-sent events."""
+        body = {**self._body(prompt, max_tokens), "stream": True}
+        return self._server.stream(_PATH, body, self._read, _OPTIONAL)
+
+    def _body(self, prompt: str, max_tokens: int | None) -> dict[str, Any]:
         if self._lacks_key:
             raise ModelUnavailableError(f"{self.name}: no key is set. {_REMEDY}")
         body: dict[str, Any] = {
@@ -57,11 +78,44 @@ class OpenAIModel:
         }
         if max_tokens is not None:
             body["max_tokens"] = max_tokens
-        if schema is not None:
-            format_ = {"name": "answer", "strict": True, "schema": schema}
-            body["response_format"] = {"type": "json_schema", "json_schema": format_}
-        answer = self._server.post("/chat/completions", body, _OPTIONAL)
+        return body
+
+    def _read(self, lines: Iterator[str]) -> Pieces:
+        reason = None
+        for part in self._events(lines):
+            if part is _DONE:
+                return bool(reason == "length")
+            try:
+                if isinstance(part, dict) and "error" in part:
+                    raise TransientError(f"{self.name}: the server says: {told_by(part)}.")
+                # The last event may hold no choice but the number of tokens; a server that can't stream, a message.
+                choice = part["choices"][0] if part["choices"] else {}
+                said = choice.get("delta") or choice.get("message") or {}
+                content, reason = said.get("content"), choice.get("finish_reason") or reason
+            except (AttributeError, KeyError, TypeError):
+                raise TransientError(f"{self.name}: the server answered with {str(part)[:80]!r}.") from None
+            if content:
+                yield str(content)
+        if reason is None:
+            raise TransientError(f"{self.name}: the answer broke off.")
+        return bool(reason == "length")
+
+    def _events(self, lines: Iterator[str]) -> Iterator[Any]:
+        """Yield the data of each event, `_DONE` included, or the one JSON object that came instead of events."""
+        other = []
+        for line in filter(str.strip, lines):
+            field, _, data = line.partition(":")
+            if field != "data":
+                # Comments keep a connection open; `event` and `id` say nothing here.
+                if field not in ("", "event", "id", "retry"):
+                    other.append(line)
+            else:
+                yield _DONE if data.strip() == _DONE else self._parsed(data)
+        if other:
+            yield self._parsed("\n".join(other))
+
+    def _parsed(self, data: str) -> Any:
         try:
-            return str(answer["choices"][0]["message"]["content"] or "")
-        except (KeyError, IndexError, TypeError):
-            raise LanguageModelError(f"{self.name}: the server answered with {str(answer)[:80]!r}.") from None
+            return json.loads(data)
+        except (ValueError, RecursionError):
+            raise TransientError(f"{self.name}: the server answered with {data[:80]!r}.") from None

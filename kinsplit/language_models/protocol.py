@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from typing import Any, Protocol, runtime_checkable
 
 #: A JSON schema. It describes an object, since OpenAI's own servers take no other.
 Schema = Mapping[str, Any]
+
+#: An answer in pieces, none of them empty; returns whether the longest answer allowed cut it off. Closing it makes the
+#: model stop.
+Pieces = Generator[str, None, bool]
 
 #: Context window that is assumed where nothing tells it, in tokens.
 USUAL_WINDOW = 8192
@@ -44,5 +48,23 @@ class LanguageModel(Protocol):
         Raises:
             ModelUnavailableError: No call will succeed for now.
             LanguageModelError: This one didn't.
+        """
+        ...
+
+
+@runtime_checkable
+class StreamingModel(LanguageModel, Protocol):
+    """A language model that can answer in pieces, while it still thinks about the rest; see `stream`."""
+
+    def stream(self, prompt: str, max_tokens: int | None = None) -> Pieces:
+        """Answer a prompt in pieces.
+
+        Args:
+            prompt: The prompt, as the user's only message.
+            max_tokens: Longest answer, where the server knows such a limit.
+
+        Raises:
+            ModelUnavailableError: No call will succeed for now.
+            LanguageModelError: This one didn't, or broke off.
         """
         ...

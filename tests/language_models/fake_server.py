@@ -23,6 +23,10 @@ class Reply:
         headers: More headers.
         broken: Whether the connection closes in the middle of the body.
         late: Whether nothing is sent before the server closes.
+        pieces: What the model says, in pieces; None says all of it at once. Only where a stream was asked for.
+        ending: The last lines of a stream; None has the protocol's own.
+        reason: Why a stream ends.
+        held: Whether a stream waits for `FakeServer.goes_on` after its first piece.
     """
 
     content: str = ""
@@ -31,6 +35,10 @@ class Reply:
     headers: dict[str, str] = field(default_factory=dict)
     broken: bool = False
     late: bool = False
+    pieces: tuple[str, ...] | None = None
+    ending: str | None = None
+    reason: str = "stop"
+    held: bool = False
 
 
 class FakeServer:
@@ -41,6 +49,8 @@ class FakeServer:
         answer: Makes the replies after that, from the prompt.
         calls: Path, headers and body of each request.
         most: Most requests that were open at the same time.
+        goes_on: Set to let a held stream go on.
+        hung_up: Set once a client left before the end of a stream.
     """
 
     def __init__(self) -> None:
@@ -48,7 +58,7 @@ class FakeServer:
         self.answer: Callable[[str], str | Reply] = lambda prompt: '{"starts": [0]}'
         self.calls: list[tuple[str, dict[str, str], dict[str, Any]]] = []
         self.most = self._open = 0
-        self.closing = threading.Event()
+        self.closing, self.goes_on, self.hung_up = threading.Event(), threading.Event(), threading.Event()
         self.lock = threading.Lock()
         self.port = 0
 
@@ -90,6 +100,9 @@ def serving() -> Iterator[FakeServer]:
             if reply.late:
                 fake.closing.wait(30)
                 return
+            if body.get("stream") and reply.status < 400 and reply.body is None:
+                self.stream(reply)
+                return
             data = (_shaped(self.path, reply) if reply.body is None else reply.body).encode()
             self.send_response(reply.status)
             for name, value in reply.headers.items():
@@ -97,6 +110,22 @@ def serving() -> Iterator[FakeServer]:
             self.send_header("content-length", str(len(data)))
             self.end_headers()
             self.wfile.write(data[: len(data) // 2] if reply.broken else data)
+
+        def stream(self, reply: Reply) -> None:
+            self.send_response(reply.status)
+            if reply.broken:
+                self.send_header("content-length", "1000000")
+            self.end_headers()
+            pieces = (reply.content,) if reply.pieces is None else reply.pieces
+            try:
+                for number, piece in enumerate(pieces):
+                    self.wfile.write(_line(self.path, piece).encode())
+                    if reply.held and number == 0:
+                        fake.goes_on.wait(30)
+                ending = _ending(self.path, reply.reason) if reply.ending is None else reply.ending
+                self.wfile.write(ending.encode())
+            except (BrokenPipeError, ConnectionResetError):
+                fake.hung_up.set()
 
         def log_message(self, *args: object) -> None:
             pass
@@ -109,6 +138,7 @@ def serving() -> Iterator[FakeServer]:
         yield fake
     finally:
         fake.closing.set()
+        fake.goes_on.set()
         server.shutdown()
         server.server_close()
         thread.join()
@@ -122,3 +152,18 @@ def _shaped(path: str, reply: Reply) -> str:
     if path == "/api/chat":
         return json.dumps({"message": message, "done": True})
     return json.dumps({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})
+
+
+def _line(path: str, piece: str) -> str:
+    """Return a piece of an answer as a stream has it."""
+    if path == "/api/chat":
+        return json.dumps({"message": {"role": "assistant", "content": piece}, "done": False}) + "\n"
+    return f"data: {json.dumps({'choices': [{'index': 0, 'delta': {'content': piece}, 'finish_reason': None}]})}\n\n"
+
+
+def _ending(path: str, reason: str) -> str:
+    if path == "/api/chat":
+        return json.dumps({"message": {"content": ""}, "done": True, "done_reason": reason}) + "\n"
+    stop = {"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]}
+    usage = {"choices": [], "usage": {"total_tokens": 3}}
+    return f": keep alive\n\ndata: {json.dumps(stop)}\n\ndata: {json.dumps(usage)}\n\ndata: [DONE]\n\n"

@@ -1,0 +1,98 @@
+"""Answers and events as JSON has them, the same from the command line and from the service."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kinsplit.answering.events import CitationFound, Event, SourcesFound, TextPiece
+from kinsplit.answering.values import Answer, Check, Citation, Notice, Source, pages_of
+
+
+def to_dict(answer: Answer) -> dict[str, Any]:
+    """Return a finished answer. Offsets are code points, of the answer's text in `at` and of a document elsewhere."""
+    return {
+        "question": answer.question,
+        "text": answer.text,
+        "verdict": answer.verdict,
+        "model": answer.model,
+        "sources": [_source(source) for source in answer.sources],
+        "citations": [_citation(citation) for citation in answer.citations],
+        "checks": [_check(each) for each in answer.checks],
+        "notices": [_notice(notice) for notice in answer.notices],
+    }
+
+
+def event_to_dict(event: Event) -> tuple[str, dict[str, Any]]:
+    """Return an event's name, as server-sent events have one, and its data."""
+    if isinstance(event, SourcesFound):
+        return "sources", {"sources": [_source(source) for source in event.sources]}
+    if isinstance(event, TextPiece):
+        return "text", {"text": event.text}
+    if isinstance(event, CitationFound):
+        return "citation", {"text": event.text, "citations": [_citation(each) for each in event.citations]}
+    if isinstance(event, Notice):
+        return "notice", _notice(event)
+    return "finished", to_dict(event.answer)
+
+
+def _source(source: Source) -> dict[str, Any]:
+    return {
+        "number": source.number,
+        "source_id": source.source_id,
+        "file": source.file,
+        "pages": source.pages,
+        "section": source.section,
+        "score": source.score,
+        "start": source.spans[0].start,
+        "end": source.spans[-1].end,
+        "spans": [list(span) for span in source.spans],
+        "chunk_id": source.best.id,
+        "chunk_index": source.best.index,
+        "total_chunks": source.best.total,
+        "text": source.text,
+    }
+
+
+def _citation(citation: Citation) -> dict[str, Any]:
+    source, span, chunk = citation.source, citation.span, citation.chunk
+    return {
+        "number": citation.number,
+        "at": list(citation.at),
+        "valid": source is not None,
+        "source_id": source.source_id if source else None,
+        "file": source.file if source else None,
+        "pages": citation.pages,
+        "chunk_id": chunk.id if chunk else None,
+        "chunk_index": chunk.index if chunk else None,
+        "start": span.start if span else None,
+        "end": span.end if span else None,
+    }
+
+
+def _check(check: Check) -> dict[str, Any]:
+    return {
+        "at": list(check.at),
+        "text": check.text,
+        "cited": list(check.cited),
+        "status": check.status,
+        "missing": list(check.missing),
+        "evidence": [
+            {
+                "number": each.number,
+                "start": each.span.start,
+                "end": each.span.end,
+                "pages": pages_of(each.chunk),
+                "chunk_id": each.chunk.id,
+                "chunk_index": each.chunk.index,
+                "text": each.text,
+                "score": each.score,
+                "cosine": each.cosine,
+                "overlap": each.overlap,
+            }
+            for each in check.evidence
+        ],
+    }
+
+
+def _notice(notice: Notice) -> dict[str, str]:
+    return {"kind": notice.kind, "message": notice.message}

@@ -1,0 +1,86 @@
+"""The sentences of an answer that state something, and what each of them cites."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from kinsplit.answering.values import Citation
+from kinsplit.chunk import Span
+from kinsplit.parsers.sentences import sentences
+
+_FENCE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1|\Z)", re.DOTALL | re.MULTILINE)
+_LINE = re.compile(r"[^\n]+")
+_LIST_MARK = re.compile(r"\s*(?:[-*+•>]|\d{1,3}[.)])\s+")
+_WORD = re.compile(r"\w+")
+# A heading, a lead-in or a question states nothing.
+_NO_CLAIM = re.compile(r"\s*#{1,6}\s.*|.*[:?：？]\s*", re.DOTALL)
+_FEWEST_WORDS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A sentence that states something.
+
+    Attributes:
+        at: Where it stands in the answer's text, up to its last marker.
+        text: The sentence without its markers.
+        citations: What it cites.
+    """
+
+    at: Span
+    text: str
+    citations: tuple[Citation, ...]
+
+
+def claims(text: str, citations: Sequence[Citation]) -> list[Claim]:
+    """Return the sentences of an answer that state something.
+
+    A marker belongs to the sentence that it stands in or behind. Headings, lead-ins, questions, code and what has fewer
+    than three words state nothing, unless they cite a source.
+
+    Args:
+        text: The answer.
+        citations: Of its markers, in order.
+    """
+    fences = [fence.span() for fence in _FENCE.finditer(text)]
+    found: list[Claim] = []
+    for line in _LINE.finditer(text):
+        if not any(start <= line.start() < end for start, end in fences):
+            own = [citation for citation in citations if line.start() <= citation.at.start < line.end()]
+            found.extend(_of_line(text, line, own))
+    return found
+
+
+def _of_line(text: str, line: re.Match[str], citations: Sequence[Citation]) -> Iterator[Claim]:
+    """Yield the claims of a line: a model breaks none inside a sentence, but puts a list's items on one each."""
+    mark = _LIST_MARK.match(text, *line.span())
+    bare, places = _without_markers(text, mark.end() if mark else line.start(), line.end(), citations)
+    spans = [Span(start, end) for start, end in zip(*(each.tolist() for each in sentences(bare)), strict=True)]
+    cited: dict[int, list[Citation]] = {}
+    for citation in citations:
+        before = bisect_left(places, citation.at.start)
+        owner = max((number for number, span in enumerate(spans) if span.start < before), default=0)
+        cited.setdefault(owner, []).append(citation)
+    for number, span in enumerate(spans):
+        own = cited.get(number, [])
+        sentence = bare[span.start : span.end]
+        is_claim = len(_WORD.findall(sentence)) >= _FEWEST_WORDS and not _NO_CLAIM.fullmatch(sentence)
+        if own or is_claim:
+            end = max([places[span.end - 1] + 1, *(citation.at.end for citation in own)])
+            yield Claim(Span(places[span.start], end), sentence, tuple(own))
+
+
+def _without_markers(text: str, start: int, end: int, citations: Sequence[Citation]) -> tuple[str, list[int]]:
+    """Return a part of a text without markers and the white space before them, and where each code point came from."""
+    kept: list[int] = []
+    at = start
+    for marker in sorted({citation.at for citation in citations}):
+        kept.extend(range(at, max(at, marker.start)))
+        while kept and text[kept[-1]].isspace():
+            kept.pop()
+        at = max(at, marker.end)
+    kept.extend(range(at, end))
+    return "".join(text[place] for place in kept), kept

@@ -1,0 +1,125 @@
+"""Question -> events: search, prompt, the model's answer as it comes, and its check against what it cites."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator, Iterable
+from contextlib import closing
+
+from kinsplit.answering.citing import Marker, MarkerReader
+from kinsplit.answering.draft import Draft
+from kinsplit.answering.events import CitationFound, Event, SourcesFound, TextPiece
+from kinsplit.answering.fitting import fit
+from kinsplit.answering.numbering import number
+from kinsplit.answering.prompt import NOT_FOUND, build_prompt
+from kinsplit.answering.quoting import quotes, shown
+from kinsplit.answering.support import check, verdict
+from kinsplit.answering.values import Source
+from kinsplit.errors import LanguageModelError
+from kinsplit.index import Index
+from kinsplit.language_models import LanguageModel, stream
+from kinsplit.retrieval import SearchKeywords
+
+Events = Generator[Event, None, None]
+
+# Of a model's window, the answer takes at most one part in so many.
+_SHARE = 4
+# Characters that no token of prose has on average: an answer that is longer comes from a model that knows no limit.
+_CHARACTERS = 16
+_QUOTED = "These are the best sentences that were found."
+
+
+def run(
+    index: Index, question: str, model: LanguageModel | None, max_tokens: int, threshold: float, options: SearchKeywords
+) -> Events:
+    """Answer a question; see `kinsplit.answering.answer`, which checks what it is given."""
+    found = number(index.search(question, **options))
+    longest = 0 if model is None else min(max_tokens, max(1, model.window // _SHARE))
+    fitting = found if model is None else fit(question, found, model.window, longest)
+    draft = Draft(question, fitting or found)
+    yield SourcesFound(draft.sources)
+    if not found:
+        budget = options.get("budget")
+        within = "" if budget is None else f" that fits a budget of {budget} tokens"
+        yield draft.notice("nothing_found", f"No passage{within} was found.")
+        yield draft.piece(NOT_FOUND)
+        yield draft.finish("not_in_material")
+    elif model is None:
+        yield draft.notice("no_model", f"No model was asked. {_QUOTED}")
+        yield from _quoted(draft, index)
+    elif not fitting:
+        message = f"{model.name} was not asked: its window of {model.window} tokens holds no passage. {_QUOTED}"
+        yield draft.notice("left_out", message)
+        yield from _quoted(draft, index)
+    else:
+        if told := _left_out(found, fitting, model):
+            yield draft.notice("left_out", told)
+        yield from _answered(draft, index, model, longest, threshold)
+
+
+def _answered(draft: Draft, index: Index, model: LanguageModel, longest: int, threshold: float) -> Events:
+    """Let a model answer from the draft's sources."""
+    reader, failure, is_cut = MarkerReader(), "", False
+    try:
+        with closing(stream(model, build_prompt(draft.question, draft.sources), longest)) as pieces:
+            while not is_cut:
+                try:
+                    piece = next(pieces)
+                except StopIteration as end:
+                    is_cut = bool(end.value)
+                    break
+                yield from _told(draft, reader.feed(piece))
+                is_cut = len(draft.text) > _CHARACTERS * longest
+    except LanguageModelError as error:
+        failure = str(error)
+    yield from _told(draft, reader.finish())
+    if not draft.text.strip():
+        yield draft.notice("model_failed", f"No model answered: {failure or f'{model.name} said nothing.'} {_QUOTED}")
+        yield from _quoted(draft, index)
+        return
+    if failure:
+        yield draft.notice("model_failed", f"The answer broke off: {failure}")
+    if is_cut:
+        yield draft.notice("cut_short", f"The answer was cut off at its longest of {longest} tokens.")
+    unknown = dict.fromkeys(citation.number for citation in draft.citations if citation.source is None)
+    if unknown:
+        numbers = ", ".join(f"[{number}]" for number in unknown)
+        message = f"The answer cites {numbers}, but the passages are numbered 1 to {len(draft.sources)}."
+        yield draft.notice("no_such_source", message)
+    if not failure and len(unknown) == len(draft.citations) and _says_not_found(draft.text):
+        yield draft.finish("not_in_material", model.name)
+        return
+    checks = check(draft.text, draft.citations, index.embedder, index.bm25, threshold)
+    yield draft.finish("broken_off" if failure else verdict(checks), model.name, checks)
+
+
+def _told(draft: Draft, parts: Iterable[str | Marker]) -> Generator[TextPiece | CitationFound, None, None]:
+    for part in parts:
+        yield draft.marker(part) if isinstance(part, Marker) else draft.piece(part)
+
+
+def _quoted(draft: Draft, index: Index) -> Events:
+    """Let the sources speak for themselves."""
+    for place, quote in enumerate(quotes(draft.question, draft.sources, index.embedder, index.bm25)):
+        yield draft.piece(("\n\n" if place else "") + f"{shown(quote)} ")
+        yield draft.marker(Marker(f"[{quote.source.number}]", (quote.source.number,)), quote.source.place(*quote.at))
+    yield draft.finish("quoted")
+
+
+def _left_out(found: list[Source], fitting: list[Source], model: LanguageModel) -> str:
+    """Return what had to be left out for a model's window; nothing if all fit."""
+    texts = {source.text for source in found}
+    shortened, missing = sum(source.text not in texts for source in fitting), len(found) - len(fitting)
+    parts = [f"{shortened} shortened"] * bool(shortened) + [f"{missing} left out"] * bool(missing)
+    if not parts:
+        return ""
+    return f"Of {len(found)} passages, {' and '.join(parts)} to fit the window of {model.name}, {model.window} tokens."
+
+
+def _says_not_found(text: str) -> bool:
+    """Return whether a model said that the passages don't hold the answer, however it dressed the sentence up."""
+    return _plain(NOT_FOUND) in _plain(text)
+
+
+def _plain(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text.casefold()))

@@ -1,0 +1,104 @@
+"""An answer as a person reads it: as it comes, its citations coloured, and what it rests on below it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from kinsplit.answering import CitationFound, Notice, TextPiece, collect
+from kinsplit.cli.tables import counted
+from kinsplit.cli.terminal import Terminal, visible
+
+if TYPE_CHECKING:
+    from kinsplit.answering import Answer, Check, Event, Source
+
+_VALID, _INVALID = "bold cyan", "bold red"
+
+
+class Teller:
+    """Writes events.
+
+    Args:
+        terminal: Where to.
+    """
+
+    def __init__(self, terminal: Terminal) -> None:
+        self._terminal = terminal
+        self._is_begun = False
+
+    def tell(self, event: Event) -> None:
+        """Write one event; that of the sources says nothing before the end."""
+        if isinstance(event, TextPiece):
+            self._write(Text(visible(event.text)))
+        elif isinstance(event, CitationFound):
+            is_valid = all(citation.source is not None for citation in event.citations)
+            self._write(Text(visible(event.text), _VALID if is_valid else _INVALID))
+        elif isinstance(event, Notice):
+            self._end_line()
+            self._terminal.warning(event.message)
+
+    def tell_all(self, events: Iterator[Event]) -> Answer:
+        """Write all events with the sources at the end, and return the answer."""
+        answer = collect(self._told(events))
+        self._end_line()
+        _write_ground(self._terminal, answer)
+        return answer
+
+    def _told(self, events: Iterator[Event]) -> Iterator[Event]:
+        for event in events:
+            self.tell(event)
+            yield event
+
+    def _write(self, text: Text) -> None:
+        self._terminal.out.print(text, end="", soft_wrap=True)
+        self._terminal.out.file.flush()
+        self._is_begun = True
+
+    def _end_line(self) -> None:
+        if self._is_begun:
+            self._terminal.line("")
+            self._is_begun = False
+
+
+def _write_ground(terminal: Terminal, answer: Answer) -> None:
+    """Write what an answer rests on: what the check says, and the sources."""
+    if answer.checks:
+        terminal.line("")
+        found = sum(check.status == "found" for check in answer.checks)
+        terminal.line(f"{found} of {counted(len(answer.checks), 'sentence')} found in the passages cited.")
+    for check in answer.checks:
+        if check.status != "found":
+            terminal.line(Text.assemble((f"{_said(check)}: ", "yellow"), visible(" ".join(check.text.split()))))
+    cited = {citation.number for citation in answer.citations}
+    if answer.sources:
+        terminal.line("")
+        terminal.line("Sources:")
+    for source in answer.sources:
+        terminal.line(_line(source, is_cited=source.number in cited))
+
+
+def _said(check: Check) -> str:
+    cited = "".join(f"[{number}]" for number in check.cited)
+    if check.status == "uncited":
+        return "Without a citation"
+    if check.status == "no_such_source":
+        return f"Cites a passage that is not there, {cited}"
+    missing = f" (no passage cited holds {', '.join(check.missing)})" if check.missing else ""
+    return f"Not found in {cited}{missing}"
+
+
+def _line(source: Source, *, is_cited: bool) -> Text:
+    best = source.best
+    parts = [source.file]
+    if best.source_id != source.file:
+        parts.append(best.source_id)
+    if source.pages is not None:
+        first, last = source.pages
+        parts.append(f"pages {first}-{last}" if last > first else f"page {first}")
+    parts.append(f"chunk {best.index + 1}/{best.total}")
+    if source.section:
+        parts.append(" ".join(source.section.split()))
+    style = _VALID if is_cited else "dim"
+    return Text.assemble((f"[{source.number}]", style), " ", visible(", ".join(parts)), f" (score {source.score:.4f})")

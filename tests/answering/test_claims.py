@@ -1,0 +1,46 @@
+"""Sentences of an answer, and which of them cites what."""
+
+from __future__ import annotations
+
+import pytest
+
+from kinsplit.answering.citing import Marker, MarkerReader
+from kinsplit.answering.claims import claims
+from kinsplit.answering.draft import Draft
+from tests.answering.helpers import source
+
+
+def read(text: str) -> list[tuple[str, tuple[int, ...]]]:
+    """Return the claims of an answer and what they cite."""
+    draft, reader = Draft("?", [source(1, "x")]), MarkerReader()
+    for part in [*reader.feed(text), *reader.finish()]:
+        draft.marker(part) if isinstance(part, Marker) else draft.piece(part)
+    assert draft.text == text
+    found = claims(draft.text, draft.citations)
+    for claim in found:
+        shown = text[claim.at.start : claim.at.end]
+        for citation in claim.citations:
+            shown = shown.replace(text[citation.at.start : citation.at.end], "")
+        assert shown.split() == claim.text.split() or "".join(shown.split()) == "".join(claim.text.split())
+    return [(claim.text, tuple(citation.number for citation in claim.citations)) for claim in found]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("A heap is a tree [1].", [("A heap is a tree.", (1,))]),
+        ("A heap is a tree. [1] It is small. [2]", [("A heap is a tree.", (1,)), ("It is small.", (2,))]),
+        ("A heap is a tree [1]. It is small.", [("A heap is a tree.", (1,)), ("It is small.", ())]),
+        ("[2] A heap is a tree.", [("A heap is a tree.", (2,))]),
+        ("In [1] a heap is a tree [2][3].", [("In a heap is a tree.", (1, 2, 3))]),
+        ("- A heap is a tree [1]\n- It has a top [2]", [("A heap is a tree", (1,)), ("It has a top", (2,))]),
+        ("1. A heap is a tree [1]\n2) It has a top", [("A heap is a tree", (1,)), ("It has a top", ())]),
+        ("# A heap of things\n\nThere are three kinds of it:\n\nWhy is that so?", []),
+        ("Yes [1]. No.", [("Yes.", (1,))]),
+        ("It is so [1]:\n```\nh = [1, 2]\n```\nThat is all.", [("It is so:", (1,)), ("That is all.", ())]),
+        ("[1]", []),
+        ("", []),
+    ],
+)  # fmt: skip
+def test_markers_belong_to_the_sentence_that_they_stand_in_or_behind(text: str, expected: list[object]) -> None:
+    assert read(text) == expected

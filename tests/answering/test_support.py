@@ -1,0 +1,111 @@
+"""What a sentence says is looked up in what it cites."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kinsplit import Index
+from kinsplit.answering.citing import Marker, MarkerReader
+from kinsplit.answering.draft import Draft
+from kinsplit.answering.quoting import MOST, quotes, shown
+from kinsplit.answering.support import check, verdict
+from kinsplit.answering.values import Check
+from kinsplit.embedding import create
+from kinsplit.embedding.sparse import Bm25Embedder
+from tests.answering.helpers import source
+
+HEAP = "A heap is a tree. The smallest item stands on top. It has 1,024 items in 10 levels."
+LOOP = "A loop repeats its body. A while loop asks its condition first."
+
+
+def checked(text: str) -> list[Check]:
+    draft, reader = Draft("?", [source(1, HEAP, start=100), source(2, LOOP)]), MarkerReader()
+    for part in [*reader.feed(text), *reader.finish()]:
+        draft.marker(part) if isinstance(part, Marker) else draft.piece(part)
+    return check(draft.text, draft.citations, create("hash"), Bm25Embedder())
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        ("The smallest item stands on top [1].", "found"),
+        ("The smallest items stand on the top. [1]", "found"),
+        ("The smallest item stands on top.", "uncited"),
+        ("The smallest item stands on top [2].", "not_found"),
+        ("The smallest item stands on top [7].", "no_such_source"),
+        ("The smallest item stands on top [1][7].", "no_such_source"),
+        ("The smallest item stands on top [2][1].", "found"),
+        ("Penguins breed in Antarctica [1].", "not_found"),
+        ("It has 1024 items in 10 levels [1].", "found"),
+        ("It has 2048 items in 10 levels [1].", "not_found"),
+    ],
+)
+def test_a_sentence_is_looked_up_in_what_it_cites(text: str, status: str) -> None:
+    (found,) = checked(text)
+    assert found.status == status
+
+
+def test_the_evidence_is_the_exact_place_in_the_document() -> None:
+    (found,) = checked("The smallest item stands on top [2][1].")
+
+    first, second = found.evidence
+    assert (first.number, second.number) == (1, 2)
+    assert (100 + HEAP.index("The smallest"), first.text) == (first.span.start, "The smallest item stands on top.")
+    assert first.span.end - first.span.start == len(first.text)
+    assert first.chunk.source_id == "course/a.md"
+    assert (first.score, first.overlap) == (pytest.approx(1.0), 1.0)
+    assert second.score < 0.55
+
+
+def test_numbers_that_the_evidence_lacks_are_named() -> None:
+    (found,) = checked("It has 2,048 items in 10 levels [1].")
+    assert found.missing == ("2048",)
+    assert found.evidence[0].score > 0.55
+
+
+def test_two_sentences_may_be_found_as_one() -> None:
+    (found,) = checked("A loop repeats its body, and a while loop asks its condition first [2].")
+    assert found.status == "found"
+    assert found.evidence[0].text == LOOP
+
+
+def test_the_verdict_counts_what_was_found() -> None:
+    good, bad = "A heap is a tree [1].", "Penguins breed there [1]."
+    assert verdict(checked(good)) == "supported"
+    assert verdict(checked(f"{good} {bad}")) == "partly_supported"
+    assert verdict(checked(bad)) == verdict([]) == "unsupported"
+
+
+def test_the_nearest_sentences_are_quoted_once_and_few_of_one_source() -> None:
+    sources = [
+        source(1, HEAP, start=100),
+        source(2, LOOP),
+        source(3, LOOP, file="b.md"),
+        source(4, "What loops? Short one."),
+    ]
+    found = quotes("What does a while loop ask?", sources, create("hash"), Bm25Embedder())
+
+    assert found[0].text == "A while loop asks its condition first."
+    assert len({part.text for part in found}) == len(found) <= MOST
+    assert all(not part.text.endswith("?") for part in found)
+    for part in found:
+        span = part.source.place(*part.at)
+        assert span.end - span.start == len(part.text)
+
+
+def test_a_source_of_short_words_alone_is_quoted_all_the_same() -> None:
+    (found,) = quotes("What?", [source(1, "Heap.")], create("hash"), Bm25Embedder())
+    assert shown(found) == "“Heap.”"
+    assert shown(quotes("x", [source(1, "word " * 500)], create("hash"), Bm25Embedder())[0]).endswith(" …”")
+
+
+def test_the_benchmark_looks_every_sentence_up(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
+    import answer_check  # A script, not a package that is installed.
+
+    said = ("A heap is a tree.", "A loop repeats its body.")
+    group = answer_check.Group("What is a heap?", said, ("Penguins swim fast.",))
+    assert answer_check.share(index, (group,), "said") == (2, 2)
+    assert answer_check.share(index, (group,), "not_said") == (0, 1)

@@ -1,0 +1,171 @@
+"""`kinsplit ask`, with a model on a fake server and without one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kinsplit.language_models import registry, server
+from tests.cli.conftest import Cli
+from tests.language_models.fake_server import FakeServer, Reply, serving
+from tests.loaders.helpers import pdf
+
+HASH = ("--embedder", "hash")
+QUESTION = "What does a while loop ask?"
+GOOD = ("A while loop", " asks first [", "1].")
+
+
+@pytest.fixture
+def indexed(cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    monkeypatch.delenv("KINSPLIT_MODEL", raising=False)
+    (folder / "cs" / "trees.pdf").write_bytes(pdf(["A tree has a root."], ["A leaf has no children."]))
+    cli("index", folder, *HASH, "--strategy", "structure", "--set", "chunk_size=6", "--set", "min_chunk_size=1")
+    return cli
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch, socket_enabled: None) -> Iterator[FakeServer]:
+    monkeypatch.setattr(server, "PAUSE", 0.01)
+    monkeypatch.setattr(server, "SHORT_PAUSE", 0.01)
+    # One name gives one object for the whole process, but each test has a server of its own.
+    registry._shared.cache_clear()
+    with serving() as running:
+        monkeypatch.setenv("OLLAMA_HOST", running.url)
+        yield running
+    registry._shared.cache_clear()
+
+
+def test_an_answer_is_written_with_its_check_and_its_sources(indexed: Cli, fake: FakeServer) -> None:
+    fake.replies.append(Reply(pieces=GOOD))
+    result = indexed("ask", QUESTION, *HASH, "--model", "ollama:llama3", "--top-k", "2")
+
+    lines = result.stdout.splitlines()
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert lines[0] == "A while loop asks first [1]."
+    assert lines[2] == "1 of 1 sentence found in the passages cited."
+    assert lines[4] == "Sources:"
+    assert lines[5].startswith("[1] course/cs/loops.txt, chunk ")
+    assert " (score " in lines[5]
+    assert len(lines) == 7
+    assert QUESTION in fake.prompts[0]
+    assert fake.bodies[0]["model"] == "llama3"
+
+
+def test_the_environment_names_the_model(indexed: Cli, fake: FakeServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KINSPLIT_MODEL", "ollama:llama3")
+    fake.replies.append(Reply(pieces=GOOD))
+    assert indexed("ask", QUESTION, *HASH).stdout.startswith("A while loop asks first [1].")
+
+
+def test_what_was_not_found_is_told(indexed: Cli, fake: FakeServer) -> None:
+    said = "Penguins breed in Antarctica [1]. A while loop asks first. It has 1024 legs [77]."
+    fake.replies.append(Reply(said))
+    result = indexed("ask", QUESTION, *HASH, "--model", "ollama:llama3")
+
+    assert "0 of 3 sentences found in the passages cited." in result.stdout
+    assert "Not found in [1]: Penguins breed in Antarctica." in result.stdout
+    assert "Without a citation: A while loop asks first." in result.stdout
+    assert "Cites a passage that is not there, [77]: It has 1024 legs." in result.stdout
+    assert "Warning: The answer cites [77], but the passages are numbered 1 to " in result.stderr
+    assert result.exit_code == 0
+
+
+def test_pages_are_told_of_the_passage_and_of_each_sentence(indexed: Cli) -> None:
+    question = ("ask", "Which leaf has no children?", *HASH, "--top-k", "1")
+    assert "[1] course/cs/trees.pdf, pages 1-2, chunk 2/2 (score " in indexed(*question).stdout
+
+    found = json.loads(indexed(*question, "--json").stdout)
+    assert found["text"] == "“A leaf has no children.” [1]\n\n“A tree has a root.” [1]"
+    assert [citation["pages"] for citation in found["citations"]] == [[2, 2], [1, 1]]
+    assert [citation["chunk_index"] for citation in found["citations"]] == [1, 0]
+
+
+def test_without_a_model_sentences_are_quoted(indexed: Cli) -> None:
+    result = indexed("ask", QUESTION, *HASH)
+
+    assert result.exit_code == 0
+    assert "“A while loop asks first.” [1]" in result.stdout
+    assert result.stderr == "Warning: No model was asked. These are the best sentences that were found.\n"
+
+
+def test_a_model_that_can_not_be_reached_is_told_and_its_exit_code(
+    indexed: Cli, monkeypatch: pytest.MonkeyPatch, fake: FakeServer
+) -> None:
+    fake.answer = lambda prompt: Reply("model 'llama3' not found", 404)
+    result = indexed("ask", QUESTION, *HASH, "--model", "ollama:llama3")
+
+    assert result.exit_code == 1
+    assert "“A while loop asks first.” [1]" in result.stdout
+    assert "Warning: No model answered: ollama:llama3: status 404: model 'llama3' not found." in result.stderr
+
+
+def test_an_answer_that_breaks_off_is_kept(indexed: Cli, fake: FakeServer) -> None:
+    fake.replies.append(Reply(pieces=("A while loop asks first [1]. And", " then"), ending=""))
+    result = indexed("ask", QUESTION, *HASH, "--model", "ollama:llama3")
+
+    assert result.exit_code == 1
+    assert result.stdout.startswith("A while loop asks first [1]. And then\n")
+    assert result.stderr == "Warning: The answer broke off: ollama:llama3: the answer broke off.\n"
+
+
+def test_json_holds_the_finished_answer(indexed: Cli, fake: FakeServer) -> None:
+    fake.replies.append(Reply(pieces=GOOD))
+    result = indexed("ask", QUESTION, *HASH, "--model", "ollama:llama3", "--json")
+
+    found = json.loads(result.stdout)
+    assert result.stderr == ""
+    assert (found["question"], found["text"], found["verdict"]) == (QUESTION, "".join(GOOD), "supported")
+    assert found["model"] == "ollama:llama3"
+    assert found["citations"][0]["file"].endswith("course/cs/loops.txt")
+    assert found["checks"][0]["status"] == "found"
+
+    fake.answer = lambda prompt: Reply("gone", 404)
+    failed = indexed("ask", QUESTION, *HASH, "--model", "ollama:llama3", "--json")
+    assert failed.exit_code == 1
+    assert json.loads(failed.stdout)["verdict"] == "quoted"
+
+
+def test_nothing_found_is_said(indexed: Cli) -> None:
+    result = indexed("ask", QUESTION, *HASH, "--where", "file_type=none")
+    assert (result.exit_code, result.stdout) == (0, "The passages do not hold the answer.\n")
+    assert result.stderr == "Warning: No passage was found.\n"
+
+
+def test_what_a_model_says_can_not_act_on_the_terminal(indexed: Cli, fake: FakeServer) -> None:
+    fake.replies.append(Reply("[red]A loop\x1b[2J asks[/red] [1]"))
+    result = indexed("ask", QUESTION, *HASH, "--model", "ollama:llama3")
+    assert result.stdout.startswith("[red]A loop\ufffd[2J asks[/red] [1]\n")
+
+
+def test_a_terminal_shows_citations_in_colour_and_wrong_ones_in_another(
+    indexed: Cli, fake: FakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    fake.replies.append(Reply(pieces=("A while loop asks [", "1], first [77].")))
+    shown = indexed("ask", QUESTION, *HASH, "--model", "ollama:llama3").stdout
+
+    assert "\x1b[1;36m[1]\x1b[0m" in shown
+    assert "\x1b[1;31m[77]\x1b[0m" in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ([" "], "question: must hold a question"),
+        (["x", "--model", "llama3"], "model: must be one of ollama:MODEL, openai:MODEL, hash (got 'llama3')"),
+        (["x", "--max-tokens", "0"], "max_tokens: must be at least 1"),
+        (["x", "--top-k", "0"], "top_k: must be at least 1"),
+        (["x", "--where", "pdf"], "--where: must be key=value"),
+        (["x", "--rerank", "none:x"], "rerank: must be one of"),
+        (["x", "--collection", "none"], "There is no collection 'none'"),
+    ],
+)
+def test_a_wrong_argument_is_one_line(indexed: Cli, arguments: list[str], told: str) -> None:
+    result = indexed("ask", *HASH, *arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert told in result.stderr
+    assert result.stderr.count("\n") == 1
