@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Self
 
+from kinsplit.embedding.identifiers import with_parts
 from kinsplit.embedding.protocol import SparseVector
 from kinsplit.embedding.texts import check_texts, replace_surrogates
 from kinsplit.errors import InvalidParameterError
@@ -16,8 +17,14 @@ ANY = "any"
 _UNSPACED = ("chinese", "japanese")
 
 
+#: In fingerprints, of those that also weigh the parts of names (see `with_parts`).
+_PARTS = "parts"
+
+
 class Bm25Embedder:
     """BM25 with stop words and a stemmer, by Qdrant Edge's own implementation.
+
+    Names in camel case count as a whole and by their parts.
 
     Args:
         language: English name of a language, such as "german", for its stop words and its stemmer. None, or "any",
@@ -62,9 +69,10 @@ class Bm25Embedder:
             InvalidParameterError: It is no BM25's.
         """
         kind, _, settings = fingerprint.partition(":")
-        language, _, length = settings.partition(":")
+        language, _, rest = settings.partition(":")
+        length, _, parts = rest.partition(":")
         with suppress(ValueError):
-            if kind == "bm25":
+            if kind == "bm25" and parts == _PARTS:
                 return cls(language, float(length))
         remedy = "Ask the collection for dense vectors only, or open it with the version of kinsplit that made it."
         raise InvalidParameterError("sparse", "must be BM25 of a known language", fingerprint, remedy)
@@ -72,15 +80,15 @@ class Bm25Embedder:
     @property
     def fingerprint(self) -> str:
         """Language and average length decide every vector."""
-        return f"bm25:{self.language or ANY}:{self.average_length:g}"
+        return f"bm25:{self.language or ANY}:{self.average_length:g}:{_PARTS}"
 
     def embed(self, texts: Sequence[str]) -> list[SparseVector]:
         """Return the term weights of each text; a text without terms gives an empty vector."""
-        return [_frozen(self._model.embed_document(text)) for text in check_texts(texts)]
+        return [_frozen(self._model.embed_document(with_parts(text))) for text in check_texts(texts)]
 
     def embed_query(self, text: str) -> SparseVector:
         """Return weight 1 for each term of a question."""
-        return _frozen(self._model.embed_query(replace_surrogates(text)))
+        return _frozen(self._model.embed_query(with_parts(replace_surrogates(text))))
 
 
 def _frozen(vector: object) -> SparseVector:

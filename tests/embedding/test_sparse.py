@@ -32,6 +32,23 @@ def test_words_without_spaces_are_found(language):
     assert terms(embedder, "公园") & terms(embedder, "今天天气很好。我们去公园吧")
 
 
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [("isSubset", "subset"), ("bisectSearchHelper", "search"), ("getHTMLPage", "html"), ("merge_sort", "sort")],
+)
+def test_names_of_code_are_found_by_their_parts_and_as_a_whole(name, part):
+    embedder = Bm25Embedder()
+    (document,) = embedder.embed([f"def {name}(a, b): ..."])
+    assert terms(embedder, part) <= set(document.indices)
+    assert terms(embedder, name) <= set(document.indices)
+    assert terms(embedder, name) > terms(embedder, part)
+
+
+def test_prose_has_no_further_terms():
+    embedder = Bm25Embedder()
+    assert len(terms(embedder, "NASA and the IBM PC, PDFs in 3D")) == 5
+
+
 def test_text_without_terms_gives_an_empty_vector():
     embedder = Bm25Embedder()
     assert embedder.embed(["", " \n", "the of and", "!?"]) == [SparseVector((), ())] * 4

@@ -71,7 +71,7 @@ class TestAwaited(VectorStoreIntegrationTests):
 
     @pytest.fixture
     async def vectorstore(self) -> AsyncIterator[VectorStore]:
-        schema = Schema("fake", 6, "bm25:english:256", '{"name": "given", "parameters": {}}', "given")
+        schema = Schema("fake", 6, "bm25:english:256:parts", '{"name": "given", "parameters": {}}', "given")
         store = await open_async_store("qdrant::memory:", "c", schema)
         with Index("memory:", embedder=HASH) as other:
             yield KinsplitVectorStore(self.get_embeddings(), other.store, async_store=store)

@@ -1,0 +1,160 @@
+"""Whether course search finds the right file, beside one vector for each document: `python benchmarks/course.py`.
+
+The questions are in course_questions.json, with the files of a real course that answer them; for a 10-K filing, whose
+questions were another system's, filing_questions.json says what a passage that answers them holds.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.table import Table
+from texts import SHARED_DATA
+
+from kinsplit import Index
+from kinsplit.chunk import Document
+from kinsplit.embedding import create as embedder
+from kinsplit.evaluation.significance import compare, estimate
+from kinsplit.loaders import discover, load_files
+from kinsplit.retrieval import Passage
+
+COURSE, FILING = SHARED_DATA / "course_mit_6.0001", SHARED_DATA / "tesla_10k"
+FOLDERS = ("lectures", "psets", "pages_md")
+#: What is wanted: hits at rank 1 and among the first 3, of the chunks; answered questions of the filing.
+AT_1, AT_3, ANSWERED = 0.85, 0.95, 4
+_HERE = Path(__file__).parent
+
+app = typer.Typer(add_completion=False)
+console = Console(width=None if sys.stdout.isatty() else 140)
+
+#: Returns the sources of the first results for a question, best first.
+Search = Callable[[str], Sequence[str]]
+
+
+class Ranked(NamedTuple):
+    """Where each question's right file first stands, from 1; 0 for not among the results."""
+
+    name: str
+    ranks: list[int]
+
+    def at(self, k: int) -> list[float]:
+        return [float(0 < rank <= k) for rank in self.ranks]
+
+
+@app.command()
+def main() -> None:
+    """Ask the course's questions and the filing's."""
+    if not COURSE.is_dir():
+        raise typer.BadParameter(f"There is no course below {SHARED_DATA}.")
+    documents = list(read(COURSE, FOLDERS))
+    questions = json.loads((_HERE / "course_questions.json").read_text(encoding="utf-8"))
+    console.print(f"{len(documents)} documents, {len(questions)} questions")
+    with Index("memory:") as index:
+        index.add(documents)
+        systems = {
+            "one vector for each document": whole_documents(documents),
+            "kinsplit, chunks by cosine alone": lambda text: chunks_alone(index, text),
+            "kinsplit": lambda text: [passage.source_id for passage in index.search(text, top_k=3)],
+        }
+        rows = [
+            Ranked(name, [rank(search(q["question"]), q["files"]) for q in questions])
+            for name, search in systems.items()
+        ]
+    console.print(table(rows))
+    for question, found in zip(questions, rows[-1].ranks, strict=True):
+        if found != 1:
+            console.print(f"rank {found or 'none'}: {question['question']}", markup=False)
+    values = {row.name: row.at(1) for row in rows}
+    for one in compare("hit@1", rows[0].name, values):
+        console.print(f"{one.strategy}: {100 * one.difference.mean:+.0f} points at rank 1, p = {one.p_value:.4f}")
+    found = filing() if FILING.is_dir() else None
+    verdict(rows[-1], found)
+
+
+def read(root: Path, folders: Sequence[str]) -> Sequence[Document]:
+    """Return the documents below some folders, each with its path there as its id."""
+    files = discover([root / folder for folder in folders]).files
+    # What another program extracted from the PDFs is not what students search.
+    kept = [file for file in files if not file.path.name.endswith((".pdf.txt", ".json"))]
+    return [document for loaded in load_files(kept) for document in loaded.documents]
+
+
+def whole_documents(documents: Sequence[Document]) -> Search:
+    """Return the search before chunks: one vector for each document, the mean of its windows."""
+    model = embedder("bundled")
+    vectors = model.embed([document.text for document in documents])
+
+    def search(text: str) -> list[str]:
+        order = np.argsort(-(vectors @ model.embed_query(text)), kind="stable")
+        return [documents[place].id for place in order[:3]]
+
+    return search
+
+
+def chunks_alone(index: Index, text: str) -> list[str]:
+    """Return the sources of the chunks that are nearest, each once."""
+    from kinsplit.retrieval import Question
+    from kinsplit.stores import Query
+
+    question = Question(index.embedder.embed_query(text), index.bm25.embed_query(text))
+    (found,) = index.store.rank([Query("dense", question.dense, 50)])
+    return list(dict.fromkeys(entry.source_id for entry in found))[:3]
+
+
+def rank(found: Sequence[str], wanted: Sequence[str]) -> int:
+    return next((place for place, source in enumerate(found, 1) if source in wanted), 0)
+
+
+def table(rows: Sequence[Ranked]) -> Table:
+    shown = Table("search", "hit@1", "95 %", "hit@3", "95 %", title="The right file")
+    for row in rows:
+        cells = []
+        for k in (1, 3):
+            own = estimate(row.at(k))
+            cells += [f"{100 * own.mean:.0f} %", f"{100 * own.low:.0f} to {100 * own.high:.0f}"]
+        shown.add_row(row.name, *cells)
+    return shown
+
+
+def filing() -> list[int]:
+    """Return where the first passage stands that answers each question about the filing; 0 for none of three."""
+    queries = json.loads((FILING / "seed" / "queries.json").read_text(encoding="utf-8"))["queries"]
+    wanted = {row["id"]: row["evidence"] for row in json.loads((_HERE / "filing_questions.json").read_text())}
+    with Index("memory:") as index:
+        index.add(FILING / "fy2024" / "tsla-20241231-gen.pdf")
+        found = [answered(index.search(query["question"], top_k=3), wanted[query["id"]]) for query in queries]
+    shown = Table("question", "rank of the passage", title="10-K filing of the fiscal year 2024")
+    for query, place in zip(queries, found, strict=True):
+        shown.add_row(query["question"][:100], str(place or "none"))
+    console.print(shown)
+    return found
+
+
+def answered(passages: Sequence[Passage], evidence: Sequence[str]) -> int:
+    texts = [" ".join(passage.text.split()) for passage in passages]
+    return next((n for n, text in enumerate(texts, 1) if any(re.search(e, text) for e in evidence)), 0)
+
+
+def verdict(own: Ranked, found: list[int] | None) -> None:
+    outcomes = [
+        (f"hit@1 >= {AT_1}", float(np.mean(own.at(1))), AT_1),
+        (f"hit@3 >= {AT_3}", float(np.mean(own.at(3))), AT_3),
+    ]
+    if found is not None:
+        outcomes.append((f"filing: >= {ANSWERED} answered", float(sum(map(bool, found))), ANSWERED))
+    shown = Table("wanted", "measured", "met", title="Against what is wanted")
+    for wanted, measured, least in outcomes:
+        shown.add_row(wanted, f"{measured:.2f}", "[green]yes[/]" if measured >= least else "[red]no[/]")
+    console.print(shown)
+
+
+if __name__ == "__main__":
+    app()
