@@ -197,7 +197,9 @@ class Results(_Frozen):
     def write(self, path: Path) -> None:
         """Write the results to a file."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(self.to_json(), ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+        text = json.dumps(self.to_json(), ensure_ascii=False, indent=2) + "\n"
+        # A lone surrogate, which UTF-8 can't hold, becomes JSON's own escape of it.
+        path.write_text(text, encoding="utf-8", errors="backslashreplace")
 
     def to_json(self) -> dict[str, Any]:
         """Return what is written: `summary` and `results` as `rag_eval` has them, and `kinsplit` with all of it."""

@@ -25,6 +25,7 @@ def write(folder: Path, *rows: object, text: str = "One two three.  ") -> Path:
     [
         ({"query": "  "}, "query must be a string of visible text (got '  ')"),
         ({"query": 7}, "query must be a string of visible text (got 7)"),
+        ({"query": "What\ud800?"}, r"query must not hold a lone surrogate (got 'What\ud800?')"),
         (
             {"docid": "e"},
             "spans[0] must name a document that is there (got 'e'). Name one of the 1 documents, such as 'd'",

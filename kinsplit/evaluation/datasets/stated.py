@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -11,6 +12,9 @@ from kinsplit.evaluation.datasets.files import Row
 from kinsplit.evaluation.datasets.problems import Problems
 from kinsplit.evaluation.labels import Label, Place, Question
 from kinsplit.loaders.decoding import clean
+
+# Halves of pairs, which JSON can hold, and no file in UTF-8.
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 class StatedPlace(NamedTuple):
@@ -89,17 +93,17 @@ def verified(
 
 
 def _check_text(one: StatedQuestion, seen: dict[str, Row], problems: Problems) -> None:
-    if not isinstance(one.id, str) or not one.id.strip():
-        problems.add(one.row, None, "query_id", "must be a string of visible text", one.id, "Give it one.")
+    if broken := _broken(one.id):
+        problems.add(one.row, None, "query_id", broken, one.id, "Give it one.")
     elif one.id in seen:
         other = seen[one.id]
         where = f"{other.place} of {other.path}"
         problems.add(one.row, one.id, "query_id", f"must be unique, and is that of {where}", one.id, "Rename one.")
     else:
         seen[one.id] = one.row
-    if not isinstance(one.text, str) or not one.text.strip():
+    if broken := _broken(one.text):
         remedy = "Write the question, or leave the row out."
-        problems.add(one.row, one.id, one.field, "must be a string of visible text", one.text, remedy)
+        problems.add(one.row, one.id, one.field, broken, one.text, remedy)
     if not isinstance(one.answer, str):
         problems.add(one.row, one.id, "answer", "must be a string", one.answer, "Write the answer, or nothing.")
 
@@ -149,6 +153,13 @@ def _fits(place: StatedPlace, span: tuple[Any, Any], one: StatedQuestion, text: 
 def _is(text: str, said: object) -> bool:
     # The loaders replace what databases refuse, one for one.
     return isinstance(said, str) and text in (said, clean(said).text)
+
+
+def _broken(value: object) -> str:
+    """Return the rule for a text that a value breaks, "" for none."""
+    if not isinstance(value, str) or not value.strip():
+        return "must be a string of visible text"
+    return "must not hold a lone surrogate" if _SURROGATE.search(value) else ""
 
 
 def _whole(value: object) -> bool:
