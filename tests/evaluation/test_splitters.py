@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -262,6 +263,54 @@ def test_what_can_not_be_told_apart_is_not_repeatable() -> None:
     assert as_strategy(halves).repeatable  # type: ignore[attr-defined]
     assert not as_strategy(Opaque()).repeatable  # type: ignore[attr-defined]
     assert not as_strategy(lambda text: [text[:size], text[size:]]).repeatable  # type: ignore[attr-defined]
+
+
+def test_an_object_of_a_module_is_repeatable_only_if_its_settings_tell_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "own_objects.py").write_text(
+        "class Size:\n    def __init__(self, size):\n        self.size = size\n"
+        "class Windows:\n    def __init__(self, size):\n        self.size = size\n"
+        "    def split_text(self, text):\n        return [text]\n"
+        "told, untold = Windows(3), Windows(Size(3))\n"
+    )
+
+    assert from_spec("python:own_objects:told").strategy.repeatable  # type: ignore[attr-defined]
+    # Another size would leave the spec and all that is known of the object as they are.
+    assert not from_spec("python:own_objects:untold").strategy.repeatable  # type: ignore[attr-defined]
+
+
+def test_a_module_is_found_in_the_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [folder for folder in sys.path if folder])
+    (tmp_path / "splitter_beside.py").write_text("def halves(text):\n    return [text[:3], text[3:]]\n")
+
+    assert from_spec("python:splitter_beside:halves").strategy.split("onetwo") == [Span(0, 3), Span(3, 6)]
+
+
+@pytest.mark.parametrize(
+    ("source", "wrong"),
+    [
+        ("def f(:", "must name a module that can be imported (SyntaxError: invalid syntax"),
+        ("1 / 0", "must name a module that can be imported (ZeroDivisionError: division by zero)"),
+        ("class C:\n    def split_text(self, text):\n        return [text]\nf = C()", "a class or a function to have"),
+    ],
+)
+def test_what_is_wrong_with_a_module_is_one_clear_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, wrong: str
+) -> None:
+    name = f"wrong{abs(hash(source))}"
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / f"{name}.py").write_text(source)
+
+    with pytest.raises(InvalidParameterError, match=re.escape(wrong)):
+        from_spec(f"python:{name}:f:size=3")
+
+
+def test_a_class_that_tells_nothing_of_its_parameters_is_refused_clearly() -> None:
+    with pytest.raises(InvalidParameterError, match="must be a strategy, a NodeParser"):
+        from_spec("python:builtins:dict")
 
 
 # Specs

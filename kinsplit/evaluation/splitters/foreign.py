@@ -72,7 +72,8 @@ class ForeignStrategy(Strategy):
     @property
     def repeatable(self) -> bool:
         """Whether another splitter with the same fingerprint splits alike."""
-        return bool(self.spec) or configuration(self.splitter).complete
+        # A spec says all of a splitter, unless it names an object that somebody has set up in a module.
+        return configuration(self.splitter).complete or (bool(self.spec) and not self.spec.startswith("python:"))
 
     def _cut(self, texts: Sequence[str]) -> list[Levels]:
         call = caller(self.splitter)

@@ -6,6 +6,7 @@ import importlib
 import inspect
 import json
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, NamedTuple
@@ -117,6 +118,8 @@ def _foreign(head: str, rest: str, spec: str, tokenizer: str) -> Strategy:
     parameters = _parameters(rest, spec)
     if isinstance(target, type):
         splitter = _made(target, {**_counting(target, parameters, tokenizer), **parameters}, spec, tokenizer)
+    elif parameters and not callable(target):
+        raise _wrong("must name a class or a function to have parameters", spec)
     else:
         splitter = partial(target, **parameters) if parameters else target
     return as_strategy(splitter, spec, tokenizer)
@@ -136,12 +139,19 @@ def _made(kind: type, parameters: Mapping[str, Any], spec: str, tokenizer: str) 
 
 def _counting(kind: type, given: Mapping[str, Any], tokenizer: str) -> dict[str, Any]:
     """Return a tokenizer as a class of another library takes it, if it takes one that was not given."""
-    if "tokenizer" in given or "tokenizer" not in inspect.signature(kind).parameters:
+    if "tokenizer" in given or not _takes_tokenizer(kind):
         return {}
     counter = resolve(tokenizer)
     if kind.__module__.startswith("chonkie"):
         return {"tokenizer": getattr(counter, "backend", None) or _Length(counter)}
     return {"tokenizer": _Tokens(counter)}
+
+
+def _takes_tokenizer(kind: type) -> bool:
+    try:
+        return "tokenizer" in inspect.signature(kind).parameters
+    except ValueError:  # A class that is written in C need not tell.
+        return False
 
 
 class _Length:
@@ -178,10 +188,12 @@ def _peer(library: str, name: str, spec: str) -> Any:
 
 
 def _module(name: str, spec: str) -> Any:
+    if "" not in sys.path:
+        sys.path.append("")  # The working folder, where a splitter of one's own lies, and where `python -m` looks too.
     try:
         return importlib.import_module(name)
-    except (ImportError, ValueError) as error:
-        raise _wrong(f"must name a module that can be imported ({error})", spec) from error
+    except Exception as error:  # Of what the module does, or of its syntax.
+        raise _wrong(f"must name a module that can be imported ({type(error).__name__}: {error})", spec) from error
 
 
 def _attribute(module: Any, name: str, spec: str) -> Any:
