@@ -41,9 +41,17 @@ def test_a_measure_that_falls_is_better_when_it_falls() -> None:
     assert found[1:] == ["Worse than sentence: token 512."]
 
 
+def test_a_headline_without_any_value_is_said_where_questions_are_labelled() -> None:
+    assert conclusion(results(setting=setting(headline="AGS@5"), comparisons=[])) == [
+        "AGS@5 says nothing of any of these questions, so strategies can't be compared by it."
+    ]
+
+
 def test_one_strategy_and_no_labels_conclude_nothing_of_others() -> None:
     one = conclusion(results(strategies=1, comparisons=[]))
-    unlabelled = results(setting=setting(headline="nDCG@3"), comparisons=[])
+    without = results(setting=setting(headline="nDCG@3"), comparisons=[])
+    asked = [question.model_copy(update={"labels": []}) for question in without.questions]
+    unlabelled = without.model_copy(update={"questions": asked})
 
     assert one == ["sentence has recall@1000t 60.8 % [56.8, 64.8], and nothing to be compared with."]
     told = "No question is labelled, so nothing here says which strategy finds more of the answers."

@@ -15,10 +15,12 @@ _UNLABELLED = "No question is labelled, so nothing here says which strategy find
 def conclusion(results: Results) -> list[str]:
     """Return what follows from the headline measure, one sentence each."""
     headline = results.setting.headline
+    unlabelled = [] if any(question.labels for question in results.questions) else [_UNLABELLED]
     if not any(headline in strategy.measures for strategy in results.strategies):
-        return [_UNLABELLED]
-    labelled = any(question.labels for question in results.questions)
-    return [*_compared(results, headline), *([] if labelled else [_UNLABELLED])]
+        return unlabelled or [
+            f"{headline} says nothing of any of these questions, so strategies can't be compared by it."
+        ]
+    return [*_compared(results, headline), *unlabelled]
 
 
 def _compared(results: Results, headline: str) -> list[str]:
