@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 import kinsplit
 from kinsplit.chunk import Chunk
 from kinsplit.embedding import resolve as resolve_embedder
+from kinsplit.errors import InvalidParameterError
 from kinsplit.evaluation.cautions import cautions
 from kinsplit.evaluation.labels import Place, Question
 from kinsplit.evaluation.measures.protocol import Chunking, Measure, Outcome
@@ -53,7 +55,7 @@ class Summary:
     def add(self, label: str, evidence: Evidence) -> None:
         """Judge what a strategy retrieved."""
         chunking = evidence.made.chunking
-        values = {m.name: [m.score(outcome, chunking) for outcome in evidence.outcomes] for m in self._measures}
+        values = {m.name: [_score(m, outcome, chunking) for outcome in evidence.outcomes] for m in self._measures}
         self._values[label] = values
         self._chunkings[label] = chunking
         self._warnings += [f"{label}: {text}" for text in evidence.warnings]
@@ -118,6 +120,14 @@ class Summary:
         start, end = place.span
         text = self._experiment.dataset.sources[place.source_id].text[start:end]
         return Text(source_id=place.source_id, spans=((start, end),), text=text)
+
+
+def _score(measure: Measure, outcome: Outcome, chunking: Chunking) -> float | None:
+    value = measure.score(outcome, chunking)
+    if value is not None and not math.isfinite(value):
+        remedy = f"Return None where {measure.name} says nothing of a question."
+        raise InvalidParameterError("measures", "must return finite numbers", value, remedy)
+    return value
 
 
 def _means(values: dict[str, list[float | None]]) -> dict[str, Estimate]:

@@ -105,6 +105,28 @@ def test_results_hold_everything_that_reports_need(tmp_path: Path) -> None:
     assert all(summary[f"avg_{name}"] is not None for name in RAG_EVAL)
 
 
+def test_half_a_surrogate_pair_is_written_and_read(tmp_path: Path) -> None:
+    first, *others = DATASET.questions
+    asked = (replace(first, text="Is \ud800 text? Ja, \u00fcberall."), *others)
+    results = experiment(dataset=replace(DATASET, questions=asked)).run()
+    results.write(tmp_path / "results.json")
+
+    assert "\u00fcberall" in (tmp_path / "results.json").read_text(encoding="utf-8")
+    assert Results.read(tmp_path / "results.json").questions[0].text == asked[0].text
+
+
+def test_a_measure_that_returns_no_number_is_named() -> None:
+    class Broken:
+        name, description, rises = "broken", "Nothing", True
+
+        def score(self, outcome: object, chunking: object) -> float:
+            del outcome, chunking
+            return float("nan")
+
+    with pytest.raises(InvalidParameterError, match=r"must return finite numbers .* Return None where broken says"):
+        experiment(measures=[Broken()]).run()
+
+
 def test_hits_are_slices_of_their_documents_and_scores_never_rise() -> None:
     for result in experiment().run().results:
         scores = [hit.score for hit in result.hits]
