@@ -53,7 +53,7 @@ def cautions(
 def _whole(chunking: Chunking, headline: str) -> str:
     """Return in words how much there is, if a measure looks at all of it."""
     tokens, chunks = re.search(r"@(\d+)t$", headline), re.search(r"@(\d+)$", headline)
-    if tokens and (total := int(chunking.tokenizer.count([c.text for c in chunking.chunks]).sum())) <= int(tokens[1]):
+    if tokens and (total := sum(chunking.token_counts.values())) <= int(tokens[1]):
         return f"{total:,} tokens of the documents"
     if chunks and len(chunking.chunks) <= int(chunks[1]):
         return f"{len(chunking.chunks):,} chunks"

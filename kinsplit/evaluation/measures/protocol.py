@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from kinsplit.chunk import Chunk
 from kinsplit.evaluation.labels import Dataset, Question
 from kinsplit.evaluation.qrels.alignment import Alignment
@@ -45,6 +48,16 @@ class Chunking:
         """The tokens of each chunk, by its id."""
         counts = self.tokenizer.count([chunk.text for chunk in self.chunks]).tolist() if self.chunks else []
         return {chunk.id: count for chunk, count in zip(self.chunks, counts, strict=True)}
+
+    def token_starts(self, chunk: Chunk) -> NDArray[np.int64]:
+        """Return where each token of a chunk's text begins there; a chunk is read only once."""
+        if chunk.id not in self._starts:
+            (self._starts[chunk.id],) = self.tokenizer.starts([chunk.text])
+        return self._starts[chunk.id]
+
+    @cached_property
+    def _starts(self) -> dict[str, NDArray[np.int64]]:
+        return {}
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ def read_spans(read: Iterable[tuple[str, Span]]) -> Read:
 
 def _first_tokens(chunk: Chunk, number: int, chunking: Chunking) -> Iterable[Span]:
     """Return what the first tokens of a chunk that has more hold of its document."""
-    (starts,) = chunking.tokenizer.starts([chunk.text])
+    starts = chunking.token_starts(chunk)
     # Where a tokenizer counts more tokens than it places, as a function may, all of the text is read.
     end = starts[number] if number < len(starts) else len(chunk.text)
     # A token ends before the white space behind it.

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from kinsplit.evaluation.statistics.depths import counted
 from kinsplit.evaluation.statistics.protocol import Made
 
 
@@ -12,5 +11,4 @@ class Coverage:
 
     def value(self, made: Made) -> float | None:
         """Return the share; None for documents without text."""
-        everything, covered, _ = counted(made.chunking)
-        return covered / everything if everything else None
+        return made.depths.covered / made.depths.all if made.depths.all else None

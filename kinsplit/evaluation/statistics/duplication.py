@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from kinsplit.evaluation.statistics.depths import counted
 from kinsplit.evaluation.statistics.protocol import Made
 
 
@@ -12,5 +11,4 @@ class Duplication:
 
     def value(self, made: Made) -> float | None:
         """Return the quotient; None where nothing is covered."""
-        _, covered, retrievable = counted(made.chunking)
-        return retrievable / covered if covered else None
+        return made.depths.retrievable / made.depths.covered if made.depths.covered else None

@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from kinsplit.evaluation.measures.protocol import Chunking
+from kinsplit.evaluation.statistics.depths import Depths
+from kinsplit.parsers.segment import words
+
+#: Of each chunk its length.
+Lengths = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -25,6 +34,26 @@ class Made:
     contexts: bool
     split_seconds: float | None
     embed_seconds: float | None
+
+    @cached_property
+    def characters(self) -> Lengths:
+        """Of each chunk its characters."""
+        return np.array([len(chunk.text) for chunk in self.chunking.chunks], dtype=np.int64)
+
+    @cached_property
+    def words(self) -> Lengths:
+        """Of each chunk its words."""
+        return np.array([len(words(chunk.text).starts) for chunk in self.chunking.chunks], dtype=np.int64)
+
+    @cached_property
+    def tokens(self) -> Lengths:
+        """Of each chunk its tokens."""
+        return np.array(list(self.chunking.token_counts.values()), dtype=np.int64)
+
+    @cached_property
+    def depths(self) -> Depths:
+        """How many chunks the characters of the documents are in."""
+        return Depths.of(self.chunking)
 
 
 class Statistic(Protocol):

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from kinsplit.evaluation.statistics.protocol import Made
-from kinsplit.parsers.segment import words
-
-#: Of each chunk its length.
-Lengths = NDArray[np.int64]
+from kinsplit.evaluation.statistics.protocol import Lengths, Made
 
 
 @dataclass(frozen=True)
@@ -40,22 +36,8 @@ class Size:
         return float(self.figure(lengths)) if len(lengths) else None
 
 
-def characters(made: Made) -> Lengths:
-    """Return the characters of each chunk."""
-    return np.array([len(chunk.text) for chunk in made.chunking.chunks], dtype=np.int64)
-
-
-def _words(made: Made) -> Lengths:
-    return np.array([len(words(chunk.text).starts) for chunk in made.chunking.chunks], dtype=np.int64)
-
-
-def tokens(made: Made) -> Lengths:
-    """Return the tokens of each chunk."""
-    return made.chunking.tokenizer.count([chunk.text for chunk in made.chunking.chunks])
-
-
 SIZES = tuple(
-    Size(f"{key}_{unit}", unit, f"{title} {unit} of a chunk", lengths, figure)
-    for unit, lengths in (("characters", characters), ("words", _words), ("tokens", tokens))
+    Size(f"{key}_{unit}", unit, f"{title} {unit} of a chunk", attrgetter(unit), figure)
+    for unit in ("characters", "words", "tokens")
     for key, title, figure in (("average", "Average", np.mean), ("min", "Fewest", np.min), ("max", "Most", np.max))
 )
