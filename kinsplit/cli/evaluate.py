@@ -28,6 +28,8 @@ DEFAULTS = (
     "semantic=cluster:passage_size=512,passage_overlap=50,threshold=0.75",
     "multigranular=multigranular:chunk_sizes=[256,512,1024]",
 )
+#: The strategy of a new collection, and its label.
+_DEFAULT = "default"
 _QUESTIONS = Path("queries.json")
 
 
@@ -125,6 +127,7 @@ def evaluate(
     from kinsplit.evaluation.qrels.rule import SpanRule
 
     terminal = Terminal(as_json=as_json)
+    _check_output(output, [*(docs or ()), *(queries or ()), _QUESTIONS])
     strategies = _strategies(strategy, baseline, tokenizer, embedder)
     experiment = Experiment(
         _dataset(docs or [Path("docs")], queries),
@@ -169,19 +172,16 @@ def _strategies(given: list[str] | None, baseline: str | None, tokenizer: str, e
     """Return the strategies by label, the baseline first."""
     from kinsplit.evaluation.splitters import from_spec
 
-    specs = list(given or DEFAULTS)
-    if baseline is None and "default" not in specs:
-        specs.insert(0, "default")
     made: dict[str, Strategy] = {}
-    for spec in specs:
+    for spec in given or DEFAULTS:
         label, strategy = from_spec(spec, tokenizer, embedder)
         if label in made:
-            raise InvalidParameterError(
-                "strategy", "must have a label of its own", label, f"Write another=, as in b={spec}."
-            )
+            remedy = "Write --strategy LABEL=NAME with another label."
+            raise InvalidParameterError("strategy", "must have a label of its own", label, remedy)
         made[label] = strategy
     if baseline is None:
-        baseline = "default"
+        baseline = _DEFAULT
+        made.setdefault(*from_spec(_DEFAULT))
     if baseline not in made:
         raise InvalidParameterError(
             "baseline", "must be the label of a strategy", baseline, f"Known: {', '.join(made)}."
@@ -193,6 +193,25 @@ def _dataset(docs: list[Path], queries: list[Path] | None) -> Dataset:
     from kinsplit.evaluation.datasets import FORMATS, load
     from kinsplit.evaluation.datasets.format import Given
 
-    if queries is None and _QUESTIONS.is_file() and not any(f.find(Given(tuple(docs))) for f in FORMATS):
+    there = all(path.exists() for path in docs)  # What isn't is told by `load`.
+    if not queries and there and not any(fmt.find(Given(tuple(docs))) for fmt in FORMATS):
+        if not _QUESTIONS.is_file():
+            names = ", ".join(map(str, docs))
+            rule = f"must name questions, since neither {names} nor this folder holds any"
+            remedy = 'Write them to queries.json, as in ["What is a loop?"], or let `kinsplit questions` make some.'
+            raise InvalidParameterError("--queries", rule, None, remedy)
         queries = [_QUESTIONS]
-    return load(docs, queries)
+    return load(docs, queries or None)
+
+
+def _check_output(output: Path, read: list[Path]) -> None:
+    """Make sure, before hours of work, that the results have a place, which no file has that is read.
+
+    Raises:
+        InvalidParameterError: They have none.
+    """
+    if output.is_dir():
+        raise InvalidParameterError("--output", "must be a file, and is a folder", str(output), "Name a file in it.")
+    if output.exists() and any(path.exists() and output.samefile(path) for path in read):
+        rule = "must not be a file that is read"
+        raise InvalidParameterError("--output", rule, str(output), "Name another one.")

@@ -135,6 +135,21 @@ def test_what_was_done_before_an_interruption_is_kept(labelled: Cli, monkeypatch
     assert [plan["answered"] for plan in plans] == [3, 0, 0]
 
 
+def test_another_strategy_may_be_called_default(labelled: Cli) -> None:
+    result = labelled("evaluate", "--docs", "set", *SMALL, "--strategy", "default=word:chunk_size=9", *HASH, "--json")
+
+    first, *_ = json.loads(result.stdout)["strategies"]
+    assert (first["label"], first["spec"]) == ("default", "word:chunk_size=9")
+
+
+def test_without_questions_it_is_said_what_is_missing(plain: Cli, tmp_path: Path) -> None:
+    (tmp_path / "queries.json").unlink()
+    result = plain("evaluate", *HASH)
+
+    assert result.exit_code == 2
+    assert "--queries: must name questions, since neither docs nor this folder holds any" in result.stderr
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -142,6 +157,8 @@ def test_what_was_done_before_an_interruption_is_kept(labelled: Cli, monkeypatch
         (("--strategy", "nonsense"), "strategy: must name a splitter"),
         (("--strategy", "a=word", "--strategy", "a=token"), "strategy: must have a label of its own"),
         (("--baseline", "b"), "baseline: must be the label of a strategy"),
+        (("--output", "docs"), "--output: must be a file, and is a folder (got 'docs')"),
+        (("--output", "queries.json"), "--output: must not be a file that is read (got 'queries.json')"),
         (("--measure", "nonsense"), "measure: must be one of"),
         (("--ranker", "nonsense"), "ranker: must be the name of a ranker"),
         (("--embedder", "nonsense"), "embedder: must be one of"),
