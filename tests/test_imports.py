@@ -22,6 +22,7 @@ LAYERS: dict[str, set[str]] = {
     "kin": {"chunk"},
     "tokenizers": {"errors"},
     "embedding": {"folders", "chunk", "errors", "tokenizers"},
+    "values": set(),
     "language_models": {"folders", "errors", "tokenizers"},
     "parsers": {"chunk", "errors", "tokenizers", "embedding", "language_models"},
     "loaders": {"chunk", "errors", "settings"},
@@ -62,6 +63,7 @@ LAYERS: dict[str, set[str]] = {
         "indexing",
         "index",
         "configuration",
+        "values",
     },
     "answering": {
         "chunk",
@@ -90,6 +92,7 @@ LAYERS: dict[str, set[str]] = {
         "wikipedia",
         "evaluation",
         "answering",
+        "values",
     },
     "__init__": {"chunk", "parsers", "index"},
 }

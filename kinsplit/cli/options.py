@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kinsplit.errors import InvalidParameterError
+from kinsplit.values import read_value
 
 if TYPE_CHECKING:
     from kinsplit.configuration import IndexSettings
@@ -85,10 +85,7 @@ def parse_settings(settings: Iterable[str] | None) -> dict[str, Any]:
     for key, value in _pairs("--set", settings):
         if key in parsed:
             raise InvalidParameterError("--set", f"can't give {key} twice", value, "Give it once.")
-        try:
-            parsed[key] = json.loads(value)
-        except (ValueError, RecursionError):
-            parsed[key] = value
+        parsed[key] = read_value(value)
     return parsed
 
 

@@ -343,6 +343,7 @@ def test_the_spec_of_a_strategy_makes_it_again() -> None:
         create("multigranular", chunk_sizes=(2, 4)),
         create("word"),
         create("cluster", embedder="hash"),
+        *(create("cluster", embedder=f"st:{name}", chunk_size=99) for name in ("a,b", 'a"', "a\\", " [", "]x ", "{")),
     ):
         assert from_spec(spec_of(strategy)).strategy == strategy
 

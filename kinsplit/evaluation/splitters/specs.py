@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import json
 import re
 import sys
 from collections.abc import Iterator, Mapping
@@ -16,6 +15,7 @@ from kinsplit.evaluation.splitters.foreign import ForeignStrategy, caller
 from kinsplit.parsers import Strategy, create, names
 from kinsplit.parsers.registry import strategy_class
 from kinsplit.tokenizers import BUNDLED, Tokenizer, resolve
+from kinsplit.values import read_value, write_value
 
 #: Where the splitters of other libraries are, and what has to be installed.
 _LIBRARIES = {
@@ -27,6 +27,8 @@ _EXTRAS = {"langchain": "langchain", "llama-index": "llama-index", "chonkie": "b
 _FORMS = (
     "default, NAME:key=value,..., langchain:CLASS:..., llama-index:CLASS:..., chonkie:CLASS:... or python:MODULE:NAME"
 )
+# A string of JSON, or a sign that stands in none.
+_SIGNS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{\]},]', re.DOTALL)
 
 
 class Named(NamedTuple):
@@ -86,7 +88,7 @@ def spec_of(strategy: Strategy) -> str:
         return strategy.title
     fields = type(strategy).model_fields
     own = {key: value for key, value in strategy.described.items() if value != fields[key].default}
-    pairs = ",".join(f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in own.items())
+    pairs = ",".join(f"{key}={write_value(value)}" for key, value in own.items())
     return f"{strategy.name}:{pairs}" if pairs else strategy.name
 
 
@@ -209,27 +211,21 @@ def _parameters(text: str, spec: str) -> dict[str, Any]:
         key = key.strip()
         if not equals or not key.isidentifier() or key in parameters:
             raise _wrong(f"must have key=value, each key once, and not {pair!r}", spec)
-        try:
-            parameters[key] = json.loads(value)
-        except (ValueError, RecursionError):
-            parameters[key] = value
+        parameters[key] = read_value(value)
     return parameters
 
 
 def _split(text: str) -> Iterator[str]:
     """Yield what stands between commas that are in no brackets and no quotes."""
     begin = depth = 0
-    quoted = False
-    for place, sign in enumerate(text):
-        if sign == '"' and text[place - 1 : place] != "\\":
-            quoted = not quoted
-        elif not quoted and sign in "[{":
+    for found in _SIGNS.finditer(text):
+        if found[0] in ("[", "{"):
             depth += 1
-        elif not quoted and sign in "]}":
+        elif found[0] in ("]", "}"):
             depth -= 1
-        elif sign == "," and not quoted and not depth:
-            yield text[begin:place]
-            begin = place + 1
+        elif found[0] == "," and not depth:
+            yield text[begin : found.start()]
+            begin = found.end()
     yield text[begin:]
 
 
