@@ -39,15 +39,26 @@ def cautions(
         qrels = {label: chunking.alignment.qrels(dataset.questions, rule) for label, chunking in chunkings.items()}
         if told := starved(dataset.questions, qrels):
             yield told
+    sentences: dict[str, list[str]] = {}
     for label, chunking in chunkings.items():
-        single = sum(len(chunks) == 1 for chunks in chunking.by_source.values())
-        if chunking.chunks and 2 * single > len(chunking.by_source):
-            yield (
-                f"{label}: {single:,} of {len(chunking.by_source):,} documents are one chunk, so how they are split "
-                "makes no difference there. Take smaller chunks or longer documents."
-            )
-        if chunking.chunks and (whole := _whole(chunking, headline)):
-            yield f"{label}: {headline} holds all {whole}, so it says nothing of the ranking. Take a smaller number."
+        for text in _of_chunks(chunking, headline):
+            sentences.setdefault(text, []).append(label)
+    for text, labels in sentences.items():
+        yield f"{', '.join(labels)}: {text}"
+
+
+def _of_chunks(chunking: Chunking, headline: str) -> Iterator[str]:
+    """Yield what is to be known of one strategy's chunks."""
+    if not chunking.chunks:
+        return
+    single = sum(len(chunks) == 1 for chunks in chunking.by_source.values())
+    if 2 * single > len(chunking.by_source):
+        yield (
+            f"{single:,} of {len(chunking.by_source):,} documents are one chunk, so how they are split makes no "
+            "difference there. Take smaller chunks or longer documents."
+        )
+    if whole := _whole(chunking, headline):
+        yield f"{headline} holds all {whole}, so it says nothing of the ranking. Take a smaller number."
 
 
 def _whole(chunking: Chunking, headline: str) -> str:

@@ -106,16 +106,18 @@ class Experiment:
     @cached_property
     def headed_by(self) -> str:
         """Name of the headline measure."""
-        return self.headline or (HEADLINE if self.dataset.labelled else UNLABELLED)
+        from kinsplit.evaluation.measures.registry import own_name
+
+        return own_name(self.headline or (HEADLINE if self.dataset.labelled else UNLABELLED))
 
     @cached_property
     def judges(self) -> tuple[Measure, ...]:
         """The measures, the headline among them."""
-        from kinsplit.evaluation.measures.registry import create_many
+        from kinsplit.evaluation.measures.registry import create_many, own_name
 
         given = MEASURES if self.measures is None else self.measures
         objects = {measure.name: measure for measure in given if not isinstance(measure, str)}
-        wanted = [one for one in given if isinstance(one, str)]
+        wanted = [own_name(one) for one in given if isinstance(one, str)]
         if self.headed_by not in {*objects, *wanted}:
             wanted.insert(0, self.headed_by)
         created = create_many(wanted, top_k=self.top_k, rule=self.rule, model=self.model) if wanted else ()

@@ -115,6 +115,13 @@ def test_half_a_surrogate_pair_is_written_and_read(tmp_path: Path) -> None:
     assert Results.read(tmp_path / "results.json").questions[0].text == asked[0].text
 
 
+def test_the_headline_may_have_rag_evals_name() -> None:
+    results = experiment(measures=["relevancy@3", "faithfulness"], headline="relevancy@3").run()
+
+    assert results.setting.headline == "jaccard@3"
+    assert list(results.strategies[0].measures) == ["jaccard@3", "query_terms"]
+
+
 def test_a_measure_that_returns_no_number_is_named() -> None:
     class Broken:
         name, description, rises = "broken", "Nothing", True
@@ -404,6 +411,13 @@ def test_one_chunk_for_each_document_is_told() -> None:
     (told,) = cautions(strategies={"whole": create("word", chunk_size=1000), **STRATEGIES})
 
     assert told.startswith("whole: 10 of 10 documents are one chunk")
+
+
+def test_what_holds_for_several_strategies_is_told_once() -> None:
+    whole = {label: create("word", chunk_size=size) for label, size in (("large", 1000), ("larger", 2000))}
+    (told,) = cautions(strategies=whole)
+
+    assert told.startswith("large, larger: 10 of 10 documents are one chunk")
 
 
 def test_a_budget_that_holds_everything_is_told() -> None:

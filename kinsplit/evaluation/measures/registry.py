@@ -120,6 +120,12 @@ def names() -> dict[str, str]:
     return {family.pattern: family.description for family in _FAMILIES}
 
 
+def own_name(name: str) -> str:
+    """Return a measure's own name for one of its names: "jaccard@3" for "relevancy@3"."""
+    base, at, number = name.partition("@")
+    return f"{ALIASES.get(base, base)}{at}{number}"
+
+
 def create(name: str, *, top_k: int = TOP_K, rule: SpanRule = SC_QRELS, model: object = None) -> Measure:
     """Make a measure.
 
@@ -134,8 +140,7 @@ def create(name: str, *, top_k: int = TOP_K, rule: SpanRule = SC_QRELS, model: o
         InvalidParameterError: No measure has that name, or it needs a language model and none is given.
         MissingExtraError: It is a measure of ranks, and ir-measures is not installed.
     """
-    base, at, number = name.partition("@")
-    own = f"{ALIASES.get(base, base)}{at}{number}"
+    own = own_name(name)
     for family in _FAMILIES:
         if found := family.matches(own):
             written = found.groupdict().get("number")
