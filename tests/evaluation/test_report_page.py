@@ -209,7 +209,7 @@ def test_nothing_measured_is_a_page_too(tmp_path: Path) -> None:
     bare = [s.model_copy(update={"measures": {}, "lengths": [], "chunks_per_document": {}}) for s in made.strategies]
     page = write(made.model_copy(update={"strategies": bare}), tmp_path)
 
-    assert "No question is labelled" in page.text()
+    assert "recall@1000t says nothing of any of these questions" in page.text()
     assert "Nothing was measured of the questions." in page.text()
 
 
