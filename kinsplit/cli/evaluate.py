@@ -97,6 +97,9 @@ def evaluate(
     context: Annotated[
         str, typer.Option(metavar="headings|none|late", help="What is embedded beside a chunk's text.")
     ] = "headings",
+    terms: Annotated[
+        str, typer.Option(metavar="LANGUAGE", help="Of stop words and stems, or any for words as they are.")
+    ] = "english",
     span_coverage: Annotated[
         float, typer.Option(metavar="X", help="Least share of a label that a relevant chunk holds; see kinsplit qrels.")
     ] = 0.85,
@@ -138,6 +141,7 @@ def evaluate(
         headline=headline,
         top_k=top_k,
         context=context,
+        terms=terms,
         tokenizer=tokenizer,
         rule=SpanRule(span_coverage=span_coverage, chunk_coverage=chunk_coverage),
         model=model,

@@ -58,6 +58,9 @@ def tune(
     context: Annotated[
         str, typer.Option(metavar="headings|none|late", help="What is embedded beside a chunk's text.")
     ] = "headings",
+    terms: Annotated[
+        str, typer.Option(metavar="LANGUAGE", help="Of stop words and stems, or any for words as they are.")
+    ] = "english",
     model: Annotated[
         str | None,
         typer.Option(metavar="SPEC", help="Language model for contextual: ollama:MODEL or openai:MODEL."),
@@ -92,6 +95,7 @@ def tune(
             seed=seed,
             embedder=embedder,
             context=context,
+            terms=terms,
             model=model,
             on_trial=watch.tried,
         )

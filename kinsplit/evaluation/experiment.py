@@ -12,6 +12,7 @@ from pathlib import Path
 from kinsplit.embedding import resolve as resolve_embedder
 from kinsplit.embedding.cached import plain
 from kinsplit.embedding.late import token_embedder
+from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import InvalidParameterError
 from kinsplit.evaluation import rankers
 from kinsplit.evaluation.labels import Dataset
@@ -55,6 +56,7 @@ class Experiment:
             nothing is labelled.
         top_k: Chunks that a measure looks at that has no number of its own, and that results show.
         context: What is embedded of a chunk beside its text; see `kinsplit.surroundings.Context`.
+        terms: Language of the term ranking's stop words and stemmer, such as "german", or "any" for words as they are.
         tokenizer: Counts the tokens of budgets.
         rule: Which chunks are relevant to a label, for the measures of ranks.
         model: Writes and judges answers, for the measures of answers; what `kinsplit.language_models.resolve` takes.
@@ -69,6 +71,7 @@ class Experiment:
     headline: str | None = None
     top_k: int = 5
     context: str = "headings"
+    terms: str = "english"
     tokenizer: str = BUNDLED
     rule: SpanRule = SC_QRELS
     model: object = None
@@ -86,12 +89,17 @@ class Experiment:
         # What is wrong is found out here, before any work is done.
         if check_context(self.context) == "late":
             token_embedder(plain(resolve_embedder(self.embedder)))
-        _ = self.rank_by, self.counter, self.judges
+        _ = self.rank_by, self.bm25, self.counter, self.judges
 
     @cached_property
     def rank_by(self) -> rankers.Ranker:
         """The ranker."""
         return rankers.create(self.ranker) if isinstance(self.ranker, str) else self.ranker
+
+    @cached_property
+    def bm25(self) -> Bm25Embedder:
+        """What weighs terms."""
+        return Bm25Embedder(self.terms)
 
     @cached_property
     def counter(self) -> Tokenizer:
@@ -157,21 +165,21 @@ class Experiment:
 
     def evidence(self, progress: Callable[[Step], None] | None = None) -> Iterator[tuple[str, Evidence]]:
         """Yield what each strategy made and retrieved, with its label; see `run`."""
-        questions = Questions(plain(resolve_embedder(self.embedder)))
+        questions = Questions(plain(resolve_embedder(self.embedder)), self.bm25)
         with self._opened() as (kept, vectors):
             for label, strategy in self.strategies.items():
                 yield label, Work(self, label, strategy, kept, vectors, questions, progress).evidence()
 
     def plan(self) -> list[Plan]:
         """Return what a run would do for each strategy; nothing is embedded and no language model is asked."""
-        questions = Questions(plain(resolve_embedder(self.embedder)))
+        questions = Questions(plain(resolve_embedder(self.embedder)), self.bm25)
         with self._opened() as (kept, vectors):
             works = (Work(self, *one, kept, vectors, questions) for one in self.strategies.items())
             return [work.plan() for work in works]
 
     def chunking(self, label: str) -> Chunking:
         """Return the chunks of one strategy; nothing is embedded but what it needs to find its boundaries."""
-        questions = Questions(plain(resolve_embedder(self.embedder)))
+        questions = Questions(plain(resolve_embedder(self.embedder)), self.bm25)
         with self._opened() as (kept, vectors):
             return Work(self, label, self.strategies[label], kept, vectors, questions).chunking()
 

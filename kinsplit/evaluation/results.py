@@ -156,6 +156,7 @@ class Setting(_Frozen):
         questions: How many.
         embedder: The embedding model.
         ranker: How chunks are ranked.
+        terms: Language of the term ranking.
         tokenizer: What counts tokens.
         top_k: Chunks that each question gets, where a measure has no number of its own.
         headline: The measure that the report begins with and comparisons are made by.
@@ -170,6 +171,7 @@ class Setting(_Frozen):
     tokenizer: str
     top_k: int
     headline: str
+    terms: str = "english"
     versions: Mapping[str, str] = {}
 
 

@@ -109,10 +109,11 @@ class Questions:
 
     Args:
         embedder: Embeds them as it does the chunks.
+        bm25: Weighs their terms, likewise.
     """
 
-    def __init__(self, embedder: Embedder) -> None:
-        self._embedder, self._bm25 = embedder, Bm25Embedder()
+    def __init__(self, embedder: Embedder, bm25: Bm25Embedder) -> None:
+        self._embedder, self._bm25 = embedder, bm25
         self._known: dict[str, tuple[Question, float]] = {}
 
     def ask(self, text: str) -> tuple[Question, float]:
@@ -153,12 +154,10 @@ class Collection:
         found = list(ranker.rank(self.store, question, depth.chunks))
         seconds = embedding + time.perf_counter() - begin
         found = self._extended(found, question, ranker, depth)
-        vectors = np.array([self.vectors[chunk.id] for chunk, _ in found]).reshape(len(found), -1)
-        cosines = vectors @ question.dense if found else np.zeros(0)
         return Answer(
             places=[self._places[chunk.id] for chunk, _ in found],
             scores=[float(score) for _, score in found],
-            cosines=[float(cosine) for cosine in cosines],
+            cosines=[float(self.vectors[chunk.id] @ question.dense) for chunk, _ in found],
             seconds=seconds,
         )
 
@@ -194,6 +193,7 @@ def index(
     strategy: Strategy,
     documents: Sequence[Document],
     embedder: Embedder,
+    bm25: Bm25Embedder,
     context: Context,
     progress: Progress | None = None,
 ) -> Collection:
@@ -205,10 +205,11 @@ def index(
         strategy: The strategy.
         documents: The documents.
         embedder: Embeds chunks.
+        bm25: Weighs their terms.
         context: What is embedded of a chunk beside its text.
         progress: Told how many documents are stored.
     """
-    bm25, by_source = Bm25Embedder(), dict[str, list[Chunk]]()
+    by_source = dict[str, list[Chunk]]()
     for chunk in chunks:
         by_source.setdefault(chunk.source_id, []).append(chunk)
     schema = Schema(embedder.fingerprint, embedder.dimension, bm25.fingerprint, "{}", strategy.fingerprint)

@@ -146,6 +146,7 @@ class Work:
             experiment.documents_hash,
             strategy.fingerprint,
             embedder.fingerprint,
+            experiment.bm25.fingerprint,
             experiment.rank_by.name,
             experiment.context,
             experiment.tokenizer,
@@ -186,6 +187,7 @@ class Work:
                 self.strategy,
                 experiment.dataset.documents,
                 embedder,
+                experiment.bm25,
                 check_context(experiment.context),
                 self._step("embed"),
             )

@@ -155,6 +155,30 @@ def test_every_ranker_ranks(ranker: str) -> None:
     assert results.strategies[0].measures["recall@100t"].mean > 0.3
 
 
+def test_a_question_that_finds_nothing_scores_nothing() -> None:
+    label = DATASET.questions[0].labels
+    asked = (Question("none", "xylophone zeppelin", label), *DATASET.questions)
+    found = experiment(dataset=replace(DATASET, questions=asked), ranker="bm25").run().results[0]
+
+    assert found.hits == []
+    assert found.measures["recall@20t"] == found.measures["query_terms"] == 0
+    assert "cosine" not in found.measures
+
+
+def test_terms_are_those_of_the_language_that_is_named() -> None:
+    text = "Die H\u00e4user am Fluss sind alt.\n\nEin Boot liegt am Ufer."
+    start = text.index("Die H")
+    asked = Question("q", "Welches Haus?", (Label((Place("d", Span(start, start + 31)),)),))
+    german = Dataset("german", (Document("d", text),), (asked,))
+    strategies = {"sentence": create("sentence", chunk_size=12, chunk_overlap=0)}
+
+    def hits(terms: str) -> int:
+        found = experiment(dataset=german, strategies=strategies, ranker="bm25", terms=terms).run()
+        return len(found.results[0].hits)
+
+    assert (hits("german"), hits("any")) == (1, 0)
+
+
 def test_the_same_labels_score_five_chunkings_of_five_makers() -> None:
     pytest.importorskip("llama_index.core")
     pytest.importorskip("langchain_text_splitters")
@@ -317,6 +341,7 @@ def test_more_questions_are_asked_alone(tmp_path: Path) -> None:
         {"embedder": "hash:32"},
         {"ranker": "bm25"},
         {"context": "none"},
+        {"terms": "any"},
         {"dataset": replace(DATASET, documents=(*DATASET.documents, Document("more", "One more.")))},
         {"strategies": {"sentence": create("sentence", chunk_size=31, chunk_overlap=0)}},
     ],
@@ -444,6 +469,7 @@ def test_without_labels_the_headline_says_what_it_can_and_no_more() -> None:
         ({"ranker": "best"}, "Known are: kin, hybrid, dense, bm25"),
         ({"top_k": 0}, "top_k: must be at least 1"),
         ({"context": "all"}, "context: must be one of"),
+        ({"terms": "klingon"}, "must name a known language"),
         ({"context": "late"}, "context: 'late' needs an embedder with vectors for tokens"),
         ({"measures": ["nonsense"]}, "measure: must be one of"),
         ({"headline": "nonsense"}, "measure: must be one of"),

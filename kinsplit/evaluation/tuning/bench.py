@@ -27,6 +27,7 @@ class Bench:
         measure: By which a strategy is judged, such as "recall@1000t".
         embedder: Spec of the embedding model.
         context: What is embedded of a chunk beside its text.
+        terms: Language of the term ranking.
         cache: Whether vectors and outcomes are kept in kinsplit's cache folder; or another folder for them.
     """
 
@@ -34,6 +35,7 @@ class Bench:
     measure: str
     embedder: str = "bundled"
     context: str = "headings"
+    terms: str = "english"
     cache: bool | Path = True
 
     def cost(self, strategy: Strategy) -> Cost:
@@ -74,5 +76,6 @@ class Bench:
             measures=[self.measure],
             headline=self.measure,
             context=self.context,
+            terms=self.terms,
             cache=self.cache,
         )

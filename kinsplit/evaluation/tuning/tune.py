@@ -34,6 +34,7 @@ def tune(
     seed: int = 0,
     embedder: str = "bundled",
     context: str = "headings",
+    terms: str = "english",
     model: str | None = None,
     cache: bool | Path = True,
     on_trial: Callable[[Trial], None] | None = None,
@@ -49,6 +50,7 @@ def tune(
         seed: Of the halves and the search.
         embedder: Spec of the embedding model.
         context: What is embedded of a chunk beside its text.
+        terms: Language of the term ranking's stop words and stemmer, or "any" for words as they are.
         model: Spec of a language model, for strategies that ask one.
         cache: Whether vectors and outcomes are kept in kinsplit's cache folder, so that another run goes on from there;
             or another folder for them.
@@ -68,7 +70,7 @@ def tune(
     resources = {"embedder": embedder, "model": model}
     spaces = {name: SPACES[name] for name in _names(strategies, model)}
     split, measure, baseline = halves(dataset, seed), f"recall@{budget}t", default_strategy()
-    benches = [Bench(half, measure, embedder, context, cache) for half in split]
+    benches = [Bench(half, measure, embedder, context, terms, cache) for half in split]
     found = search(benches[0], Sampler(spaces, resources, seed), baseline, caps or Caps(), limits or Limits(), on_trial)
     labels = {spec_of(strategy): strategy for strategy in (baseline, found.best.strategy)}
     values: dict[str, Sequence[float]] = {label: benches[1].values(strategy) for label, strategy in labels.items()}
@@ -78,6 +80,7 @@ def tune(
         measure=measure,
         embedder=embedder,
         context=context,
+        terms=terms,
         seed=seed,
         searched=len(split.search.questions),
         held_out=len(split.held_out.questions),

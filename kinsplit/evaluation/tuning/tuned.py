@@ -30,6 +30,7 @@ class Tuned:
         measure: By which strategies were judged.
         embedder: Spec of the embedding model.
         context: What was embedded of a chunk beside its text.
+        terms: Language of the term ranking.
         seed: Of the halves and the search.
         searched: Questions that strategies were chosen by.
         held_out: Questions that no strategy was chosen by.
@@ -42,6 +43,7 @@ class Tuned:
     measure: str
     embedder: str
     context: str
+    terms: str
     seed: int
     searched: int
     held_out: int
@@ -85,6 +87,7 @@ class Tuned:
                 parameters=parameters,
                 embedder=self.embedder,
                 context=check_context(self.context),
+                terms=self.terms,
             )
         )
 
@@ -106,6 +109,7 @@ class Tuned:
             "measure": self.measure,
             "embedder": self.embedder,
             "context": self.context,
+            "terms": self.terms,
             "seed": self.seed,
             "questions": {"searched": self.searched, "held_out": self.held_out},
             "trials": [_described(trial) for trial in self.found.trials],
