@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 
 from fastapi import APIRouter, FastAPI
@@ -10,11 +12,12 @@ from starlette.middleware.cors import CORSMiddleware
 
 import kinsplit
 from kinsplit.server.access import ADMITTED, Gate
+from kinsplit.server.answers import Answers
 from kinsplit.server.faults import RESPONSES, add_handlers
 from kinsplit.server.headers import SecurityHeaders
 from kinsplit.server.library import Library
 from kinsplit.server.observed import Observed
-from kinsplit.server.routes import chunk, document, document_chunks, documents, health, metrics, search, strategies
+from kinsplit.server.routes import ask, chunk, document, document_chunks, documents, health, metrics, search, strategies
 from kinsplit.server.settings import ServiceSettings
 from kinsplit.server.traffic import Traffic
 from kinsplit.server.workers import Workers
@@ -22,6 +25,7 @@ from kinsplit.server.workers import Workers
 #: In the order in which an address is looked for: the more special one first.
 _ROUTERS: tuple[APIRouter, ...] = (
     search.router,
+    ask.router,
     chunk.router,
     strategies.router,
     documents.router,
@@ -43,6 +47,8 @@ def create_app(settings: ServiceSettings, library: Library) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        # A model that is slow blocks a thread for each of its answers, and none of those that search.
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(settings.answers + 2))
         await workers.run(library.warm)
         yield
         await workers.close()
@@ -58,6 +64,7 @@ def create_app(settings: ServiceSettings, library: Library) -> FastAPI:
         redoc_url=None,
     )
     app.state.settings, app.state.library, app.state.workers = settings, library, workers
+    app.state.answers = Answers(settings.answers, settings.answer_timeout, figures, settings.log_text)
     app.state.gate = Gate(settings, figures)
     add_handlers(app)
     app.include_router(health.router)

@@ -62,12 +62,15 @@ class RequestError(Exception):
         self.status, self.rule, self.remedy = status, rule, remedy
         self.field, self.value, self.headers = field, value, headers
 
-    def response(self) -> Response:
-        """Return the answer."""
+    def body(self) -> str:
+        """Return the body of the answer."""
         error = {"field": self.field, "rule": self.rule, "value": _shortened(self.value), "remedy": self.remedy}
         # Escaped, so that a lone surrogate in a value can be answered too.
-        body = json.dumps({"error": error})
-        return Response(body, self.status, self.headers, media_type="application/json")
+        return json.dumps({"error": error})
+
+    def response(self) -> Response:
+        """Return the answer."""
+        return Response(self.body(), self.status, self.headers, media_type="application/json")
 
 
 def internal() -> RequestError:

@@ -14,7 +14,8 @@ class Metrics:
         registry: Holds them.
         seconds: Time to the end of each answer, by method, route and status.
         in_flight: Requests that are being answered.
-        rejected: Requests that were turned away, by reason: queue, timeout, rate, key, body, slow.
+        rejected: Requests that were turned away, by reason: queue, answers, timeout, rate, key, body,
+            slow.
         embed_seconds: Time to embed a question.
     """
 

@@ -59,6 +59,8 @@ class ServiceSettings(BaseSettings):
         threads: Calls at work at the same time.
         queue: Calls that wait for a thread; more are turned away.
         timeout: Seconds from request to answer.
+        answers: Answers that are written at the same time; more are turned away.
+        answer_timeout: Seconds that a language model may take for a piece of its answer.
         connections: Open connections; more are turned away.
         patience: Seconds for a client to send a head, to send a body, and to take a part of an answer.
         max_body: Bytes of a body.
@@ -86,6 +88,8 @@ class ServiceSettings(BaseSettings):
     threads: int = Field(default=4, ge=1, le=256)
     queue: int = Field(default=256, ge=0)
     timeout: float = Field(default=30.0, gt=0)
+    answers: int = Field(default=8, ge=1, le=256)
+    answer_timeout: float = Field(default=120.0, gt=0)
     connections: int = Field(default=1000, ge=1)
     patience: float = Field(default=10.0, gt=0)
     max_body: int = Field(default=1_048_576, ge=1)

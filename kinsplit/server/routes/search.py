@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query
 from fastapi.responses import Response
@@ -11,11 +10,11 @@ from fastapi.responses import Response
 from kinsplit.errors import InvalidParameterError
 from kinsplit.retrieval import SearchKeywords
 from kinsplit.server import bounds
+from kinsplit.server.asked import check_reranker, filter_of
 from kinsplit.server.library import Shelf
 from kinsplit.server.models import SearchAnswer
 from kinsplit.server.services import SettingsOf, ShelfOf, WorkersOf, answer
-from kinsplit.server.shown import check_shown, passage_of
-from kinsplit.stores.where import parse_where
+from kinsplit.server.shown import passage_of
 
 router = APIRouter(tags=["search"])
 
@@ -49,16 +48,13 @@ async def search(
     ] = None,
 ) -> Response:
     """Search by meaning and by words, each chunk judged with its kin, and show each hit in its surroundings."""
-    if rerank not in settings.rerankers:
-        remedy = f"Take one of: {', '.join(settings.rerankers)}."
-        raise InvalidParameterError("rerank", "must be one that this service has", rerank, remedy)
     options: SearchKeywords = {
         "top_k": top_k,
         "window": window,
         "parents": parents,
-        "rerank": rerank,
+        "rerank": check_reranker(rerank, settings),
         "budget": budget,
-        "where": _filter(where or []),
+        "where": filter_of(where),
     }
     return await answer(workers, _search, shelf, q, options)
 
@@ -72,35 +68,3 @@ def _search(shelf: Shelf, query: str, options: SearchKeywords) -> SearchAnswer:
         raise InvalidParameterError("q", error.rule, error.value, error.remedy) from None
     found = [passage_of(rank, passage) for rank, passage in enumerate(passages, 1)]
     return SearchAnswer(query=query, strategy=shelf.name, passages=found)
-
-
-def _filter(conditions: list[str]) -> dict[str, Any] | None:
-    if not conditions:
-        return None
-    if len(conditions) > 1 or not conditions[0].lstrip().startswith("{"):
-        where = parse_where("where", conditions)
-    else:
-        try:
-            where = json.loads(conditions[0])
-        except (ValueError, RecursionError):
-            remedy = 'Write for example {"year": {"$gte": 2020}}.'
-            raise InvalidParameterError("where", "must be JSON", conditions[0], remedy) from None
-        if _depth(where) > bounds.DEPTH:
-            remedy = "Take fewer filters inside each other."
-            raise InvalidParameterError("where", f"must be at most {bounds.DEPTH} deep", conditions[0], remedy)
-    check_shown(where)
-    return where
-
-
-def _depth(value: object) -> int:
-    """Return how deep lists and objects are nested, layer by layer."""
-    depth, layer = 0, [value]
-    while layer:
-        layer = [
-            inner
-            for each in layer
-            if isinstance(each, dict | list)
-            for inner in (each.values() if isinstance(each, dict) else each)
-        ]
-        depth += 1
-    return depth
