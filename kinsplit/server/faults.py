@@ -101,6 +101,8 @@ def add_handlers(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
     async def validation(_: Request, error: RequestValidationError) -> Response:
         first = error.errors()[0]
+        if first["type"] == "json_invalid":
+            return RequestError(422, "must be JSON", "Check quotes and brackets.", field="body").response()
         place = [str(part) for part in first["loc"][1:]] or [str(part) for part in first["loc"]]
         rule = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
         remedy = "See /openapi.json for what it takes."

@@ -7,7 +7,7 @@ from contextlib import aclosing
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Request
-from fastapi.responses import StreamingResponse
+from fastapi.responses import Response, StreamingResponse
 from pydantic import Field
 
 from kinsplit.answering import LONGEST, TOP_K, answer
@@ -37,19 +37,26 @@ class Question(Model):
     )
 
 
-class _Events(StreamingResponse):
-    media_type = "text/event-stream"
+#: One of the events, as OpenAPI describes it.
+_EVENT = {
+    "type": "object",
+    "required": ["event", "data"],
+    "properties": {
+        "event": {"enum": ["sources", "text", "citation", "notice", "finished", "error"]},
+        "data": {"type": "string", "description": "JSON."},
+    },
+}
 
 
 @router.post(
     "/ask",
     summary="Answer a question from the documents",
-    response_class=_Events,
-    responses={200: {"description": "Server-sent events.", "content": {"text/event-stream": {}}}},
+    response_class=Response,
+    responses={200: {"description": "Server-sent events.", "content": {"text/event-stream": {"schema": _EVENT}}}},
 )
 async def ask(
     request: Request, library: LibraryOf, settings: SettingsOf, question: Annotated[Question, Body()]
-) -> _Events:
+) -> Response:
     """Answer with citations to file, page and chunk, each sentence looked up in what it cites.
 
     The events, each with JSON for data: `sources` first, the passages; `text`, a piece of the answer; `citation`, a
@@ -71,7 +78,7 @@ async def ask(
     lines = answers.lines(events)
     # What fails before anything is said is answered as everywhere else.
     first = await anext(lines)
-    return _Events(_after(first, lines))
+    return StreamingResponse(_after(first, lines), media_type="text/event-stream")
 
 
 async def _after(first: bytes, lines: AsyncGenerator[bytes, None]) -> AsyncIterator[bytes]:
