@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -67,6 +68,7 @@ def serve(
             )
         with waiting(terminal.err, "Opening"):
             library = Library.open(settings)
+            library.warm()
         shelves = [(shelf.name, shelf.collection, len(shelf.index.store.sources(0))) for shelf in library]
         address = address_of(listening)
 
@@ -80,4 +82,6 @@ def serve(
             terminal.line(f"Listening on {address} (Ctrl-C stops it). Try {address}/search?q=How+do+I+open+a+file")
 
         set_up(as_json=settings.log_json, log_text=settings.log_text)
+        # The event loop asks threads for the interpreter several times a request, and would wait 5 ms each time.
+        sys.setswitchinterval(0.001)
         make_server(create_app(settings, library), settings, started).run(sockets=[listening])

@@ -49,7 +49,6 @@ def create_app(settings: ServiceSettings, library: Library) -> FastAPI:
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         # A model that is slow blocks a thread for each of its answers, and none of those that search.
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(settings.answers + 2))
-        await workers.run(library.warm)
         yield
         await workers.close()
         library.close()

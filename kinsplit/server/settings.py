@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -56,7 +57,7 @@ class ServiceSettings(BaseSettings):
         allowed_hosts: Names under which the service may be asked. None takes this machine's own names where it listens
             on this machine only, which keeps foreign pages from asking it through a name of theirs, and any else.
         trusted_proxies: Addresses whose X-Forwarded-For is believed.
-        threads: Calls at work at the same time.
+        threads: Calls at work at the same time; as many as there are processors, and at least 2.
         queue: Calls that wait for a thread; more are turned away.
         timeout: Seconds from request to answer.
         answers: Answers that are written at the same time; more are turned away.
@@ -85,7 +86,7 @@ class ServiceSettings(BaseSettings):
     cors_origins: Names = ()
     allowed_hosts: Names | None = None
     trusted_proxies: Names = ()
-    threads: int = Field(default=4, ge=1, le=256)
+    threads: int = Field(default_factory=lambda: max(2, os.cpu_count() or 2), ge=1, le=256)
     queue: int = Field(default=256, ge=0)
     timeout: float = Field(default=30.0, gt=0)
     answers: int = Field(default=8, ge=1, le=256)
