@@ -77,9 +77,11 @@ class Configuration(Settings):
 
     Attributes:
         index: How documents are split and embedded.
+        service: Settings of the service, which `kinsplit.server.settings` checks.
     """
 
     index: IndexSettings = IndexSettings()
+    service: dict[str, Any] = Field(default_factory=dict)
 
     @classmethod
     def read(cls, path: Path) -> Self:

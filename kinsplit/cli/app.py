@@ -24,6 +24,7 @@ from kinsplit.cli.info import info
 from kinsplit.cli.qrels import qrels
 from kinsplit.cli.questions import questions
 from kinsplit.cli.search import search
+from kinsplit.cli.serve import serve
 from kinsplit.cli.show import show
 from kinsplit.cli.stores import stores
 from kinsplit.cli.strategies import strategies
@@ -70,6 +71,7 @@ for _command in (
     fetch_wikipedia,
     search,
     ask,
+    serve,
     info,
     verify,
     delete,

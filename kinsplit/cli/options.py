@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -118,44 +117,10 @@ def make_strategy(name: str, settings: Iterable[str] | None, config: IndexSettin
 
 
 def parse_where(conditions: Iterable[str] | None) -> dict[str, Any]:
-    """Read metadata filters, as `kinsplit.stores.protocol.Where`.
+    """Read metadata filters; see `kinsplit.stores.where.parse_where`."""
+    from kinsplit.stores.where import parse_where as parse
 
-    Args:
-        conditions: Each `key=value`, `key!=value`, or a number after `<`, `<=`, `>` or `>=`. A key given several times
-            with `=` may have any of its values, and with `!=` none. A value that is an integer of at most 64 bits, as
-            stored ones are, also matches as one.
-
-    Raises:
-        InvalidParameterError: None of these signs, a bound that is no number, or one that is given twice.
-    """
-    where: dict[str, dict[str, Any]] = {}
-    for text in conditions or ():
-        found = _CONDITION.fullmatch(text)
-        if found is None:
-            rule = "must be key=value, or have !=, <, <=, > or >="
-            raise InvalidParameterError("--where", rule, text, f"Write for example {_EXAMPLES['--where']}.")
-        key, sign, value = found["key"].strip(), found["sign"], found["value"]
-        wanted = where.setdefault(key, {})
-        if sign in _LISTS:
-            wanted.setdefault(_LISTS[sign], []).extend(_values(value))
-        elif _BOUNDS[sign] in wanted:
-            raise InvalidParameterError("--where", f"can't give {key}{sign} twice", value, "Give it once.")
-        else:
-            wanted[_BOUNDS[sign]] = _bound(key, sign, value)
-    return where
-
-
-def _values(text: str) -> list[str | int]:
-    if _INTEGER.fullmatch(text) and -(2**63) <= (number := int(text)) < 2**63:
-        return [text, number]
-    return [text]
-
-
-def _bound(key: str, sign: str, text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise InvalidParameterError("--where", f"needs a number after {key}{sign}", text, "Give a number.") from None
+    return parse("--where", conditions or ())
 
 
 def parse_names(names: str | None) -> list[str]:
@@ -167,13 +132,6 @@ def _pairs(option: str, texts: Iterable[str] | None) -> Iterator[tuple[str, str]
     for text in texts or ():
         key, equals, value = text.partition("=")
         if not equals or not key.strip():
-            raise InvalidParameterError(option, "must be key=value", text, f"Write for example {_EXAMPLES[option]}.")
+            remedy = f"Write for example {option} chunk_size=300."
+            raise InvalidParameterError(option, "must be key=value", text, remedy)
         yield key.strip(), value
-
-
-# No more digits than 64 bits have, as Python refuses to read very long numbers.
-_INTEGER = re.compile(r"-?\d{1,19}")
-_CONDITION = re.compile(r"(?P<key>[^=!<>]*[^=!<>\s][^=!<>]*)(?P<sign>=|!=|<=|>=|<|>)(?P<value>.*)", re.DOTALL)
-_LISTS = {"=": "$in", "!=": "$nin"}
-_BOUNDS = {"<": "$lt", "<=": "$lte", ">": "$gt", ">=": "$gte"}
-_EXAMPLES = {"--set": "--set chunk_size=300", "--where": "--where course=6_0001"}

@@ -1,0 +1,30 @@
+# The service. Build and run it with docker-compose.yml, or alone:
+#
+#   docker build --tag kinsplit .
+#   docker run --publish 127.0.0.1:8000:8000 --volume ./kinsplit-data:/data/kinsplit-data \
+#     --env KINSPLIT_API_KEYS=change-me kinsplit
+
+FROM python:3.11-slim
+
+WORKDIR /app
+# Dependencies first, which change seldom; constraints.txt names the release of PyTorch.
+COPY pyproject.toml constraints.txt README.md LICENSE ./
+COPY kinsplit/__init__.py kinsplit/__init__.py
+RUN pip install --no-cache-dir --constraint constraints.txt ".[server,qdrant,pgvector]"
+COPY kinsplit kinsplit
+RUN pip install --no-cache-dir --no-deps . \
+    && useradd --create-home --uid 1000 kinsplit \
+    && install --directory --owner kinsplit /data /cache
+
+USER kinsplit
+WORKDIR /data
+# Nobody but who publishes the port reaches it; 0.0.0.0 is the container's own network.
+ENV KINSPLIT_HOST=0.0.0.0 \
+    KINSPLIT_LOG_JSON=true \
+    KINSPLIT_CACHE=/cache
+VOLUME ["/data", "/cache"]
+EXPOSE 8000
+HEALTHCHECK --interval=10s --timeout=3s --start-period=60s --retries=3 \
+    CMD ["python", "-c", "import urllib.request as u; u.urlopen('http://127.0.0.1:8000/healthz', timeout=2)"]
+ENTRYPOINT ["kinsplit"]
+CMD ["serve"]

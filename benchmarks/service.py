@@ -1,0 +1,173 @@
+"""How many searches the service answers, and how soon /healthz answers meanwhile, beside plain retrievers.
+
+    python benchmarks/service.py [--seconds 5]
+
+The sample course is indexed once for each. The service runs in a process of its own and is asked over HTTP on this
+machine, so its figures hold what HTTP costs, JSON included. LlamaIndex's retriever over its in-memory vector store and
+LangChain's over its own are asked in this process by as many threads as there are clients, with the same embedding
+model, top 3, no neighbours and no terms: what they don't do is not in their figures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+
+import httpx
+import numpy as np
+
+from kinsplit import Index
+from kinsplit.embedding import create
+from kinsplit.loaders import discover, load_files
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+CLIENTS = (1, 8, 32)
+
+
+def load(ask: Callable[[str], object], clients: int, seconds: float, questions: list[str]) -> tuple[float, float]:
+    """Return answers per second and the 95th percentile of the time to an answer, in ms."""
+    numbers, times, end = count(), [], time.perf_counter() + seconds
+
+    def client() -> None:
+        while (begun := time.perf_counter()) < end:
+            # No question twice, so that nothing can be kept.
+            number = next(numbers)
+            ask(f"{questions[number % len(questions)]} ({number})")
+            times.append(time.perf_counter() - begun)
+
+    begun = time.perf_counter()
+    with ThreadPoolExecutor(clients) as pool:
+        for running in [pool.submit(client) for _ in range(clients)]:
+            running.result()
+    return len(times) / (time.perf_counter() - begun), float(np.percentile(times, 95)) * 1000
+
+
+@contextmanager
+def service(folder: str) -> Iterator[str]:
+    """Run `kinsplit serve`, and return its address."""
+    command = [sys.executable, "-c", "from kinsplit.cli import main; main()", "serve", "--port", "0", "--json"]
+    environment = {**os.environ, "KINSPLIT_COLLECTIONS": "course", "PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen(
+        command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as process:
+        try:
+            yield json.loads(process.stdout.readline())["address"]
+        finally:
+            process.terminate()
+
+
+#: In a process of its own, as the clients here hold up each other.
+_WATCH = """
+import http.client, json, sys, threading, time
+over, times = threading.Event(), []
+threading.Thread(target=lambda: (sys.stdin.read(), over.set()), daemon=True).start()
+connection = http.client.HTTPConnection(sys.argv[1])
+while not over.wait(0.05):
+    begun = time.perf_counter()
+    connection.request("GET", "/healthz")
+    assert connection.getresponse().read()
+    times.append((time.perf_counter() - begun) * 1000)
+print(json.dumps(times))
+"""
+
+
+@contextmanager
+def watching(address: str) -> Iterator[list[float]]:
+    """Ask /healthz twenty times a second, and tell the ms of each."""
+    times: list[float] = []
+    command = [sys.executable, "-c", _WATCH, address.removeprefix("http://")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        yield times
+        output, _ = process.communicate("", timeout=60)
+    times.extend(json.loads(output))
+
+
+def llama_index(chunks: list[str]) -> Callable[[str], object]:
+    from llama_index.core import VectorStoreIndex
+    from llama_index.core.embeddings import BaseEmbedding
+    from llama_index.core.schema import TextNode
+
+    embedder = create("bundled")
+
+    class Bundled(BaseEmbedding):
+        def _get_text_embedding(self, text: str) -> list[float]:
+            return embedder.embed([text])[0].tolist()
+
+        def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+            return embedder.embed(texts).tolist()
+
+        def _get_query_embedding(self, query: str) -> list[float]:
+            return embedder.embed_query(query).tolist()
+
+        async def _aget_query_embedding(self, query: str) -> list[float]:
+            return self._get_query_embedding(query)
+
+    index = VectorStoreIndex([TextNode(text=text) for text in chunks], embed_model=Bundled())
+    return index.as_retriever(similarity_top_k=3).retrieve
+
+
+def langchain(chunks: list[str]) -> Callable[[str], object]:
+    from langchain_core.embeddings import Embeddings
+    from langchain_core.vectorstores import InMemoryVectorStore
+
+    embedder = create("bundled")
+
+    class Bundled(Embeddings):
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            return embedder.embed(texts).tolist()
+
+        def embed_query(self, text: str) -> list[float]:
+            return embedder.embed_query(text).tolist()
+
+    store = InMemoryVectorStore.from_texts(chunks, Bundled())
+    return store.as_retriever(search_kwargs={"k": 3}).invoke
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=5.0, help="of each measurement")
+    seconds = parser.parse_args().seconds
+    questions = [row["question"] for row in json.loads((EXAMPLES / "course_questions.json").read_text("utf-8"))]
+    with tempfile.TemporaryDirectory() as folder:
+        with Index(f"edge:{folder}/kinsplit-data", collection="course") as index:
+            documents = [d for loaded in load_files(discover(EXAMPLES / "course").files) for d in loaded.documents]
+            index.add(documents)
+            chunks = [c.text for d in documents for c in index.store.find({"source_id": d.id})]
+        print(f"{len(documents)} documents, {len(chunks)} chunks, {os.cpu_count()} cores; top 3\n")
+        print(f"{'':28}" + "".join(f"{f'{n} clients':>24}" for n in CLIENTS))
+        print(f"{'':28}" + "".join(f"{'per s':>12}{'p95 ms':>12}" for _ in CLIENTS))
+        with service(folder) as address:
+            limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
+            with httpx.Client(base_url=address, timeout=60, limits=limits) as client:
+
+                def ask(question: str) -> None:
+                    client.get("/search", params={"q": question, "window": 0}).raise_for_status()
+
+                with watching(address) as health:
+                    row("kinsplit serve, over HTTP", ask, seconds, questions)
+        with Index(f"edge:{folder}/kinsplit-data", collection="course") as index:
+            row("kinsplit Index.search", lambda question: index.search(question, window=0), seconds, questions)
+        row("LlamaIndex retriever", llama_index(chunks), seconds, questions)
+        row("LangChain retriever", langchain(chunks), seconds, questions)
+        figures = ", ".join(f"p{p} {np.percentile(health, p):.1f}" for p in (50, 95, 99))
+        print(f"\n/healthz while the service was asked, ms: {figures}, most {max(health):.1f} ({len(health)} requests)")
+
+
+def row(name: str, ask: Callable[[str], object], seconds: float, questions: list[str]) -> None:
+    ask(questions[0])
+    measured = [load(ask, clients, seconds, questions) for clients in CLIENTS]
+    print(f"{name:28}" + "".join(f"{rate:12.0f}{p95:12.1f}" for rate, p95 in measured), flush=True)
+
+
+if __name__ == "__main__":
+    main()

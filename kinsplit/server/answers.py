@@ -1,0 +1,85 @@
+"""Answers that are written while they are made: how many at once, and as server-sent events."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing, contextmanager
+from typing import Any
+
+from kinsplit.answering import Event, SourcesFound, event_to_dict, in_threads
+from kinsplit.answering.run import Events
+from kinsplit.errors import KinsplitError
+from kinsplit.server.cited import Cited
+from kinsplit.server.faults import RequestError
+from kinsplit.server.logs import failure
+from kinsplit.server.metrics import Metrics
+
+
+class Answers:
+    """Gives so many answers their turn, and turns others away.
+
+    Args:
+        most: Answers at the same time.
+        timeout: Seconds that a piece of an answer may take.
+        metrics: Told of those that are turned away.
+        log_text: Whether the log may have the messages of errors.
+    """
+
+    def __init__(self, most: int, timeout: float, metrics: Metrics, log_text: bool) -> None:
+        self._free, self._timeout, self._metrics, self._log_text = most, timeout, metrics, log_text
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Take a turn for as long as the block lasts.
+
+        Raises:
+            RequestError: All are taken (503).
+        """
+        if not self._free:
+            self._metrics.rejected.labels("answers").inc()
+            remedy = "Come back in a few seconds."
+            raise RequestError(503, "is writing as many answers as it can", remedy, headers={"Retry-After": "5"})
+        self._free -= 1
+        try:
+            yield
+        finally:
+            self._free += 1
+
+    async def lines(self, events: Events) -> AsyncGenerator[bytes, None]:
+        """Yield the events of an answer as server-sent events. The first one comes after the search.
+
+        Raises:
+            RequestError: The first one took too long (504). What fails later is an event itself, named "error".
+            KinsplitError: The search failed.
+        """
+        with self.turn():
+            async with aclosing(in_threads(events)) as steps:
+                first = await self._next(steps)
+                cited = Cited(first.sources if isinstance(first, SourcesFound) else ())
+                event: Event | None = first
+                try:
+                    while event is not None:
+                        name, data = event_to_dict(event)
+                        yield _line(name, cited.shown(name, data))
+                        event = await self._next(steps)
+                except RequestError as error:
+                    yield _line("error", json.loads(error.body())["error"])
+                except KinsplitError as error:
+                    failure(error, log_text=self._log_text)
+                    rule, remedy = f"failed with {type(error).__name__}", "Try again later."
+                    yield _line("error", json.loads(RequestError(503, rule, remedy).body())["error"])
+
+    async def _next(self, steps: AsyncGenerator[Event, None]) -> Event | None:
+        try:
+            async with asyncio.timeout(self._timeout):
+                return await anext(steps, None)
+        except TimeoutError:
+            self._metrics.rejected.labels("timeout").inc()
+            raise RequestError(504, f"took longer than {self._timeout:g} s", "Ask again later.") from None
+
+
+def _line(name: str, data: dict[str, Any]) -> bytes:
+    # JSON without line ends is one line of data.
+    return f"event: {name}\ndata: {json.dumps(data)}\n\n".encode()

@@ -1,0 +1,69 @@
+"""What a request may ask of a search, and what not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from kinsplit.errors import InvalidParameterError
+from kinsplit.server import bounds
+from kinsplit.server.settings import ServiceSettings
+from kinsplit.server.shown import check_shown
+from kinsplit.stores.where import parse_where
+
+
+def check_reranker(rerank: str, settings: ServiceSettings) -> str:
+    """Return a reranker that the service lets requests name.
+
+    Raises:
+        InvalidParameterError: It is another one: loading it would read a disk or a network.
+    """
+    if rerank not in settings.rerankers:
+        remedy = f"Take one of: {', '.join(settings.rerankers)}."
+        raise InvalidParameterError("rerank", "must be one that this service has", rerank, remedy)
+    return rerank
+
+
+def filter_of(given: Sequence[str] | dict[str, Any] | None) -> dict[str, Any] | None:
+    """Return a filter, as `kinsplit.stores.protocol.Where`.
+
+    Args:
+        given: The filter itself; or conditions such as `course=cs`, or one text that is the filter as JSON.
+
+    Raises:
+        InvalidParameterError: It is none, too deep, or about what is not shown.
+    """
+    if not given:
+        return None
+    where = given if isinstance(given, dict) else _parsed(given)
+    if _depth(where) > bounds.DEPTH:
+        remedy = "Take fewer filters inside each other."
+        raise InvalidParameterError("where", f"must be at most {bounds.DEPTH} deep", where, remedy)
+    check_shown(where)
+    return where
+
+
+def _parsed(conditions: Sequence[str]) -> dict[str, Any]:
+    if len(conditions) > 1 or not conditions[0].lstrip().startswith("{"):
+        return parse_where("where", conditions)
+    try:
+        where: dict[str, Any] = json.loads(conditions[0])
+    except (ValueError, RecursionError):
+        remedy = 'Write for example {"year": {"$gte": 2020}}.'
+        raise InvalidParameterError("where", "must be JSON", conditions[0], remedy) from None
+    return where
+
+
+def _depth(value: object) -> int:
+    """Return how deep lists and objects are nested, layer by layer, which takes no deeper stack."""
+    depth, layer = 0, [value]
+    while layer:
+        layer = [
+            inner
+            for each in layer
+            if isinstance(each, dict | list)
+            for inner in (each.values() if isinstance(each, dict) else each)
+        ]
+        depth += 1
+    return depth

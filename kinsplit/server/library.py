@@ -1,0 +1,146 @@
+"""The collections that the service has open, and the names under which they are asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Self
+
+from kinsplit import embedding
+from kinsplit.embedding import Embedder
+from kinsplit.errors import CollectionNotFoundError, InvalidParameterError
+from kinsplit.index import DEFAULT_COLLECTION, Index
+from kinsplit.server.embedder import timed
+from kinsplit.server.metrics import Metrics
+from kinsplit.server.settings import ServiceSettings
+
+#: Collection that `kinsplit demo` makes.
+_DEMO = "demo"
+#: What the 10-K search service called its strategies, where it had another name.
+_OLD_NAMES = {"fixed": "word"}
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """A collection that can be asked.
+
+    Attributes:
+        name: What a request calls it.
+        collection: Its name in the store.
+        index: The collection.
+    """
+
+    name: str
+    collection: str
+    index: Index
+
+
+class Library:
+    """All of them.
+
+    Args:
+        shelves: The collections.
+        default: Name of the one that is asked where a request names none.
+        metrics: Told how long questions take to embed.
+
+    Raises:
+        InvalidParameterError: Two have one name, or none has the default's.
+    """
+
+    def __init__(self, shelves: list[Shelf], default: str | None, metrics: Metrics) -> None:
+        self._shelves = shelves
+        self.metrics = metrics
+        names = [shelf.name.casefold() for shelf in shelves]
+        for name in names:
+            if names.count(name) > 1:
+                both = ", ".join(shelf.collection for shelf in shelves if shelf.name.casefold() == name)
+                remedy = "Name them, for example first=COLLECTION,second=COLLECTION."
+                raise InvalidParameterError("collections", f"can't have the name {name} twice", both, remedy)
+        self.default = self._find(default) if default else shelves[0]
+
+    @classmethod
+    def open(cls, settings: ServiceSettings) -> Self:
+        """Open the collections.
+
+        Raises:
+            CollectionNotFoundError: One of them was not indexed yet.
+            KinsplitError: As `Index` tells.
+        """
+        metrics = Metrics()
+        embedder = timed(embedding.resolve(settings.embedder), metrics.embed_seconds)
+        shelves: list[Shelf] = []
+        try:
+            for choice in settings.collections:
+                name, _, collection = choice.rpartition("=")
+                index = Index(settings.store, collection=collection, embedder=embedder, must_exist=True)
+                shelves.append(Shelf(name or index.strategy.name, collection, index))
+            if not shelves:
+                shelves.append(_usual(settings.store, embedder))
+            return cls(shelves, settings.strategy, metrics)
+        except BaseException:
+            for shelf in shelves:
+                shelf.index.close()
+            raise
+
+    def __iter__(self) -> Iterator[Shelf]:
+        return iter(self._shelves)
+
+    def pick(self, name: str | None) -> Shelf:
+        """Return the collection that a request asks.
+
+        Args:
+            name: Its name, in any case, or that of its collection; None for the default.
+
+        Raises:
+            InvalidParameterError: There is none of that name.
+        """
+        return self.default if name is None else self._find(name)
+
+    def _find(self, name: str) -> Shelf:
+        wanted = name.strip().casefold()
+        for each in (wanted, _OLD_NAMES.get(wanted, wanted)):
+            for shelf in self._shelves:
+                if shelf.name.casefold() == each:
+                    return shelf
+        for shelf in self._shelves:
+            if shelf.collection.casefold() == wanted:
+                return shelf
+        known = ", ".join(shelf.name for shelf in self._shelves)
+        raise InvalidParameterError("strategy", "must be one that is indexed", name, f"Indexed are: {known}.")
+
+    def check(self) -> None:
+        """Ask every store for something small.
+
+        Raises:
+            StoreError: One does not answer.
+        """
+        for shelf in self._shelves:
+            shelf.index.store.get(["00000000-0000-0000-0000-000000000000"])
+
+    def warm(self) -> None:
+        """Load the models, so that the first question doesn't wait for them."""
+        for shelf in self._shelves:
+            shelf.index.search("Is everything loaded?", top_k=1, window=0)
+
+    def close(self) -> None:
+        """Let go of all collections."""
+        for shelf in self._shelves:
+            shelf.index.close()
+
+
+def _usual(store: str, embedder: Embedder) -> Shelf:
+    """Return the collection of `kinsplit index`, or else of `kinsplit demo`."""
+    for collection in (DEFAULT_COLLECTION, _DEMO):
+        try:
+            index = Index(store, collection=collection, embedder=embedder, must_exist=True)
+        except CollectionNotFoundError:
+            continue
+        return Shelf(index.strategy.name, collection, index)
+    raise CollectionNotFoundError(
+        f"There is neither a collection {DEFAULT_COLLECTION!r} nor {_DEMO!r} in {_without_secret(store)}. "
+        "Run kinsplit index PATHS or kinsplit demo first, or name the collection: --collection NAME."
+    )
+
+
+def _without_secret(store: str) -> str:
+    return store if store.startswith("edge:") else f"the {store.partition(':')[0]} store"

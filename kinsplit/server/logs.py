@@ -1,0 +1,93 @@
+"""Logs: one line per event, with its facts, as text or as JSON."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import traceback
+import warnings
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from typing import Any, TextIO
+
+#: Of the request that is being answered.
+REQUEST_ID: ContextVar[str | None] = ContextVar("request id", default=None)
+
+#: Last places of a failure that are told.
+_FRAMES = 8
+
+
+class Lines(logging.Formatter):
+    """Writes a record and the `facts` that it may have.
+
+    Args:
+        as_json: Whether a line is a JSON object.
+    """
+
+    def __init__(self, *, as_json: bool) -> None:
+        super().__init__()
+        self._as_json = as_json
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line."""
+        facts: dict[str, Any] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "event": record.getMessage(),
+            **getattr(record, "facts", {}),
+        }
+        request_id = REQUEST_ID.get()
+        if request_id is not None:
+            facts["request_id"] = request_id
+        if record.exc_info and record.exc_info[0] is not None:
+            facts["error"] = record.exc_info[0].__name__
+        if self._as_json:
+            return json.dumps(facts)  # Escaped: no line end and no control character gets through.
+        shown = (str(value) if key in ("time", "level") else json.dumps(value) for key, value in facts.items())
+        return " ".join(f"{key}={value}" for key, value in zip(facts, shown, strict=True))
+
+
+def failure(error: Exception, *, log_text: bool) -> None:
+    """Tell an error with the places that it went through.
+
+    Args:
+        error: The error.
+        log_text: Whether its message is told, which may quote what it is about.
+    """
+    stack = [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in traceback.extract_tb(error.__traceback__)]
+    facts: dict[str, Any] = {"error": type(error).__name__, "stack": stack[-_FRAMES:]}
+    if log_text:
+        facts["message"] = str(error)
+    logging.getLogger("kinsplit.server").error("failed", extra={"facts": facts})
+
+
+def set_up(*, as_json: bool, log_text: bool, stream: TextIO | None = None) -> None:
+    """Send the logs of the service and of uvicorn to a stream, and let warnings be lines of it.
+
+    Args:
+        as_json: Whether lines are JSON.
+        log_text: Whether warnings are told with their text, which may quote a document.
+        stream: Where to; stderr if None.
+    """
+    handler = logging.StreamHandler(stream or sys.stderr)
+    handler.setFormatter(Lines(as_json=as_json))
+    for name, level in (("kinsplit.server", logging.INFO), ("uvicorn", logging.WARNING)):
+        logger = logging.getLogger(name)
+        logger.handlers, logger.propagate = [handler], False
+        logger.setLevel(level)
+    log = logging.getLogger("kinsplit.server")
+
+    def show(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        del file, line
+        facts = {"warning": category.__name__, "place": f"{filename}:{lineno}"}
+        log.warning("warning", extra={"facts": {**facts, "message": str(message)} if log_text else facts})
+
+    warnings.showwarning = show

@@ -1,0 +1,88 @@
+"""`POST /ask`: a question in, an answer with citations out, while it is written."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Request
+from fastapi.responses import Response, StreamingResponse
+from pydantic import Field
+
+from kinsplit.answering import LONGEST, TOP_K, answer
+from kinsplit.server import bounds
+from kinsplit.server.answers import Answers
+from kinsplit.server.asked import check_reranker, filter_of
+from kinsplit.server.models import Model
+from kinsplit.server.services import LibraryOf, SettingsOf
+
+router = APIRouter(tags=["search"])
+
+Condition = Annotated[str, Field(max_length=bounds.CONDITION)]
+
+
+class Question(Model):
+    """A question, and how to look for its answer."""
+
+    question: str = Field(min_length=1, max_length=bounds.QUERY, description="The question.")
+    strategy: str | None = Field(default=None, max_length=bounds.NAME, description="As of GET /search.")
+    top_k: int = Field(default=TOP_K, ge=1, le=bounds.TOP_K, description="Most passages that the model reads.")
+    window: int = Field(default=1, ge=0, le=bounds.WINDOW, description="As of GET /search.")
+    rerank: str = Field(default="none", max_length=bounds.NAME, description="As of GET /search.")
+    budget: int | None = Field(default=None, ge=1, le=bounds.BUDGET, description="As of GET /search.")
+    max_tokens: int = Field(default=LONGEST, ge=1, le=4 * LONGEST, description="Longest answer in tokens.")
+    where: dict[str, Any] | Annotated[list[Condition], Field(max_length=bounds.CONDITIONS)] | None = Field(
+        default=None, description="The filter itself, or conditions as of GET /search."
+    )
+
+
+#: One of the events, as OpenAPI describes it.
+_EVENT = {
+    "type": "object",
+    "required": ["event", "data"],
+    "properties": {
+        "event": {"enum": ["sources", "text", "citation", "notice", "finished", "error"]},
+        "data": {"type": "string", "description": "JSON."},
+    },
+}
+
+
+@router.post(
+    "/ask",
+    summary="Answer a question from the documents",
+    response_class=Response,
+    responses={200: {"description": "Server-sent events.", "content": {"text/event-stream": {"schema": _EVENT}}}},
+)
+async def ask(
+    request: Request, library: LibraryOf, settings: SettingsOf, question: Annotated[Question, Body()]
+) -> Response:
+    """Answer with citations to file, page and chunk, each sentence looked up in what it cites.
+
+    The events, each with JSON for data: `sources` first, the passages; `text`, a piece of the answer; `citation`, a
+    marker in it; `notice`, what should be known; `finished` last, the whole answer with its verdict and checks; or
+    `error`. Without a language model the best sentences are quoted.
+    """
+    answers: Answers = request.app.state.answers
+    events = answer(
+        library.pick(question.strategy).index,
+        question.question,
+        settings.model,
+        max_tokens=question.max_tokens,
+        top_k=question.top_k,
+        window=question.window,
+        rerank=check_reranker(question.rerank, settings),
+        budget=question.budget,
+        where=filter_of(question.where),
+    )
+    lines = answers.lines(events)
+    # What fails before anything is said is answered as everywhere else.
+    first = await anext(lines)
+    return StreamingResponse(_after(first, lines), media_type="text/event-stream")
+
+
+async def _after(first: bytes, lines: AsyncGenerator[bytes, None]) -> AsyncIterator[bytes]:
+    async with aclosing(lines):
+        yield first
+        async for line in lines:
+            yield line

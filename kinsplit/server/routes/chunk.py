@@ -1,0 +1,80 @@
+"""`POST /chunk`: how a strategy cuts a text."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body
+from fastapi.responses import Response
+from pydantic import Field
+
+from kinsplit.chunk import Document, Span
+from kinsplit.errors import InvalidParameterError
+from kinsplit.parsers import Strategy, create, strategy_class
+from kinsplit.server import bounds
+from kinsplit.server.models import Model, Preview
+from kinsplit.server.places import Places
+from kinsplit.server.services import SettingsOf, WorkersOf, answer
+from kinsplit.server.shown import chunk_of
+
+router = APIRouter(tags=["strategies"])
+
+#: Names of what comes with kinsplit, so that nothing is looked up anywhere.
+_AT_HAND = frozenset({"bundled", "none"})
+_TEXT = "text"
+
+
+class PreviewRequest(Model):
+    """A text to cut, and how."""
+
+    text: str = Field(max_length=bounds.TEXT, description="The text.")
+    strategy: str = Field(default="sentence", max_length=bounds.NAME, description="Name of the strategy.")
+    parameters: dict[str, Any] = Field(
+        default_factory=dict, description="Its parameters; those left out have their defaults. See GET /strategies."
+    )
+
+
+@router.post("/chunk", response_model=Preview, summary="Cut a text and look at it")
+async def chunk(settings: SettingsOf, workers: WorkersOf, request: Annotated[PreviewRequest, Body()]) -> Response:
+    """Cut a text by a strategy. Nothing is kept, and no model is loaded but those that the service has."""
+    return await answer(workers, _preview, request, settings.model)
+
+
+def settable(kind: type[Strategy], parameter: str) -> bool:
+    """Return whether a request may choose a parameter: what has to be loaded from somewhere it may not."""
+    return parameter not in kind.resources and parameter not in kind.incidental
+
+
+def _preview(request: PreviewRequest, model: str | None) -> Preview:
+    kind = strategy_class(request.strategy.casefold())
+    for name, value in request.parameters.items():
+        if name in kind.model_fields and not settable(kind, name) and not _at_hand(value):
+            remedy = "Leave it out, or run kinsplit chunk on your own machine."
+            raise InvalidParameterError(name, "can't be chosen in a preview", value, remedy)
+    parameters = dict(request.parameters)
+    if "model" in kind.resources:
+        parameters.setdefault("model", model or "none")
+    strategy = create(kind.name, **parameters)
+    _check_size(strategy.split(request.text))
+    places = Places([Span(0, len(request.text))], request.text)
+    chunks = strategy.chunk(Document(_TEXT, request.text))
+    return Preview(
+        strategy=strategy.name,
+        parameters=strategy.described,
+        chunks=[chunk_of(chunk, places) for chunk in chunks],
+    )
+
+
+def _at_hand(value: object) -> bool:
+    return isinstance(value, str) and value in _AT_HAND
+
+
+def _check_size(spans: list[Span]) -> None:
+    """Make sure that the answer stays small: with a stride of 1 a page of text makes a book of chunks."""
+    characters = sum(end - start for start, end in spans)
+    if len(spans) > bounds.CHUNKS or characters > bounds.CHARACTERS:
+        rule = f"must make at most {bounds.CHUNKS} chunks with {bounds.CHARACTERS} characters together"
+        made = f"{len(spans)} chunks, {characters} characters"
+        raise InvalidParameterError(
+            "parameters", rule, made, "Make chunks larger, overlaps smaller or the text shorter."
+        )

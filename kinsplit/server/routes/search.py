@@ -1,0 +1,70 @@
+"""`GET /search`: a question in, passages out."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from fastapi.responses import Response
+
+from kinsplit.errors import InvalidParameterError
+from kinsplit.retrieval import SearchKeywords
+from kinsplit.server import bounds
+from kinsplit.server.asked import check_reranker, filter_of
+from kinsplit.server.library import Shelf
+from kinsplit.server.models import SearchAnswer
+from kinsplit.server.services import SettingsOf, ShelfOf, WorkersOf, answer
+from kinsplit.server.shown import passage_of
+
+router = APIRouter(tags=["search"])
+
+Condition = Annotated[str, Query(max_length=bounds.CONDITION)]
+
+
+@router.get("/search", response_model=SearchAnswer, summary="Find the passages that answer a question")
+async def search(
+    shelf: ShelfOf,
+    workers: WorkersOf,
+    settings: SettingsOf,
+    q: Annotated[str, Query(min_length=1, max_length=bounds.QUERY, description="The question.")],
+    top_k: Annotated[int, Query(ge=1, le=bounds.TOP_K, description="Most passages.")] = 3,
+    window: Annotated[
+        int, Query(ge=0, le=bounds.WINDOW, description="Siblings that are added to a hit on each side.")
+    ] = 1,
+    parents: Annotated[bool, Query(description="Whether to return the whole parents of hits instead.")] = False,
+    rerank: Annotated[
+        str, Query(max_length=bounds.NAME, description="Reranker; GET /strategies lists those that may be named.")
+    ] = "none",
+    budget: Annotated[
+        int | None, Query(ge=1, le=bounds.BUDGET, description="Most tokens of all passages together.")
+    ] = None,
+    where: Annotated[
+        list[Condition] | None,
+        Query(
+            max_length=bounds.CONDITIONS,
+            description="Only what has this metadata: `course=cs`, also with !=, <, <=, > or >=, repeated as needed; "
+            'or one JSON object, such as {"year": {"$gte": 2020}}.',
+        ),
+    ] = None,
+) -> Response:
+    """Search by meaning and by words, each chunk judged with its kin, and show each hit in its surroundings."""
+    options: SearchKeywords = {
+        "top_k": top_k,
+        "window": window,
+        "parents": parents,
+        "rerank": check_reranker(rerank, settings),
+        "budget": budget,
+        "where": filter_of(where),
+    }
+    return await answer(workers, _search, shelf, q, options)
+
+
+def _search(shelf: Shelf, query: str, options: SearchKeywords) -> SearchAnswer:
+    try:
+        passages = shelf.index.search(query, **options)
+    except InvalidParameterError as error:
+        if error.field != "query":
+            raise
+        raise InvalidParameterError("q", error.rule, error.value, error.remedy) from None
+    found = [passage_of(rank, passage) for rank, passage in enumerate(passages, 1)]
+    return SearchAnswer(query=query, strategy=shelf.name, passages=found)

@@ -1,0 +1,49 @@
+"""`GET /strategies`: what there is to choose from."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+from fastapi.responses import Response
+
+from kinsplit.parsers import names, strategy_class
+from kinsplit.parsers.description import describe
+from kinsplit.server.library import Library, Shelf
+from kinsplit.server.models import IndexedRow, ParameterRow, Strategies, StrategyRow
+from kinsplit.server.routes.chunk import settable
+from kinsplit.server.services import LibraryOf, SettingsOf, WorkersOf, answer
+
+router = APIRouter(tags=["strategies"])
+
+
+@router.get("/strategies", response_model=Strategies, summary="List strategies, collections and rerankers")
+async def strategies(library: LibraryOf, settings: SettingsOf, workers: WorkersOf) -> Response:
+    """List all strategies with their parameters, the collections that can be asked, and the rerankers."""
+    return await answer(workers, _list, library, list(settings.rerankers))
+
+
+def _list(library: Library, rerankers: list[str]) -> Strategies:
+    return Strategies(
+        strategies=[_strategy(name) for name in names()],
+        indexed=[_indexed(shelf, shelf is library.default) for shelf in library],
+        rerankers=rerankers,
+    )
+
+
+def _strategy(name: str) -> StrategyRow:
+    described, kind = describe(name), strategy_class(name)
+    rows = [ParameterRow(**row, settable=settable(kind, row["name"])) for row in described["parameters"]]
+    return StrategyRow(**{**described, "parameters": rows})
+
+
+def _indexed(shelf: Shelf, default: bool) -> IndexedRow:
+    strategy, store = shelf.index.strategy, shelf.index.store
+    return IndexedRow(
+        name=shelf.name,
+        collection=shelf.collection,
+        strategy=strategy.name,
+        # A tokenizer or a model may be named by its folder.
+        parameters={key: value for key, value in strategy.described.items() if settable(type(strategy), key)},
+        documents=len(store.sources(0)),
+        chunks=store.count(0),
+        default=default,
+    )

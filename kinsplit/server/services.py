@@ -1,0 +1,60 @@
+"""What a route is given: the open collections, the threads, and the two together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, ParamSpec
+
+from fastapi import Depends, Query, Request
+from fastapi.responses import Response
+from pydantic import BaseModel
+
+from kinsplit.server import bounds
+from kinsplit.server.library import Library, Shelf
+from kinsplit.server.settings import ServiceSettings
+from kinsplit.server.workers import Workers
+
+_P = ParamSpec("_P")
+
+StrategyName = Annotated[
+    str | None,
+    Query(
+        max_length=bounds.NAME,
+        description="Which of the indexed strategies to ask, in any case, or the name of its collection; "
+        "GET /strategies lists them.",
+    ),
+]
+
+
+def _settings(request: Request) -> ServiceSettings:
+    settings: ServiceSettings = request.app.state.settings
+    return settings
+
+
+def _library(request: Request) -> Library:
+    library: Library = request.app.state.library
+    return library
+
+
+def _workers(request: Request) -> Workers:
+    workers: Workers = request.app.state.workers
+    return workers
+
+
+def _shelf(request: Request, strategy: StrategyName = None) -> Shelf:
+    return _library(request).pick(strategy)
+
+
+SettingsOf = Annotated[ServiceSettings, Depends(_settings)]
+LibraryOf = Annotated[Library, Depends(_library)]
+WorkersOf = Annotated[Workers, Depends(_workers)]
+ShelfOf = Annotated[Shelf, Depends(_shelf)]
+
+
+async def answer(workers: Workers, function: Callable[_P, BaseModel], *args: _P.args, **kwargs: _P.kwargs) -> Response:
+    """Call a function in a thread, which also writes its answer as JSON: a long one would hold up the event loop."""
+
+    def written() -> bytes:
+        return function(*args, **kwargs).model_dump_json().encode()
+
+    return Response(await workers.run(written), media_type="application/json")

@@ -1,0 +1,162 @@
+"""What the service can be told, by whom: command line, environment, `.env`, a TOML file, in this order."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+from pydantic import AliasChoices, BeforeValidator, Field, SecretStr, ValidationError
+from pydantic_settings import (
+    BaseSettings,
+    InitSettingsSource,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+)
+
+from kinsplit.configuration import Configuration
+from kinsplit.errors import InvalidParameterError
+from kinsplit.index import DEFAULT_STORE
+from kinsplit.server.token_bucket import Rate
+
+
+def _listed(value: object) -> object:
+    """Take a list, a table of names, or text with commas."""
+    if isinstance(value, str):
+        return [part.strip() for part in value.split(",") if part.strip()]
+    if isinstance(value, Mapping):
+        return [f"{name}={wanted}" for name, wanted in value.items()]
+    return value
+
+
+Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed)]
+Secrets = Annotated[tuple[SecretStr, ...], NoDecode, BeforeValidator(_listed)]
+
+
+class ServiceSettings(BaseSettings):
+    """The settings of the service: the table `[service]` of a TOML file, and `KINSPLIT_*` in the environment.
+
+    Lists are text with commas in the environment. Make one with `load`, which tells a mistake in one line.
+
+    Attributes:
+        store: Address of the store.
+        collections: Names of collections there, each also as `name=collection`, where the name is what `strategy`
+            takes; else it is the name of the collection's strategy. None takes "default", or else "demo".
+        strategy: Name of the one that is asked where a request names none; also `STRATEGY`. None takes the first.
+        embedder: Embedding model of all collections. None takes that of `[index]`, or "bundled".
+        model: Language model that answers, and that the strategy `contextual` asks in previews. None quotes the best
+            sentences, and cuts by rules.
+        rerankers: What requests may rerank by.
+        host: Address to listen on.
+        port: Port to listen on; 0 takes a free one.
+        api_keys: Any of these lets a request in; without one, everybody is let in.
+        rate_limit: Requests per key, or per address without a key, such as "120/minute"; None for no limit.
+        cors_origins: Origins whose pages may ask the service.
+        allowed_hosts: Names under which the service may be asked. None takes this machine's own names where it listens
+            on this machine only, which keeps foreign pages from asking it through a name of theirs, and any else.
+        trusted_proxies: Addresses whose X-Forwarded-For is believed.
+        threads: Calls at work at the same time; as many as there are processors, and at least 2.
+        queue: Calls that wait for a thread; more are turned away.
+        timeout: Seconds from request to answer.
+        answers: Answers that are written at the same time; more are turned away.
+        answer_timeout: Seconds that a language model may take for a piece of its answer.
+        connections: Open connections; more are turned away.
+        patience: Seconds for a client to send a head, to send a body, and to take a part of an answer.
+        max_body: Bytes of a body.
+        log_json: Whether logs are JSON lines.
+        log_text: Whether logs may hold questions and messages of errors, which may quote documents.
+    """
+
+    model_config = SettingsConfigDict(
+        env_prefix="KINSPLIT_", env_file=".env", extra="ignore", frozen=True, allow_inf_nan=False
+    )
+
+    store: str = Field(default=DEFAULT_STORE, repr=False)  # May hold a password.
+    collections: Names = ()
+    strategy: str | None = Field(default=None, validation_alias=AliasChoices("KINSPLIT_STRATEGY", "strategy"))
+    embedder: str = "bundled"
+    model: str | None = None
+    rerankers: Names = ("none", "late")
+    host: str = "127.0.0.1"
+    port: int = Field(default=8000, ge=0, le=65535)
+    api_keys: Secrets = ()
+    rate_limit: Rate | None = None
+    cors_origins: Names = ()
+    allowed_hosts: Names | None = None
+    trusted_proxies: Names = ()
+    threads: int = Field(default_factory=lambda: max(2, os.cpu_count() or 2), ge=1, le=256)
+    queue: int = Field(default=256, ge=0)
+    timeout: float = Field(default=30.0, gt=0)
+    answers: int = Field(default=8, ge=1, le=256)
+    answer_timeout: float = Field(default=120.0, gt=0)
+    connections: int = Field(default=1000, ge=1)
+    patience: float = Field(default=10.0, gt=0)
+    max_body: int = Field(default=1_048_576, ge=1)
+    log_json: bool = False
+    log_text: bool = False
+
+    @classmethod
+    def load(cls, config: Path | None = None, **given: Any) -> Self:
+        """Read the settings.
+
+        Args:
+            config: A TOML file.
+            **given: Settings that go before all others.
+
+        Raises:
+            LoadError: The file is no TOML.
+            InvalidParameterError: A setting breaks a rule, or the file has one that is not known.
+        """
+        table = {} if config is None else _table(cls, config)
+
+        class FromFile(cls):  # type: ignore[valid-type, misc]
+            @classmethod
+            def settings_customise_sources(
+                cls,
+                settings_cls: type[BaseSettings],
+                init_settings: PydanticBaseSettingsSource,
+                env_settings: PydanticBaseSettingsSource,
+                dotenv_settings: PydanticBaseSettingsSource,
+                file_secret_settings: PydanticBaseSettingsSource,
+            ) -> tuple[PydanticBaseSettingsSource, ...]:
+                file = InitSettingsSource(settings_cls, init_kwargs=table)
+                return init_settings, env_settings, dotenv_settings, file_secret_settings, file
+
+        try:
+            settings: Self = FromFile(**given)
+        except ValidationError as error:
+            first = error.errors()[0]
+            field = str(first["loc"][0]) if first["loc"] else "settings"
+            if isinstance(own := first.get("ctx", {}).get("error"), InvalidParameterError):
+                raise own from None
+            rule = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
+            # A key that is wrong is still a key.
+            value = "..." if field == "api_keys" else first["input"]
+            remedy = f"Correct it in the file, in KINSPLIT_{field.upper()} or on the command line."
+            raise InvalidParameterError(field, rule[0].lower() + rule[1:], value, remedy) from None
+        return settings
+
+    @property
+    def is_local(self) -> bool:
+        """Whether only this machine can reach the service."""
+        return self.host in ("localhost", "::1") or self.host.startswith("127.")
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """Names under which the service may be asked; none for any."""
+        if self.allowed_hosts is not None:
+            return self.allowed_hosts
+        return ("localhost", "127.0.0.1", "[::1]", self.host) if self.is_local else ()
+
+
+def _table(kind: type[ServiceSettings], path: Path) -> dict[str, Any]:
+    """Return the table [service] of a file, with the embedder of [index] where it has none of its own."""
+    read = Configuration.read(path)
+    for key, value in read.service.items():
+        if key not in kind.model_fields:
+            known = f"[service] has: {', '.join(kind.model_fields)}."
+            raise InvalidParameterError(f"{path}: {key}", "is not known here", value, known)
+    embedder = {} if read.index.embedder is None else {"embedder": read.index.embedder}
+    return {**embedder, **read.service}

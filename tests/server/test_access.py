@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import httpx
+import pytest
+
+from kinsplit.errors import InvalidParameterError
+from kinsplit.server.token_bucket import Rate, TokenBuckets
+from tests.server.conftest import Connect, error_of
+
+CLOSED = [
+    *(("GET", "/search?q=loop"), ("GET", "/documents"), ("GET", "/documents/gaps.txt"), ("GET", "/strategies")),
+    *(("GET", "/documents/gaps.txt/chunks"), ("POST", "/chunk"), ("GET", "/metrics")),
+]
+
+
+@pytest.mark.parametrize(("method", "path"), CLOSED)
+async def test_a_key_is_needed_where_there_are_keys(connect: Connect, method: str, path: str) -> None:
+    client = await connect(api_keys="first-key,second-key")
+
+    async def ask(**headers: str) -> httpx.Response:
+        body = {"text": "One."} if method == "POST" else None
+        return await client.request(method, path, headers=headers, json=body)
+
+    for headers in ({}, {"X-API-Key": ""}, {"X-API-Key": "first-ke"}, {"X-API-Key": "x" * 5000}):
+        assert error_of(await ask(**headers), 401)["field"] == "X-API-Key"
+    for headers in ({"Authorization": "Bearer wrong"}, {"Authorization": "Basic Zmlyc3Qta2V5"}):
+        response = await ask(**headers)
+        assert error_of(response, 401)
+        assert response.headers["WWW-Authenticate"] == "Bearer"
+    for headers in ({"X-API-Key": "first-key"}, {"Authorization": "Bearer second-key"}):
+        assert (await ask(**headers)).status_code == 200
+
+
+async def test_health_needs_no_key_and_has_no_limit(connect: Connect) -> None:
+    client = await connect(api_keys="key", rate_limit="1/day")
+    for _ in range(3):
+        assert (await client.get("/healthz")).json() == (await client.get("/readyz")).json() == {"status": "ok"}
+
+
+async def test_every_key_has_its_own_rate(connect: Connect) -> None:
+    client = await connect(api_keys="first,second", rate_limit="2/hour")
+    for key in ("first", "second"):
+        headers = {"X-API-Key": key}
+        codes = [(await client.get("/documents", headers=headers)).status_code for _ in range(3)]
+        assert codes == [200, 200, 429]
+    response = await client.get("/documents", headers={"X-API-Key": "first"})
+    assert error_of(response, 429)["rule"] == "came too often"
+    assert 0 < int(response.headers["Retry-After"]) <= 1800
+    # Wrong keys share the bucket of their address, so nobody can try many.
+    codes = [(await client.get("/documents", headers={"X-API-Key": f"x{i}"})).status_code for i in range(4)]
+    assert codes == [401, 401, 429, 429]
+
+
+async def test_without_keys_every_address_has_its_own_rate(connect: Connect) -> None:
+    app = (await connect(rate_limit="1/hour")).app
+
+    async def ask(address: str) -> int:
+        transport = httpx.ASGITransport(app, client=(address, 1234))
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            return (await client.get("/documents")).status_code
+
+    assert [await ask("10.0.0.1"), await ask("10.0.0.1"), await ask("10.0.0.2")] == [200, 429, 200]
+    # One client has a whole network of these.
+    assert [await ask("2001:db8::1"), await ask("2001:db8::2"), await ask("2001:db8:0:1::1")] == [200, 429, 200]
+
+
+def test_a_bucket_fills_up_evenly_and_only_so_far() -> None:
+    now = 0.0
+    buckets = TokenBuckets(Rate(2, 10), now=lambda: now)
+    assert [buckets.take("a"), buckets.take("a"), buckets.take("a")] == [0, 0, 5]
+    now = 5.0
+    assert [buckets.take("a"), buckets.take("a")] == [0, 5]
+    now = 1000.0
+    assert [buckets.take("a"), buckets.take("a"), buckets.take("a")] == [0, 0, 5]
+
+
+@pytest.mark.parametrize("text", ["", "many", "0/minute", "5", "5/fortnight", "-1/minute", 5])
+def test_rates_that_are_none(text: object) -> None:
+    with pytest.raises(InvalidParameterError, match="rate_limit: must be a number of requests per"):
+        Rate.parse(text)
+
+
+async def test_other_origins_are_closed_out_unless_they_are_named(connect: Connect) -> None:
+    headers = {"Origin": "https://class.example", "Access-Control-Request-Method": "POST"}
+    client = await connect()
+    response = await client.get("/documents", headers=headers)
+    assert not any(name.startswith("access-control") for name in response.headers)
+    assert error_of(await client.options("/chunk", headers=headers), 405)
+    client = await connect(cors_origins="https://class.example")
+    response = await client.options("/chunk", headers={**headers, "Access-Control-Request-Headers": "X-API-Key"})
+    assert response.status_code == 200
+    assert response.headers["access-control-allow-origin"] == "https://class.example"
+    assert "access-control-allow-credentials" not in response.headers
+    other = await client.get("/documents", headers={"Origin": "https://other.example"})
+    assert "access-control-allow-origin" not in other.headers
+
+
+async def test_a_foreign_name_for_this_machine_is_refused(connect: Connect) -> None:
+    client = await connect()
+    for host in ("evil.example", "evil.example:8000", "localhost.evil.example", "[::2]"):
+        assert error_of(await client.get("/documents", headers={"Host": host}), 400)["field"] == "Host"
+    for host in ("LOCALHOST", "localhost:8000", "127.0.0.1:1", "[::1]:8000", "[::1]"):
+        assert (await client.get("/documents", headers={"Host": host})).status_code == 200
+    client = await connect(host="0.0.0.0", api_keys="key")
+    assert (await client.get("/healthz", headers={"Host": "search.example"})).status_code == 200
+
+
+async def test_every_answer_has_the_security_headers(client: httpx.AsyncClient) -> None:
+    for path in ("/healthz", "/documents", "/search", "/nothing", "/documents/nothing"):
+        headers = (await client.get(path)).headers
+        assert "default-src 'none'" in headers["Content-Security-Policy"]
+        assert "unsafe" not in headers["Content-Security-Policy"]
+        assert headers["X-Content-Type-Options"] == "nosniff"
+        assert headers["Referrer-Policy"] == "no-referrer"
+        assert headers["Cache-Control"] == "no-store"

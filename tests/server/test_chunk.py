@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import pytest
+
+from kinsplit import Document
+from kinsplit.parsers import create, names
+from tests.server.conftest import error_of
+
+TEXT = "# One\n\nFirst 😀 sentence here. A second one follows it. A third closes.\n\n# Two\n\nMore words. They end.\n"
+
+
+@pytest.mark.parametrize("name", names())
+async def test_every_strategy_cuts_as_it_does_elsewhere(client: httpx.AsyncClient, name: str) -> None:
+    own: dict[str, Any] = {"contextual": {"model": "none"}}.get(name, {})
+    if name in ("semantic", "cluster"):
+        pytest.skip("reads the bundled model; its preview is the same code")
+    response = await client.post("/chunk", json={"text": TEXT, "strategy": name.upper(), "parameters": own})
+    assert response.status_code == 200, response.text
+    expected = create(name, **own).chunk(Document("text", TEXT))
+    answer = response.json()
+    assert [(c["level"], c["start"], c["end"], c["text"]) for c in answer["chunks"]] == [
+        (c.level, c.start, c.end, c.text) for c in expected
+    ]
+    units = TEXT.encode("utf-16-le")
+    for chunk in answer["chunks"]:
+        parts = [
+            units[2 * place["utf16_start"] : 2 * place["utf16_end"]].decode("utf-16-le") for place in chunk["ranges"]
+        ]
+        assert "".join(parts) == chunk["text"]
+
+
+async def test_blank_text_makes_no_chunk(client: httpx.AsyncClient) -> None:
+    assert (await client.post("/chunk", json={"text": " \n"})).json()["chunks"] == []
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "text"),
+        ({"text": 5}, "text"),
+        ({"text": "x" * 200_001}, "text"),
+        ({"text": "x", "strategy": "nonsense"}, "strategy"),
+        ({"text": "x", "strategy": ["word"]}, "strategy"),
+        ({"text": "x", "parameters": {"chunk_size": 0}}, "chunk_size"),
+        ({"text": "x", "parameters": {"chunk_size": "10"}}, "chunk_size"),
+        ({"text": "x", "parameters": {"chunk_size": 10**400}}, "chunk_size"),
+        ({"text": "x", "parameters": {"nonsense": 1}}, "nonsense"),
+        ({"text": "x", "parameters": []}, "parameters"),
+        ({"text": "x", "else": 1}, "else"),
+        # What has to be loaded from somewhere can't be chosen.
+        ({"text": "x", "parameters": {"tokenizer": "/etc/passwd"}}, "tokenizer"),
+        ({"text": "x", "parameters": {"tokenizer": "hf:BAAI/bge-m3"}}, "tokenizer"),
+        ({"text": "x", "parameters": {"tokenizer": ["bundled"]}}, "tokenizer"),
+        ({"text": "x", "strategy": "semantic", "parameters": {"embedder": "st:/tmp/x"}}, "embedder"),
+        ({"text": "x", "strategy": "contextual", "parameters": {"model": "ollama:llama3"}}, "model"),
+        ({"text": "x", "strategy": "contextual", "parameters": {"concurrency": 200}}, "concurrency"),
+    ],
+)
+async def test_wrong_bodies(client: httpx.AsyncClient, body: dict[str, Any], field: str) -> None:
+    assert error_of(await client.post("/chunk", json=body), 422)["field"] == field
+
+
+async def test_a_preview_asks_no_model_unless_the_service_has_one(client: httpx.AsyncClient) -> None:
+    answer = (await client.post("/chunk", json={"text": TEXT, "strategy": "contextual"})).json()
+    assert answer["parameters"]["model"] == "none"
+
+
+async def test_a_little_text_can_not_make_a_large_answer(client: httpx.AsyncClient) -> None:
+    parameters = {"chunk_size": 5000, "chunk_overlap": 4999}
+    body = {"text": "ab " * 30_000, "strategy": "character", "parameters": parameters}
+    assert error_of(await client.post("/chunk", json=body), 422)["field"] == "parameters"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{",
+        b"[" * 100_000,
+        b'{"a":' * 50_000,
+        b'{"text": "x", "parameters": {"a": ' + b"[" * 500 + b"]" * 500 + b"}}",
+        b'{"text": "\\ud800"}',
+        b'{"text": "\xff"}',
+        b'{"text": "x", "parameters": {"chunk_size": NaN}}',
+        b'{"text": "x", "parameters": {"chunk_size": 1e999}}',
+        b'{"text": "x", "parameters": {"chunk_size": ' + b"9" * 10_000 + b"}}",
+        b'{"text": "x", "parameters": {"\\ud800": 1}}',
+        b"null",
+        b"\x00",
+    ],
+)
+async def test_bodies_that_are_none(client: httpx.AsyncClient, content: bytes) -> None:
+    response = await client.post("/chunk", content=content, headers={"Content-Type": "application/json"})
+    assert response.status_code in (400, 422)
+    assert error_of(response, response.status_code)
+
+
+async def test_nul_is_a_character_like_others(client: httpx.AsyncClient) -> None:
+    answer = (await client.post("/chunk", json={"text": "One\x00two three."})).json()
+    assert [chunk["text"] for chunk in answer["chunks"]] == ["One\x00two three."]
+
+
+async def test_strategies_say_what_can_be_chosen(client: httpx.AsyncClient) -> None:
+    answer = (await client.get("/strategies")).json()
+    assert [row["name"] for row in answer["strategies"]] == names()
+    settable = {row["name"]: {p["name"]: p["settable"] for p in row["parameters"]} for row in answer["strategies"]}
+    assert settable["semantic"]["embedder"] is settable["word"]["tokenizer"] is False
+    assert settable["word"]["chunk_size"] is True
+    first, second = answer["indexed"]
+    assert (first["name"], first["collection"], first["strategy"], first["default"]) == (
+        *("sentence", "by-sentence", "sentence", True),
+    )
+    assert (second["name"], second["default"], second["documents"]) == ("word", False, 3)
+    assert first["parameters"]["chunk_size"] == 12
+    assert answer["rerankers"] == ["none", "late"]

@@ -1,0 +1,67 @@
+"""schemathesis makes requests from the service's own description, valid ones and others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import requests
+import schemathesis
+from fastapi import FastAPI
+from hypothesis import HealthCheck, Phase, given, settings
+from schemathesis import GenerationMode
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from tests.server.conftest import serving
+
+_CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
+
+
+@pytest.fixture
+def schema(socket_enabled: None, make_app: Callable[..., FastAPI]) -> Iterator[Any]:
+    with serving(make_app()) as address:
+        yield schemathesis.openapi.from_url(f"{address}/openapi.json")
+
+
+OPERATIONS = [
+    *(("GET", "/search"), ("POST", "/ask"), ("POST", "/chunk"), ("GET", "/strategies"), ("GET", "/documents")),
+    *(("GET", "/documents/{id}"), ("GET", "/documents/{id}/chunks"), ("GET", "/healthz"), ("GET", "/readyz")),
+    ("GET", "/metrics"),
+]
+
+
+def test_every_operation_is_tried(schema: Any) -> None:
+    assert {(method.upper(), path) for path, item in schema.raw_schema["paths"].items() for method in item} == set(
+        OPERATIONS
+    )
+
+
+@pytest.mark.parametrize("mode", list(GenerationMode))
+@pytest.mark.parametrize(("method", "path"), OPERATIONS)
+def test_the_description_holds_and_nothing_fails(schema: Any, method: str, path: str, mode: GenerationMode) -> None:
+    if mode is GenerationMode.NEGATIVE and path in ("/healthz", "/readyz"):
+        pytest.skip("there is nothing to get wrong")
+
+    @given(schema[path][method].as_strategy(generation_mode=mode))
+    @settings(
+        max_examples=40,
+        derandomize=True,
+        deadline=None,
+        database=None,
+        phases=[Phase.explicit, Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    def ask(case: schemathesis.Case) -> None:
+        try:
+            case.call_and_validate(checks=_CHECKS)
+        except (requests.ConnectionError, requests.exceptions.ChunkedEncodingError):
+            # A head of more than 64 KiB is refused while it still comes.
+            assert len(case.as_curl_command()) > 65_536
+
+    ask()

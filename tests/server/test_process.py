@@ -1,0 +1,245 @@
+"""The service on a socket: clients that are slow, many, or gone."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+from fastapi import FastAPI, Response
+
+from kinsplit import Document, Index
+from tests.cli.conftest import environment
+from tests.server.conftest import serving
+
+MakeApp = Callable[..., FastAPI]
+pytestmark = pytest.mark.usefixtures("socket_enabled")
+
+
+def connect_to(address: str) -> socket.socket:
+    parts = urlsplit(address)
+    return socket.create_connection((parts.hostname, parts.port), timeout=30)
+
+
+def test_clients_that_do_not_finish_a_head_are_cut_off(make_app: MakeApp) -> None:
+    with serving(make_app(patience=0.3)) as address:
+        silent, slow = connect_to(address), connect_to(address)
+        slow.sendall(b"GET /healthz HTTP/1.1\r\nHost: loc")
+        assert httpx.get(f"{address}/healthz").status_code == 200
+        for client in (silent, slow):
+            with contextlib.suppress(ConnectionResetError):
+                assert client.recv(100) == b""
+            client.close()
+
+
+def test_a_second_head_on_a_connection_is_not_waited_for_either(make_app: MakeApp) -> None:
+    with serving(make_app(patience=0.3)) as address, connect_to(address) as client:
+        client.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        answer = b""
+        while not answer.endswith(b'{"status":"ok"}'):
+            answer += client.recv(10_000)
+        client.sendall(b"GET /heal")
+        with contextlib.suppress(ConnectionResetError):
+            assert client.recv(100) == b""
+
+
+def test_a_body_that_comes_too_slowly_is_answered(make_app: MakeApp) -> None:
+    with serving(make_app(patience=0.3)) as address, connect_to(address) as client:
+        client.sendall(b"POST /chunk HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{")
+        assert client.recv(10_000).startswith(b"HTTP/1.1 408")
+
+
+def test_a_client_that_takes_nothing_of_its_answer_is_cut_off(make_app: MakeApp) -> None:
+    app = make_app(patience=0.3)
+
+    @app.get("/large")
+    async def answer() -> Response:
+        return Response(b"x" * 50_000_000)
+
+    with serving(app) as address, connect_to(address) as client:
+        client.sendall(b"GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        for _ in range(200):
+            if 'rejected_total{reason="slow"} 1.0' in httpx.get(f"{address}/metrics").text:
+                break
+            time.sleep(0.05)
+        else:
+            pytest.fail("It was not cut off.")
+        received = 0
+        with contextlib.suppress(ConnectionResetError):
+            while part := client.recv(1_000_000):
+                received += len(part)
+        assert received < 50_000_000
+
+
+def test_a_slow_client_that_takes_something_gets_all(make_app: MakeApp) -> None:
+    app = make_app(patience=0.3)
+
+    @app.get("/large")
+    async def answer() -> Response:
+        return Response(b"x" * 8_000_000, headers={"Connection": "close"})
+
+    with serving(app) as address, connect_to(address) as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 100_000)
+        client.sendall(b"GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        received = 0
+        while part := client.recv(1_000_000):
+            received += len(part)
+            time.sleep(0.02)
+    assert received > 8_000_000
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"GET /search?q=" + b"x" * 10_000_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * 1_000_000 + b"\r\n\r\n",
+        b"\x00\x01\x02\r\n\r\n",
+        b"GET /search?q=\xff\xfe HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"POST /chunk HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nnonsense\r\n",
+        b"POST /chunk HTTP/1.1\r\nHost: localhost\r\nContent-Length: -5\r\n\r\n",
+        b"GET /healthz HTTP/1.1\r\n\r\n",
+    ],
+)
+def test_heads_that_are_none(make_app: MakeApp, head: bytes) -> None:
+    with serving(make_app()) as address:
+        with connect_to(address) as client:
+            answer = b""
+            try:
+                client.sendall(head)
+                answer = client.recv(100)
+            except (BrokenPipeError, ConnectionResetError):
+                pass  # It was told so and cut off while it still sent.
+            assert answer == b"" or answer.startswith(b"HTTP/1.1 4")
+        assert httpx.get(f"{address}/healthz").status_code == 200
+
+
+async def test_two_hundred_clients_lose_nothing_and_health_goes_first(make_app: MakeApp) -> None:
+    with serving(make_app(threads=2)) as address:
+        limits = httpx.Limits(max_connections=None)
+        async with httpx.AsyncClient(base_url=address, limits=limits, timeout=60) as client:
+            searches = [
+                asyncio.create_task(client.get("/search", params={"q": f"loop {i}", "top_k": 1})) for i in range(200)
+            ]
+            async with asyncio.timeout(60):
+                while sum(task.done() for task in searches) < 5:
+                    await asyncio.sleep(0)
+            assert (await client.get("/healthz")).status_code == 200
+            # It did not wait for those before it.
+            assert not all(task.done() for task in searches)
+            answers = [await task for task in searches]
+    assert [answer.status_code for answer in answers] == [200] * 200
+    assert [answer.json()["query"] for answer in answers] == [f"loop {i}" for i in range(200)]
+
+
+async def test_what_is_under_way_is_finished_when_the_service_stops(
+    make_app: MakeApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go, begun = threading.Event(), threading.Event()
+    app = make_app()
+    search = Index.search
+
+    def slow(self: Index, query: str, **options: object) -> object:
+        if query == "slow":
+            begun.set()
+            go.wait(30)
+        return search(self, query, **options)
+
+    monkeypatch.setattr(Index, "search", slow)
+    async with httpx.AsyncClient(timeout=30) as client:
+        service = serving(app)
+        address = service.__enter__()
+        asked = asyncio.create_task(client.get(f"{address}/search?q=slow"))
+        assert await asyncio.to_thread(begun.wait, 30)
+        stopping = asyncio.create_task(asyncio.to_thread(service.__exit__, None, None, None))
+        await asyncio.sleep(0.2)
+        go.set()
+        assert (await asked).status_code == 200
+        await stopping
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> str:
+    store = f"edge:{tmp_path / 'kinsplit-data'}"
+    with Index(store, collection="demo", embedder="hash") as index:
+        index.add(Document("loops.md", "A loop repeats. A while loop asks first."))
+    return store
+
+
+def _serve(tmp_path: Path, *arguments: str, **variables: str) -> subprocess.Popen[str]:
+    code = "from kinsplit.cli import main; main()"
+    return subprocess.Popen(
+        [sys.executable, "-c", code, "serve", "--port", "0", "--embedder", "hash", *arguments],
+        cwd=tmp_path,
+        env=environment(**variables),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_one_command_finds_the_demo_and_says_where_it_listens(tmp_path: Path, stored: str) -> None:
+    with _serve(tmp_path, "--json") as process:
+        try:
+            started = json.loads(process.stdout.readline())
+            assert started["collections"] == [{"name": "sentence", "collection": "demo", "documents": 1}]
+            answer = httpx.get(f"{started['address']}/search?q=secret+loop").json()
+            assert answer["passages"][0]["source_id"] == "loops.md"
+        finally:
+            process.send_signal(signal.SIGTERM)
+            _, errors = process.communicate(timeout=60)
+    assert process.returncode in (0, -signal.SIGTERM)
+    (line,) = [json.loads(line) for line in errors.splitlines()]
+    assert (line["event"], line["route"], line["status"]) == ("request", "/search", 200)
+
+
+def test_a_port_that_is_taken_is_one_line(tmp_path: Path, stored: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = str(other.getsockname()[1])
+        with _serve(tmp_path, "--port", port) as process:
+            output, errors = process.communicate(timeout=60)
+    assert (process.returncode, output) == (2, "")
+    assert errors == (
+        f"Error: port: is taken already (got {port}). Stop what listens there, or take another one: --port 0 takes a "
+        "free one.\n"
+    )
+
+
+def test_an_open_address_without_a_key_is_warned_of(tmp_path: Path, stored: str) -> None:
+    for variables, warned in (({}, True), ({"KINSPLIT_API_KEYS": "sesame"}, False)):
+        with _serve(tmp_path, "--host", "0.0.0.0", **variables) as process:
+            line = process.stdout.readline()
+            process.send_signal(signal.SIGTERM)
+            _, errors = process.communicate(timeout=60)
+        assert line.startswith("Collection demo: 1 document, strategy=sentence")
+        assert ("Everybody who reaches 0.0.0.0 can read" in errors) is warned
+        assert "sesame" not in errors
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "There is neither a collection 'default' nor 'demo' in edge:./kinsplit-data."),
+        (("--collection", "cs"), "There is no collection 'cs'"),
+        (("--config", "nothing.toml"), "nothing.toml: No such file"),
+        (("--host", "192.0.2.1"), "host: must be an address of this machine"),
+        (("--port", "70000"), "port: should be less than or equal to 65535"),
+    ],
+)
+def test_mistakes_are_one_line(tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
+    with _serve(tmp_path, *arguments) as process:
+        output, errors = process.communicate(timeout=60)
+    assert (process.returncode, output) == (2, "")
+    assert errors.startswith(f"Error: {message}")
+    assert errors.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from kinsplit.errors import CollectionNotFoundError, InvalidParameterError, LoadError
+from kinsplit.server.library import Library
+from kinsplit.server.settings import ServiceSettings
+from kinsplit.server.token_bucket import Rate
+from tests.server.conftest import settings_of
+
+FILE = """
+[index]
+strategy = "sentence"
+embedder = "hash"
+
+[service]
+port = 1003
+timeout = 5
+queue = 7
+api_keys = ["from-file"]
+rate_limit = "10/minute"
+collections = { FIXED = "tenk-fixed", SENTENCE = "tenk-sentence" }
+"""
+
+
+def test_what_is_given_goes_before_the_environment_before_dotenv_before_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tmp_path / "kinsplit.toml"
+    config.write_text(FILE)
+    settings = ServiceSettings.load(config)
+    assert (settings.port, settings.timeout, settings.queue) == (1003, 5, 7)
+    assert settings.embedder == "hash"  # That of [index].
+    assert settings.rate_limit == Rate(10, 60)
+    assert settings.collections == ("FIXED=tenk-fixed", "SENTENCE=tenk-sentence")
+    (tmp_path / ".env").write_text("KINSPLIT_PORT=1002\nKINSPLIT_TIMEOUT=6\nPOSTGRES_PASSWORD=x\nKINSPLIT_CACHE=y\n")
+    settings = ServiceSettings.load(config)
+    assert (settings.port, settings.timeout, settings.queue) == (1002, 6, 7)
+    monkeypatch.setenv("KINSPLIT_PORT", "1001")
+    assert ServiceSettings.load(config).port == 1001
+    assert ServiceSettings.load(config, port=1000).port == 1000
+
+
+def test_strategy_is_also_the_variable_of_the_service_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STRATEGY", "SEMANTIC")
+    assert ServiceSettings.load().strategy == "SEMANTIC"
+    monkeypatch.setenv("KINSPLIT_STRATEGY", "FIXED")
+    assert ServiceSettings.load().strategy == "FIXED"
+    assert ServiceSettings.load(strategy="word").strategy == "word"
+
+
+def test_lists_are_text_with_commas_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KINSPLIT_COLLECTIONS", "FIXED=a, b ,")
+    monkeypatch.setenv("KINSPLIT_API_KEYS", "one,two")
+    settings = ServiceSettings.load()
+    assert settings.collections == ("FIXED=a", "b")
+    assert [key.get_secret_value() for key in settings.api_keys] == ["one", "two"]
+
+
+def test_secrets_are_not_shown() -> None:
+    settings = ServiceSettings.load(api_keys="sesame", store="pgvector:postgresql://u:sesame@host/db")
+    assert "sesame" not in f"{settings!r} {settings}"
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        ({"port": 70000}, "port"),
+        ({"port": "http"}, "port"),
+        ({"threads": 0}, "threads"),
+        ({"timeout": float("nan")}, "timeout"),
+        ({"timeout": 0}, "timeout"),
+        ({"rate_limit": "often"}, "rate_limit"),
+        ({"api_keys": 5}, "api_keys"),
+        ({"collections": 5}, "collections"),
+    ],
+)
+def test_mistakes_are_one_line(given: dict[str, object], field: str) -> None:
+    with pytest.raises(InvalidParameterError) as caught:
+        ServiceSettings.load(**given)
+    assert caught.value.field == field
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "message"),
+    [
+        ("[service]\nprot = 1", InvalidParameterError, "prot: is not known here"),
+        ("[service", LoadError, "is no TOML"),
+        ("service = 5", InvalidParameterError, "service: must be a valid dictionary"),
+        ("[service]\nport = -1", InvalidParameterError, "port: should be greater"),
+    ],
+)
+def test_mistakes_in_the_file(tmp_path: Path, text: str, kind: type[Exception], message: str) -> None:
+    config = tmp_path / "kinsplit.toml"
+    config.write_text(text)
+    with pytest.raises(kind, match=message):
+        ServiceSettings.load(config)
+
+
+def test_the_example_of_variables_names_every_setting_with_its_default(tmp_path: Path) -> None:
+    example = (Path(__file__).parents[2] / ".env.example").read_text()
+    named = dict(re.findall(r"(?m)^#\s?KINSPLIT_([A-Z_]+)=(.*)$", example))
+    assert set(named) == {name.upper() for name in ServiceSettings.model_fields}
+    without = ServiceSettings.load()
+    (tmp_path / ".env").write_text("".join(f"KINSPLIT_{name}={value}\n" for name, value in named.items() if value))
+    assert ServiceSettings.load().model_dump() == without.model_dump()
+
+
+def test_two_collections_can_not_have_one_name() -> None:
+    with pytest.raises(InvalidParameterError, match="can't have the name a twice"):
+        Library.open(settings_of(collections="a=by-word,A=by-sentence"))
+    with pytest.raises(InvalidParameterError, match="must be one that is indexed"):
+        Library.open(settings_of(strategy="semantic"))
+
+
+def test_a_collection_that_is_not_there_is_told_with_what_to_do() -> None:
+    with pytest.raises(CollectionNotFoundError, match=r"Run kinsplit index PATHS or kinsplit demo first"):
+        Library.open(ServiceSettings.load(store="memory:empty", embedder="hash"))
+    with pytest.raises(CollectionNotFoundError, match="nothing"):
+        Library.open(settings_of(collections="by-word,nothing"))
