@@ -4,10 +4,13 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check -c constraints.txt
 INPUTS := pyproject.toml constraints.txt
 
-.PHONY: demo test check bench bench-quality clean
+.PHONY: demo serve test check bench bench-quality clean
 
 demo: .venv/base.stamp ## Index the sample course and ask it five questions.
 	$(BIN)/kinsplit demo
+
+serve: .venv/base.stamp ## Serve what was indexed, the demo's course for example, with a page to search it.
+	$(BIN)/kinsplit serve
 
 test: .venv/dev.stamp ## Run all tests.
 	$(BIN)/python -m pytest -n auto
@@ -32,7 +35,7 @@ clean: ## Remove what the other targets made.
 	$(PYTHON) -m venv .venv
 
 .venv/base.stamp: .venv/bin/python $(INPUTS)
-	$(PIP) -e .
+	$(PIP) -e ".[server]"
 	touch $@
 
 .venv/dev.stamp: .venv/bin/python $(INPUTS)
