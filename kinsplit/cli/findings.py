@@ -13,7 +13,7 @@ from kinsplit.cli.terminal import Terminal, visible
 
 if TYPE_CHECKING:
     from kinsplit.evaluation.report.pairs import Duel, Pair
-    from kinsplit.evaluation.report.scales import Scale
+    from kinsplit.evaluation.report.scales import Figure, Scale
     from kinsplit.evaluation.report.tables import Cell, Row
     from kinsplit.evaluation.results import QuestionResult, Results
 
@@ -28,8 +28,8 @@ def show_tables(terminal: Terminal, results: Results) -> None:
     scales, measured = tables.measures(results)
     headings = [_heading(scale) for scale in scales]
     titled(terminal, "Measures, with 95 % intervals; * marks the best mean", headings, measured)
-    names, chunks = tables.statistics(results)
-    titled(terminal, "Chunks", names, chunks)
+    figures, chunks = tables.statistics(results)
+    titled(terminal, "Chunks", [_heading(figure) for figure in figures], chunks)
     _show_comparisons(terminal, results)
 
 
@@ -41,19 +41,20 @@ def show_headline(terminal: Terminal, results: Results) -> None:
     for sentence in conclusion(results):
         terminal.line(sentence)
     scales, measured = tables.measures(results)
-    names, chunks = tables.statistics(results)
+    figures, chunks = tables.statistics(results)
+    number = [figure.name for figure in figures].index("chunks")
     decisive = [place for place, scale in enumerate(scales) if scale.name == results.setting.headline]
     headings = [_heading(scales[place]) for place in decisive]
     rows = [
-        tables.Row(own.name, [made.cells[names.index("chunks")], *(own.cells[place] for place in decisive)])
+        tables.Row(own.name, [made.cells[number], *(own.cells[place] for place in decisive)])
         for own, made in zip(measured, chunks, strict=True)
     ]
     titled(terminal, "With 95 % intervals; * marks the best mean", ["chunks", *headings], rows)
     _show_comparisons(terminal, results)
 
 
-def _heading(scale: Scale) -> str:
-    return f"{scale.name} ({scale.unit})" if scale.unit else scale.name
+def _heading(column: Scale | Figure) -> str:
+    return f"{column.name} ({column.unit})" if column.unit else column.name
 
 
 def _show_comparisons(terminal: Terminal, results: Results) -> None:

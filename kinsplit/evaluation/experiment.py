@@ -38,7 +38,7 @@ MEASURES = (
 HEADLINE = "recall@1000t"
 #: By which strategies are compared where nothing is labelled.
 UNLABELLED = "query_terms"
-# Rankings of 100 chunks or 4,000 tokens whatever is measured, so that a further measure changes no other one.
+# Rankings of 100 chunks and 4,000 tokens whatever is measured, so that a further measure seldom changes another one.
 _CHUNKS, _TOKENS = 100, 4000
 
 

@@ -147,6 +147,20 @@ class MeasureNote(_Frozen):
     rises: bool
 
 
+class StatisticNote(_Frozen):
+    """What a reader has to know of a statistic.
+
+    Attributes:
+        name: As it is shown.
+        unit: What it is counted in; "share" of 1.
+        description: What it says, in one line.
+    """
+
+    name: str
+    unit: str
+    description: str
+
+
 class Setting(_Frozen):
     """What all strategies share.
 
@@ -186,6 +200,7 @@ class Results(_Frozen):
         comparisons: Each strategy but the baseline, beside the baseline.
         warnings: What a reader has to know before believing the numbers.
         notes: What is to be known of each measure.
+        statistic_notes: What is to be known of each statistic.
     """
 
     setting: Setting
@@ -195,6 +210,7 @@ class Results(_Frozen):
     comparisons: Sequence[Comparison]
     warnings: Sequence[str] = ()
     notes: Sequence[MeasureNote] = ()
+    statistic_notes: Sequence[StatisticNote] = ()
 
     def write(self, path: Path) -> None:
         """Write the results to a file."""

@@ -21,12 +21,13 @@ from kinsplit.evaluation.results import (
     QuestionResult,
     Results,
     Setting,
+    StatisticNote,
     StrategyResult,
     Text,
 )
 from kinsplit.evaluation.significance import compare, estimates
 from kinsplit.evaluation.splitters import spec_of
-from kinsplit.evaluation.statistics import describe
+from kinsplit.evaluation.statistics import STATISTICS, describe
 
 if TYPE_CHECKING:
     from kinsplit.evaluation.experiment import Experiment
@@ -108,6 +109,11 @@ class Summary:
                 MeasureNote(name=measure.name, description=measure.description, rises=measure.rises)
                 for measure in self._measures
                 if any(measure.name in strategy.measures for strategy in self._strategies)
+            ],
+            statistic_notes=[
+                StatisticNote(name=one.name, unit=one.unit, description=one.description)
+                for one in STATISTICS
+                if any(one.name in strategy.statistics for strategy in self._strategies)
             ],
         )
 

@@ -47,6 +47,11 @@ class Asker:
         self._failures = 0
         self._given_up: LanguageModelError | None = None
 
+    @property
+    def given_up(self) -> bool:
+        """Whether the model isn't asked any more."""
+        return self._given_up is not None
+
     def ask(self, prompt: str, form: type[_Form], max_tokens: int) -> _Form:
         """Ask for an object.
 

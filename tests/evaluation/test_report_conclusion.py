@@ -7,8 +7,8 @@ import pytest
 from kinsplit.evaluation.report.conclusion import conclusion
 from kinsplit.evaluation.report.pairs import duel
 from kinsplit.evaluation.report.scales import scale, statistic
-from kinsplit.evaluation.report.tables import comparisons, measures
-from kinsplit.evaluation.results import MeasureNote, QuestionResult, StrategyResult
+from kinsplit.evaluation.report.tables import comparisons, measures, statistics
+from kinsplit.evaluation.results import MeasureNote, QuestionResult, StatisticNote, StrategyResult
 from tests.evaluation.made_results import HEADLINE, comparison, estimate, results, setting
 
 
@@ -80,6 +80,25 @@ def test_other_measures_keep_their_own_unit() -> None:
     assert scale(found, "seconds").rises is False
     assert scale(results(notes=[MeasureNote(name="MRR", description="", rises=False)]), "MRR").rises is False
     assert [statistic(value) for value in (1200.0, 679.374, 0.01234, 0)] == ["1,200", "679.37", "0.0123", "0"]
+
+
+def test_statistics_have_units_where_their_names_tell_none() -> None:
+    known = (("chunks", "chunks"), ("mid_word", "share"), ("duplication", "times"))
+    notes = [StatisticNote(name=name, unit=unit, description=f"About {name}") for name, unit in known]
+    strategy = results(1).strategies[0]
+    values = {"chunks": 12, "mid_word": 0.01234, "duplication": 1.25, "unknown": 0.5}
+    changed = strategy.model_copy(update={"statistics": values})
+    written, (row,) = statistics(
+        results(statistic_notes=notes).model_copy(update={"strategies": [changed]}),
+    )
+
+    assert [(figure.name, figure.unit) for figure in written] == [
+        ("chunks", ""),
+        ("mid_word", "%"),
+        ("duplication", "times"),
+        ("unknown", ""),
+    ]
+    assert [cell.text for cell in row.cells] == ["12", "1.2", "1.25", "0.5"]
 
 
 def test_the_best_of_a_measure_is_marked_unless_all_are_alike() -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from kinsplit.errors import InvalidParameterError, MissingExtraError
 from kinsplit.evaluation.report import write_report
-from kinsplit.evaluation.results import Hit, Results, Text
+from kinsplit.evaluation.results import Hit, Results, StatisticNote, Text
 from tests.cli.conftest import environment
 from tests.evaluation.hostile import ATTACKS, hostile
 from tests.evaluation.made_results import HEADLINE, results
@@ -80,6 +80,15 @@ def test_the_page_says_what_was_found(tmp_path: Path) -> None:
     for strategy in made.strategies:
         assert strategy.spec in text
         assert set(strategy.measures) <= set(re.findall(r"[\w@]+", text))
+
+
+def test_the_page_says_what_the_statistics_say(tmp_path: Path) -> None:
+    note = StatisticNote(name="mid_word", unit="share", description="Share of chunks that cut a word")
+    page = write(results(statistic_notes=[note]), tmp_path)
+
+    assert "What the statistics say" in page.text()
+    assert "Share of chunks that cut a word" in page.text()
+    assert "1.2" in page.text()
 
 
 def test_it_can_be_read_without_eyes_mouse_or_script(tmp_path: Path) -> None:

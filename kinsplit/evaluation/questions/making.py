@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from kinsplit.chunk import Document
-from kinsplit.errors import InvalidParameterError, LanguageModelError, ModelUnavailableError
+from kinsplit.errors import InvalidParameterError, LanguageModelError
 from kinsplit.evaluation.labels import Label, Question
 from kinsplit.evaluation.questions.filters import EXCERPTS, Filters, reason_of_form
 from kinsplit.evaluation.questions.grounding import Corpus
@@ -24,8 +24,6 @@ from kinsplit.tokenizers import resolve
 _TOGETHER = 5
 #: So many times the sections that are needed are asked about at most.
 _PATIENCE = 3
-# Sections about which a model said nothing that can be used, one after the other, after which it is given up.
-_FAILURES = 3
 # Tokens of the instruction; and how many of a model's own tokens one of ours may be.
 _INSTRUCTION, _MARGIN = 300, 1.5
 
@@ -88,20 +86,18 @@ def make_questions(
     corpus = Corpus(documents)
     questions: list[Question] = []
     dropped: Counter[str] = Counter()
-    sections = asked = failures = 0
+    sections = asked = 0
     for section, prompt in plan.prompts():
         if len(questions) >= number:
             break
         sections += 1
         try:
             written = asker.ask(prompt, Answer, ANSWER * plan.together).questions
-        except LanguageModelError as error:
-            failures += 1
-            if isinstance(error, ModelUnavailableError) or failures >= _FAILURES:
+        except LanguageModelError:
+            if asker.given_up:
                 raise
             dropped["no usable answer"] += 1
             continue
-        failures = 0
         if not written:
             dropped["no question about the section"] += 1
         for one in written:

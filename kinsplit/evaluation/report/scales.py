@@ -72,6 +72,35 @@ def measure_names(results: Results) -> list[str]:
     return sorted(names, key=lambda name: name != results.setting.headline)
 
 
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """How one statistic of chunks is written.
+
+    Attributes:
+        name: The statistic's name.
+        unit: Of what is written: "%", "times", or "" where the name tells it.
+        description: What it says; "" where that is unknown.
+    """
+
+    name: str
+    unit: str
+    description: str
+
+    def value(self, value: float) -> str:
+        """Write a value without its unit."""
+        return f"{100 * value:.1f}" if self.unit == "%" else statistic(value)
+
+
+def figures(results: Results) -> list[Figure]:
+    """Return the statistics of any strategy: shares as percentages, and anything else as it is."""
+    notes = {note.name: note for note in results.statistic_notes}
+    found = []
+    for name in dict.fromkeys(name for strategy in results.strategies for name in strategy.statistics):
+        unit, description = (notes[name].unit, notes[name].description) if name in notes else ("", "")
+        found.append(Figure(name, "%" if unit == "share" else "" if unit in name else unit, description))
+    return found
+
+
 def statistic(value: float) -> str:
     """Write a figure about chunks: whole numbers as such, others with two or, if small, three significant digits."""
     if float(value).is_integer():

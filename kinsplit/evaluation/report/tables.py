@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from kinsplit.evaluation.report.conclusion import verdict
-from kinsplit.evaluation.report.scales import Scale, measure_names, p_value, scale, statistic
+from kinsplit.evaluation.report.scales import Figure, Scale, figures, measure_names, p_value, scale
 from kinsplit.evaluation.results import Results, StrategyResult
 
 
@@ -75,17 +75,17 @@ def _cell(strategy: StrategyResult, measured: Scale, best: float | None) -> Cell
     return Cell(value, measured.interval(estimate), is_best, estimate.mean)
 
 
-def statistics(results: Results) -> tuple[list[str], list[Row]]:
-    """Return the names of the chunk statistics, and a row for each strategy."""
-    names = list(dict.fromkeys(name for strategy in results.strategies for name in strategy.statistics))
-    return names, [
+def statistics(results: Results) -> tuple[list[Figure], list[Row]]:
+    """Return the statistics of chunks, and a row for each strategy with a cell for each statistic."""
+    written = figures(results)
+    return written, [
         Row(
             strategy.label,
             [
-                Cell(statistic(strategy.statistics[name]), order=strategy.statistics[name])
-                if name in strategy.statistics
+                Cell(figure.value(strategy.statistics[figure.name]), order=strategy.statistics[figure.name])
+                if figure.name in strategy.statistics
                 else _NOTHING
-                for name in names
+                for figure in written
             ],
         )
         for strategy in results.strategies
