@@ -100,6 +100,19 @@ def test_without_a_model_the_best_sentences_are_quoted(visit: Visit) -> None:
     expect(page.locator("#source-1 mark").first).to_be_visible()
 
 
+def test_an_answer_keeps_to_the_filters_of_the_search(visit: Visit) -> None:
+    page = visit("#/search?q=rabbits+loop&where=course=6.0001")
+    expect(page.locator(".passage").first).to_be_visible()
+    page.get_by_role("link", name="Answer it").click()
+    sources = page.get_by_role("region", name="Sources").locator(".open")
+    expect(page.locator(".verdict")).to_be_visible()
+    assert set(sources.all_inner_texts()) == {"loops.md"}
+    page.get_by_role("button", name="Take away the filter course=6.0001").click()
+    page.get_by_role("button", name="Ask").click()
+    expect(sources.nth(1)).to_be_visible()
+    assert "where" not in page.url
+
+
 def test_a_problem_in_the_middle_of_an_answer_is_told(visit: Visit) -> None:
     page = visit(expect_errors=True)
     error = '{"field": null, "rule": "took longer than 30 s", "value": null, "remedy": "Ask again later."}'

@@ -109,6 +109,24 @@ def test_typing_asks_once_for_a_word(visit: Visit) -> None:
     assert len(asked) == 1
 
 
+def test_the_back_button_leads_to_the_question_before(visit: Visit) -> None:
+    page = visit()
+    box = page.get_by_role("searchbox")
+    box.press_sequentially("rabbits", delay=10)
+    box.press("Enter")
+    expect(page.locator(".count")).to_be_visible()
+    first = page.url
+    box.fill("")
+    box.press_sequentially("walrus", delay=300)  # Each letter is searched for, and none is a step back.
+    box.press("Enter")
+    expect(page.locator("mark.best", has_text="walrus").first).to_be_visible()
+    page.go_back()
+    expect(box).to_have_value("rabbits")
+    assert page.url == first
+    page.go_forward()
+    expect(box).to_have_value("walrus")
+
+
 def test_hostile_text_stays_text(visit: Visit) -> None:
     page = visit("#/search?q=rabbits+<script>window.hacked=1</script>")
     card = page.locator(".passage", has_text="eat clover").first

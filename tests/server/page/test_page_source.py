@@ -85,6 +85,14 @@ def test_the_way_back_leads_to_the_passage_that_was_left(visit: Visit) -> None:
     expect(page.locator(".chunked")).to_be_visible()
 
 
+def test_who_came_by_a_link_gets_from_a_source_to_the_list(visit: Visit) -> None:
+    page = visit("#/document?id=long.txt&strategy=structure")
+    expect(page.locator(".chunked")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator(".documents")).to_be_visible()
+    assert "strategy=structure" in page.url
+
+
 def test_a_place_in_a_document_is_marked(visit: Visit) -> None:
     start = LOOPS.index("Somebody")
     end = start + len("Somebody has to end it.")

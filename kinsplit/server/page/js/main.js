@@ -2,7 +2,7 @@
 
 import { announce, el } from "./dom.js";
 import { showHelp } from "./help.js";
-import { address, current, go, remember, restore } from "./router.js";
+import { address, arrive, current, go, remember, restore } from "./router.js";
 import * as shortcuts from "./shortcuts.js";
 import * as theme from "./theme.js";
 import * as ask from "./views/ask.js";
@@ -40,6 +40,7 @@ async function route() {
     location.replace(address("search"));
     return;
   }
+  arrive();
   shown?.abort();
   shown = new AbortController();
   const { signal } = shown;

@@ -23,9 +23,28 @@ export function go(view, params) {
   location.hash = address(view, params);
 }
 
-/** Let the address say what the view shows by now, without a step for the back button. */
-export function restate(view, params) {
-  history.replaceState(history.state, "", address(view, params));
+/**
+ * Let the address say what the view shows by now.
+ * @param {string} view
+ * @param {object} params
+ * @param {boolean} [isStep] Whether the back button comes back to what it said before.
+ */
+export function restate(view, params, isStep = false) {
+  if (isStep) history.pushState(null, "", address(view, params));
+  else history.replaceState(history.state, "", address(view, params));
+}
+
+let steps = 0;
+
+/** Count the views that were shown. */
+export function arrive() {
+  steps += 1;
+}
+
+/** Go back if that is a place on this page, or else to an address. */
+export function leave(otherwise) {
+  if (steps > 1) history.back();
+  else location.hash = otherwise;
 }
 
 /** Remember how far the page is scrolled and which link is followed, for when somebody comes back. */

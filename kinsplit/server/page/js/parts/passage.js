@@ -2,6 +2,7 @@
 
 import { el, freshId } from "../dom.js";
 import { address } from "../router.js";
+import * as shortcuts from "../shortcuts.js";
 import { offers } from "./filters.js";
 import { markedText } from "./marked.js";
 import { breadcrumb, fileOf, kindOf } from "./place.js";
@@ -56,4 +57,11 @@ export function hop(root, step) {
   const to = at < 0 ? (step > 0 ? 0 : links.length - 1) : Math.min(links.length - 1, Math.max(0, at + step));
   links[to].focus({ preventScroll: true });
   links[to].closest(".passage").scrollIntoView({ block: "nearest" });
+}
+
+/** Let keys do it, and open the passage that has the focus. */
+export function hopByKey(root, signal) {
+  shortcuts.on("next", () => hop(root, 1), signal);
+  shortcuts.on("previous", () => hop(root, -1), signal);
+  shortcuts.on("open", () => document.activeElement.closest(".passage")?.querySelector(".open").click(), signal);
 }

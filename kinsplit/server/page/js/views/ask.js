@@ -5,13 +5,15 @@ import { announce, el } from "../dom.js";
 import { Latest } from "../latest.js";
 import { checkedText, evidenceOf, marker, verdictOf } from "../parts/answer.js";
 import { choice } from "../parts/fields.js";
+import { holding } from "../parts/filters.js";
 import { indexed, usual } from "../parts/options.js";
-import { hop } from "../parts/passage.js";
+import { hopByKey } from "../parts/passage.js";
 import { question } from "../parts/question.js";
 import { sourceCard } from "../parts/source.js";
 import { empty, failed, loading } from "../parts/states.js";
-import { restate } from "../router.js";
+import { address, restate } from "../router.js";
 import * as shortcuts from "../shortcuts.js";
+import { Steps } from "../steps.js";
 import { events } from "../sse.js";
 
 export const title = "Ask";
@@ -20,6 +22,7 @@ let last = null;
 
 export async function mount(root, params, { signal, state }) {
   const latest = new Latest(signal);
+  const steps = new Steps(params.get("q") ?? "");
   const stop = el("button", { type: "button", hidden: true, on: { click: halt } }, "Stop");
   const form = question({ value: params.get("q") ?? "", action: "Ask", onSend: (text) => text && latest.now((current) => run(text, current)) }, stop);
   const answer = el("section", { class: "answer", "aria-label": "Answer" });
@@ -33,23 +36,33 @@ export async function mount(root, params, { signal, state }) {
     return;
   }
   const pick = choice("Strategy", "strategy", indexed(catalogue), usual(catalogue, params.get("strategy")));
+  let where = params.getAll("where");
+  const filters = el("div");
+  const drawFilters = () =>
+    filters.replaceChildren(
+      holding(where, (condition) => {
+        where = where.filter((each) => each !== condition);
+        drawFilters();
+      }),
+    );
+  drawFilters();
   const strategyOf = () => pick.querySelector("select").value;
-  form.after(el("div", { class: "fields" }, pick));
-  shortcuts.on("next", () => hop(sources, 1), signal);
-  shortcuts.on("previous", () => hop(sources, -1), signal);
-  shortcuts.on("open", () => document.activeElement.closest(".passage")?.querySelector(".open").click(), signal);
+  form.after(el("div", { class: "fields" }, pick), filters);
+  hopByKey(sources, signal);
   shortcuts.on("back", () => stop.hidden || halt(), signal);
   signal.addEventListener("abort", () => latest.stop());
 
   const q = params.get("q");
   if (!q) answer.replaceChildren(empty("Ask a question", el("p", {}, "The answer cites the passages that it stands on.")));
-  else if (last && last.q === q && last.strategy === strategyOf()) {
+  else if (last && last.address === address("ask", { q, strategy: strategyOf(), where })) {
     finish(last.answer, last.sources, last.strategy);
   } else latest.now((current) => run(q, current)); // The view is there while the answer comes.
 
   async function run(text, current) {
     const strategy = strategyOf();
-    restate("ask", { q: text, strategy });
+    const asked = { q: text, strategy, where };
+    restate("ask", asked, steps.isNew(text));
+    steps.stay();
     state(text);
     const body = el("div", { class: "text", dir: "auto" });
     const notices = el("div");
@@ -61,7 +74,7 @@ export async function mount(root, params, { signal, state }) {
     answer.setAttribute("aria-busy", "true");
     announce("Looking for passages");
     try {
-      const response = await api.ask({ question: text, strategy }, current);
+      const response = await api.ask({ question: text, strategy, where }, current);
       for await (const { event, data } of events(response)) {
         current.throwIfAborted();
         if (event === "sources") {
@@ -75,7 +88,7 @@ export async function mount(root, params, { signal, state }) {
         else if (event === "error") throw api.problemIn(data);
         else if (event === "finished") {
           finished = true;
-          last = { q: text, strategy, sources: found, answer: data };
+          last = { address: address("ask", asked), strategy, sources: found, answer: data };
           finish(data, found, strategy);
         }
       }

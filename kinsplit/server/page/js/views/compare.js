@@ -5,29 +5,30 @@ import { announce, counted, el } from "../dom.js";
 import { Latest } from "../latest.js";
 import { choice } from "../parts/fields.js";
 import { indexed, usual } from "../parts/options.js";
-import { hop, passageCard } from "../parts/passage.js";
+import { hop, hopByKey, passageCard } from "../parts/passage.js";
 import { question } from "../parts/question.js";
 import { largest } from "../parts/scores.js";
 import { empty, failed, loading } from "../parts/states.js";
 import { restate } from "../router.js";
-import * as shortcuts from "../shortcuts.js";
+import { Steps } from "../steps.js";
 
 export const title = "Compare";
 
 export async function mount(root, params, { signal, state }) {
   let q = params.get("q") ?? "";
   const latest = new Latest(signal);
+  const steps = new Steps(q);
   const sides = el("div", { class: "sides" });
-  const typed = (text, pause) => {
+  const typed = (text) => {
     q = text;
-    latest.soon(run, pause);
+    latest.soon(run);
   };
   const down = () => hop(sides, 1);
   const form = question({
     value: q,
     action: "Compare",
-    onType: (text) => typed(text, 300),
-    onSend: (text) => typed(text, 0),
+    onType: typed,
+    onSend: send,
     onDown: down,
   });
   root.append(el("h1", { class: "hidden-text", tabindex: -1 }, title), form, sides);
@@ -53,14 +54,17 @@ export async function mount(root, params, { signal, state }) {
   const picks = el("form", { class: "fields pair" }, choice("Left", "a", rows, left), choice("Right", "b", rows, right));
   picks.addEventListener("change", () => latest.now(run));
   form.after(picks);
-  shortcuts.on("next", down, signal);
-  shortcuts.on("previous", () => hop(sides, -1), signal);
-  shortcuts.on("open", () => document.activeElement.closest(".passage")?.querySelector(".open").click(), signal);
+  hopByKey(sides, signal);
   await latest.now(run);
+
+  function send(text) {
+    q = text;
+    latest.now(run).then(() => steps.stay());
+  }
 
   async function run(current) {
     const [a, b] = [picks.elements.a.value, picks.elements.b.value];
-    restate("compare", { q, a, b });
+    restate("compare", { q, a, b }, steps.isNew(q));
     state(q);
     if (!q) {
       sides.replaceChildren(empty("Type a question", el("p", {}, "Both strategies answer it, side by side.")));

@@ -7,7 +7,7 @@ import { ChunkedText } from "../parts/chunked.js";
 import { facts, nameOf, spoken } from "../parts/facts.js";
 import { breadcrumb, fileOf, kindOf } from "../parts/place.js";
 import { empty, failed, loading } from "../parts/states.js";
-import { address, restate } from "../router.js";
+import { address, leave, restate } from "../router.js";
 import * as shortcuts from "../shortcuts.js";
 
 export const title = "Source";
@@ -17,15 +17,14 @@ export async function mount(root, params, { signal, state }) {
   const heading = el("h1", { tabindex: -1 }, el("bdi", {}, fileOf(id)));
   const body = el("div", {}, loading("Opening"));
   const back = el("a", { class: "back", href: address("documents", { strategy }) }, "Back");
-  const leave = () => (history.length > 1 ? history.back() : back.click());
   root.append(el("div", { class: "heading" }, back, heading, breadcrumb(id, "", null)), body);
   state(fileOf(id));
   back.addEventListener("click", (event) => {
-    if (history.length < 2) return;
+    if (event.ctrlKey || event.metaKey) return;
     event.preventDefault();
-    history.back();
+    leave(back.hash);
   });
-  shortcuts.on("back", leave, signal);
+  shortcuts.on("back", () => leave(back.hash), signal);
 
   let source;
   try {

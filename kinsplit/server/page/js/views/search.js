@@ -4,23 +4,24 @@ import * as api from "../api.js";
 import { announce, counted, el } from "../dom.js";
 import { Latest } from "../latest.js";
 import { Options } from "../parts/options.js";
-import { hop, passageCard } from "../parts/passage.js";
+import { hop, hopByKey, passageCard } from "../parts/passage.js";
 import { question } from "../parts/question.js";
 import { largest } from "../parts/scores.js";
 import { empty, failed, loading } from "../parts/states.js";
 import { address, restate } from "../router.js";
-import * as shortcuts from "../shortcuts.js";
+import { Steps } from "../steps.js";
 
 export const title = "Search";
 
 export async function mount(root, params, { signal, state }) {
   let q = params.get("q") ?? "";
   const latest = new Latest(signal);
+  const steps = new Steps(q);
   const results = el("section", { class: "results", "aria-label": "Passages" });
   const asking = el("a", { class: "button" }, "Answer it");
   const down = () => hop(results, 1);
   const form = question(
-    { value: q, action: "Search", onType: (text) => typed(text, 220), onSend: (text) => typed(text, 0), onDown: down },
+    { value: q, action: "Search", onType: typed, onSend: send, onDown: down },
     asking,
   );
   root.append(el("h1", { class: "hidden-text", tabindex: -1 }, title), form, results);
@@ -34,20 +35,23 @@ export async function mount(root, params, { signal, state }) {
   }
   const options = new Options(catalogue, params, () => latest.now(run));
   form.after(options.element);
-  shortcuts.on("next", down, signal);
-  shortcuts.on("previous", () => hop(results, -1), signal);
-  shortcuts.on("open", () => document.activeElement.closest(".passage")?.querySelector(".open").click(), signal);
+  hopByKey(results, signal);
   await latest.now(run);
 
-  function typed(text, pause) {
+  function typed(text) {
     q = text;
-    latest.soon(run, pause);
+    latest.soon(run);
+  }
+
+  function send(text) {
+    q = text;
+    latest.now(run).then(() => steps.stay());
   }
 
   async function run(current) {
     const wanted = { q, ...options.values() };
-    asking.href = address("ask", { q, strategy: wanted.strategy });
-    restate("search", wanted);
+    asking.href = address("ask", { q, strategy: wanted.strategy, where: wanted.where });
+    restate("search", wanted, steps.isNew(q));
     state(q);
     if (!q) {
       results.removeAttribute("aria-busy");
