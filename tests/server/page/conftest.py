@@ -12,10 +12,6 @@ from kinsplit import Document, Index
 from kinsplit.parsers import create
 from tests.server.conftest import serving
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="looking at the page needs playwright")
-
-sync_api.expect.set_options(timeout=15_000)
-
 STORE = "memory:page-tests"
 ARGUMENTS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking")
 LOOPS = (
@@ -61,9 +57,11 @@ def indexed() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     # Not kept for longer: asynchronous tests can't run while it is open.
+    sync_api = pytest.importorskip("playwright.sync_api", reason="looking at the page needs playwright")
     path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if path is None:
         pytest.skip("looking at the page needs chromium")
+    sync_api.expect.set_options(timeout=15_000)
     with sync_api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, headless=True, args=list(ARGUMENTS))
         yield browser
@@ -109,6 +107,8 @@ def visit(browser: Any, serve: Serve) -> Iterator[Visit]:
 
 
 def expect(locator: Any) -> Any:
+    from playwright import sync_api
+
     return sync_api.expect(locator)
 
 

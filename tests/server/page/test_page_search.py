@@ -192,10 +192,17 @@ def test_a_key_is_asked_for_and_kept_until_the_tab_is_closed(visit: Visit, serve
     assert page.evaluate("localStorage.length") == 0
 
 
-def test_whoever_has_no_key_is_told_so(visit: Visit, serve: Serve) -> None:
-    page = visit("#/documents", address=serve(api_keys="right-key"), expect_errors=True)
-    page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
+def test_whoever_has_no_key_is_told_so_and_left_alone(visit: Visit, serve: Serve) -> None:
+    page = visit("#/cut", address=serve(api_keys="right-key"), expect_errors=True)
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("button", name="Cancel").click()
     expect(page.locator(".problem")).to_contain_text("needs a key")
+    page.get_by_role("link", name="Documents").click()
+    expect(page.get_by_role("heading", name="Documents")).to_be_visible()
+    expect(page.locator(".problem")).to_contain_text("needs a key")
+    assert dialog.count() == 0
+    page.get_by_role("button", name="Enter a key").click()
+    expect(dialog).to_be_visible()
 
 
 @pytest.mark.parametrize("width", [375, 1280])

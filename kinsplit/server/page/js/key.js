@@ -5,6 +5,12 @@ import { el } from "./dom.js";
 import { session } from "./storage.js";
 
 let asking = null;
+let refused = false;
+
+/** Let the next request that needs a key ask for one again, after somebody said no. */
+export function askAgain() {
+  refused = false;
+}
 
 /**
  * Ask for a key; requests that fail at the same time ask once.
@@ -13,6 +19,7 @@ let asking = null;
  */
 export async function askForKey(tried) {
   if (session.get("key") !== tried) return true;
+  if (refused) return false;
   asking ??= prompt(tried).finally(() => {
     asking = null;
   });
@@ -43,7 +50,8 @@ async function prompt(tried) {
   });
   input.setAttribute("aria-describedby", "key-why");
   const choice = await show("API key", [form]);
-  if (choice !== "use" || !input.value) return false;
+  refused = choice !== "use" || !input.value;
+  if (refused) return false;
   session.set("key", input.value);
   return true;
 }

@@ -8,6 +8,7 @@ const HUES = 6;
 export class ChunkedText {
   #segments = new Map();
   #edges = new Map();
+  #selected = null;
 
   /**
    * @param {string} text
@@ -40,11 +41,12 @@ export class ChunkedText {
 
   /** Show which chunk is meant; return the first element of it. */
   select(chunk) {
-    for (const piece of this.element.querySelectorAll(".current")) piece.classList.remove("current");
-    for (const edge of this.element.querySelectorAll("[aria-current]")) edge.removeAttribute("aria-current");
+    for (const piece of this.#segments.get(this.#selected) ?? []) piece.classList.remove("current");
+    this.#edges.get(this.#selected)?.removeAttribute("aria-current");
     for (const piece of this.#segments.get(chunk.id) ?? []) piece.classList.add("current");
     const edge = this.#edges.get(chunk.id);
     edge?.setAttribute("aria-current", "true");
+    this.#selected = chunk.id;
     return edge ?? null;
   }
 

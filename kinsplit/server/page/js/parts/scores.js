@@ -9,6 +9,8 @@ const STAGES = {
   parent: ["Parent", "BM25 of its section"],
   parent_dense: ["Parent’s meaning", "cosine of question and section"],
   document: ["Document", "BM25 of the document"],
+  rerank: ["Reranked", "the reranker’s score of the chunk"],
+  rerank_passage: ["Reranked whole", "the reranker’s score of the passage"],
   kin: ["Together", "weighted sum, in standard deviations"],
 };
 

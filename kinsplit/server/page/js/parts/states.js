@@ -1,6 +1,7 @@
 // What stands where there is nothing to show: empty, under way, failed.
 
 import { announce, el } from "../dom.js";
+import { askAgain } from "../key.js";
 import { asProblem } from "../problem.js";
 
 /** Nothing yet, or nothing found. */
@@ -21,7 +22,12 @@ export function loading(label) {
  */
 export function failed(error, again) {
   const problem = asProblem(error);
-  const retry = again && el("button", { type: "button", on: { click: again } }, "Try again");
+  const needsKey = problem.status === 401;
+  const act = () => {
+    if (needsKey) askAgain();
+    again();
+  };
+  const retry = again && el("button", { type: "button", on: { click: act } }, needsKey ? "Enter a key" : "Try again");
   const given = problem.value !== null && problem.value !== undefined && problem.field !== "X-API-Key";
   announce(`${problem.message}. ${problem.remedy}`);
   return el(

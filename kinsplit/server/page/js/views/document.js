@@ -79,6 +79,7 @@ export async function mount(root, params, { signal, state }) {
     // Who pressed one of these buttons presses it again.
     const pressed = panel.contains(document.activeElement) ? document.activeElement.dataset.way : null;
     panel.replaceChildren(
+      el("p", { class: "file quiet" }, el("bdi", {}, fileOf(id))),
       el("h2", {}, nameOf(chunk)),
       el("div", { class: "ways" }, Object.entries(ways).map(([name, way]) => button(name, way))),
       facts(chunk),
