@@ -79,7 +79,7 @@ def serve(
                 return
             for name, kept, number in shelves:
                 terminal.line(f"Collection {kept}: {counted(number, 'document')}, strategy={name}")
-            terminal.line(f"Listening on {address} (Ctrl-C stops it). Try {address}/search?q=How+do+I+open+a+file")
+            terminal.line(f"Listening on {address} (Ctrl-C stops it). Open it in a browser.")
 
         set_up(as_json=settings.log_json, log_text=settings.log_text)
         # The event loop asks threads for the interpreter several times a request, and would wait 5 ms each time.

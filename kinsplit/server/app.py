@@ -17,7 +17,18 @@ from kinsplit.server.faults import RESPONSES, add_handlers
 from kinsplit.server.headers import SecurityHeaders
 from kinsplit.server.library import Library
 from kinsplit.server.observed import Observed
-from kinsplit.server.routes import ask, chunk, document, document_chunks, documents, health, metrics, search, strategies
+from kinsplit.server.routes import (
+    ask,
+    chunk,
+    document,
+    document_chunks,
+    documents,
+    health,
+    metrics,
+    page,
+    search,
+    strategies,
+)
 from kinsplit.server.settings import ServiceSettings
 from kinsplit.server.traffic import Traffic
 from kinsplit.server.workers import Workers
@@ -67,6 +78,7 @@ def create_app(settings: ServiceSettings, library: Library) -> FastAPI:
     app.state.gate = Gate(settings, figures)
     add_handlers(app)
     app.include_router(health.router)
+    app.include_router(page.router)
     for router in _ROUTERS:
         app.include_router(router, dependencies=[ADMITTED], responses=RESPONSES)
     # The last one added is the first to see a request.

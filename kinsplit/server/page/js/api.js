@@ -1,0 +1,75 @@
+// The service's routes. Relative addresses: it may be served below a path.
+
+import { askForKey } from "./key.js";
+import { Problem, problemOf, unreachable } from "./problem.js";
+import { session } from "./storage.js";
+
+const MOST_KEPT = 40;
+const answers = new Map();
+
+/** Search. `params` are those of GET /search. */
+export const search = (params, signal) => read("search", params, signal);
+
+/** Strategies, indexed collections and rerankers. */
+export const strategies = (signal) => read("strategies", {}, signal);
+
+/** A page of the documents. */
+export const documents = (params, signal) => read("documents", params, signal);
+
+/** A document with the places of its chunks. */
+export function documentOf(id, strategy, signal) {
+  const steps = id.split("/");
+  // What an address would leave out goes as one step; slashes as they are please more proxies.
+  const isOdd = steps.some((step) => ["", ".", ".."].includes(step));
+  const path = isOdd ? encodeURIComponent(id) : steps.map(encodeURIComponent).join("/");
+  return read(`documents/${path}`, { strategy }, signal);
+}
+
+/** How a strategy cuts a text. */
+export const chunk = async (body, signal) => (await post("chunk", body, signal)).json();
+
+/** An answer as a stream of server-sent events. */
+export const ask = (body, signal) => post("ask", body, signal);
+
+/** Return the problem that an event of a stream tells of. */
+export const problemIn = (error) => new Problem(0, error);
+
+async function read(path, params, signal) {
+  const url = new URL(path, document.baseURI.split("#")[0]);
+  for (const [name, value] of Object.entries(params)) {
+    for (const each of Array.isArray(value) ? value : [value]) {
+      if (each !== null && each !== undefined && each !== "") url.searchParams.append(name, String(each));
+    }
+  }
+  const known = answers.get(url.href);
+  if (known) return known;
+  const answer = await (await request(url, {}, signal)).json();
+  // Those who come back see at once what they left.
+  answers.set(url.href, answer);
+  if (answers.size > MOST_KEPT) answers.delete(answers.keys().next().value);
+  return answer;
+}
+
+function post(path, body, signal) {
+  const headers = { "Content-Type": "application/json" };
+  const url = new URL(path, document.baseURI.split("#")[0]);
+  return request(url, { method: "POST", headers, body: JSON.stringify(body) }, signal);
+}
+
+async function request(url, options, signal) {
+  for (;;) {
+    const key = session.get("key");
+    const headers = { ...options.headers, ...(key ? { "X-API-Key": key } : {}) };
+    let response;
+    try {
+      response = await fetch(url, { ...options, headers, signal, credentials: "same-origin" });
+    } catch (error) {
+      if (signal?.aborted) throw error;
+      throw unreachable();
+    }
+    if (response.ok) return response;
+    const problem = await problemOf(response);
+    if (response.status !== 401 || !(await askForKey(key))) throw problem;
+    signal?.throwIfAborted();
+  }
+}

@@ -1,0 +1,45 @@
+// Elements. Every text becomes a text node, so no document can bring markup into the page.
+
+let ids = 0;
+
+/** Return an id that no other element has. */
+export function freshId(prefix) {
+  ids += 1;
+  return `${prefix}-${ids}`;
+}
+
+/**
+ * Make an element.
+ * @param {string} tag
+ * @param {object} attributes `class`, `on` (listeners), `data`, DOM properties such as `value`, or else attributes;
+ *   null, undefined and false leave one out.
+ * @param {...(Node|string|number|null|undefined|false|Array)} children
+ */
+export function el(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name === "on") for (const [event, act] of Object.entries(value)) element.addEventListener(event, act);
+    else if (name === "data") Object.assign(element.dataset, value);
+    else if (["value", "checked", "disabled", "open"].includes(name)) element[name] = value;
+    else element.setAttribute(name, value === true ? "" : String(value));
+  }
+  element.append(...children.flat(2).filter((child) => child !== null && child !== undefined && child !== false));
+  return element;
+}
+
+/** Let a screen reader say something, without moving the focus. */
+export function announce(text) {
+  document.getElementById("announcer").textContent = text;
+}
+
+/** Scroll to an element, at once, and focus it. */
+export function reveal(element, block = "center") {
+  element.scrollIntoView({ block });
+  element.focus({ preventScroll: true });
+}
+
+/** Return a number with its unit: "1 chunk", "2 chunks". */
+export function counted(number, unit) {
+  return `${number.toLocaleString("en")} ${unit}${number === 1 ? "" : "s"}`;
+}

@@ -1,0 +1,84 @@
+// An answer as it comes, and as it stands when it is checked.
+
+import { el, reveal } from "../dom.js";
+import { address } from "../router.js";
+import { segments } from "../segments.js";
+import { pagesOf } from "./place.js";
+
+const VERDICTS = {
+  supported: ["good", "Every sentence was found in the passage it cites."],
+  partly_supported: ["fair", "Some sentences were not found in the passages they cite; they are underlined."],
+  unsupported: ["poor", "No sentence was found in the passages. Don’t rely on it."],
+  not_in_material: ["fair", "The material does not hold the answer."],
+  quoted: ["good", "Quoted from the passages, word for word."],
+  broken_off: ["poor", "The answer broke off."],
+};
+const STATUSES = {
+  not_found: "Not found in what it cites",
+  uncited: "Cites nothing",
+  no_such_source: "Cites a source that is not there",
+};
+
+/** Return the verdict of an answer as a line, and in words. */
+export function verdictOf(verdict) {
+  const [kind, words] = VERDICTS[verdict] ?? ["fair", verdict];
+  return { words, line: el("p", { class: `verdict ${kind}` }, words) };
+}
+
+/** Return a marker whose numbers lead to their sources. */
+export function marker(text, citations, strategy) {
+  const links = citations.map((citation) => {
+    const { number, valid, source_id: id, start, end, pages } = citation;
+    if (!valid) return el("span", { class: "cite off", title: STATUSES.no_such_source }, String(number));
+    const jump = (event) => {
+      const card = document.getElementById(`source-${number}`);
+      if (!card || event.ctrlKey || event.metaKey) return;
+      event.preventDefault();
+      reveal(card);
+    };
+    const label = ["Source", number, pagesOf(pages)].filter(Boolean).join(" ");
+    const href = address("document", { id, strategy, at: `${start}-${end}` });
+    return el("a", { class: "cite", href, "aria-label": label, on: { click: jump } }, String(number));
+  });
+  return links.length ? el("span", { class: "cites" }, links) : text;
+}
+
+/**
+ * Return what an answer stands on: in each source, the sentences that are quoted, or nearest to what the answer says.
+ * @param {{citations: object[], checks: object[]}} answer
+ * @returns {Map<number, {start: number, end: number}[]>} By the source's number, in UTF-16 units of its text.
+ */
+export function evidenceOf({ citations, checks }) {
+  const found = new Map();
+  const proofs = checks.filter(({ status }) => status === "found").flatMap(({ evidence }) => evidence);
+  for (const { number, ranges } of proofs.length ? proofs : citations) {
+    const places = ranges.map(({ utf16_start: start, utf16_end: end }) => ({ start, end, best: true }));
+    found.set(number, [...(found.get(number) ?? []), ...places]);
+  }
+  return found;
+}
+
+/**
+ * Return the finished answer: its text with markers, and with what was not found underlined.
+ * @param {{text: string, citations: object[], checks: object[]}} answer
+ * @param {string} strategy
+ */
+export function checkedText({ text, citations, checks }, strategy) {
+  const range = ([start, end], owner) => ({ start, end, owner });
+  const markers = new Map();
+  for (const citation of citations) {
+    const at = citation.utf16_at.join("-");
+    markers.set(at, [...(markers.get(at) ?? []), citation]);
+  }
+  const ranges = [
+    ...checks.filter(({ status }) => status in STATUSES).map((check) => range(check.utf16_at, { status: check.status })),
+    ...[...markers.values()].map((group) => range(group[0].utf16_at, { group })),
+  ];
+  return segments(ranges, 0, text.length).map(({ start, end, owners }) => {
+    const part = text.slice(start, end);
+    const group = owners.find((owner) => owner.group)?.group;
+    if (group) return marker(part, group, strategy);
+    const status = owners.find((owner) => owner.status)?.status;
+    return status ? el("span", { class: "doubtful", title: STATUSES[status] }, part) : document.createTextNode(part);
+  });
+}

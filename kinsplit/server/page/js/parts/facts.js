@@ -1,0 +1,33 @@
+// What is known of a chunk.
+
+import { el } from "../dom.js";
+import { headingsOf, pagesOf } from "./place.js";
+
+/** Return a chunk's name: "Chunk 3 of 12", "Parent 1 of 4". */
+export function nameOf(chunk) {
+  return `${chunk.level ? "Parent" : "Chunk"} ${chunk.chunk_index + 1} of ${chunk.total_chunks}`;
+}
+
+/** Return what a screen reader says of a chunk. */
+export function spoken(chunk) {
+  return [nameOf(chunk), headingsOf(chunk.context).join(", "), pagesOf(chunk.pages)].filter(Boolean).join(", ");
+}
+
+/** Return a list of what is known of a chunk. */
+export function facts(chunk) {
+  const number = (value) => value.toLocaleString("en");
+  const rows = [
+    ["Headings", headingsOf(chunk.context).join(" › ")],
+    ["Pages", pagesOf(chunk.pages)],
+    ["Characters", chunk.spans.map(([start, end]) => `${number(start)}–${number(end)}`).join(", ")],
+    ["Length", `${number(chunk.spans.reduce((sum, [start, end]) => sum + end - start, 0))} characters`],
+    ["Tokens", chunk.token_count === null ? "" : number(chunk.token_count)],
+    ["Overlap", chunk.overlap ? `${number(chunk.overlap)} characters` : ""],
+    ["Level", chunk.level ? String(chunk.level) : ""],
+  ];
+  return el(
+    "dl",
+    { class: "facts" },
+    rows.filter(([, value]) => value).map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, el("bdi", {}, value)))),
+  );
+}

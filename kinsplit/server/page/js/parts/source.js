@@ -1,0 +1,38 @@
+// A numbered source of an answer.
+
+import { el } from "../dom.js";
+import { address } from "../router.js";
+import { markedText } from "./marked.js";
+import { breadcrumb, fileOf, kindOf } from "./place.js";
+
+/**
+ * @param {object} source Of the event `sources` of POST /ask.
+ * @param {string} strategy
+ * @param {{start: number, end: number}[]} [marks] What is cited, in UTF-16 units of its text.
+ */
+export function sourceCard(source, strategy, marks = []) {
+  // A citation of the whole says nothing about where to look.
+  const narrow = marks.filter(({ start, end }) => end - start < 0.9 * source.text.length);
+  const { number, source_id: id, chunk_id: chunk } = source;
+  const link = el(
+    "a",
+    { id: `open-${number}`, class: "open", href: address("document", { id, strategy, chunk }) },
+    el("bdi", {}, fileOf(source.file ?? id)),
+  );
+  return el(
+    "article",
+    { class: "passage", id: `source-${number}`, tabindex: -1, "aria-labelledby": `source-${number}-name` },
+    el(
+      "header",
+      {},
+      el("span", { class: "rank", "aria-hidden": "true" }, String(number)),
+      el(
+        "div",
+        { class: "where" },
+        el("h3", { id: `source-${number}-name` }, el("span", { class: "hidden-text" }, `Source ${number}: `), link),
+        breadcrumb(id, source.section ?? "", source.pages),
+      ),
+    ),
+    markedText(source.text, narrow, kindOf(id)),
+  );
+}

@@ -1,0 +1,138 @@
+// An answer with citations, as it comes.
+
+import * as api from "../api.js";
+import { announce, el } from "../dom.js";
+import { Latest } from "../latest.js";
+import { checkedText, evidenceOf, marker, verdictOf } from "../parts/answer.js";
+import { choice } from "../parts/fields.js";
+import { holding } from "../parts/filters.js";
+import { indexed, usual } from "../parts/options.js";
+import { hopByKey } from "../parts/passage.js";
+import { question } from "../parts/question.js";
+import { sourceCard } from "../parts/source.js";
+import { empty, failed, loading } from "../parts/states.js";
+import { address, restate } from "../router.js";
+import * as shortcuts from "../shortcuts.js";
+import { Steps } from "../steps.js";
+import { events } from "../sse.js";
+
+export const title = "Ask";
+// The last answer, so that whoever comes back from a source finds it.
+let last = null;
+
+export async function mount(root, params, { signal, state }) {
+  const latest = new Latest(signal);
+  const steps = new Steps(params.get("q") ?? "");
+  const stop = el("button", { type: "button", hidden: true, on: { click: halt } }, "Stop");
+  const form = question({ value: params.get("q") ?? "", action: "Ask", onSend: (text) => text && latest.now((current) => run(text, current)) }, stop);
+  const answer = el("section", { class: "answer", "aria-label": "Answer" });
+  const sources = el("section", { class: "results", "aria-label": "Sources" });
+  root.append(el("h1", { class: "hidden-text", tabindex: -1 }, title), form, answer, sources);
+  let catalogue;
+  try {
+    catalogue = await api.strategies(signal);
+  } catch (error) {
+    if (!signal.aborted) answer.replaceChildren(failed(error, () => location.reload()));
+    return;
+  }
+  const pick = choice("Strategy", "strategy", indexed(catalogue), usual(catalogue, params.get("strategy")));
+  let where = params.getAll("where");
+  const filters = el("div");
+  const drawFilters = () =>
+    filters.replaceChildren(
+      holding(where, (condition) => {
+        where = where.filter((each) => each !== condition);
+        drawFilters();
+      }),
+    );
+  drawFilters();
+  const strategyOf = () => pick.querySelector("select").value;
+  form.after(el("div", { class: "fields" }, pick), filters);
+  hopByKey(sources, signal);
+  shortcuts.on("back", () => stop.hidden || halt(), signal);
+  signal.addEventListener("abort", () => latest.stop());
+
+  const q = params.get("q");
+  if (!q) answer.replaceChildren(empty("Ask a question", el("p", {}, "The answer cites the passages that it stands on.")));
+  else if (last && last.address === address("ask", { q, strategy: strategyOf(), where })) {
+    finish(last.answer, last.sources, last.strategy);
+  } else latest.now((current) => run(q, current)); // The view is there while the answer comes.
+
+  async function run(text, current) {
+    const strategy = strategyOf();
+    const asked = { q: text, strategy, where };
+    restate("ask", asked, steps.isNew(text));
+    steps.stay();
+    state(text);
+    const body = el("div", { class: "text", dir: "auto" });
+    const notices = el("div");
+    let found = [];
+    let finished = false;
+    stop.hidden = false;
+    sources.replaceChildren();
+    answer.replaceChildren(loading("Looking for passages"));
+    answer.setAttribute("aria-busy", "true");
+    announce("Looking for passages");
+    try {
+      const response = await api.ask({ question: text, strategy, where }, current);
+      for await (const { event, data } of events(response)) {
+        current.throwIfAborted();
+        if (event === "sources") {
+          found = data.sources;
+          showSources(found, strategy);
+          announce("Answering");
+          answer.replaceChildren(notices, body);
+        } else if (event === "text") body.append(data.text);
+        else if (event === "citation") body.append(marker(data.text, data.citations, strategy));
+        else if (event === "notice") notices.append(el("p", { class: "notice" }, data.message));
+        else if (event === "error") throw api.problemIn(data);
+        else if (event === "finished") {
+          finished = true;
+          last = { address: address("ask", asked), strategy, sources: found, answer: data };
+          finish(data, found, strategy);
+        }
+      }
+      if (!finished) notices.append(el("p", { class: "notice" }, "The answer broke off."));
+    } catch (error) {
+      if (signal.aborted) return;
+      if (current.aborted) {
+        // Another question may have come since; then this is no longer its place.
+        if (body.isConnected) body.append(el("p", { class: "notice" }, "Stopped."));
+        else if (answer.querySelector(".loading")) answer.replaceChildren(empty("Stopped"));
+        return;
+      }
+      const box = failed(error, () => latest.now((again) => run(text, again)));
+      if (body.textContent) answer.append(box);
+      else answer.replaceChildren(box);
+    } finally {
+      if (!current.aborted) done();
+    }
+  }
+
+  function halt() {
+    latest.stop();
+    done();
+    announce("Stopped");
+    form.querySelector("input").focus();
+  }
+
+  function done() {
+    stop.hidden = true;
+    answer.removeAttribute("aria-busy");
+  }
+
+  function showSources(rows, strategy, marks = new Map()) {
+    const cards = rows.map((source) => el("li", {}, sourceCard(source, strategy, marks.get(source.number))));
+    sources.replaceChildren(el("h2", {}, rows.length ? "Sources" : ""), el("ol", { class: "passages" }, cards));
+  }
+
+  function finish(data, rows, strategy) {
+    const { line, words } = verdictOf(data.verdict);
+    const notices = data.notices.map(({ message }) => el("p", { class: "notice" }, message));
+    const by = data.model && el("p", { class: "quiet" }, `Written by ${data.model}. It may be wrong: see the sources.`);
+    const text = el("div", { class: "text", dir: "auto" }, checkedText(data, strategy));
+    answer.replaceChildren(...notices, text, line, by || "");
+    showSources(rows, strategy, evidenceOf(data));
+    announce(`The answer is there. ${words}`);
+  }
+}

@@ -1,0 +1,106 @@
+// Two strategies side by side on one question.
+
+import * as api from "../api.js";
+import { announce, counted, el } from "../dom.js";
+import { Latest } from "../latest.js";
+import { choice } from "../parts/fields.js";
+import { indexed, usual } from "../parts/options.js";
+import { hop, hopByKey, passageCard } from "../parts/passage.js";
+import { question } from "../parts/question.js";
+import { largest } from "../parts/scores.js";
+import { empty, failed, loading } from "../parts/states.js";
+import { restate } from "../router.js";
+import { Steps } from "../steps.js";
+
+export const title = "Compare";
+
+export async function mount(root, params, { signal, state }) {
+  let q = params.get("q") ?? "";
+  const latest = new Latest(signal);
+  const steps = new Steps(q);
+  const sides = el("div", { class: "sides" });
+  const typed = (text) => {
+    q = text;
+    latest.soon(run);
+  };
+  const down = () => hop(sides, 1);
+  const form = question({
+    value: q,
+    action: "Compare",
+    onType: typed,
+    onSend: send,
+    onDown: down,
+  });
+  root.append(el("h1", { class: "hidden-text", tabindex: -1 }, title), form, sides);
+
+  let catalogue;
+  try {
+    catalogue = await api.strategies(signal);
+  } catch (error) {
+    if (!signal.aborted) sides.replaceChildren(failed(error, () => location.reload()));
+    return;
+  }
+  if (catalogue.indexed.length < 2) {
+    const how = el("code", {}, "kinsplit serve --collection first --collection second");
+    sides.replaceChildren(
+      empty("There is one strategy only", el("p", {}, "Index the same files by another one, into a collection of its own, and run ", how, ".")),
+    );
+    return;
+  }
+  const left = usual(catalogue, params.get("a"));
+  const other = catalogue.indexed.find(({ name }) => name !== left).name;
+  const right = params.has("b") ? usual(catalogue, params.get("b")) : other;
+  const rows = indexed(catalogue);
+  const picks = el("form", { class: "fields pair" }, choice("Left", "a", rows, left), choice("Right", "b", rows, right));
+  picks.addEventListener("change", () => latest.now(run));
+  form.after(picks);
+  hopByKey(sides, signal);
+  await latest.now(run);
+
+  function send(text) {
+    q = text;
+    latest.now(run).then(() => steps.stay());
+  }
+
+  async function run(current) {
+    const [a, b] = [picks.elements.a.value, picks.elements.b.value];
+    restate("compare", { q, a, b }, steps.isNew(q));
+    state(q);
+    if (!q) {
+      sides.replaceChildren(empty("Type a question", el("p", {}, "Both strategies answer it, side by side.")));
+      return;
+    }
+    if (!sides.querySelector(".passage")) sides.replaceChildren(loading("Searching"), loading("Searching"));
+    sides.setAttribute("aria-busy", "true");
+    const asked = [a, b].map((strategy) => api.search({ q, strategy, top_k: 5 }, current));
+    const answers = await Promise.allSettled(asked);
+    current.throwIfAborted();
+    sides.removeAttribute("aria-busy");
+    const found = answers.map(({ value }) => value?.passages ?? []);
+    sides.replaceChildren(...answers.map((answer, at) => side([a, b][at], answer, found[1 - at])));
+    announce(`${a}: ${counted(found[0].length, "passage")}. ${b}: ${counted(found[1].length, "passage")}.`);
+  }
+
+  function side(strategy, { value, reason }, others) {
+    const passages = value?.passages ?? [];
+    const most = largest(passages);
+    const cards = passages.map((passage) =>
+      el("li", {}, passageCard(passage, { strategy, most, heading: "h3", note: elsewhere(passage, others) })),
+    );
+    return el(
+      "section",
+      { "aria-label": `Passages by ${strategy}` },
+      el("h2", {}, strategy),
+      reason && failed(reason, () => latest.now(run)),
+      value && !cards.length && empty("Nothing found"),
+      el("ol", { class: "passages" }, cards),
+    );
+  }
+}
+
+/** Say where the other strategy found the same part of the same document. */
+function elsewhere({ source_id: source, spans }, others) {
+  const meets = (one, two) => one[0] < two[1] && two[0] < one[1];
+  const same = others.find((other) => other.source_id === source && other.spans.some((two) => spans.some((one) => meets(one, two))));
+  return same ? `Number ${same.rank} there` : "Only here";
+}

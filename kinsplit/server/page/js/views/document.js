@@ -1,0 +1,117 @@
+// A source with its chunks, and ways from chunk to chunk: siblings, parent, children.
+
+import * as api from "../api.js";
+import { announce, el, reveal } from "../dom.js";
+import { placeIn } from "../offsets.js";
+import { ChunkedText } from "../parts/chunked.js";
+import { facts, nameOf, spoken } from "../parts/facts.js";
+import { breadcrumb, fileOf, kindOf } from "../parts/place.js";
+import { empty, failed, loading } from "../parts/states.js";
+import { address, leave, restate } from "../router.js";
+import * as shortcuts from "../shortcuts.js";
+
+export const title = "Source";
+
+export async function mount(root, params, { signal, state }) {
+  const [id, strategy] = [params.get("id") ?? "", params.get("strategy")];
+  const heading = el("h1", { tabindex: -1 }, el("bdi", {}, fileOf(id)));
+  const body = el("div", {}, loading("Opening"));
+  const back = el("a", { class: "back", href: address("documents", { strategy }) }, "Back");
+  root.append(el("div", { class: "heading" }, back, heading, breadcrumb(id, "", null)), body);
+  state(fileOf(id));
+  back.addEventListener("click", (event) => {
+    if (event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    leave(back.hash);
+  });
+  shortcuts.on("back", () => leave(back.hash), signal);
+
+  let source;
+  try {
+    source = await api.documentOf(id, strategy, signal);
+  } catch (error) {
+    if (!signal.aborted) body.replaceChildren(failed(error, () => location.reload()));
+    return;
+  }
+  const chunks = new Map(source.chunks.map((chunk) => [chunk.id, chunk]));
+  const marks = markOf(source, params.get("at"));
+  const panel = el("aside", { class: "panel", "aria-label": "The chunk" });
+  const sheet = el("section", { class: "sheet", "aria-label": "Text" });
+  body.className = "reader";
+  body.replaceChildren(sheet, panel);
+  let level = null;
+  let drawn = null;
+  let now = null;
+
+  const firstChild = (chunk) => source.chunks.find((each) => each.parent_id === chunk.id && each.level < chunk.level);
+  const ways = {
+    previous: ["Previous", "k", () => chunks.get(now.prev_id)],
+    next: ["Next", "j", () => chunks.get(now.next_id)],
+    parent: ["Parent", "p", () => chunks.get(now.parent_id)],
+    child: ["First child", "c", () => firstChild(now)],
+  };
+  for (const [name, [, , find]] of Object.entries(ways)) {
+    shortcuts.on(name, () => (find() ? pick(find()) : announce(`No ${name} here`)), signal);
+  }
+
+  const wanted = chunks.get(params.get("chunk"));
+  const first = wanted ?? (marks.length ? chunkAt(source, marks[0]) : null) ?? source.chunks.find((chunk) => !chunk.level);
+  if (params.has("chunk") && !wanted) panel.before(empty("This chunk is gone", el("p", {}, "The document was indexed anew.")));
+  show(first);
+  if (wanted || marks.length) bring();
+
+  function pick(chunk) {
+    show(chunk);
+    bring();
+    restate("document", { id, strategy, chunk: chunk.id });
+    announce(spoken(chunk));
+  }
+
+  function show(chunk) {
+    now = chunk;
+    if (level !== chunk.level) {
+      level = chunk.level;
+      const own = source.chunks.filter((each) => each.level === level);
+      drawn = new ChunkedText(source.text, own, { pick, marks, kind: kindOf(id) });
+      sheet.replaceChildren(drawn.element);
+    }
+    drawn.select(chunk);
+    // Who pressed one of these buttons presses it again.
+    const pressed = panel.contains(document.activeElement) ? document.activeElement.dataset.way : null;
+    panel.replaceChildren(
+      el("p", { class: "file quiet" }, el("bdi", {}, fileOf(id))),
+      el("h2", {}, nameOf(chunk)),
+      el("div", { class: "ways" }, Object.entries(ways).map(([name, way]) => button(name, way))),
+      facts(chunk),
+    );
+    if (pressed) panel.querySelector(`[data-way="${pressed}"]`).focus();
+  }
+
+  function button(name, [label, key, find]) {
+    const act = () => find() && pick(find());
+    // Not `disabled`, which would take the focus away at a document's end.
+    const state = { type: "button", data: { way: name }, "aria-disabled": find() ? null : "true", "aria-keyshortcuts": key };
+    return el("button", { ...state, on: { click: act } }, label, " ", el("kbd", { "aria-hidden": "true" }, key));
+  }
+
+  function bring() {
+    const edge = drawn.select(now);
+    const place = (now === first && sheet.querySelector("mark")) || edge;
+    if (!place) return;
+    if (panel.contains(document.activeElement)) place.scrollIntoView({ block: "center" });
+    else reveal(edge ?? place);
+    if (place !== edge) place.scrollIntoView({ block: "center" });
+  }
+}
+
+/** Return where a citation, "START-END" in the document, lies in its text. */
+function markOf(source, at) {
+  const [, start, end] = /^(\d+)-(\d+)$/.exec(at ?? "") ?? [];
+  return start ? placeIn(source.text, source.spans, Number(start), Number(end)) : [];
+}
+
+/** Return the chunk in which a mark begins. */
+function chunkAt(source, mark) {
+  const holds = ({ utf16_start: start, utf16_end: end }) => start <= mark.start && mark.start < end;
+  return source.chunks.find((chunk) => !chunk.level && chunk.ranges.some(holds));
+}

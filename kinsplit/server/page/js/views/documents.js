@@ -1,0 +1,80 @@
+// What is indexed.
+
+import * as api from "../api.js";
+import { announce, counted, el } from "../dom.js";
+import { choice, line } from "../parts/fields.js";
+import { indexed, usual } from "../parts/options.js";
+import { empty, failed, loading } from "../parts/states.js";
+import { address, restate } from "../router.js";
+
+export const title = "Documents";
+const PAGE = 500;
+
+export async function mount(root, params, { signal }) {
+  const list = el("div", {}, loading("Listing"));
+  const heading = el("h1", { tabindex: -1 }, title);
+  root.append(heading, list);
+  let catalogue;
+  try {
+    catalogue = await api.strategies(signal);
+  } catch (error) {
+    if (!signal.aborted) list.replaceChildren(failed(error, () => location.reload()));
+    return;
+  }
+  const picks = el(
+    "form",
+    { class: "fields" },
+    choice("Strategy", "strategy", indexed(catalogue), usual(catalogue, params.get("strategy"))),
+    line("Show only names with", "part", params.get("part")),
+  );
+  heading.after(picks);
+  picks.addEventListener("submit", (event) => event.preventDefault());
+  picks.elements.strategy.addEventListener("change", load);
+  picks.elements.part.addEventListener("input", draw);
+  let strategy;
+  let rows = [];
+  let total = 0;
+  await load();
+
+  async function load() {
+    [rows, total] = [[], 0];
+    await more();
+  }
+
+  async function more() {
+    strategy = picks.elements.strategy.value;
+    const asked = strategy;
+    try {
+      const page = await api.documents({ strategy, offset: rows.length, limit: PAGE }, signal);
+      if (asked !== strategy) return;
+      rows = [...rows, ...page.documents];
+      total = page.total;
+      draw();
+    } catch (error) {
+      if (!signal.aborted) list.replaceChildren(failed(error, more));
+    }
+  }
+
+  function draw() {
+    const part = picks.elements.part.value.trim();
+    restate("documents", { strategy, part });
+    const shown = rows.filter(({ id }) => id.toLowerCase().includes(part.toLowerCase()));
+    const items = shown.map(({ id, chunks }) =>
+      el(
+        "li",
+        {},
+        el("a", { id: `document-${id}`, href: address("document", { id, strategy }) }, el("bdi", {}, id)),
+        el("span", { class: "quiet" }, counted(chunks, "chunk")),
+      ),
+    );
+    const rest = total - rows.length;
+    const button = rest > 0 && el("button", { type: "button", on: { click: more } }, `Show more (${rest.toLocaleString("en")})`);
+    const nothing = total ? empty("No name has this in it") : empty("Nothing is indexed yet");
+    list.replaceChildren(
+      el("p", { class: "count" }, `${counted(shown.length, "document")} of ${total.toLocaleString("en")}`),
+      items.length ? el("ul", { class: "documents" }, items) : nothing,
+      button || "",
+    );
+    announce(counted(shown.length, "document"));
+  }
+}

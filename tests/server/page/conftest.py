@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+from fastapi import FastAPI
+
+from kinsplit import Document, Index
+from kinsplit.parsers import create
+from tests.server.conftest import serving
+
+STORE = "memory:page-tests"
+ARGUMENTS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking")
+LOOPS = (
+    "# Loops 😀🎉\n\nA loop repeats its block. 😀😀 Somebody has to end it.\n\n"
+    "## While\n\nA while loop 🐍 asks first whether its condition holds. It may never run at all.\n\n"
+    "## For\n\nA for loop counts through a range. It ends by itself, and nobody has to ask.\n"
+)
+HOSTILE = (
+    "# <img src=x onerror=hacked=1>\n\n"
+    "<script>window.hacked = 1</script> Rabbits hide in burrows. "
+    '<img src=x onerror="window.hacked = 1"><a href="javascript:window.hacked=1">Rabbits</a> eat clover.\n'
+)
+HOSTILE_ID = "cs/<img src=x onerror=hacked=1>.md"
+HEBREW = "# שלום\n\nהארנב רץ מהר אל הגינה. rabbits run.\n"
+PAGES = "The first page is about winter.\n\nThe second page is about glaciers.\n\nThe third page is about summer.\n"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def indexed() -> Iterator[None]:
+    """The same documents by three strategies."""
+    filler = "".join(f"Sentence {n} of the long text says nothing of note. " for n in range(60))
+    documents = [
+        Document("cs/loops.md", LOOPS, {"course": "6.0001", "subject": "cs", "file_type": "md"}),
+        Document(HOSTILE_ID, HOSTILE, {"course": '"><script>window.hacked=1</script>'}),
+        Document("he/שלום.md", HEBREW, {}),
+        Document("long.txt", f"{filler}A walrus 🦭 sleeps here. {filler}", {}),
+        Document("ice.pdf", PAGES, {"file_type": "pdf"}, (0, PAGES.index("The second"), PAGES.index("The third"))),
+    ]
+    kept = []
+    for name, strategy in (
+        ("sentence", create("sentence", chunk_size=18, chunk_overlap=0)),
+        ("structure", create("structure", chunk_size=40, min_chunk_size=5)),
+        ("hierarchical", create("hierarchical", parent_size=(120,), child_size=60)),
+    ):
+        kept.append(Index(STORE, collection=name, strategy=strategy, embedder="hash"))
+        for document in documents:  # One at a time: their metadata differ.
+            assert not kept[-1].add([document]).failed
+    yield
+    for index in kept:
+        index.close()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    # Not kept for longer: asynchronous tests can't run while it is open.
+    sync_api = pytest.importorskip("playwright.sync_api", reason="looking at the page needs playwright")
+    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if path is None:
+        pytest.skip("looking at the page needs chromium")
+    sync_api.expect.set_options(timeout=15_000)
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, headless=True, args=list(ARGUMENTS))
+        yield browser
+        browser.close()
+
+
+Serve = Callable[..., str]
+Visit = Callable[..., Any]
+
+
+@pytest.fixture
+def serve(make_app: Callable[..., FastAPI], socket_enabled: None) -> Iterator[Serve]:
+    """Start services, and return their addresses."""
+    with ExitStack() as stack:
+
+        def start(**given: Any) -> str:
+            wanted = {"store": STORE, "collections": "sentence,structure,hierarchical", **given}
+            return stack.enter_context(serving(make_app(**wanted)))
+
+        yield start
+
+
+@pytest.fixture
+def visit(browser: Any, serve: Serve) -> Iterator[Visit]:
+    """Open the page in a fresh profile; what it complains of fails the test."""
+    complaints: list[str] = []
+    contexts = []
+
+    def open_(place: str = "", *, expect_errors: bool = False, address: str | None = None, **context: Any) -> Any:
+        contexts.append(browser.new_context(**{"viewport": {"width": 1280, "height": 860}, **context}))
+        page = contexts[-1].new_page()
+        page.set_default_timeout(15_000)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        if not expect_errors:
+            page.on("console", lambda message: message.type == "error" and complaints.append(message.text))
+        page.goto(f"{address or serve()}/{place}")
+        return page
+
+    yield open_
+    for context in contexts:
+        context.close()
+    assert not complaints
+
+
+def expect(locator: Any) -> Any:
+    from playwright import sync_api
+
+    return sync_api.expect(locator)
+
+
+def ask_for(page: Any, question: str) -> Any:
+    """Type a question, and return the passages."""
+    page.get_by_role("searchbox", name="Question").fill(question)
+    return page.locator(".passage")

@@ -1,0 +1,167 @@
+"""axe finds nothing serious on any view, and the keyboard alone gets everywhere."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.server.page.conftest import LOOPS, Serve, Visit, expect
+
+axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="looking for violations needs axe")
+
+
+def opened(page: Any, place: str, shown: str) -> None:
+    page.goto(page.url.split("#")[0] + f"#/{place}")
+    expect(page.locator(shown).first).to_be_visible()
+
+
+def the_search(page: Any) -> None:
+    opened(page, "search?q=while+loop+rabbits&where=course!=none", ".passage")
+    page.get_by_text("Options and filters").click()
+    page.locator(".score summary").first.click()
+
+
+def the_start(page: Any) -> None:
+    opened(page, "search", ".state-title")
+
+
+def the_error(page: Any) -> None:
+    error = {"field": "q", "rule": "is odd", "value": 1, "remedy": "Ask for an even one."}
+    page.route("**/search?*", lambda route: route.fulfill(status=422, body=json.dumps({"error": error})))
+    opened(page, "search?q=odd", ".problem")
+
+
+def the_answer(page: Any) -> None:
+    opened(page, "ask?q=while+loop+condition", ".verdict")
+
+
+def the_comparison(page: Any) -> None:
+    opened(page, "compare?q=while+loop+condition", ".passage")
+
+
+def the_documents(page: Any) -> None:
+    opened(page, "documents", ".documents")
+
+
+def the_source(page: Any) -> None:
+    opened(page, "document?id=cs%2Floops.md&strategy=hierarchical&at=10-40", ".chunked")
+
+
+def the_cut(page: Any) -> None:
+    opened(page, "cut?strategy=sentence&p.chunk_size=8&p.chunk_overlap=4", "textarea")
+    page.get_by_label("Text").fill(LOOPS)
+    page.locator(".piece").first.click()
+    page.get_by_text("Parameters").click()
+
+
+def every_cut(page: Any) -> None:
+    # Whose answers hold no model's work: they come from one strategy.
+    page.route("**/chunk", lambda route: route.continue_(post_data=json.dumps({"text": LOOPS, "strategy": "word"})))
+    opened(page, "cut?strategy=word", "textarea")
+    page.get_by_label("Text").fill(LOOPS)
+    page.get_by_role("button", name="Cut with every strategy").click()
+    expect(page.locator(".strip")).to_have_count(10)
+
+
+def the_help(page: Any) -> None:
+    page.get_by_role("button", name="Keyboard shortcuts").click()
+    expect(page.get_by_role("dialog")).to_be_visible()
+
+
+VIEWS = (
+    the_start, the_search, the_error, the_answer, the_comparison, the_documents, the_source, the_cut, every_cut,
+    the_help,
+)  # fmt: skip
+
+
+def violations(page: Any) -> list[str]:
+    found = axe.Axe().run(page).response["violations"]
+    return [
+        f"{each['impact']} {each['id']}: {node['html'][:200]} {node['failureSummary']}"
+        for each in found
+        if each["impact"] in ("serious", "critical")
+        for node in each["nodes"]
+    ]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("show", VIEWS, ids=lambda show: show.__name__)
+def test_axe_finds_nothing_serious(visit: Visit, show: Callable[[Any], None], scheme: str) -> None:
+    page = visit(color_scheme=scheme, reduced_motion="reduce", expect_errors=True)
+    show(page)
+    assert violations(page) == []
+
+
+def test_axe_finds_nothing_serious_on_a_phone_that_needs_a_key(visit: Visit, serve: Serve) -> None:
+    address = serve(api_keys="right-key")
+    page = visit(address=address, viewport={"width": 375, "height": 760}, expect_errors=True)
+    expect(page.get_by_role("dialog")).to_be_visible()
+    assert violations(page) == []
+
+
+def test_axe_would_find_something(visit: Visit) -> None:
+    page = visit()
+    page.evaluate("document.querySelector('label[for=question]').remove()")
+    page.evaluate("document.getElementById('question').removeAttribute('placeholder')")
+    assert violations(page)
+
+
+def test_the_keyboard_alone_gets_from_question_to_source_and_back(visit: Visit) -> None:
+    page = visit()
+    expect(page.get_by_role("searchbox")).to_be_focused()
+    page.keyboard.type("while loop condition?t")  # In the question they are letters.
+    expect(page.locator(".passage").first).to_be_visible()
+    assert page.get_by_role("dialog").count() == 0
+    page.keyboard.press("ArrowDown")
+    expect(page.locator(".passage .open").first).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator(".edge[aria-current]")).to_be_focused()
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Keyboard shortcuts")).to_be_visible()
+    page.keyboard.press("j")  # The dialog has the keyboard.
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(page.locator(".edge[aria-current]")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.locator(".passage .open").first).to_be_focused()
+    page.keyboard.press("5")
+    expect(page.get_by_role("heading", name="Documents")).to_be_focused()
+    page.keyboard.press("/")
+    expect(page.get_by_role("searchbox")).to_be_focused()
+
+
+def test_single_keys_can_be_switched_off(visit: Visit) -> None:
+    page = visit("#/documents")
+    page.get_by_role("button", name="Keyboard shortcuts").click()
+    page.get_by_label("Single keys act while I am not typing").uncheck()
+    page.get_by_role("button", name="Close").click()
+    page.keyboard.press("1")
+    page.reload()
+    expect(page.locator(".documents")).to_be_visible()
+    page.keyboard.press("1")
+    page.wait_for_timeout(200)
+    assert "#/documents" in page.url
+
+
+def test_the_theme_follows_the_system_until_somebody_chooses(visit: Visit) -> None:
+    ground = "getComputedStyle(document.body).backgroundColor"
+    page = visit("#/cut", color_scheme="dark")
+    dark = page.evaluate(ground)
+    page.get_by_role("button", name="Switch to light colours").click()
+    light = page.evaluate(ground)
+    assert light != dark
+    page.reload()
+    assert page.evaluate(ground) == light
+    expect(page.get_by_role("button", name="Switch to dark colours")).to_be_visible()
+
+
+def test_nothing_moves_for_those_who_want_no_motion(visit: Visit) -> None:
+    page = visit("#/search?q=rabbits", reduced_motion="reduce")
+    expect(page.locator(".passage").first).to_be_visible()
+    lasts = page.evaluate(
+        "() => [...document.querySelectorAll('*')].map((e) => parseFloat(getComputedStyle(e).animationDuration))"
+    )
+    assert max(lasts) < 0.001

@@ -1,0 +1,223 @@
+"""What a student does who looks for something."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.server.page.conftest import HOSTILE_ID, Serve, Visit, ask_for, expect
+
+
+def test_a_question_is_answered_as_it_is_typed_and_the_hit_is_marked(visit: Visit) -> None:
+    page = visit()
+    expect(page.get_by_text("Type a question, or a few words")).to_be_visible()
+    box = page.get_by_role("searchbox", name="Question")
+    expect(box).to_be_focused()
+    box.press_sequentially("while loop condition", delay=15)
+    first = page.locator(".passage").first
+    # The text before it has characters of two UTF-16 units: a mark by code points would stand elsewhere.
+    expect(first.locator("mark.best")).to_have_text(
+        "## While\n\nA while loop 🐍 asks first whether its condition holds."
+    )
+    expect(first.get_by_role("link", name="loops.md")).to_be_visible()
+    expect(page.locator(".count")).to_have_text("5 passages found by sentence")
+    expect(page.locator("#announcer")).to_have_text("5 passages found by sentence")
+    assert page.title() == "while loop condition – Search – kinsplit"
+
+
+def test_a_passage_tells_headings_pages_and_the_parts_of_its_score(visit: Visit) -> None:
+    page = visit("#/search?q=while+loop+condition&strategy=structure")
+    first = page.locator(".passage").first
+    expect(first.get_by_role("list", name="Where it stands").get_by_role("listitem")).to_have_text(
+        ["cs", "Loops 😀🎉", "While"]
+    )
+    summary = first.locator(".score summary")
+    expect(first.get_by_text("Meaning")).to_be_hidden()
+    summary.click()
+    expect(first.locator(".parts dt")).to_contain_text(
+        ["Meaning", "Words", "Siblings", "Parent", "Document", "Together"]
+    )
+    total = first.locator(".part", has_text="Together").locator(".figure").inner_text()
+    assert total == summary.locator(".figure").inner_text()
+    widths = first.locator(".parts .fill").evaluate_all("bars => bars.map(bar => parseFloat(bar.style.width))")
+    assert len(widths) == 6
+    assert all(0 <= width <= 100 for width in widths)
+    assert max(widths) == 100
+
+    ice = ask_for(page, "second page glaciers").first
+    expect(ice.locator(".pages")).to_contain_text("p")
+
+
+def test_a_long_passage_shows_its_hit_and_opens(visit: Visit) -> None:
+    page = visit("#/search?q=walrus&window=10")
+    first = page.locator(".passage").first
+    expect(first.locator("mark.best")).to_contain_text("A walrus 🦭 sleeps here.")
+    short = len(first.locator(".text").inner_text())
+    first.get_by_role("button", name="Show the whole passage").click()
+    expect(first.get_by_role("button", name="Show less")).to_have_attribute("aria-expanded", "true")
+    assert len(first.locator(".text").inner_text()) > short + 200
+
+
+def test_filters_are_offered_and_taken_away(visit: Visit) -> None:
+    page = visit("#/search?q=rabbits+loop")
+    page.get_by_role("button", name="course 6.0001").first.click()
+    expect(page.locator(".passage")).to_have_count(1)
+    assert "where=course%3D6.0001" in page.url
+    page.get_by_role("button", name="Take away the filter course=6.0001").click()
+    expect(page.locator(".passage").nth(1)).to_be_visible()
+    page.get_by_text("Options and filters").click()
+    page.get_by_label("Filter", exact=True).fill("subject=history")
+    page.get_by_role("button", name="Add").click()
+    expect(page.get_by_text("Take a filter away, or ask in other words.")).to_be_visible()
+
+
+def test_an_address_brings_back_what_was_seen(visit: Visit) -> None:
+    page = visit("#/search?q=rabbits&strategy=structure&top_k=2&where=course!=6.0001")
+    expect(page.get_by_role("searchbox")).to_have_value("rabbits")
+    expect(page.locator(".passage")).to_have_count(2)
+    page.get_by_text("Options and filters").click()
+    expect(page.get_by_label("Passages", exact=True).first).to_have_value("2")
+    expect(page.get_by_label("Strategy")).to_have_value("structure")
+    page.reload()
+    expect(page.locator(".passage")).to_have_count(2)
+
+
+def test_an_answer_that_comes_too_late_is_dropped(visit: Visit) -> None:
+    page = visit()
+    held, failed = [], []
+    page.route("**/search?q=rabbits*", lambda route: held.append(route))
+    page.on("requestfailed", lambda request: failed.append(request.url))
+    box = page.get_by_role("searchbox")
+    box.fill("rabbits")
+    page.wait_for_timeout(500)  # Longer than the pause in typing.
+    assert len(held) == 1
+    passages = ask_for(page, "while loop condition")
+    expect(passages.first.locator("mark.best")).to_contain_text("A while loop")
+    assert len(failed) == 1
+    assert "q=rabbits" in failed[0]
+    box.press_sequentially(" holds")
+    expect(page.locator(".passage").first.locator("mark.best")).to_contain_text("A while loop")
+
+
+def test_typing_asks_once_for_a_word(visit: Visit) -> None:
+    page = visit()
+    asked: list[str] = []
+    page.on("request", lambda request: "/search?" in request.url and asked.append(request.url))
+    page.get_by_role("searchbox").press_sequentially("rabbits", delay=10)
+    expect(page.locator(".passage").first).to_be_visible()
+    assert len(asked) == 1
+
+
+def test_the_back_button_leads_to_the_question_before(visit: Visit) -> None:
+    page = visit()
+    box = page.get_by_role("searchbox")
+    box.press_sequentially("rabbits", delay=10)
+    box.press("Enter")
+    expect(page.locator(".count")).to_be_visible()
+    first = page.url
+    box.fill("")
+    box.press_sequentially("walrus", delay=300)  # Each letter is searched for, and none is a step back.
+    box.press("Enter")
+    expect(page.locator("mark.best", has_text="walrus").first).to_be_visible()
+    page.go_back()
+    expect(box).to_have_value("rabbits")
+    assert page.url == first
+    page.go_forward()
+    expect(box).to_have_value("walrus")
+
+
+def test_hostile_text_stays_text(visit: Visit) -> None:
+    page = visit("#/search?q=rabbits+<script>window.hacked=1</script>")
+    card = page.locator(".passage", has_text="eat clover").first
+    expect(card.locator(".text")).to_contain_text("<script>window.hacked = 1</script>")
+    expect(card.get_by_role("link")).to_have_text(HOSTILE_ID.removeprefix("cs/"))
+    card.get_by_role("link").click()
+    expect(page.locator(".chunked")).to_contain_text('<img src=x onerror="window.hacked = 1">')
+    expect(page.get_by_role("heading", level=1)).to_have_text(HOSTILE_ID.removeprefix("cs/"))
+    assert page.evaluate("window.hacked") is None
+    assert page.locator("main img, main script, main a[href^='javascript']").count() == 0
+
+
+def test_markup_that_slips_past_the_page_is_stopped_by_its_policy(visit: Visit) -> None:
+    page = visit(expect_errors=True)
+    with pytest.raises(Exception, match="TrustedHTML"):
+        page.evaluate("document.body.innerHTML = '<img src=x onerror=alert(1)>'")
+
+
+def test_text_from_right_to_left_runs_so(visit: Visit) -> None:
+    page = visit("#/search?q=הארנב")
+    text = page.locator(".passage").first.locator(".text")
+    expect(text).to_contain_text("הארנב רץ מהר")
+    assert text.evaluate("text => getComputedStyle(text).direction") == "rtl"
+
+
+def test_a_problem_is_told_as_the_service_tells_it_and_can_be_tried_again(visit: Visit) -> None:
+    page = visit(expect_errors=True)
+    error = {"field": "q", "rule": "is odd", "value": "<b>x</b>", "remedy": "Ask for an even one."}
+    page.route("**/search?*", lambda route: route.fulfill(status=422, body=json.dumps({"error": error})))
+    ask_for(page, "rabbits")
+    box = page.locator(".problem")
+    expect(box).to_contain_text("q is odd")
+    expect(box).to_contain_text("Ask for an even one.")
+    expect(box.locator("code")).to_have_text('"<b>x</b>"')
+    expect(page.locator("#announcer")).to_have_text("q is odd. Ask for an even one.")
+    page.unroute("**/search?*")
+    page.route("**/search?*", lambda route: route.fulfill(status=502, body="<h1>Bad gateway</h1>"))
+    page.get_by_role("button", name="Try again").click()
+    expect(box).to_contain_text("The service answered with status 502")
+    page.unroute("**/search?*")
+    page.route("**/search?*", lambda route: route.abort())
+    page.get_by_role("button", name="Try again").click()
+    expect(box).to_contain_text("The service does not answer")
+    page.unroute("**/search?*")
+    page.get_by_role("button", name="Try again").click()
+    expect(page.locator(".passage").first).to_be_visible()
+
+
+def test_a_key_is_asked_for_and_kept_until_the_tab_is_closed(visit: Visit, serve: Serve) -> None:
+    page = visit("#/search?q=rabbits", address=serve(api_keys="right-key"), expect_errors=True)
+    dialog = page.get_by_role("dialog", name="API key")
+    expect(dialog).to_contain_text("This service lets in those who have a key.")
+    expect(dialog.get_by_label("API key")).to_be_focused()
+    dialog.get_by_label("API key").fill("wrong")
+    dialog.get_by_label("API key").press("Enter")
+    expect(dialog).to_contain_text("The service does not know this key.")
+    dialog.get_by_label("API key").fill("right-key")
+    dialog.get_by_role("button", name="Use this key").click()
+    expect(page.locator(".passage").first).to_be_visible()
+    page.reload()
+    expect(page.locator(".passage").first).to_be_visible()
+    assert "right-key" not in page.url
+    assert page.evaluate("localStorage.length") == 0
+
+
+def test_whoever_has_no_key_is_told_so_and_left_alone(visit: Visit, serve: Serve) -> None:
+    page = visit("#/cut", address=serve(api_keys="right-key"), expect_errors=True)
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("button", name="Cancel").click()
+    expect(page.locator(".problem")).to_contain_text("needs a key")
+    page.get_by_role("link", name="Documents").click()
+    expect(page.get_by_role("heading", name="Documents")).to_be_visible()
+    expect(page.locator(".problem")).to_contain_text("needs a key")
+    assert dialog.count() == 0
+    page.get_by_role("button", name="Enter a key").click()
+    expect(dialog).to_be_visible()
+
+
+@pytest.mark.parametrize("width", [375, 1280])
+def test_nothing_is_wider_than_the_screen(visit: Visit, width: int) -> None:
+    page = visit("#/search?q=rabbits", viewport={"width": width, "height": 760})
+    address = page.url.split("#")[0]
+    expect(page.locator(".passage").first).to_be_visible()
+    for place in (
+        "search?q=walrus&window=10",
+        "compare?q=walrus",
+        "cut",
+        "documents",
+        "document?id=long.txt",
+        "ask?q=walrus",
+    ):
+        page.goto(f"{address}#/{place}")
+        page.wait_for_load_state("networkidle")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, place
