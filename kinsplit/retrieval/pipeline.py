@@ -16,7 +16,7 @@ from kinsplit.retrieval.candidates import Question, find_places, to_candidates
 from kinsplit.retrieval.expand import arrange, wanted_ids
 from kinsplit.retrieval.options import SearchOptions
 from kinsplit.retrieval.passage import Passage, join
-from kinsplit.retrieval.rerank import Reranker, rerank
+from kinsplit.retrieval.rerank import Reading, Reranker, rerank
 from kinsplit.retrieval.steps import Steps, get
 from kinsplit.tokenizers import Tokenizer
 
@@ -50,21 +50,25 @@ def search(
     chunks = {chunk.id: chunk for chunk in (yield from get(list(dict.fromkeys([*ids, *kin]))))}
     found = to_candidates(places, chunks)
     if reranker is not None:
-        found = rerank(reranker, query, found, _candidate_text, lambda item, score: item.judged("rerank", score))
+        found = rerank(reranker, query, found, _CANDIDATES)
     judged = reranker is not None and any("rerank" in candidate.scores for candidate in found)
     fit = None
     if tokenizer is not None and options.budget is not None:
         fit = partial(within_budget, budget=options.budget, tokenizer=tokenizer)
     passages = arrange(found, chunks, expansion, fingerprint, limit if judged or fit else options.top_k)
     if reranker is not None and judged:  # One that failed on the candidates is not asked again.
-        passages = rerank(
-            reranker, query, passages, attrgetter("text"), lambda item, score: item.judged("rerank_passage", score)
-        )
+        passages = rerank(reranker, query, passages, _PASSAGES)
     if fit is not None:
         # Where no passage fits, hits stand for themselves.
         passages = fit(passages) or fit([join([candidate.chunk], [candidate]) for candidate in found])
     return passages[: options.top_k]
 
 
-def _candidate_text(candidate: Candidate) -> str:
-    return embedded_text(candidate.chunk)
+_CANDIDATES = Reading[Candidate](
+    lambda candidate: embedded_text(candidate.chunk),
+    attrgetter("score"),
+    lambda candidate, score: candidate.judged("rerank", score),
+)
+_PASSAGES = Reading[Passage](
+    attrgetter("text"), attrgetter("score"), lambda passage, score: passage.judged("rerank_passage", score)
+)

@@ -74,14 +74,14 @@ def judge(evidence: Evidence, weights: KinWeights, limit: int | None = None) -> 
         return []
     ids, sources = [place.id for place in places], [place.source_id for place in places]
     parents = [place.parent_id for place in places]
-    own = _standard(_values(ids, evidence.dense, lowest=True)) + weights.bm25 * _standard(_values(ids, evidence.bm25))
+    own = standard(_values(ids, evidence.dense, lowest=True)) + weights.bm25 * standard(_values(ids, evidence.bm25))
     siblings = _siblings(places, own)
     total = (
         own
-        + sibling_weight(places, weights) * _standard(siblings)
-        + weights.parent * _standard(_values(parents, evidence.parent))
-        + weights.parent_dense * _standard(_values(parents, evidence.parent_dense, lowest=True))
-        + weights.document * _standard(_values(sources, evidence.document))
+        + sibling_weight(places, weights) * standard(siblings)
+        + weights.parent * standard(_values(parents, evidence.parent))
+        + weights.parent_dense * standard(_values(parents, evidence.parent_dense, lowest=True))
+        + weights.document * standard(_values(sources, evidence.document))
     )
     best = sorted(range(len(places)), key=lambda row: (-total[row], sources[row], places[row].index))[:limit]
     found = []
@@ -120,7 +120,7 @@ def _values(names: Sequence[str | None], scores: Mapping[str, float], *, lowest:
     return np.array([scores.get(name or "", missing) for name in names])
 
 
-def _standard(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def standard(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the distances from the mean in standard deviations; 0 where all values are equal."""
     deviation = values.std()
     return (values - values.mean()) / deviation if deviation > 1e-9 else np.zeros_like(values)

@@ -17,12 +17,14 @@ from kinsplit.retrieval import (
     LanguageModelReranker,
     LateInteractionReranker,
     Ranked,
+    Reading,
     RerankWarning,
     create_reranker,
     rerank,
 )
 
 ITEMS = [("a", 0.9), ("b", 0.8), ("c", 0.7)]
+READING = Reading[tuple[str, float]](lambda item: item[0], lambda item: item[1], lambda item, score: (item[0], score))
 
 
 class Fixed:
@@ -38,12 +40,40 @@ class Fixed:
 
 
 def apply(answer: Sequence[Ranked] | Exception) -> list[tuple[str, float]]:
-    return rerank(Fixed(answer), "q", ITEMS, lambda item: item[0], lambda item, score: (item[0], score))
+    return rerank(Fixed(answer), "q", ITEMS, READING)
 
 
 def test_scores_land_on_the_texts_that_the_indices_name() -> None:
     assert apply([Ranked(2, 9.0), Ranked(0, 5.0), Ranked(1, 1.0)]) == [("c", 9.0), ("a", 5.0), ("b", 1.0)]
     assert apply([Ranked(1, 1.0), Ranked(2, 9.0), Ranked(0, 5.0)]) == [("c", 9.0), ("a", 5.0), ("b", 1.0)]
+
+
+class Blending(Fixed):
+    earlier = 1.0
+
+
+def test_the_earlier_score_counts_beside_the_judgement_where_a_reranker_wants_it() -> None:
+    judgements = [Ranked(0, 0.0), Ranked(1, 0.9), Ranked(2, 1.0)]
+
+    alone = rerank(Fixed(judgements), "q", ITEMS, READING)
+    beside = rerank(Blending(judgements), "q", ITEMS, READING)
+
+    assert [name for name, _ in alone] == ["c", "b", "a"]
+    assert [name for name, _ in beside] == ["b", "a", "c"]
+    assert sum(score for _, score in beside) == pytest.approx(0)
+
+
+def test_judgements_count_alone_where_an_item_has_no_score_or_no_judgement() -> None:
+    unscored = Reading[tuple[str, float]](READING.text, lambda item: None, READING.judged)
+    judgements = [Ranked(0, 0.0), Ranked(1, 0.9), Ranked(2, 1.0)]
+
+    assert rerank(Blending(judgements), "q", ITEMS, unscored) == [("c", 1.0), ("b", 0.9), ("a", 0.0)]
+    assert rerank(Blending(judgements[1:]), "q", ITEMS, READING) == [("c", 1.0), ("b", 0.9), ("a", 0.9)]
+
+
+def test_late_interaction_asks_for_a_weight_that_is_not_negative() -> None:
+    with pytest.raises(InvalidParameterError, match="earlier: must be at least 0"):
+        LateInteractionReranker(None, earlier=-1)  # type: ignore[arg-type]
 
 
 def test_what_a_reranker_leaves_out_stays_behind_in_its_order() -> None:
@@ -73,7 +103,7 @@ def test_a_failure_leaves_the_earlier_order_and_one_warning(answer: Any) -> None
 
 
 def test_nothing_to_rerank_asks_nobody() -> None:
-    assert rerank(Fixed(RuntimeError()), "q", [], str, lambda item, _: item) == []
+    assert rerank(Fixed(RuntimeError()), "q", [], READING) == []
 
 
 class Letters:

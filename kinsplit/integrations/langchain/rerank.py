@@ -54,7 +54,7 @@ class Rerank(BaseDocumentCompressor):
         del callbacks
         if self._reranker is None:
             return documents[: self.top_n]
-        return retrieval.rerank(self._reranker, query, documents, _text, _judged)[: self.top_n]
+        return retrieval.rerank(self._reranker, query, documents, _READING)[: self.top_n]
 
 
 def _text(document: Document) -> str:
@@ -64,3 +64,6 @@ def _text(document: Document) -> str:
 def _judged(document: Document, score: float) -> Document:
     metadata = judged(document.metadata, score, found(document).score)
     return Document(id=document.id, page_content=document.page_content, metadata=metadata)
+
+
+_READING = retrieval.Reading[Document](_text, lambda document: found(document).score, _judged)

@@ -70,7 +70,7 @@ class Rerank(BaseNodePostprocessor):
             return nodes[: self.top_n]
         payload: dict[str, Any] = {EventPayload.NODES: nodes, EventPayload.QUERY_STR: query_bundle.query_str}
         with self.callback_manager.event(CBEventType.RERANKING, payload=payload) as event:
-            ranked = retrieval.rerank(self._reranker, query_bundle.query_str, nodes, _text, _judged)[: self.top_n]
+            ranked = retrieval.rerank(self._reranker, query_bundle.query_str, nodes, _READING)[: self.top_n]
             event.on_end(payload={EventPayload.NODES: ranked})
         return ranked
 
@@ -89,3 +89,6 @@ def _judged(hit: NodeWithScore, score: float) -> NodeWithScore:
         }
     )
     return NodeWithScore(node=copy, score=score)
+
+
+_READING = retrieval.Reading[NodeWithScore](_text, lambda hit: hit.score, _judged)

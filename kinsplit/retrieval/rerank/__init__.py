@@ -1,6 +1,6 @@
 """Rerankers: models that read the question and a text together, and so judge better, and slower, than a store."""
 
-from kinsplit.retrieval.rerank.apply import rerank
+from kinsplit.retrieval.rerank.apply import Reading, rerank
 from kinsplit.retrieval.rerank.cross_encoder import CrossEncoderReranker
 from kinsplit.retrieval.rerank.language_model import LanguageModelReranker
 from kinsplit.retrieval.rerank.late_interaction import LateInteractionReranker
@@ -12,6 +12,7 @@ __all__ = [
     "LanguageModelReranker",
     "LateInteractionReranker",
     "Ranked",
+    "Reading",
     "RerankWarning",
     "Reranker",
     "create_reranker",
