@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kinsplit.chunk import Document, Span
+from kinsplit.chunk import Document, Part, Span
 from kinsplit.embedding.hashing import HashEmbedder
 from kinsplit.errors import InvalidParameterError
 from kinsplit.evaluation import rankers
@@ -353,6 +353,12 @@ def test_more_questions_are_asked_alone(tmp_path: Path) -> None:
         {"context": "none"},
         {"terms": "any"},
         {"dataset": replace(DATASET, documents=(*DATASET.documents, Document("more", "One more.")))},
+        {
+            "dataset": replace(
+                DATASET,
+                documents=tuple(replace(one, outline=(Part(0, len(one.text), "All"),)) for one in DATASET.documents),
+            )
+        },
         {"strategies": {"sentence": create("sentence", chunk_size=31, chunk_overlap=0)}},
     ],
     ids=lambda changes: next(iter(changes)),
