@@ -14,7 +14,7 @@ from kinsplit.cli.plans import planned, to_dict
 from kinsplit.cli.progress import steps
 from kinsplit.cli.tables import counted
 from kinsplit.cli.terminal import Terminal
-from kinsplit.errors import InvalidParameterError, KinsplitWarning
+from kinsplit.errors import CacheWarning, InvalidParameterError, KinsplitWarning
 
 if TYPE_CHECKING:
     from kinsplit.evaluation.labels import Dataset
@@ -155,7 +155,8 @@ def evaluate(
             terminal.table(planned(plans))
         return
     with steps(terminal.screen, len(strategies)) as moved, warnings.catch_warnings():
-        warnings.simplefilter("ignore", KinsplitWarning)  # The results hold them, each with its strategy.
+        warnings.simplefilter("ignore", KinsplitWarning)  # The results hold them, each with its strategy,
+        warnings.simplefilter("always", CacheWarning)  # but for what is said before there is any.
         results = experiment.run(lambda step: moved(step.label, step.stage, step.done, step.total))
     results.write(output)
     for text in results.warnings:

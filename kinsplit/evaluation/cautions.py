@@ -34,7 +34,8 @@ def cautions(
     elif judged < len(dataset.questions):
         yield f"{len(dataset.questions) - judged:,} of {len(dataset.questions):,} questions have no labels."
     if 0 < len(dataset.questions) < FEWEST:
-        yield f"Only {len(dataset.questions)} questions: fewer than {FEWEST} seldom tell strategies apart."
+        asked = "1 question" if len(dataset.questions) == 1 else f"{len(dataset.questions)} questions"
+        yield f"Only {asked}: fewer than {FEWEST} seldom tell strategies apart."
     for rule in {measure.rule: None for measure in measures if isinstance(measure, RankMeasure)}:
         qrels = {label: chunking.alignment.qrels(dataset.questions, rule) for label, chunking in chunkings.items()}
         if told := starved(dataset.questions, qrels):

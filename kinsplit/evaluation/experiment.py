@@ -109,7 +109,7 @@ class Experiment:
     @cached_property
     def documents_hash(self) -> str:
         """Changes whenever the documents do."""
-        return hashed([(document.id, document.text, document.metadata) for document in self.dataset.documents])
+        return hashed([(one.id, one.text, one.metadata, one.outline) for one in self.dataset.documents])
 
     @cached_property
     def headed_by(self) -> str:

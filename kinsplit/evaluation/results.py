@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from kinsplit.errors import InvalidParameterError
 
@@ -255,5 +255,5 @@ class Results(_Frozen):
         try:
             written = json.loads(path.read_text(encoding="utf-8"))["kinsplit"]
             return cls.model_validate(written)
-        except (ValueError, KeyError, TypeError, ValidationError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:  # pydantic's is a ValueError
             raise InvalidParameterError("results", rule, str(path), "Evaluate again.") from error

@@ -13,6 +13,7 @@ from kinsplit.errors import InvalidParameterError
 from kinsplit.evaluation.cautions import cautions
 from kinsplit.evaluation.labels import Place, Question
 from kinsplit.evaluation.measures.protocol import Chunking, Measure, Outcome
+from kinsplit.evaluation.recorded import recorded
 from kinsplit.evaluation.results import (
     AskedQuestion,
     Estimate,
@@ -56,10 +57,11 @@ class Summary:
     def add(self, label: str, evidence: Evidence) -> None:
         """Judge what a strategy retrieved."""
         chunking = evidence.made.chunking
-        values = {m.name: [_score(m, outcome, chunking) for outcome in evidence.outcomes] for m in self._measures}
+        with recorded() as told:
+            values = {m.name: [_score(m, outcome, chunking) for outcome in evidence.outcomes] for m in self._measures}
         self._values[label] = values
         self._chunkings[label] = chunking
-        self._warnings += [f"{label}: {text}" for text in evidence.warnings]
+        self._warnings += [f"{label}: {text}" for text in (*evidence.warnings, *map(str, told))]
         self._strategies.append(
             StrategyResult(
                 label=label,

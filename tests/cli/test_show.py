@@ -130,6 +130,7 @@ def test_a_file_of_rag_eval_is_shown_by_honest_names(cli: Cli, old: Path) -> Non
         (["absent.json"], "absent.json: No such file or directory."),
         (["other.json"], "results: must be a file that `kinsplit evaluate` wrote"),
         (["text.json"], "results: must be a file that `kinsplit evaluate` wrote"),
+        (["deep.json"], "results: must be a file that `kinsplit evaluate` wrote"),
     ],
 )
 def test_a_wrong_argument_is_one_line(
@@ -137,6 +138,7 @@ def test_a_wrong_argument_is_one_line(
 ) -> None:
     (tmp_path / "other.json").write_text('{"summary": [1]}')
     (tmp_path / "text.json").write_text("not JSON")
+    (tmp_path / "deep.json").write_text("[" * 100_000)
 
     result = cli("show", *arguments)
 

@@ -341,3 +341,12 @@ def test_sc_qrels_of_alice_are_its_rows() -> None:
 
     assert by_place(ours) == by_place(rows)
     assert len(ours.questions) == 118
+
+
+def test_code_has_the_outline_that_indexing_gives_it(tmp_path: Path) -> None:
+    (tmp_path / "stack.py").write_text("def push(item):\n    items.append(item)\n")
+    (tmp_path / "queries.jsonl").write_text('{"query": "How is an item put there?"}\n')
+
+    (document,) = load(tmp_path / "stack.py", tmp_path / "queries.jsonl").documents
+
+    assert [part.title for part in document.outline] == ["def push"]

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from kinsplit.chunk import Document, Span
+from kinsplit.chunk import Document, Part, Span
 from kinsplit.embedding.hashing import HashEmbedder
 from kinsplit.errors import InvalidParameterError
 from kinsplit.evaluation import rankers
 from kinsplit.evaluation.experiment import Experiment, Step
 from kinsplit.evaluation.labels import Dataset, Label, Place, Question
+from kinsplit.evaluation.measures.answering import UnjudgedWarning
 from kinsplit.evaluation.rankers import Ranked, Ranker
 from kinsplit.evaluation.results import RAG_EVAL, Results
 from kinsplit.evaluation.splitters import UnlocatedWarning, as_strategy, from_spec
@@ -120,6 +121,15 @@ def test_the_headline_may_have_rag_evals_name() -> None:
 
     assert results.setting.headline == "jaccard@3"
     assert list(results.strategies[0].measures) == ["jaccard@3", "query_terms"]
+
+
+def test_answers_that_nobody_judged_are_told_with_their_strategy() -> None:
+    with pytest.warns(UnjudgedWarning):
+        results = experiment(measures=["answer_relevance"], model=lambda prompt: "What?").run()
+
+    told = [text for text in results.warnings if "answer_relevance: 40 questions could not be judged" in text]
+    assert [text.partition(":")[0] for text in told] == list(STRATEGIES)
+    assert "answer_relevance" not in results.strategies[0].measures
 
 
 def test_a_measure_that_returns_no_number_is_named() -> None:
@@ -343,6 +353,12 @@ def test_more_questions_are_asked_alone(tmp_path: Path) -> None:
         {"context": "none"},
         {"terms": "any"},
         {"dataset": replace(DATASET, documents=(*DATASET.documents, Document("more", "One more.")))},
+        {
+            "dataset": replace(
+                DATASET,
+                documents=tuple(replace(one, outline=(Part(0, len(one.text), "All"),)) for one in DATASET.documents),
+            )
+        },
         {"strategies": {"sentence": create("sentence", chunk_size=31, chunk_overlap=0)}},
     ],
     ids=lambda changes: next(iter(changes)),
@@ -429,6 +445,7 @@ def test_a_fair_comparison_has_no_warnings() -> None:
 
 
 def test_few_questions_are_told() -> None:
+    assert next(cautions(dataset=dataset(1))) == "Only 1 question: fewer than 30 seldom tell strategies apart."
     assert list(cautions(dataset=dataset(5))) == ["Only 5 questions: fewer than 30 seldom tell strategies apart."]
 
 

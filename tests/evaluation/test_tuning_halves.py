@@ -65,7 +65,7 @@ def test_a_seed_divides_always_alike_and_another_one_otherwise() -> None:
 
 def test_touching_labels_share_nothing() -> None:
     made = dataset(question(label((0, 5)), name="1", asked="1?"), question(label((5, 9)), name="2", asked="2?"))
-    with pytest.warns(FewQuestionsWarning, match="Only 1 questions are held out"):
+    with pytest.warns(FewQuestionsWarning, match="Only 1 question is held out"):
         assert sorted(map(len, ids(halves(made)))) == [1, 1]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from kinsplit.chunk import Document
@@ -44,7 +45,7 @@ def load_documents(paths: Sequence[Path], questions: Iterable[Path] = ()) -> tup
         for document in loaded.documents:
             # Of the other facts no measure asks, and every chunk would carry them.
             title = {"title": document.metadata["title"]} if "title" in document.metadata else {}
-            documents.append(Document(document.id, document.text, title, document.pages))
+            documents.append(replace(document, metadata=title))
     return checked(documents, paths[0])
 
 

@@ -23,7 +23,7 @@ def summary(path: Path) -> Mapping[str, Mapping[str, float]] | None:
     """
     try:
         written = json.loads(path.read_text(encoding="utf-8-sig"))
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     found = written.get("summary") if isinstance(written, dict) and "kinsplit" not in written else None
     if not isinstance(found, dict) or not all(isinstance(means, dict) for means in found.values()):

@@ -57,9 +57,8 @@ def halves(dataset: Dataset, seed: int = 0) -> Halves:
         replace(dataset, questions=tuple(question for question in labelled if question.id in side)) for side in sides
     )
     if len(held_out.questions) < _FEW:
-        told = (
-            f"Only {len(held_out.questions)} questions are held out, so only large differences can be told from chance."
-        )
+        number = "1 question is" if len(held_out.questions) == 1 else f"{len(held_out.questions)} questions are"
+        told = f"Only {number} held out, so only large differences can be told from chance."
         warnings.warn(FewQuestionsWarning(told), stacklevel=2)
     return Halves(search, held_out)
 
