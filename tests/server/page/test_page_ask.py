@@ -55,6 +55,7 @@ def test_an_answer_comes_in_pieces_and_its_citations_lead_to_the_sources(
     source = page.locator("#source-1")
     expect(source).to_be_focused()
     expect(source.locator("mark").first).to_contain_text("A while loop 🐍 asks first")
+    expect(source.locator("mark").first).to_be_in_viewport()
 
     source.locator(".open").click()
     expect(page.locator(".chunked")).to_be_visible()

@@ -196,10 +196,10 @@ def test_whoever_has_no_key_is_told_so_and_left_alone(visit: Visit, serve: Serve
     page = visit("#/cut", address=serve(api_keys="right-key"), expect_errors=True)
     dialog = page.get_by_role("dialog")
     dialog.get_by_role("button", name="Cancel").click()
-    expect(page.locator(".problem")).to_contain_text("needs a key")
+    expect(page.locator(".problem")).to_contain_text("The service needs an API key")
     page.get_by_role("link", name="Documents").click()
     expect(page.get_by_role("heading", name="Documents")).to_be_visible()
-    expect(page.locator(".problem")).to_contain_text("needs a key")
+    expect(page.locator(".problem")).to_contain_text("The service needs an API key")
     assert dialog.count() == 0
     page.get_by_role("button", name="Enter a key").click()
     expect(dialog).to_be_visible()

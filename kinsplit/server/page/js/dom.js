@@ -33,10 +33,14 @@ export function announce(text) {
   document.getElementById("announcer").textContent = text;
 }
 
-/** Scroll to an element, at once, and focus it. */
-export function reveal(element, block = "center") {
-  element.scrollIntoView({ block });
+/**
+ * Focus an element, and scroll at once to what is to be seen.
+ * @param {HTMLElement} element
+ * @param {Element} [seen] If it isn't the element itself.
+ */
+export function reveal(element, seen = element) {
   element.focus({ preventScroll: true });
+  seen.scrollIntoView({ block: "center" });
 }
 
 /** Return a number with its unit: "1 chunk", "2 chunks". */

@@ -16,6 +16,8 @@ export class Problem extends Error {
 /** Return the problem that an answer tells of, also if something between page and service made it up. */
 export async function problemOf(response) {
   const request = response.headers.get("X-Request-ID");
+  // The service speaks to programs here, of headers.
+  if (response.status === 401) return new Problem(401, { rule: "The service needs an API key", remedy: "Ask whoever runs it." });
   try {
     const { error } = await response.json();
     if (typeof error.rule === "string") return new Problem(response.status, error, request);

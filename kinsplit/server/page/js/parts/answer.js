@@ -34,7 +34,7 @@ export function marker(text, citations, strategy) {
       const card = document.getElementById(`source-${number}`);
       if (!card || event.ctrlKey || event.metaKey) return;
       event.preventDefault();
-      reveal(card);
+      reveal(card, card.querySelector("mark") ?? card);
     };
     const label = ["Source", number, pagesOf(pages)].filter(Boolean).join(" ");
     const href = address("document", { id, strategy, at: `${start}-${end}` });

@@ -28,7 +28,7 @@ export function failed(error, again) {
     again();
   };
   const retry = again && el("button", { type: "button", on: { click: act } }, needsKey ? "Enter a key" : "Try again");
-  const given = problem.value !== null && problem.value !== undefined && problem.field !== "X-API-Key";
+  const given = problem.value !== null && problem.value !== undefined;
   announce(`${problem.message}. ${problem.remedy}`);
   return el(
     "div",

@@ -96,11 +96,11 @@ export async function mount(root, params, { signal, state }) {
 
   function bring() {
     const edge = drawn.select(now);
-    const place = (now === first && sheet.querySelector("mark")) || edge;
-    if (!place) return;
-    if (panel.contains(document.activeElement)) place.scrollIntoView({ block: "center" });
-    else reveal(edge ?? place);
-    if (place !== edge) place.scrollIntoView({ block: "center" });
+    if (!edge) return; // All of it lies in what the document's text leaves out.
+    const seen = (now === first && sheet.querySelector("mark")) || edge;
+    // Whoever presses the buttons stays on them.
+    if (panel.contains(document.activeElement)) seen.scrollIntoView({ block: "center" });
+    else reveal(edge, seen);
   }
 }
 
