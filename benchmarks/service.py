@@ -4,8 +4,9 @@
 
 The sample course is indexed once for each. The service runs in a process of its own and is asked over HTTP on this
 machine, so its figures hold what HTTP costs, JSON included. LlamaIndex's query engine over its in-memory vector store,
-without an answer's text, and LangChain's retriever over its own are asked in this process by as many threads as there are clients, with the same embedding
-model, top 3, no neighbours and no terms: what they don't do is not in their figures.
+without an answer's text, and LangChain's retriever over its own are asked in this process by as many threads as there
+are clients, with the same embedding model, top 3, no neighbours and no terms: what they don't do is not in their
+figures.
 """
 
 from __future__ import annotations
