@@ -10,6 +10,8 @@ from kinsplit.evaluation.results import Comparison, Estimate, Results
 
 #: Below it a difference is more than chance.
 SIGNIFICANT = 0.05
+#: What labels end with of strategies that have the default's size instead of their own.
+_SIZE = ", 160 tokens"
 
 _INTRODUCTION = """# Which strategy finds what is labelled
 
@@ -74,7 +76,7 @@ def _overview(measured: Sequence[Measured], headline: str) -> Iterator[str]:
     yield f"| strategy | {' | '.join(names)} | mean | better | worse |"
     yield f"|---|{'---:|' * (len(names) + 3)}"
     tables = [_means(one.results["kin"], headline) for one in measured]
-    tables.append({label: sum(t[label] for t in tables) / len(tables) for label in tables[0]})
+    tables.append(_average(tables))
     for label in tables[0]:
         cells = (_bold(f"{100 * t[label]:.1f}", t[label] == max(t.values())) for t in tables)
         verdicts = [_verdict(_compared(one.results["kin"], label)) for one in measured]
@@ -113,16 +115,20 @@ def _conclusions(measured: Sequence[Measured], headline: str) -> Iterator[str]:
     """Yield what the numbers say, one line each; nothing that they don't."""
     sets = [one.results["kin"] for one in measured]
     default = sets[0].strategies[0].label
-    leaders = [max(result.strategies, key=lambda s: s.measures[headline].mean).label for result in sets]
-    others = [s.label for s in sets[0].strategies[1:]]
+    others = [strategy.label for strategy in sets[0].strategies[1:]]
     verdicts = {label: [_verdict(_compared(result, label)) for result in sets] for label in others}
     better = {label: found.count(1) for label, found in verdicts.items() if 1 in found}
-    yield f"- On {leaders.count(default)} of {len(sets)} sets nothing has a higher mean than {default}; on the others"
-    yield f"  the highest are: {', '.join(_counted([leader for leader in leaders if leader != default])) or 'none'}."
     if better:
         yield f"- Better than {default} beyond chance, on so many sets: {_listed(better)}."
     else:
         yield f"- No strategy is better than {default} beyond chance on any set."
+    average = _average([_means(result, headline) for result in sets])
+    first = sorted(average, key=lambda label: -average[label])[:3]
+    yield f"- Highest on average: {', '.join(f'{label} ({100 * average[label]:.1f})' for label in first)}."
+    sized = {label: label.removesuffix(_SIZE) for label in others if label.endswith(_SIZE)}
+    gained = [f"{base} {100 * (average[label] - average[base]):+.1f}" for label, base in sized.items()]
+    yield "- Size decides more than the way to cut: what 160 tokens are worth against a strategy's own default, on average:"
+    yield f"  {', '.join(gained)} points."
     never = [label for label in others if all(v == -1 for v in verdicts[label])]
     if never:
         yield f"- Worse beyond chance on every set: {', '.join(never)}."
@@ -133,8 +139,12 @@ def _conclusions(measured: Sequence[Measured], headline: str) -> Iterator[str]:
     yield f"  how to cut is worth {min(spreads):.1f} to {max(spreads):.1f} from the best to the fifth best of a set."
     unsure = [label for label in others if all(v == 0 for v in verdicts[label])]
     if unsure:
-        yield f"- As good as {default} as far as these questions can tell: {', '.join(unsure)}."
+        yield f"- As good as {default} on every set, as far as these questions can tell: {'; '.join(unsure)}."
     yield "- For your own documents: `kinsplit evaluate` makes such a table, and `kinsplit tune` searches for the best."
+
+
+def _average(tables: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    return {label: sum(table[label] for table in tables) / len(tables) for label in tables[0]}
 
 
 def _gain(one: Measured, headline: str) -> float:
@@ -177,10 +187,6 @@ def _share(estimate: Estimate, with_interval: bool) -> str:
 
 def _bold(text: str, best: bool) -> str:
     return f"**{text}**" if best else text
-
-
-def _counted(labels: Sequence[str]) -> list[str]:
-    return [f"{label} ({labels.count(label)})" for label in dict.fromkeys(labels)]
 
 
 def _listed(numbers: Mapping[str, int]) -> str:
