@@ -25,8 +25,9 @@ it, since large chunks get fewer of the tokens and what overlaps is paid again (
 randomisation test's, corrected for the number of strategies in the table (Holm). **Bold** is the best of a column.
 
 The ranking is kinsplit's own, kin scoring, for all of them, the peers' splitters included; the last column is what a
-plain vector store finds with the same chunks: cosine alone. precision@5 is the share (%) of the first five chunks that
-is labelled; small chunks have more of it by nature. Sets with more than {most} questions are thinned evenly.
+plain vector store finds with the same chunks: cosine alone. The model has learnt English; elsewhere terms carry most.
+precision@5 is the share (%) of the first five chunks that is labelled; small chunks have more of it by nature. Sets
+with more than {most} questions are thinned evenly.
 
 Rank measures such as nDCG are left out here: by the usual rule of relevance most questions have no relevant chunk among
 large ones, so every strategy would be judged by other questions.
@@ -127,7 +128,7 @@ def _conclusions(measured: Sequence[Measured], headline: str) -> Iterator[str]:
     yield f"- Highest on average: {', '.join(f'{label} ({100 * average[label]:.1f})' for label in first)}."
     sized = {label: label.removesuffix(_SIZE) for label in others if label.endswith(_SIZE)}
     gained = [f"{base} {100 * (average[label] - average[base]):+.1f}" for label, base in sized.items()]
-    yield "- Size decides more than the way to cut: what 160 tokens are worth against a strategy's own default, on average:"
+    yield "- Size decides more than the way to cut: 160 tokens instead of a strategy's own default are on average worth"
     yield f"  {', '.join(gained)} points."
     never = [label for label in others if all(v == -1 for v in verdicts[label])]
     if never:
