@@ -95,7 +95,7 @@ def watching(address: str) -> Iterator[list[float]]:
 
 
 def llama_index(chunks: list[str]) -> Callable[[str], object]:
-    from llama_index.core import VectorStoreIndex
+    from llama_index.core import Settings, VectorStoreIndex
     from llama_index.core.embeddings import BaseEmbedding
     from llama_index.core.llms import MockLLM
     from llama_index.core.query_engine import RetrieverQueryEngine
@@ -118,8 +118,9 @@ def llama_index(chunks: list[str]) -> Callable[[str], object]:
             return self._get_query_embedding(query)
 
     index = VectorStoreIndex([TextNode(text=text) for text in chunks], embed_model=Bundled())
+    Settings.llm = MockLLM()  # Never asked, but one has to be there.
     retriever = index.as_retriever(similarity_top_k=3)
-    return RetrieverQueryEngine.from_args(retriever, llm=MockLLM(), response_mode=ResponseMode.NO_TEXT).query
+    return RetrieverQueryEngine.from_args(retriever, response_mode=ResponseMode.NO_TEXT).query
 
 
 def langchain(chunks: list[str]) -> Callable[[str], object]:
