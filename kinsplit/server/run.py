@@ -23,7 +23,8 @@ def listen(settings: ServiceSettings) -> socket.socket:
         InvalidParameterError: It is taken, or there is no such address here.
     """
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
+    # By name, since asyncio sends small answers at once (TCP_NODELAY) only on sockets that say they are TCP's.
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((settings.host, settings.port))
