@@ -136,7 +136,9 @@ def test_wrong_paths_are_refused_at_once(tmp_path: Path) -> None:
 @pytest.mark.skipif(os.name == "nt", reason="sends a signal")
 @pytest.mark.parametrize("as_json", [False, True])
 def test_the_command_writes_a_line_for_each_change_and_ends_cleanly(folder: Path, as_json: bool) -> None:
-    main = [sys.executable, "-c", "from kinsplit.cli import main; main()"]
+    # A process that a shell began in the background ignores Ctrl-C, and those that it begins do too.
+    heed = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    main = [sys.executable, "-c", f"{heed}; from kinsplit.cli import main; main()"]
     command = [*main, "watch", str(folder), "--embedder", "hash", "--settle", "0.1"]
     config = folder.parent / "words.toml"
     config.write_text('[index]\nstrategy = "word"\nparameters = {chunk_size = 4}\n')

@@ -30,6 +30,8 @@ export function go(view, params) {
  * @param {boolean} [isStep] Whether the back button comes back to what it said before.
  */
 export function restate(view, params, isStep = false) {
+  // Somebody has gone on to another view, which is about to be told.
+  if (current().view !== view) return;
   if (isStep) history.pushState(null, "", address(view, params));
   else history.replaceState(history.state, "", address(view, params));
 }
