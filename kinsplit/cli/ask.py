@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kinsplit.cli.command import SOME_FAILED
-from kinsplit.cli.options import AsJson, Collection, Embedder, Store, parse_where
+from kinsplit.cli.options import AsJson, Collection, Embedder, Rerank, Store, Where, parse_where
 from kinsplit.cli.progress import waiting
 from kinsplit.cli.terminal import Terminal
 
@@ -32,9 +32,7 @@ def ask(
     ] = None,
     top_k: Annotated[int, typer.Option(metavar="N", help="Most passages that the model reads.")] = 5,
     window: Annotated[int, typer.Option(metavar="N", help="Neighbours added to a hit on each side.")] = 1,
-    rerank: Annotated[
-        str, typer.Option(metavar="SPEC", help="Reranker: none, late, cross-encoder:NAME_OR_PATH, or llm:MODEL.")
-    ] = "none",
+    rerank: Rerank = "none",
     budget: Annotated[
         int | None,
         typer.Option(
@@ -42,13 +40,7 @@ def ask(
         ),
     ] = None,
     max_tokens: Annotated[int, typer.Option(metavar="N", help="Longest answer in the model's tokens.")] = 1024,
-    where: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="KEY=VALUE",
-            help="Search only what has this metadata, also with !=, <, <=, > or >=; KEY= again adds a value.",
-        ),
-    ] = None,
+    where: Where = None,
     embedder: Embedder = "bundled",
     as_json: AsJson = False,
 ) -> None:

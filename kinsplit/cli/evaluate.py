@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kinsplit.cli.findings import show_headline
-from kinsplit.cli.options import AsJson
+from kinsplit.cli.options import AsJson, SharedContext, SharedTerms
 from kinsplit.cli.plans import planned, to_dict
 from kinsplit.cli.progress import steps
 from kinsplit.cli.tables import counted
@@ -94,12 +94,8 @@ def evaluate(
     tokenizer: Annotated[
         str, typer.Option(metavar="SPEC", help="Counts tokens for all: bundled, hf:REPOSITORY, tiktoken:ENCODING.")
     ] = "bundled",
-    context: Annotated[
-        str, typer.Option(metavar="headings|none|late", help="What is embedded beside a chunk's text.")
-    ] = "headings",
-    terms: Annotated[
-        str, typer.Option(metavar="LANGUAGE", help="Of stop words and stems, or any for words as they are.")
-    ] = "english",
+    context: SharedContext = "headings",
+    terms: SharedTerms = "english",
     span_coverage: Annotated[
         float, typer.Option(metavar="X", help="Least share of a label that a relevant chunk holds; see kinsplit qrels.")
     ] = 0.85,

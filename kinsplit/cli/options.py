@@ -68,6 +68,23 @@ Context = Annotated[
         show_default=False,
     ),
 ]
+#: Of all strategies that a command compares.
+SharedContext = Annotated[
+    str, typer.Option(metavar="headings|none|late", help="What is embedded beside a chunk's text.")
+]
+SharedTerms = Annotated[
+    str, typer.Option(metavar="LANGUAGE", help="Of stop words and stems, or any for words as they are.")
+]
+Rerank = Annotated[
+    str, typer.Option(metavar="SPEC", help="Reranker: none, late, cross-encoder:NAME_OR_PATH, or llm:MODEL.")
+]
+Where = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="KEY=VALUE",
+        help="Search only what has this metadata, also with !=, <, <=, > or >=; KEY= again adds a value.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Write JSON to stdout, and JSON lines to stderr.")]
 
 

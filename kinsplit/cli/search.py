@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from kinsplit.cli.explain import explanation
-from kinsplit.cli.options import AsJson, Collection, Embedder, Store, parse_where
+from kinsplit.cli.options import AsJson, Collection, Embedder, Rerank, Store, Where, parse_where
 from kinsplit.cli.passages import PREVIEW, QueryWords, show, to_dict
 from kinsplit.cli.progress import waiting
 from kinsplit.cli.tables import counted
@@ -33,19 +33,11 @@ def search(
         bool, typer.Option("--full", help="Show whole passages, with the neighbours, and not the best part of the hit.")
     ] = False,
     sections: Annotated[bool, typer.Option("--sections", help="Let neighbours stop where a section ends.")] = False,
-    rerank: Annotated[
-        str, typer.Option(metavar="SPEC", help="Reranker: none, late, cross-encoder:NAME_OR_PATH, or llm:MODEL.")
-    ] = "none",
+    rerank: Rerank = "none",
     budget: Annotated[
         int | None, typer.Option(metavar="N", help="Most tokens of all passages together.", show_default=False)
     ] = None,
-    where: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="KEY=VALUE",
-            help="Search only what has this metadata, also with !=, <, <=, > or >=; KEY= again adds a value.",
-        ),
-    ] = None,
+    where: Where = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show the score of every stage for each hit.")] = False,
     embedder: Embedder = "bundled",
     as_json: AsJson = False,

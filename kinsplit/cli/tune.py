@@ -9,7 +9,7 @@ import typer
 from rich.status import Status
 
 from kinsplit.cli.command import INTERRUPTED
-from kinsplit.cli.options import AsJson, Paths, parse_names
+from kinsplit.cli.options import AsJson, Embedder, Paths, SharedContext, SharedTerms, parse_names
 from kinsplit.cli.progress import waiting
 from kinsplit.cli.tables import counted, listing
 from kinsplit.cli.terminal import Terminal
@@ -52,15 +52,9 @@ def tune(
             metavar="A,B", help="Search only these. Default: all; contextual with --model.", show_default=False
         ),
     ] = None,
-    embedder: Annotated[
-        str, typer.Option(metavar="SPEC", help="Embedding model: bundled, static, st:NAME_OR_PATH, or hash for tests.")
-    ] = "bundled",
-    context: Annotated[
-        str, typer.Option(metavar="headings|none|late", help="What is embedded beside a chunk's text.")
-    ] = "headings",
-    terms: Annotated[
-        str, typer.Option(metavar="LANGUAGE", help="Of stop words and stems, or any for words as they are.")
-    ] = "english",
+    embedder: Embedder = "bundled",
+    context: SharedContext = "headings",
+    terms: SharedTerms = "english",
     model: Annotated[
         str | None,
         typer.Option(metavar="SPEC", help="Language model for contextual: ollama:MODEL or openai:MODEL."),
