@@ -100,6 +100,8 @@ def shared(before: Sequence[Span], spans: Sequence[Span]) -> int:
         spans: The chunk's.
     """
     start, end = spans[0]
+    if not before or before[-1].end <= start:
+        return 0
     return max((min(span.end, end) - start for span in before if span.start <= start < span.end), default=0)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from itertools import accumulate
 from typing import Literal, NamedTuple
 
-from kinsplit.parsers.segment import SPACES, grapheme_end, grapheme_floor, trim, with_line_feeds
+from kinsplit.parsers.segment import SPACES, grapheme_end, grapheme_floor, trim, trimmed, with_line_feeds
 
 Kind = Literal["heading", "paragraph", "fence", "list", "table"]
 
@@ -249,8 +249,9 @@ class _Scanner:
         self._add_span(self.starts[first], self.starts[stop], kind, depth, title)
 
     def _add_span(self, start: int, end: int, kind: Kind, depth: int = 0, title: str = "") -> None:
-        if span := trim(self.text, start, end):
-            self.found.append(Block(span.start, span.end, kind, depth, title))
+        start, end = trimmed(self.text, start, end)
+        if start < end:
+            self.found.append(Block(start, end, kind, depth, title))
 
 
 def _html_headings(text: str, start: int, end: int) -> Iterator[tuple[re.Match[str], re.Match[str]]]:

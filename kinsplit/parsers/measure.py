@@ -77,7 +77,7 @@ class Ruler:
             for text, u in zip(texts, units, strict=True):
                 pieces += slices(text, u)
                 sizes.append(len(u.starts))
-                held += len(text)
+                held += int((u.ends - u.starts).sum())
                 if held >= enough:
                     counts.append(beside.submit(self.tokenizer.count, pieces))
                     pieces, held = [], 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,7 @@ from kinsplit.tokenizers import SEPARATORS
 # on long ones, so such a word is cut before it is measured in tokens.
 LONG_WORD = 100
 # Characters per token: with more than that a unit is certain to be cut and never measured, or likely to be cut.
-_CERTAIN, _LIKELY = 100, 6
+_CERTAIN, _LIKELY = 100, 5
 
 Mask = npt.NDArray[np.bool_]
 #: A way to cut a range of a text into units.
@@ -100,19 +100,23 @@ def refine(
     """
     jobs: list[_Job] = []
 
-    def guessed() -> Iterator[Units]:
+    def found() -> Iterator[Units]:
+        # What is sure to be measured as it is comes first, so that it is counted while the rest is cut.
         for text, u in zip(texts, units, strict=True):
             jobs.append(_Job(text, u, ruler, limit))
-            jobs[-1].guess(rungs[0])
-            yield jobs[-1].unknown()
+            yield jobs[-1].unknown(~jobs[-1].wide())
+        for job in jobs:
+            job.guess(rungs[0])
+            yield job.unknown(job.ahead)
 
-    def measure(found: Iterable[Units]) -> None:
-        for lengths, job in zip(ruler.lengths(texts, found), jobs, strict=True):
-            job.learn(lengths)
-
-    measure(guessed())
-    for job in jobs:
-        job.correct_guess()
+    lengths = ruler.lengths([*texts, *texts], found())
+    for job, plain, guessed in zip(jobs, lengths[: len(jobs)], lengths[len(jobs) :], strict=True):
+        job.learn(plain, ~job.ahead)
+        job.learn(guessed, job.ahead)
+    doubtful = [job.doubtful() for job in jobs]
+    wholes = ruler.lengths(texts, [_chosen(job.whole, mask) for job, mask in zip(jobs, doubtful, strict=True)])
+    for job, mask, whole in zip(jobs, doubtful, wholes, strict=True):
+        job.restore(mask, whole)
     for rung in (*rungs, None):
         if not any(job.is_long().any() for job in jobs):
             break
@@ -122,7 +126,8 @@ def refine(
             raise LimitTooSmallError(limit, ruler.unit, job.text[start])
         for job in jobs:
             job.cut(rung)
-        measure([job.unknown() for job in jobs])
+        for job, found_lengths in zip(jobs, ruler.lengths(texts, [job.unknown() for job in jobs]), strict=True):
+            job.learn(found_lengths)
     return [Refined(job.units, ruler.scale(job.units, job.lengths), job.origin) for job in jobs]
 
 
@@ -143,46 +148,53 @@ class _Job:
         self.origin = np.arange(len(units.starts), dtype=np.int64)
         self.ahead = np.zeros(len(units.starts), dtype=np.bool_)
 
-    def guess(self, rung: Rung) -> None:
-        """Cut what looks too long before anything is measured, so that hardly any text is measured twice."""
+    def wide(self) -> Mask:
+        """Return which units look too long."""
         if self.ruler.unit == "token" and self.ruler.adds_up:
-            wide = self._is_wider(self.units, _LIKELY)
-            self._replace(wide, rung)
-            self.ahead = wide[self.origin]
+            return self._is_wider(self.units, _LIKELY)
+        return np.zeros(len(self.units.starts), dtype=np.bool_)
 
-    def correct_guess(self) -> None:
-        """Put together again what isn't too long after all."""
-        if not self.ahead.any():
-            return
+    def guess(self, rung: Rung) -> None:
+        """Cut what looks too long before it is measured, so that hardly any text is measured twice."""
+        wide = self.wide()
+        self._replace(wide, rung)
+        self.ahead = wide[self.origin]
+
+    def doubtful(self) -> Mask:
+        """Return which of the units there were before the guess may not be too long after all."""
+        total = np.bincount(self.origin, self.lengths, len(self.whole.starts))
         # Lengths of pieces add up where white space separates them; else the whole is measured.
-        total = np.bincount(self.origin, self.lengths)
         glued = self.ahead[:-1] & (np.diff(self.origin) == 0)
         glued[glued] = [self.text[end] not in SEPARATORS for end in self.units.ends[:-1][glued].tolist()]
         total[self.origin[:-1][glued]] = 0
-        is_doubtful = np.zeros(len(total), dtype=np.bool_)
-        is_doubtful[self.origin[self.ahead]] = True
-        is_doubtful &= (total <= self.limit) & ~self._is_wider(self.whole, _CERTAIN)
-        lengths = np.full(len(total), -1, dtype=np.int64)
-        lengths[is_doubtful] = self.ruler.lengths([self.text], [_chosen(self.whole, is_doubtful)])[0]
-        is_short = is_doubtful & (lengths <= self.limit)
-        restored = is_short[self.origin]
+        is_cut = np.zeros(len(total), dtype=np.bool_)
+        is_cut[self.origin[self.ahead]] = True
+        return is_cut & (total <= self.limit) & ~self._is_wider(self.whole, _CERTAIN)
+
+    def restore(self, doubtful: Mask, lengths: IntArray) -> None:
+        """Put together again what isn't too long after all, given the lengths of what was doubtful."""
+        whole = np.full(len(doubtful), -1, dtype=np.int64)
+        whole[doubtful] = lengths
+        restored = (doubtful & (whole <= self.limit))[self.origin]
+        if not restored.any():
+            return
         kept = ~restored | (np.diff(self.origin, prepend=-1) > 0)
         starts = np.where(restored, self.whole.starts[self.origin], self.units.starts)
         ends = np.where(restored, self.whole.ends[self.origin], self.units.ends)
         self.units = Units(starts[kept], ends[kept])
-        self.lengths = np.where(restored, lengths[self.origin], self.lengths)[kept]
+        self.lengths = np.where(restored, whole[self.origin], self.lengths)[kept]
         self.ahead = (self.ahead & ~restored)[kept]
         self.origin = self.origin[kept]
 
-    def unknown(self) -> Units:
-        """Return the units that have to be measured."""
+    def unknown(self, among: Mask | Literal[True] = True) -> Units:
+        """Return the units that have to be measured, of all or of some."""
         if self.ruler.unit == "token":
             self.lengths[(self.lengths < 0) & self._is_wider(self.units, _CERTAIN)] = self.limit + 1
-        return _chosen(self.units, self.lengths < 0)
+        return _chosen(self.units, (self.lengths < 0) & among)
 
-    def learn(self, lengths: IntArray) -> None:
+    def learn(self, lengths: IntArray, among: Mask | Literal[True] = True) -> None:
         """Take in the lengths of the units that had to be measured."""
-        self.lengths[self.lengths < 0] = lengths
+        self.lengths[(self.lengths < 0) & among] = lengths
 
     def is_long(self) -> Mask:
         """Return which units are longer than the limit."""

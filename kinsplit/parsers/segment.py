@@ -245,11 +245,17 @@ def graphemes(text: str, start: int, end: int, size: int = 1) -> list[Span]:
 
 def trim(text: str, start: int, end: int) -> Span | None:
     """Return a range without the white space at its edges, or None if nothing else is in it."""
+    start, end = trimmed(text, start, end)
+    return Span(start, end) if start < end else None
+
+
+def trimmed(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return a range without the white space at its edges; its start twice if nothing else is in it."""
+    while start < end and text[end - 1].isspace():
+        end -= 1
     while start < end and text[start].isspace():
         start += 1
-    while end > start and text[end - 1].isspace():
-        end -= 1
-    return Span(start, end) if start < end else None
+    return start, end
 
 
 def cut_at(text: str, units: Units, places: list[int]) -> Units:

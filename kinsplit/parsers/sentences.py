@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from kinsplit.errors import InvalidParameterError
 from kinsplit.parsers.abbreviations import abbreviations
-from kinsplit.parsers.segment import Units, as_units, grapheme_floor, skip_space, with_line_feeds
+from kinsplit.parsers.segment import Units, as_units, grapheme_floor, skip_space, trimmed, with_line_feeds
 from kinsplit.tokenizers import replace_surrogates
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ _BLANK_LINE = re.compile(r"\n[^\S\n]*\n\s*")
 _UNSPACED_STOP = re.compile(r"[。！？｡．؟।॥۔]+[\"'”’»」』）)\]]*\s*")
 _GLUED_QUOTE = re.compile(r"[“”’»«›‹]+(\s*)")
 _ONLY_STOPS = re.compile(r"[\s.?!]+")
-_SAMPLE = 300
+_SAMPLE = 200
 _FEWEST_LETTERS = 200
 _PIECE = 1000
 
@@ -121,15 +121,14 @@ def sentences(text: str, language: str = "auto", *, join_speech: bool = True) ->
 
 def _between(text: str, starts: list[int]) -> Units:
     spans: list[tuple[int, int]] = []
-    for start, stop in zip(starts, [*starts[1:], len(text)], strict=True):
-        piece = text[start:stop].rstrip()
-        if not piece:
+    for cut in pairwise([*starts, len(text)]):
+        start, end = trimmed(text, *cut)
+        if start == end:
             continue
-        end = start + len(piece)
-        if spans and not piece[0].isalnum() and _ONLY_STOPS.fullmatch(piece):
+        if spans and not text[start].isalnum() and _ONLY_STOPS.fullmatch(text, start, end):
             spans[-1] = (spans[-1][0], end)
         else:
-            spans.append((end - len(piece.lstrip()), end))
+            spans.append((start, end))
     return as_units(spans)
 
 
@@ -204,9 +203,14 @@ class _Punkt:
 
     def starts(self, text: str, join_speech: bool) -> list[int]:
         """Return where each sentence but the first begins."""
-        starts = []
+        starts, total = [], len(text)
         for end, following in pairwise([*self._ends(text), len(text.rstrip())]):
-            begin, closing = skip_space(text, end), None
+            begin, closing = end, None
+            while begin < total and text[begin].isspace():
+                begin += 1
+            if text[begin : begin + 1].isalnum():
+                starts.append(begin)
+                continue
             if self._stops.fullmatch(text, begin, following):
                 # A sentence of full stops alone ("acting! !!") is the tail of the one before it.
                 continue
@@ -226,50 +230,56 @@ class _Punkt:
         return starts
 
     def _ends(self, text: str) -> list[int]:
-        return [
-            place + 1
-            for word, place in self._candidates(text)
-            if text[place] != "." or self._full_stop_ends(text, word, place)
-        ]
+        """Return where sentences end, before what closes them."""
+        ends: list[int] = []
+        doubtful = self._doubtful
+        for word, place in self._candidates(text):
+            last = text[word:place]
+            # Most are of this kind, and don't pay for a call.
+            plain = text[place] != "." or (last.isalpha() and len(last) > 1 and last.lower() not in doubtful)
+            if plain or self._full_stop_ends(text, word, place):
+                ends.append(place + 1)
+        return ends
 
-    def _candidates(self, text: str) -> Iterator[tuple[int, int]]:
-        """Yield where a sentence could end, each stop with the start of its word."""
+    def _candidates(self, text: str) -> list[tuple[int, int]]:
+        """Return where a sentence could end, each stop with the start of its word."""
         dotted: set[int] = set()
         if re.search(r"\.\s\.", text):
             dotted = {i for m in self._dotted.finditer(text) for i in range(m.start(), m.end() - 1)}
         find_space = text.rfind
         # Punkt splits words at ASCII white space only.
         others = [s for s in "\n\t\r\x0b\x0c" if s in text]
+        found: list[tuple[int, int]] = []
         word = before = 0
         pending = False
-        for place in sorted(match.start() for stop in self._candidate for match in stop.finditer(text)):
+        for place in sorted([match.start() for stop in self._candidate for match in stop.finditer(text)]):
             if place in dotted:
                 continue
             space = find_space(" ", before, place)
             for other in others:
-                space = max(space, find_space(other, before, place))
+                space = max(space, find_space(other, max(space, before), place))
             # Of several stops in one word ("acting!!!", "a.b.c.") only the last can end the sentence.
             if pending and (space > before or word == before):
-                yield word, before
+                found.append((word, before))
             if space > before:
                 word = space + 1
             before, pending = place, True
         if pending:
-            yield word, before
+            found.append((word, before))
+        return found
 
     def _full_stop_ends(self, text: str, word: int, place: int) -> bool:
-        last = text[word:place]
-        if len(last) > 1:
-            if last.isalpha():
-                if last.lower() not in self._doubtful:
-                    return True
-            elif last.isdecimal():
+        last, after = text[word:place], skip_space(text, place + 1)
+        if not last:
+            if after > place + 1:
+                return True
+        elif len(last) > 1:
+            if last.isdecimal():
                 # A number keeps its full stop ("2. Bundesliga") only before a word in lower case or punctuation.
-                if self._number_breaks and text[skip_space(text, place + 1)].isupper():
+                if self._number_breaks and text[after].isupper():
                     return True
             elif self._non_word.match(last[-1]):
                 return True
-        after = skip_space(text, place + 1)
         if self._abbreviations.go_on(text, word, place, after):
             return False
         stop = after + 1
