@@ -17,7 +17,8 @@ from kinsplit.parsers.segment import SPACES, grapheme_end, grapheme_floor, trim,
 Kind = Literal["heading", "paragraph", "fence", "list", "table"]
 
 _ATX = re.compile(r"(#{1,6})(?:[ \t]+(.*?))??(?:[ \t]+#+)?[ \t]*")
-_SETEXT = re.compile(r"[ ]{0,3}(=+|-+)[ \t]*")
+# A single hyphen would be a heading to CommonMark; in texts from PDFs it is what is left of a word cut at a line's end.
+_SETEXT = re.compile(r"[ ]{0,3}(=+|--+)[ \t]*")
 _WIKI = re.compile(r"(={1,6})[ \t]+(\S.*?)[ \t]+\1|(={2,6})([^=\s].*?)\3")
 _FENCE = re.compile(r"(`{3,})[^`]*|(~{3,}).*")
 _ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])(?:[ \t]+\S|[ \t]*$)")
@@ -30,6 +31,8 @@ _TAG = re.compile(r"<[^<>]*>")
 _MARKS = frozenset("#`~|<-*+=_0123456789")
 # How a line begins that can be more than the next line of a paragraph; "" is an empty one's beginning.
 _BEGINNINGS = _MARKS | {"", *SPACES}
+_LINE_END = re.compile(r"\n")
+_NEXT_LINE = re.compile(r"\n([ \t]*)(.*)")
 _LONGEST_FRONT_MATTER = 200
 # A longer line is no heading; as one it would be repeated in the context of every chunk below it.
 _LONGEST_HEADING = 300
@@ -176,7 +179,8 @@ class _Scanner:
             title = self.text[self.starts[at] : self.starts[at + 2]].strip()[:_LONGEST_TITLE]
         elif mark in "-*_" and shallow and _RULE.fullmatch(line):
             stop = at + 1
-        elif shallow and _ITEM.match(line) and (begun == at or not mark.isdigit()):
+        elif shallow and _ITEM.match(line) and (begun == at or not (mark.isdigit() or len(line) == 1)):
+            # Neither a number nor a mark alone ends a paragraph.
             stop, kind = self._list_end(at), "list"
         if stop > at:
             self._paragraph(begun, at)
@@ -270,6 +274,8 @@ def _html_headings(text: str, start: int, end: int) -> Iterator[tuple[re.Match[s
 def parts(text: str) -> list[tuple[int, int]] | None:
     """Cut one block into the parts it is made of: a list into items, a table or fence into lines.
 
+    An item that holds a list is itself a block that is cut into the inner items.
+
     Args:
         text: The block's text.
 
@@ -283,10 +289,22 @@ def parts(text: str) -> list[tuple[int, int]] | None:
     kind = blocks(text)[0].kind
     if kind not in {"list", "table", "fence"}:
         return None
-    places = [0]
-    for match in re.finditer(r"\n", text):
-        at = match.end()
-        if kind != "list" or _ITEM.match(text, at):
-            places.append(at)
+    places = [0, *(_items(text) if kind == "list" else (m.end() for m in _LINE_END.finditer(text)))]
     cut = [trim(text, s, e) for s, e in zip(places, [*places[1:], len(text)], strict=True)]
     return [span for span in cut if span]
+
+
+def _items(text: str) -> list[int]:
+    """Return where the items of a list begin, but the first: of those that follow, the least indented."""
+    found: list[tuple[int, int]] = []
+    fence = ""
+    for match in _NEXT_LINE.finditer(text):
+        line = match[2]
+        if fence:
+            fence = "" if line.startswith(fence) and not line.strip(fence[0] + " \t") else fence
+        elif opening := _FENCE.fullmatch(line):
+            fence = opening[1] or opening[2]
+        elif _ITEM.match(line):
+            found.append((len(match[1].expandtabs(4)), match.start(2)))
+    least = min(found, default=(0, 0))[0]
+    return [at for indentation, at in found if indentation == least]

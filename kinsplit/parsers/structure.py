@@ -17,6 +17,9 @@ from kinsplit.parsers.refine import Refined, Rung, ladder, refine
 from kinsplit.parsers.segment import Units, as_units
 from kinsplit.parsers.sizes import Language, Overlap, Size, check_below, share
 
+# Lists inside lists are cut at their own items down to this depth.
+_DEEPEST_LIST = 4
+
 
 class StructureStrategy(Measured):
     r"""Paragraphs, lists, tables and code fences, merged while short and cut while long, never across a heading.
@@ -84,7 +87,7 @@ class StructureStrategy(Measured):
             cut = parts(text[start:end])
             return by_sentence(text, start, end) if cut is None else as_units(cut).shifted(start)
 
-        return [by_part, by_sentence, *finer]
+        return [*[by_part] * _DEEPEST_LIST, by_sentence, *finer]
 
 
 def _starts_of(found: Sequence[Section], refined: Refined) -> list[int]:

@@ -232,6 +232,12 @@ def test_a_heading_without_title_adds_nothing_to_the_path() -> None:
     [
         ("- one\n  more\n- two\n  - three", ["- one\n  more", "- two\n  - three"]),
         ("1. one\n2. two", ["1. one", "2. two"]),
+        ("- one\n  - two\n    - three\n  - four", ["- one", "- two\n    - three", "- four"]),
+        ("1. one\n\ta) no\n\t1) two\n\t2) three", ["1. one\n\ta) no", "1) two", "2) three"]),
+        (
+            "- one\n  ```\n  - code\n  ```\n  - two\n  ~~~ x\n  - code",
+            ["- one\n  ```\n  - code\n  ```", "- two\n  ~~~ x\n  - code"],
+        ),
         ("| a |\n|---|\n| 1 |", ["| a |", "|---|", "| 1 |"]),
         ("```\na\n\nb\n```", ["```", "a", "b", "```"]),
     ],
@@ -245,6 +251,11 @@ def test_parts_of_a_block(text: str, expected: list[str]) -> None:
 @pytest.mark.parametrize("text", ["Plain text.", "# Heading", "<p>x</p>", "2020 was a year"])
 def test_other_blocks_have_no_parts(text: str) -> None:
     assert parts(text) is None
+
+
+@pytest.mark.parametrize("text", ["subject to pre\n-\nclearance", "Gigafactory\n*\nNew York", "one\n+\n"])
+def test_a_mark_alone_on_its_line_ends_no_paragraph(text: str) -> None:
+    assert [block.kind for block in blocks(text)] == ["paragraph"]
 
 
 @settings(max_examples=300, deadline=None)

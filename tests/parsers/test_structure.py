@@ -124,6 +124,21 @@ def test_a_long_list_is_cut_between_its_items() -> None:
     assert all(chunk.text.startswith("- item") for chunk in chunks)
 
 
+def test_a_long_item_is_cut_between_the_items_inside_it_however_deep() -> None:
+    def items(depth: int) -> list[str]:
+        if depth == 3:
+            return []
+        inner = [f"  {line}" for line in items(depth + 1)]
+        return [line for _ in range(3) for line in (f"- depth {depth} {'word ' * 6}end", *inner)]
+
+    text = "\n".join(items(0))
+    # With what they hold, items of depth 0, 1 and 2 have 130, 40 and 10 words.
+    for size, depths in ((15, 3), (40, 2), (150, 1)):
+        chunks = chunked(text, chunk_size=size, min_chunk_size=0)
+        assert all(chunk.text.startswith("- depth") and chunk.text.endswith("end") for chunk in chunks)
+        assert {chunk.text[:9] for chunk in chunks} == {f"- depth {depth}" for depth in range(depths)}
+
+
 def test_a_long_fence_is_cut_between_its_lines() -> None:
     text = "```\n" + "\n".join(f"line {i} of code" for i in range(40)) + "\n```"
     chunks = chunked(text, chunk_size=30, min_chunk_size=10)
