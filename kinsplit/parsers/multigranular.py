@@ -9,8 +9,9 @@ from pydantic import Field, model_validator
 from kinsplit.chunk import Span
 from kinsplit.errors import InvalidParameterError
 from kinsplit.parsers.base import Cut, Levels, Strategy
+from kinsplit.parsers.segment import words
 from kinsplit.parsers.sizes import Overlap, Size, check_below
-from kinsplit.parsers.word import WordStrategy
+from kinsplit.parsers.word import word_windows
 
 
 class MultigranularStrategy(Strategy):
@@ -44,11 +45,10 @@ class MultigranularStrategy(Strategy):
         return self
 
     def _cut(self, texts: Sequence[str]) -> list[Levels]:
-        by_size = [
-            WordStrategy(chunk_size=size, chunk_overlap=self.chunk_overlap).split_many(texts)
-            for size in self.chunk_sizes
+        return [
+            _nested([word_windows(found, size, self.chunk_overlap) for size in self.chunk_sizes])
+            for found in map(words, texts)
         ]
-        return [_nested(list(levels)) for levels in zip(*by_size, strict=True)]
 
 
 def _nested(levels: list[list[Span]]) -> Levels:

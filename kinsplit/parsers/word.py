@@ -3,12 +3,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Self
 
+import numpy as np
 from pydantic import Field, model_validator
 
 from kinsplit.chunk import Span
 from kinsplit.parsers.base import Cut, Levels, Strategy
 from kinsplit.parsers.group import windows
-from kinsplit.parsers.segment import words
+from kinsplit.parsers.segment import Units, words
 from kinsplit.parsers.sizes import Overlap, Size, check_below
 
 
@@ -35,9 +36,13 @@ class WordStrategy(Strategy):
         return self
 
     def _cut(self, texts: Sequence[str]) -> list[Levels]:
-        return [[self._windows(text)] for text in texts]
+        return [
+            [[Cut((span,)) for span in word_windows(words(text), self.chunk_size, self.chunk_overlap)]]
+            for text in texts
+        ]
 
-    def _windows(self, text: str) -> list[Cut]:
-        starts, ends = words(text)
-        runs = windows(len(starts), self.chunk_size, self.chunk_size - self.chunk_overlap)
-        return [Cut((Span(int(starts[first]), int(ends[stop - 1])),)) for first, stop in runs]
+
+def word_windows(found: Units, size: int, overlap: int) -> list[Span]:
+    """Return the windows of `size` words, each beginning with the last `overlap` words of the one before."""
+    runs = np.array(windows(len(found.starts), size, size - overlap), dtype=np.int64).reshape(-1, 2)
+    return list(map(Span, found.starts[runs[:, 0]].tolist(), found.ends[runs[:, 1] - 1].tolist()))
