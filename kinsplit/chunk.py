@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 #: Namespace of every chunk id, so that ids are equal on every machine.
 KINSPLIT = uuid.uuid5(uuid.NAMESPACE_URL, "https://pypi.org/project/kinsplit")
+_NAMESPACE = KINSPLIT.bytes
 
 #: Level of the chunk that stands for a whole document, above any depth of parents.
 DOCUMENT = 100
@@ -118,7 +119,7 @@ def chunk_id(source_id: str, fingerprint: str, level: int, index: int) -> str:
         A version-5 UUID as a string, which Qdrant takes as a point id.
     """
     name = f"{source_id}|{fingerprint}|{level}|{index}".encode("utf-8", "surrogatepass")
-    digest = hashlib.sha1(KINSPLIT.bytes + name, usedforsecurity=False).hexdigest()
+    digest = hashlib.sha1(_NAMESPACE + name, usedforsecurity=False).hexdigest()
     # The same bits as uuid.uuid5, without building a UUID object: this runs once or more per chunk.
     variant = "89ab"[int(digest[16], 16) & 3]
     return f"{digest[:8]}-{digest[8:12]}-5{digest[13:16]}-{variant}{digest[17:20]}-{digest[20:32]}"

@@ -37,7 +37,12 @@ class Expansion(Settings):
         if self.parents and hit.parent_id is not None:
             return [hit.parent_id]
         first, last = max(0, hit.index - self.window), min(hit.total - 1, hit.index + self.window)
-        return [chunk_id(hit.source_id, fingerprint, hit.level, index) for index in range(first, last + 1)]
+        # To compute an id takes longer than to look it up.
+        told = {hit.index - 1: hit.prev_id, hit.index: hit.id, hit.index + 1: hit.next_id}
+        return [
+            told.get(index) or chunk_id(hit.source_id, fingerprint, hit.level, index)
+            for index in range(first, last + 1)
+        ]
 
     def related(self, hit: Chunk | Entry, fingerprint: str) -> list[str]:
         """Return the ids of the other files of the group of a document that is not chunked, if they aren't either."""

@@ -83,7 +83,8 @@ def judge(evidence: Evidence, weights: KinWeights, limit: int | None = None) -> 
         + weights.parent_dense * standard(_values(parents, evidence.parent_dense, lowest=True))
         + weights.document * standard(_values(sources, evidence.document))
     )
-    best = sorted(range(len(places)), key=lambda row: (-total[row], sources[row], places[row].index))[:limit]
+    order = zip((-total).tolist(), sources, [place.index for place in places], range(len(places)), strict=True)
+    best = [row for *_, row in sorted(order)[:limit]]
     found = []
     for row in best:
         place = places[row]
@@ -116,7 +117,9 @@ def unit(scores: Mapping[str, float]) -> dict[str, float]:
 
 def _values(names: Sequence[str | None], scores: Mapping[str, float], *, lowest: bool = False) -> NDArray[np.float64]:
     """Return the scores of some names; the others get the lowest one, or 0."""
-    missing = min(scores.values(), default=0.0) if lowest else 0.0
+    if not scores:
+        return np.zeros(len(names))
+    missing = min(scores.values()) if lowest else 0.0
     return np.array([scores.get(name or "", missing) for name in names])
 
 
@@ -128,10 +131,13 @@ def standard(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _siblings(places: Sequence[Entry], own: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the mean score of each chunk's previous and next one; its own where it has none."""
-    scores = {place.id: float(score) for place, score in zip(places, own, strict=True)}
-    worst = float(own.min())
-    means = []
-    for place in places:
-        around = [scores.get(id_, worst) for id_ in (place.prev_id, place.next_id) if id_ is not None]
-        means.append(sum(around) / len(around) if around else scores[place.id])
-    return np.array(means)
+    # After the candidates come one row for nobody and one for all who are no candidates.
+    nobody, others = len(places), len(places) + 1
+    rows: dict[str | None, int] = {place.id: row for row, place in enumerate(places)}
+    rows[None] = nobody
+    before = np.array([rows.get(place.prev_id, others) for place in places])
+    after = np.array([rows.get(place.next_id, others) for place in places])
+    scores = np.append(own, [0.0, own.min()])
+    number = (before != nobody).astype(int) + (after != nobody)
+    means: NDArray[np.float64] = np.divide(scores[before] + scores[after], number, out=own.copy(), where=number > 0)
+    return means

@@ -12,6 +12,7 @@ from kinsplit.chunk import Content
 from kinsplit.errors import KinsplitError, StoreError
 from kinsplit.stores.conditions import Condition, to_conditions
 from kinsplit.stores.edge_folder import open_folder
+from kinsplit.stores.edge_places import Places
 from kinsplit.stores.edge_point import to_point, to_vectors
 from kinsplit.stores.edge_query import to_filter, to_request
 from kinsplit.stores.engine import EngineStore
@@ -58,6 +59,7 @@ class EdgeStore(EngineStore):
         self._folder, stored, self._shard = open_folder(place, collection, schema)
         super().__init__(stored)
         self._closed = False
+        self._places = Places()
         self._settled = True
         self._settle_at = time.monotonic() + _SETTLE_SECONDS
         self._writing = threading.RLock()
@@ -158,13 +160,16 @@ class EdgeStore(EngineStore):
         import qdrant_edge as qe
 
         with self._engine() as shard:
-            for batch in batches(plan.upserts, _BATCH):
-                points = [to_point(id_, payload, vectors[content_of(payload)]) for id_, payload in batch]
-                shard.update(qe.UpdateOperation.upsert_points(points))
-            for id_, payload in plan.payloads:
-                shard.update(qe.UpdateOperation.overwrite_payload([id_], payload))
-            if plan.deletes:
-                shard.update(qe.UpdateOperation.delete_points(list(plan.deletes)))
+            try:
+                for batch in batches(plan.upserts, _BATCH):
+                    points = [to_point(id_, payload, vectors[content_of(payload)]) for id_, payload in batch]
+                    shard.update(qe.UpdateOperation.upsert_points(points))
+                for id_, payload in plan.payloads:
+                    shard.update(qe.UpdateOperation.overwrite_payload([id_], payload))
+                if plan.deletes:
+                    shard.update(qe.UpdateOperation.delete_points(list(plan.deletes)))
+            finally:
+                self._places.forget(plan.ids)
             self._settled = False
             if time.monotonic() >= self._settle_at:
                 self._settle(shard)
@@ -172,12 +177,21 @@ class EdgeStore(EngineStore):
     def _rank(self, queries: Sequence[Query], keys: Sequence[str] | None) -> list[list[Found]]:
         import qdrant_edge as qe
 
-        requests = [to_request(query, keys) for query in queries]
+        request = qe.QueryBatchRequest([to_request(query, whole=keys is None) for query in queries])
         with self._engine() as shard:
-            rankings = shard.query_batch(qe.QueryBatchRequest(requests))
-        return [[Found(str(point.id), point.payload or {}, point.score) for point in ranking] for ranking in rankings]
+            rankings = shard.query_batch(request)
+            if keys is None:
+                return [[Found(str(point.id), point.payload or {}, point.score) for point in r] for r in rankings]
+            found = [[(str(point.id), point.score) for point in ranking] for ranking in rankings]
+            ids = (id_ for ranking in found for id_, _ in ranking)
+            places = self._places.read(ids, lambda ids: _read(shard, list(keys), ids))
+        # Without those that were deleted in between.
+        return [[Found(id_, places[id_], score) for id_, score in ranking if id_ in places] for ranking in found]
 
     def _fetch(self, ids: Sequence[str]) -> dict[str, Payload]:
         with self._engine() as shard:
-            records = shard.retrieve(list(ids), True, False)
-        return {str(record.id): record.payload or {} for record in records}
+            return _read(shard, True, ids)
+
+
+def _read(shard: EdgeShard, keys: bool | list[str], ids: Sequence[str]) -> dict[str, Payload]:
+    return {str(record.id): record.payload or {} for record in shard.retrieve(list(ids), keys, False)}

@@ -90,6 +90,9 @@ def _config(dimension: int) -> EdgeConfig:
         vectors={name: qe.EdgeVectorParams(size=dimension, distance=qe.Distance.Cosine) for name in DENSE},
         sparse_vectors={name: qe.EdgeSparseVectorParams(modifier=qe.Modifier.Idf) for name in SPARSE},
         optimizers=qe.EdgeOptimizersConfig(indexing_threshold=_INDEXING_KB),
+        # Mapped when the shard is opened, as vectors are: a search reads some 500 payloads from all over the file, and
+        # to fault in a page for each costs more than to rank them.
+        payload_memory=qe.Memory.Cached,
     )
 
 

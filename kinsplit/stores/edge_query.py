@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kinsplit.embedding.protocol import SparseVector
 from kinsplit.stores.conditions import Condition, Either, Not, Range, to_conditions
@@ -11,11 +11,11 @@ from kinsplit.stores.layout import layer_of
 from kinsplit.stores.protocol import Query
 
 if TYPE_CHECKING:
-    from qdrant_edge import Filter, QueryRequest
+    from qdrant_edge import FieldCondition, Filter, QueryRequest
 
 
-def to_request(query: Query, keys: Sequence[str] | None) -> QueryRequest:
-    """Return the request for one query, for whole payloads or some of their keys."""
+def to_request(query: Query, *, whole: bool) -> QueryRequest:
+    """Return the request for one query, for whole payloads or for none."""
     import qdrant_edge as qe
 
     layer = layer_of(query.level)
@@ -26,9 +26,7 @@ def to_request(query: Query, keys: Sequence[str] | None) -> QueryRequest:
         nearest = qe.Query.Nearest(query.vector.tolist(), using=layer.dense)
     # Where a vector's name is that of one level alone it says enough, and a filter would cost half as much again.
     wanted = to_filter(to_conditions(query.level if len(layer.levels) > 1 else None, query.where))
-    return qe.QueryRequest(
-        limit=query.limit, query=nearest, filter=wanted, with_payload=True if keys is None else list(keys)
-    )
+    return qe.QueryRequest(query.limit, query=nearest, filter=wanted, with_payload=whole)
 
 
 def to_filter(conditions: Sequence[Condition]) -> Filter | None:
@@ -42,7 +40,7 @@ def _all(conditions: Sequence[Condition]) -> Filter:
     return qe.Filter(must=[_filter(condition) for condition in conditions])
 
 
-def _filter(condition: Condition) -> Filter:
+def _filter(condition: Condition) -> Filter | FieldCondition:
     import qdrant_edge as qe
 
     if isinstance(condition, Not):
@@ -56,4 +54,5 @@ def _filter(condition: Condition) -> Filter:
     matches = [qe.MatchAny(list(condition.integers))] if condition.integers else []
     if condition.strings or not condition.integers:
         matches.append(qe.MatchAny(list(condition.strings)))
-    return qe.Filter(should=[qe.FieldCondition(path, match=match) for match in matches])
+    either: list[Any] = [qe.FieldCondition(path, match=match) for match in matches]
+    return either[0] if len(either) == 1 else qe.Filter(should=either)

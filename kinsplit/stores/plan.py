@@ -38,6 +38,11 @@ class Plan:
     report: SyncReport = field(default_factory=SyncReport)
 
     @property
+    def ids(self) -> list[str]:
+        """Every point that is written or deleted."""
+        return [*(id_ for id_, _ in (*self.upserts, *self.payloads)), *self.deletes]
+
+    @property
     def writes(self) -> bool:
         """Whether there is anything to do."""
         return bool(self.upserts or self.payloads or self.deletes)

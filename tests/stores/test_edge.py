@@ -10,7 +10,7 @@ import pytest
 
 from kinsplit.chunk import DOCUMENT
 from kinsplit.errors import StoreError
-from kinsplit.stores import edge_folder, open_store
+from kinsplit.stores import edge_folder, edge_places, open_store
 from kinsplit.stores.edge import EdgeStore
 from kinsplit.stores.protocol import Query, SyncReport
 from kinsplit.stores.testing import DENSE, SCHEMA, SPARSE, TEXTS, ChunkStoreContract, embed, make_chunks, save
@@ -68,6 +68,49 @@ def test_search_get_known_and_sources_are_one_engine_call_each(store):
     store.known("doc")
     store.sources()
     assert calls == ["query_batch", "retrieve", "retrieve", "scroll", "scroll", "facet"]
+
+
+def test_a_ranking_reads_no_place_again_until_it_is_written(store):
+    chunks = make_chunks("doc", TEXTS)
+    save(store, "doc", chunks)
+    calls = record(store)
+    queries = [Query("dense", DENSE.embed_query("a"), limit) for limit in (2, 5)]
+    first = store.rank(queries)
+    assert store.rank(queries) == first
+    assert calls == ["query_batch", "retrieve", "query_batch"]
+    record(store, fail_on_update=1)
+    with pytest.raises(StoreError, match="the disk is full"):
+        save(store, "doc", make_chunks("doc", [*TEXTS, "more"]))
+    calls = record(store)
+    assert store.rank(queries) == first
+    assert calls == ["query_batch", "retrieve"]
+
+
+def test_places_are_not_kept_when_they_were_written_while_they_were_read():
+    places = edge_places.Places()
+
+    def read(version, *, written=False):
+        def fetch(ids):
+            if written:
+                places.forget(["a"])
+            return {id_: {"version": version} for id_ in ids}
+
+        return places.read(["a"], fetch)["a"]["version"]
+
+    assert [read(1, written=True), read(2), read(3)] == [1, 2, 2]
+
+
+def test_only_some_places_are_kept(monkeypatch):
+    monkeypatch.setattr(edge_places, "_MOST", 2)
+    places, fetched = edge_places.Places(), []
+
+    def fetch(ids):
+        fetched.append(ids)
+        return {id_: {} for id_ in ids if id_ != "gone"}
+
+    for ids in (["a", "b", "c", "gone"], ["b", "c"], ["a"], ["c", "a"]):
+        places.read(ids, fetch)
+    assert fetched == [["a", "b", "c", "gone"], ["a"]]
 
 
 def test_an_unchanged_source_costs_no_write(store):

@@ -77,6 +77,24 @@ class Levels(Contract):
                 for entry, chunk in zip(entries, (hit.chunk for hit in hits), strict=True)
             ]
 
+    def test_rank_tells_the_places_as_they_are_now(self, store: ChunkStore) -> None:
+        """What a ranking told before a sync or a put is not told after it."""
+        query = Query("bm25", SPARSE.embed_query("class objects"), 9)
+        for number in (5, 3, 4):
+            save(store, "a", make_chunks("a", TEXTS[:number], sibling_files=[str(number)]))
+            (entries,) = store.rank([query])
+            assert entries
+            assert {(entry.total, entry.sibling_files) for entry in entries} == {(number, (str(number),))}
+        chunks = make_chunks("a", TEXTS[:4], sibling_files=["put"])
+        store.put(chunks, {})
+        (entries,) = store.rank([query])
+        assert {entry.sibling_files for entry in entries} == {("put",)}
+        store.remove([entries[0].id])
+        (left,) = store.rank([query])
+        assert [entry.id for entry in left] == [entry.id for entry in entries[1:]]
+        store.delete("a")
+        assert store.rank([query]) == [[]]
+
     def test_a_parent_with_a_single_child_has_vectors_of_its_own(self, store: ChunkStore) -> None:
         """Equal texts of two levels are two contents."""
         leaf, parent = make_chunks("doc", TEXTS[:1]), make_chunks("doc", TEXTS[:1], level=1)
