@@ -8,7 +8,6 @@ in a warning.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -23,9 +22,9 @@ def read(data: bytes) -> Reading:
     """Return the text of a presentation with its slides as pages."""
     from pptx import Presentation
 
-    Archive(data, "PowerPoint presentation").check_xml()
+    markup = Archive(data, "PowerPoint presentation").without_media()
     try:
-        presentation = Presentation(io.BytesIO(data))
+        presentation = Presentation(markup)
         shown = [slide for slide in presentation.slides if slide.element.get("show") != "0"]
         hidden = len(presentation.slides) - len(shown)
         pages = [_BREAK.join(_slide(slide)) for slide in shown]

@@ -6,7 +6,6 @@ first level, pictures their alternative text. Page headers and footers, comments
 
 from __future__ import annotations
 
-import io
 from typing import Any
 
 from kinsplit.loaders.archive import Archive
@@ -27,10 +26,10 @@ def read(data: bytes) -> Reading:
     import mammoth
 
     archive = Archive(data, "Word document")
-    archive.check_xml()
+    markup = archive.without_media()
     try:
         result = mammoth.convert_to_html(
-            io.BytesIO(data),
+            markup,
             style_map=_STYLES,
             convert_image=mammoth.images.img_element(_without_picture),
             external_file_access=False,
