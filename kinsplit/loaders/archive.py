@@ -43,9 +43,7 @@ class Archive:
         self._infos = {info.filename: info for info in infos}
         self._unpacked = 0
         if len(infos) > _MOST_FILES:
-            raise BombError(
-                f"holds {len(infos):,} files, as a zip bomb does (at most {_MOST_FILES:,}). Split it."
-            )
+            raise BombError(f"holds {len(infos):,} files, as a zip bomb does (at most {_MOST_FILES:,}). Split it.")
         if any(info.flag_bits & 1 for info in infos):
             raise UnreadableError("has a password. Save a copy without it.")
 

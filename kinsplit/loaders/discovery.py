@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from kinsplit.errors import InvalidParameterError, LoadError
 from kinsplit.loaders.course_file import NAME as COURSE_FILE
@@ -202,7 +202,8 @@ def _list(folder: Path) -> _Listing:
     listing = _Listing([], [], [])
     try:
         for path in _visible(folder):
-            if path.is_dir():
+            kind = _kind(path)
+            if kind == "folder":
                 # A link could lead back up; following it would give files a second id or no end.
                 if path.is_symlink():
                     listing.skipped.append(path)
@@ -210,7 +211,7 @@ def _list(folder: Path) -> _Listing:
                     listing.folders.append(path)
             elif path.name == COURSE_FILE:
                 continue
-            elif path.is_file() and format_of(path) is not None:
+            elif kind == "file" and format_of(path) is not None:
                 listing.files.append(path)
             else:
                 listing.skipped.append(path)
@@ -221,6 +222,13 @@ def _list(folder: Path) -> _Listing:
 
 def _visible(folder: Path) -> list[Path]:
     return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+
+
+def _kind(path: Path) -> Literal["folder", "file", "other"]:
+    try:
+        return "folder" if path.is_dir() else "file" if path.is_file() else "other"
+    except OSError:
+        return "file"  # It can't be looked at, and the others can: whoever reads it reports it.
 
 
 def _is_folder(path: Path) -> bool:
