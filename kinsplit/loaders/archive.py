@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import KeysView
+from collections.abc import Callable, KeysView
 from typing import Any
 
 from kinsplit.loaders.content import UnreadableError
@@ -79,16 +79,17 @@ class Archive:
         Raises:
             UnreadableError: It isn't there, is damaged, or declares entities.
         """
-        from defusedxml import DefusedXmlException
-        from defusedxml.ElementTree import ParseError, fromstring
-
+        data = self.read(name)
         try:
-            return fromstring(self.read(name))
-        except (ParseError, LookupError, ValueError, DefusedXmlException) as error:
+            return parse(data)
+        except UnreadableError as error:
             raise UnreadableError(f"is broken at {name}: {error}. Open it and save it again.") from error
 
-    def without_media(self) -> io.BytesIO:
+    def without_media(self, edit: Callable[[bytes], bytes] | None = None) -> io.BytesIO:
         """Return a copy for a library that opens archives itself, in which every file but XML is empty.
+
+        Args:
+            edit: Changes each XML file.
 
         Raises:
             BombError: There is far more XML than such archives hold.
@@ -102,6 +103,21 @@ class Archive:
                 # In UTF-16 every other byte is zero.
                 if b"<!DOCTYPE" in data.replace(b"\0", b""):
                     raise UnreadableError(f"declares a document type in {name}, which no office program does.")
-                files.writestr(name, data)
+                files.writestr(name, edit(data) if edit and data else data)
         copy.seek(0)
         return copy
+
+
+def parse(data: bytes) -> Any:
+    """Return the root element of XML.
+
+    Raises:
+        UnreadableError: It is damaged, or declares entities; the message says only what is wrong.
+    """
+    from defusedxml import DefusedXmlException
+    from defusedxml.ElementTree import ParseError, fromstring
+
+    try:
+        return fromstring(data)
+    except (ParseError, LookupError, ValueError, DefusedXmlException) as error:
+        raise UnreadableError(str(error)) from error
