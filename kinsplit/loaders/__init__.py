@@ -30,7 +30,7 @@ in a folder tells all of these better, and groups (see `course_file`).
 1. A byte order mark (UTF-8, UTF-16, UTF-32) decides, and that one mark is dropped. Any other U+FEFF stays.
 2. Bytes of which every other one is almost always zero are UTF-16 without a mark.
 3. Valid UTF-8 is UTF-8.
-4. An encoding that the file declares (`<meta charset>` in HTML, a `coding:` line in code) is tried.
+4. An encoding that the file declares (`<meta charset>` in HTML, a `coding:` line in code) is tried, if it holds ASCII.
 5. The best guess of `charset_normalizer`; where Windows-1252 is equally likely, it wins.
 6. UTF-8 with U+FFFD for every byte sequence that is not valid.
 

@@ -14,6 +14,7 @@ from itertools import accumulate, takewhile
 from kinsplit.chunk import Part
 from kinsplit.loaders.code import read as read_code
 from kinsplit.loaders.content import Content, Format, Reading
+from kinsplit.loaders.decoding import clean
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 _PASSED = frozenset({tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT})
@@ -21,8 +22,10 @@ _PASSED = frozenset({tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.I
 
 def read(data: bytes) -> Reading:
     """Return the text of a Python file with its outline."""
-    (content,), warnings = (reading := read_code(data)).contents, reading.warnings
-    return Reading((Content(content.text, outline=outline(content.text)),), warnings)
+    reading = read_code(data)
+    (content,), warnings = reading.contents, reading.warnings
+    # The tokenizer of Python 3.12 stops at what the document's text won't hold anyway.
+    return Reading((Content(content.text, outline=outline(clean(content.text).text)),), warnings)
 
 
 def outline(text: str) -> tuple[Part, ...]:
