@@ -64,15 +64,14 @@ def _tokens(lines: list[str]) -> Iterator[tokenize.TokenInfo]:
         yield from takewhile(
             lambda token: token.type != tokenize.ENDMARKER, tokenize.generate_tokens(io.StringIO(source).readline)
         )
-    except (tokenize.TokenError, SyntaxError, RecursionError):
+    except Exception:  # Beside TokenError and SyntaxError, Python 3.13 has a SystemError for some code that is none.
         return
 
 
 def _title(statement: list[tokenize.TokenInfo]) -> str:
     words = [token.string for token in statement[:3]]
-    if words[:1] == ["async"]:
-        words = words[1:]
-    return " ".join(words[:2]) if words[0] in {"def", "class"} and len(words) > 1 else ""
+    kind, name, *_ = [*(words[1:] if words[0] == "async" else words), "", ""]
+    return f"{kind} {name}" if kind in {"def", "class"} and name.isidentifier() else ""
 
 
 def _offset(starts: list[int], place: tuple[int, int]) -> int:
