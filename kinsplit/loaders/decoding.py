@@ -47,7 +47,7 @@ def decode(data: bytes, declared: str | None = None) -> Decoded:
         return Decoded(data.decode("utf-8"))
     except UnicodeDecodeError:
         pass
-    if declared and (encoding := _declared(declared)) and (text := _try(data, encoding)) is not None:
+    if declared and (meant := _declared(declared)) and (text := _try(data, meant)) is not None:
         return Decoded(text, (f"is not UTF-8; read as {declared}, which the file declares",))
     guess = _guess(data)
     if guess is not None:
