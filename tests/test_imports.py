@@ -114,6 +114,7 @@ LAYERS: dict[str, set[str]] = {
         "files",
     },
     "__init__": {"chunk", "parsers", "index"},
+    "__main__": {"cli"},
 }
 
 #: Packages that only the named parts may import.
