@@ -5,24 +5,24 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self, Unpack
-from weakref import WeakKeyDictionary
 
 from kinsplit import embedding
+from kinsplit.adding import Adding
 from kinsplit.chunk import Document
 from kinsplit.embedding.cached import keeping_vectors, plain
 from kinsplit.embedding.late import token_embedder
 from kinsplit.embedding.protocol import Progress
 from kinsplit.embedding.sparse import Bm25Embedder
-from kinsplit.errors import CollectionNotFoundError, InvalidParameterError, KinsplitError, StoreError
-from kinsplit.files import check_same, checked_rows, gone, with_paths
-from kinsplit.indexing import DocumentReport, Indexer, check_documents
-from kinsplit.loaders import Discovery, Loaded, SourceFile, discover, load_files
+from kinsplit.errors import CollectionNotFoundError, InvalidParameterError, StoreError
+from kinsplit.indexing import Indexer
+from kinsplit.loaders import Loaded, SourceFile
 from kinsplit.parsers import Strategy, create, names
+from kinsplit.readers import Readers
+from kinsplit.reports import AddReport, DocumentReport, Failure
 from kinsplit.retrieval import (
     Passage,
     Question,
@@ -35,82 +35,14 @@ from kinsplit.retrieval import (
     search,
 )
 from kinsplit.retrieval.steps import Steps
-from kinsplit.stores import AsyncChunkStore, Schema, SyncReport, has_async_client, open_async_store, open_store
-from kinsplit.stores.threaded import ThreadedStore
+from kinsplit.stores import Schema, open_store
 from kinsplit.surroundings import Context, check_context, context_of, marked
 from kinsplit.tokenizers import resolve
 
+__all__ = ["DEFAULT_COLLECTION", "DEFAULT_STORE", "AddReport", "Failure", "Index", "default_strategy"]
+
 DEFAULT_STORE = "edge:./kinsplit-data"
 DEFAULT_COLLECTION = "default"
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """A file that couldn't be loaded, or a document that couldn't be split.
-
-    Attributes:
-        source_id: Its id.
-        error: Why, and what to do about it.
-    """
-
-    source_id: str
-    error: KinsplitError
-
-
-@dataclass(frozen=True, slots=True)
-class AddReport:
-    """What `Index.add` did.
-
-    Attributes:
-        documents: A report of each document that was stored, in order.
-        failed: What couldn't be loaded or split. What was stored of it before stays.
-        warnings: What was decided or lost while loading, each beginning with the file's name.
-        pruned: Chunks deleted because their file is gone.
-        seconds: Wall time.
-        gone: Ids of the documents that were deleted because their file is gone.
-    """
-
-    documents: tuple[DocumentReport, ...]
-    failed: tuple[Failure, ...]
-    warnings: tuple[str, ...]
-    pruned: int
-    seconds: float
-    gone: tuple[str, ...] = ()
-
-    @property
-    def changes(self) -> SyncReport:
-        """The changes of all documents together."""
-        return sum((d.changes for d in self.documents), SyncReport(deleted=self.pruned))
-
-    @property
-    def added(self) -> int:
-        """Chunks that were new."""
-        return self.changes.added
-
-    @property
-    def updated(self) -> int:
-        """Chunks of which content or payload changed."""
-        return self.changes.updated
-
-    @property
-    def unchanged(self) -> int:
-        """Chunks that cost no write."""
-        return self.changes.unchanged
-
-    @property
-    def deleted(self) -> int:
-        """Chunks that are gone."""
-        return self.changes.deleted
-
-    @property
-    def embedded(self) -> int:
-        """Texts that had to be embedded."""
-        return sum(d.embedded for d in self.documents)
-
-    @property
-    def windowed(self) -> int:
-        """Texts longer than the model's window, embedded as the mean of several."""
-        return sum(d.windowed for d in self.documents)
 
 
 class Index:
@@ -160,10 +92,7 @@ class Index:
         if self._context == "late":
             token_embedder(plain(self.embedder))
         asked = None if terms is None else Bm25Embedder(terms)
-        self._address, self._collection = store, collection
         self._vector_cache = vector_cache
-        self._readers: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncChunkStore] = WeakKeyDictionary()
-        self._opening: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Task[None]] = WeakKeyDictionary()
         self._rerankers: dict[str, Reranker | None] = {}
         if isinstance(strategy, str):
             strategy = create(strategy)
@@ -186,6 +115,7 @@ class Index:
         except BaseException:
             self.store.close()
             raise
+        self._readers = Readers(store, collection, self.store)
 
     @property
     def context(self) -> Context:
@@ -240,48 +170,19 @@ class Index:
                 written; or rows of the files do, and what came before them stays.
         """
         begun = time.perf_counter()
-        given = [items] if isinstance(items, str | Path | Document) else list(items)
-        check_documents([item for item in given if isinstance(item, Document)])
-        paths = [item for item in given if not isinstance(item, Document)]
-        found = discover(paths, subjects=subjects) if paths else Discovery()
-        check_same(self.store, self.strategy.fingerprint, found.files)
-        failed: list[Failure] = []
-        warnings: list[str] = []
-        read: list[Loaded] = []
-        files = {source.path.resolve() for source in found.files}
-        to_read = [source for source in found.files if known is None or not known(source)]
-
-        def documents() -> Iterator[Document]:
-            yield from (item for item in given if isinstance(item, Document))
-            for file in load_files(to_read):
-                loaded = checked_rows(self.store, self.strategy.fingerprint, file, files)
-                if on_file is not None:
-                    on_file(loaded)
-                if loaded.error is None:
-                    read.append(replace(loaded, documents=()))
-                else:
-                    failed.append(Failure(loaded.source.source_id, loaded.error))
-                warnings.extend(f"{loaded.path}: {warning}" for warning in loaded.warnings)
-                yield from with_paths(loaded)
-
-        reports = []
+        adding = Adding(self.store, self.strategy.fingerprint, items, subjects=subjects, known=known, on_file=on_file)
         with keeping_vectors(self._vector_cache):
             # Late chunking asks for tokens, which no cache keeps.
             embedder = plain(self.embedder) if self.context == "late" else embedding.resolve(self.embedder)
             indexer = Indexer(self.store, self.strategy, embedder, self.bm25, self.context)
-            for report in indexer.run(documents(), progress):
-                if report.error is None:
-                    reports.append(report)
-                else:
-                    failed.append(Failure(report.source_id, report.error))
+            for report in indexer.run(adding.documents(), progress):
+                adding.report(report)
                 if on_document is not None:
                     on_document(report)
-        kept = {report.source_id for report in reports} | {failure.source_id for failure in failed}
-        kept |= {source.source_id for source in found.files} - {source.source_id for source in to_read}
-        lost = gone(self.store, self.strategy.fingerprint, found, read, kept) if prune else []
+        lost = adding.gone() if prune else []
         pruned = sum(self.store.delete(source_id) for source_id in lost)
-        seconds = time.perf_counter() - begun
-        return AddReport(tuple(reports), tuple(failed), tuple(warnings), pruned, seconds, tuple(lost))
+        documents, failed, warnings = tuple(adding.reports), tuple(adding.failed), tuple(adding.warnings)
+        return AddReport(documents, failed, warnings, pruned, time.perf_counter() - begun, tuple(lost))
 
     def search(self, query: str, **options: Unpack[SearchKeywords]) -> list[Passage]:
         """Find the passages that answer a query.
@@ -306,26 +207,7 @@ class Index:
         this process, run in the loop's threads.
         """
         steps = await asyncio.to_thread(self._steps, query, SearchOptions(**options))
-        return await run_async(steps, await self._reader())
-
-    async def _reader(self) -> AsyncChunkStore:
-        """Return the store as the running event loop may use it."""
-        if not has_async_client(self._address):
-            return ThreadedStore(self.store)
-        loop = asyncio.get_running_loop()
-        if loop not in self._readers:
-            if loop not in self._opening:
-                self._opening[loop] = loop.create_task(self._open_reader(loop))
-            # Others may wait for it too.
-            await asyncio.shield(self._opening[loop])
-        return self._readers[loop]
-
-    async def _open_reader(self, loop: asyncio.AbstractEventLoop) -> None:
-        try:
-            self._readers[loop] = await open_async_store(self._address, self._collection, self.store.schema)
-        finally:
-            # The task refers to its loop, and would keep it.
-            del self._opening[loop]
+        return await run_async(steps, await self._readers.get())
 
     def _steps(self, query: str, options: SearchOptions) -> Steps[list[Passage]]:
         if not isinstance(query, str) or not query.strip():
@@ -356,12 +238,7 @@ class Index:
 
     async def aclose(self) -> None:
         """Do as `close`, and close what `asearch` opened in this event loop."""
-        loop = asyncio.get_running_loop()
-        if loop in self._opening:
-            await asyncio.wait([self._opening[loop]])
-        reader = self._readers.pop(loop, None)
-        if reader is not None:
-            await reader.close()
+        await self._readers.close()
         await asyncio.to_thread(self.close)
 
     async def __aenter__(self) -> Self:

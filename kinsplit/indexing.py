@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kinsplit.chunk import DOCUMENT, Chunk, Content, Document, blank_before, by_size, holds
+from kinsplit.chunk import DOCUMENT, Chunk, Content, Document, by_size, holds
 from kinsplit.embedding.protocol import Embedder, Progress
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import InvalidParameterError, LimitTooSmallError, MissingContentError
-from kinsplit.kin import with_kin
 from kinsplit.parsers import Strategy
-from kinsplit.stores.payload import GAP, check_metadata
+from kinsplit.placing import placed
+from kinsplit.reports import DocumentReport
+from kinsplit.stores.payload import check_metadata
 from kinsplit.stores.protocol import ChunkStore, SyncReport, Vectors
-from kinsplit.surroundings import Context, embed_leaves, in_surroundings
+from kinsplit.surroundings import Context, embed_leaves
+
+__all__ = ["DocumentReport", "Indexer", "check_documents"]
 
 # New texts that are embedded together: enough for full batches whatever the documents' sizes, few enough to keep in
 # memory and to report progress by.
@@ -27,27 +29,6 @@ _BATCH = 256
 _CHARACTERS = 500_000
 # How often a document is begun again because another writer deleted what it shares with its former state.
 _RETRIES = 3
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentReport:
-    """What became of one document.
-
-    Attributes:
-        source_id: Its id.
-        chunks: Number of its leaves.
-        changes: What the sync changed, in leaves.
-        embedded: Texts that had to be embedded.
-        windowed: Those of them that were longer than the model's window, and embedded as the mean of several.
-        error: Why it couldn't be split, and what is stored of it stays as it was; None for a document that was stored.
-    """
-
-    source_id: str
-    chunks: int
-    changes: SyncReport
-    embedded: int
-    windowed: int
-    error: LimitTooSmallError | None = None
 
 
 @dataclass(slots=True)
@@ -108,7 +89,7 @@ class Indexer:
 
     def place(self, document: Document) -> list[Chunk]:
         """Split a document into chunks of all levels, with what the payload says of their place in the metadata."""
-        return self._completed(document, self.strategy.chunk(document))
+        return self._placed(document, self.strategy.chunk(document))
 
     def _split(
         self, documents: Iterable[Document], seen: set[str]
@@ -121,7 +102,7 @@ class Indexer:
                 yield from ((document, self._alone(document)) for document in batch)
             else:
                 for document, chunks in zip(batch, chunked, strict=True):
-                    yield document, self._completed(document, chunks)
+                    yield document, self._placed(document, chunks)
 
     def _alone(self, document: Document) -> list[Chunk] | LimitTooSmallError:
         try:
@@ -129,24 +110,8 @@ class Indexer:
         except LimitTooSmallError as error:
             return error
 
-    def _completed(self, document: Document, split: Sequence[Chunk]) -> list[Chunk]:
-        chunks = with_kin(document, split, self.strategy.fingerprint)
-        if self.context == "late":
-            chunks = in_surroundings(document, chunks)
-        gathered = any(len(chunk.spans) > 1 for chunk in chunks)
-        return [self._placed(document, chunk, previous, gathered) for chunk, previous in _with_previous(chunks)]
-
-    def _placed(self, document: Document, chunk: Chunk, previous: Chunk | None, gathered: bool) -> Chunk:
-        placed: dict[str, Any] = {**chunk.metadata, "strategy": self.strategy.name}
-        if pages := document.page_range(chunk.start, chunk.end):
-            placed["page_start"], placed["page_end"] = pages
-        if times := document.time_range(chunk.start, chunk.end):
-            placed["time_start"], placed["time_end"] = times
-        if gathered:  # What lies between siblings may belong to others.
-            placed[GAP] = blank_before(document.text, chunk.start)
-        elif previous is not None and previous.end < chunk.start:
-            placed[GAP] = document.text[previous.end : chunk.start]
-        return replace(chunk, metadata=placed)
+    def _placed(self, document: Document, split: Sequence[Chunk]) -> list[Chunk]:
+        return placed(document, split, self.strategy, self.context)
 
     def _write(self, batch: Sequence[_Job], progress: Progress | None) -> Iterator[DocumentReport]:
         new = [(job.document, leaf) for job in batch for leaf in job.new(0)]
@@ -243,10 +208,3 @@ def _check(document: Document, seen: set[str]) -> None:
         raise InvalidParameterError("documents", "must each have an id of their own", document.id, remedy)
     seen.add(document.id)
     check_metadata(document.metadata)
-
-
-def _with_previous(chunks: Sequence[Chunk]) -> Iterator[tuple[Chunk, Chunk | None]]:
-    previous: Chunk | None = None
-    for chunk in chunks:
-        yield chunk, previous if previous is not None and previous.level == chunk.level else None
-        previous = chunk

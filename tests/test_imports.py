@@ -30,8 +30,12 @@ LAYERS: dict[str, set[str]] = {
     "retrieval": {"chunk", "errors", "settings", "tokenizers", "embedding", "language_models", "stores"},
     "surroundings": {"chunk", "errors", "embedding"},
     "configuration": {"errors", "settings", "parsers", "embedding", "surroundings"},
-    "indexing": {"chunk", "errors", "kin", "parsers", "embedding", "stores", "surroundings"},
+    "reports": {"errors", "stores"},
+    "readers": {"stores"},
+    "placing": {"chunk", "kin", "parsers", "stores", "surroundings"},
+    "indexing": {"chunk", "errors", "parsers", "embedding", "stores", "surroundings", "reports", "placing"},
     "files": {"chunk", "errors", "loaders", "stores"},
+    "adding": {"chunk", "files", "indexing", "loaders", "reports", "stores"},
     "index": {
         "chunk",
         "errors",
@@ -43,7 +47,9 @@ LAYERS: dict[str, set[str]] = {
         "retrieval",
         "indexing",
         "surroundings",
-        "files",
+        "reports",
+        "readers",
+        "adding",
     },
     "wikipedia": {"errors"},
     "watching": {"errors", "indexing", "index", "loaders"},
@@ -108,6 +114,7 @@ LAYERS: dict[str, set[str]] = {
         "files",
     },
     "__init__": {"chunk", "parsers", "index"},
+    "__main__": {"cli"},
 }
 
 #: Packages that only the named parts may import.

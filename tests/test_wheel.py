@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
 import pytest
+
+import kinsplit
 
 ROOT = Path(__file__).parent.parent
 
@@ -40,3 +43,10 @@ def test_the_wheel_declares_its_command_and_extras(wheel: zipfile.ZipFile) -> No
         assert f"Provides-Extra: {extra}\n" in metadata
     entry_points = wheel.read(info.replace("METADATA", "entry_points.txt")).decode()
     assert "kinsplit = kinsplit.cli:main" in entry_points
+
+
+def test_the_wheel_runs_as_a_module(wheel: zipfile.ZipFile, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "kinsplit", "--version"]
+    environment = {**os.environ, "PYTHONPATH": str(wheel.filename)}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True, text=True)
+    assert done.stdout == f"kinsplit {kinsplit.__version__}\n"

@@ -11,11 +11,13 @@ for loaded in load_files(found.files):          # or load(["courses"], subjects=
 
 **Ids.** A file's id is the name of the folder that was given, `/`, and the path below it
 (`courses/cs/6_0001/lecture_10.pdf`); for a file given by itself, its folder's name and its own. Ids therefore don't
-depend on the machine or the working directory. JSON rows carry their own `docid`.
+depend on the machine or the working directory. Bytes of a name that are not UTF-8 are written as hexadecimal escapes.
+JSON rows carry their own `docid`.
 
 **What fails.** A file that can't be read and a folder below the given one that can't be listed are reported with their
-error, and the rest go on. JSON in a folder in which no `"docid"` occurs, as in a `package.json`, was made for another
-purpose: it is skipped with a warning, and refused only where the file itself is given.
+error, and the rest go on, whatever it is that a format's library raises. JSON in a folder in which no `"docid"` occurs,
+as in a `package.json`, was made for another purpose: it is skipped with a warning, and refused only where the file
+itself is given.
 
 **Facts.** Every document's metadata has `file_path` (the file's id), `file_type` (the format's name), `group_id` (files
 of one folder whose names begin alike: `lecture_10.pdf`, `lecture_10_code.py`) and `sibling_files` (ids of the others of
@@ -28,7 +30,7 @@ in a folder tells all of these better, and groups (see `course_file`).
 1. A byte order mark (UTF-8, UTF-16, UTF-32) decides, and that one mark is dropped. Any other U+FEFF stays.
 2. Bytes of which every other one is almost always zero are UTF-16 without a mark.
 3. Valid UTF-8 is UTF-8.
-4. An encoding that the file declares (`<meta charset>` in HTML, a `coding:` line in code) is tried.
+4. An encoding that the file declares (`<meta charset>` in HTML, a `coding:` line in code) is tried, if it holds ASCII.
 5. The best guess of `charset_normalizer`; where Windows-1252 is equally likely, it wins.
 6. UTF-8 with U+FFFD for every byte sequence that is not valid.
 

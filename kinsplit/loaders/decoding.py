@@ -16,6 +16,8 @@ _MARKS = (
 )
 # Those with a mark or with zeros are settled before anything is guessed; on short texts they are only ever wrong.
 _NEVER_GUESSED = ["utf_7", "utf_16", "utf_16_be", "utf_16_le", "utf_32", "utf_32_be", "utf_32_le"]
+# Ways to write text in ASCII, not encodings of it: they would change what the file shows.
+_ESCAPES = frozenset({"unicode-escape", "raw-unicode-escape", "utf-7"})
 _REFUSED = re.compile("[\0\ud800-\udfff]")
 
 
@@ -45,7 +47,7 @@ def decode(data: bytes, declared: str | None = None) -> Decoded:
         return Decoded(data.decode("utf-8"))
     except UnicodeDecodeError:
         pass
-    if declared and (text := _try(data, declared)) is not None:
+    if declared and (meant := _declared(declared)) and (text := _try(data, meant)) is not None:
         return Decoded(text, (f"is not UTF-8; read as {declared}, which the file declares",))
     guess = _guess(data)
     if guess is not None:
@@ -86,11 +88,21 @@ def _unmarked_utf16(data: bytes) -> str | None:
 
 def _try(data: bytes, encoding: str) -> str | None:
     try:
-        # As in browsers: a file that claims Latin-1 or ASCII and isn't UTF-8 is Windows-1252.
-        name = codecs.lookup(encoding).name
-        return data.decode("cp1252" if name in {"iso8859-1", "ascii"} else encoding)
+        return data.decode(encoding)
     except (LookupError, ValueError):  # no such text encoding, or not this one
         return None
+
+
+def _declared(encoding: str) -> str | None:
+    """Return the encoding that a declaration means, or None where it can't be true."""
+    try:
+        name = codecs.lookup(encoding).name
+        # The declaration was found by its ASCII letters, so in UTF-16 or EBCDIC it would not stand there.
+        possible = name not in _ESCAPES and b"coding 1".decode(name) == "coding 1"
+    except (LookupError, ValueError):
+        return None
+    # As in browsers: a file that claims Latin-1 or ASCII and isn't UTF-8 is Windows-1252.
+    return ("cp1252" if name in {"iso8859-1", "ascii"} else encoding) if possible else None
 
 
 def _guess(data: bytes) -> str | None:

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from kinsplit.errors import InvalidParameterError, LoadError
 from kinsplit.loaders.course_file import NAME as COURSE_FILE
 from kinsplit.loaders.course_file import Told
 from kinsplit.loaders.facts import course_facts, kin_facts, readable
+from kinsplit.loaders.listing import Listing, absolute, checked_file, is_folder, list_folder, visible
 from kinsplit.loaders.registry import format_of, suffixes
 
 # What marks the folder of an embedded collection, which may lie inside the folder that it was made from.
 _COLLECTION = "kinsplit.json"
-
-_NEVER_WALKED = frozenset({"__pycache__", "node_modules"})  # .venv and the like are hidden anyway
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +52,6 @@ class Discovery:
     folders: tuple[str, ...] = ()
 
 
-class _Listing(NamedTuple):
-    files: list[Path]
-    folders: list[Path]
-    skipped: list[Path]
-
-
 def discover(paths: str | Path | Iterable[str | Path], *, subjects: Sequence[str] = ()) -> Discovery:
     """Find the files under some paths, without opening any.
 
@@ -86,19 +79,19 @@ def discover(paths: str | Path | Iterable[str | Path], *, subjects: Sequence[str
     alone: dict[Path, set[Path]] = {}
     folders: list[str] = []
     for path in given:
-        if _is_folder(path):
-            base = _absolute(path)
+        if is_folder(path):
+            base = absolute(path)
             for top, subject in _tops(path, base, subjects):
                 folders.append(_folder_id(base, top))
                 for listing, sources in _search(path, base, top, subject):
                     skipped.update(dict.fromkeys(listing.skipped))
                     _add(found, ids, sources)
         else:
-            file = _checked_file(path, subjects)
+            file = checked_file(path, subjects)
             alone.setdefault(file.parent, set()).add(file)
     for folder, names in alone.items():  # by folder, so that `*.md` lists it once
         told, broken = _told(Told(), folder)
-        sources = _sources(folder, folder, sorted(names.union(_list(folder).files)), told)
+        sources = _sources(folder, folder, sorted(names.union(list_folder(folder).files)), told)
         _add(found, ids, _failed(folder, folder, broken))
         _add(found, ids, (replace(source, given=True) for source in sources if source.path in names))
     files = tuple(sorted(found.values(), key=lambda source: source.source_id))
@@ -120,23 +113,23 @@ def _add(found: dict[Path, SourceFile], ids: dict[str, Path], sources: Iterable[
         found[source.path] = source
 
 
-def _search(root: Path, base: Path, top: Path, subject: str | None) -> Iterator[tuple[_Listing, list[SourceFile]]]:
+def _search(root: Path, base: Path, top: Path, subject: str | None) -> Iterator[tuple[Listing, list[SourceFile]]]:
     """Walk a given folder, or a subject of it, and yield each folder's listing with its files."""
     empty = True
     told, broken = _told(Told(), base) if top != base else (Told(), None)
     if broken:
-        yield _Listing([], [], []), _failed(base, base, broken)
+        yield Listing([], [], []), _failed(base, base, broken)
     waiting = [(top, told)]
     skipped = 0
     while waiting:
         folder, told = waiting.pop()
         try:
-            listing = _list(folder)
+            listing = list_folder(folder)
         except LoadError as error:
             if folder == top:
                 raise
             empty = False
-            yield _Listing([], [], []), [SourceFile(folder, _folder_id(base, folder), {}, error=error)]
+            yield Listing([], [], []), [SourceFile(folder, _folder_id(base, folder), {}, error=error)]
             continue
         if folder != top and folder / _COLLECTION in listing.files:
             continue
@@ -155,7 +148,7 @@ def _search(root: Path, base: Path, top: Path, subject: str | None) -> Iterator[
 def _tops(root: Path, base: Path, subjects: Sequence[str]) -> list[tuple[Path, str | None]]:
     if not subjects:
         return [(base, None)]
-    there = {folder.name: folder for folder in _visible(base) if folder.is_dir()}
+    there = {folder.name: folder for folder in visible(base) if folder.is_dir()}
     for subject in subjects:
         if subject not in there:
             names = ", ".join(sorted(there)) or "none"
@@ -196,52 +189,3 @@ def _sources(base: Path, folder: Path, files: list[Path], told: Told, subject: s
 
 def _folder_id(base: Path, folder: Path) -> str:
     return readable("/".join(filter(None, (base.name, *folder.relative_to(base).parts))))
-
-
-def _list(folder: Path) -> _Listing:
-    listing = _Listing([], [], [])
-    try:
-        for path in _visible(folder):
-            if path.is_dir():
-                # A link could lead back up; following it would give files a second id or no end.
-                if path.is_symlink():
-                    listing.skipped.append(path)
-                elif path.name not in _NEVER_WALKED:
-                    listing.folders.append(path)
-            elif path.name == COURSE_FILE:
-                continue
-            elif path.is_file() and format_of(path) is not None:
-                listing.files.append(path)
-            else:
-                listing.skipped.append(path)
-    except OSError as error:
-        raise LoadError(folder, f"can't be listed: {error.strerror}. Check the folder's permissions.") from error
-    return listing
-
-
-def _visible(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
-
-
-def _is_folder(path: Path) -> bool:
-    try:
-        if not path.exists():
-            raise LoadError(path, "doesn't exist. Check the spelling, and the folder you are in.")
-        return path.is_dir()
-    except OSError as error:
-        raise LoadError(path, f"can't be reached: {error.strerror}. Check its permissions.") from error
-
-
-def _checked_file(path: Path, subjects: Sequence[str]) -> Path:
-    if subjects:
-        raise LoadError(path, "is a file, and subjects are folders. Give the folder that holds the subjects' folders.")
-    if not path.is_file():
-        raise LoadError(path, "is neither a file nor a folder. Copy its content into a file first.")
-    if format_of(path) is None:
-        raise LoadError(path, f"has an unknown suffix. Known ones: {', '.join(suffixes())}")
-    return _absolute(path)
-
-
-def _absolute(path: Path) -> Path:
-    """Return the absolute path; `..` and `.` need resolving because the folder's name begins the ids."""
-    return path.resolve() if ".." in path.parts else path.absolute()

@@ -10,7 +10,7 @@ import posixpath
 from typing import Any
 from urllib.parse import unquote
 
-from kinsplit.loaders.archive import Archive
+from kinsplit.loaders.archive import Archive, BombError
 from kinsplit.loaders.content import Content, Format, Reading, UnreadableError
 from kinsplit.loaders.html import read as read_html
 
@@ -32,13 +32,19 @@ def read(data: bytes) -> Reading:
     root = archive.xml(package)
     texts: list[str] = []
     warnings: list[str] = []
-    for name in _chapters(root, package):
-        if _is_locked(archive, name):
-            raise UnreadableError("is protected by its publisher (DRM). Only a copy without protection can be read.")
+    chapters = _chapters(root, package)
+    if _RIGHTS in archive.names or not _encrypted(archive).isdisjoint(chapters):
+        raise UnreadableError("is protected by its publisher (DRM). Only a copy without protection can be read.")
+    for name in chapters:
+        if name not in archive.names:
+            warnings.append(f"has no {name}, one of its chapters")
+            continue
         try:
             chapter = read_html(archive.read(name))
+        except BombError:
+            raise
         except UnreadableError as error:
-            warnings.append(f"left out a chapter, since it {error}")
+            warnings.append(f"lost a chapter, since it {error}")
             continue
         texts.append(chapter.contents[0].text)
         warnings += [f"{name} {warning}" for warning in chapter.warnings]
@@ -61,13 +67,11 @@ def _chapters(root: Any, package: str) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _is_locked(archive: Archive, name: str) -> bool:
-    if _RIGHTS in archive.names:
-        return True
+def _encrypted(archive: Archive) -> set[str]:
+    """Return the names of the files that can't be read without a key."""
     if _ENCRYPTION not in archive.names:
-        return False
-    places = (element.get("URI", "") for element in archive.xml(_ENCRYPTION).iter() if element.get("URI"))
-    return name in {unquote(place) for place in places}
+        return set()
+    return {unquote(element.get("URI", "")) for element in archive.xml(_ENCRYPTION).iter()}
 
 
 FORMAT = Format("epub", (".epub",), "an e-book's chapters in reading order, read as HTML", read)

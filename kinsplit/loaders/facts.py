@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import NamedTuple
@@ -72,6 +73,5 @@ def _group(stem: str, known: set[str]) -> str:
 
 
 def readable(name: str) -> str:
-    """Return a name, or a path, as every store takes it."""
-    # A file name that is not valid UTF-8 reaches Python with lone surrogates, which no store takes.
-    return clean(name).text
+    """Return a name, or a path, as every store takes it: bytes that are not UTF-8 as hexadecimal escapes."""
+    return clean(os.fsencode(name).decode("utf-8", "backslashreplace")).text

@@ -17,7 +17,9 @@ each page starts, pages without text included. What PDFium returns is made reada
 
 from __future__ import annotations
 
+import ctypes
 import itertools
+import math
 import re
 import threading
 from collections.abc import Iterator
@@ -31,6 +33,8 @@ PAGE_BREAK = "\n\n"
 _MARK = re.compile("[\ufffe\x02]")
 _WORD = re.compile(r"\w+(?:-\w+)*")
 _FIRST_WORD, _LAST_WORD = re.compile(r"\w+"), re.compile(r"\w+\Z")
+_FINE = 1_000_000  # steps in which a page's height is measured
+_STRAIGHT = 0.9  # cosine of the angle between a line and the page
 _LONGEST = 40  # characters of half a word that are looked at
 _READABLE = str.maketrans(
     {
@@ -87,27 +91,43 @@ def _extract(data: bytes) -> tuple[list[list[Line]], str | None, list[int]]:
         for index in range(len(pdf)):
             try:
                 with closing(pdf[index]) as page, closing(page.get_textpage()) as text:
-                    pages.append(list(_lines(text, page.get_height())))
+                    pages.append(list(_lines(page, text)))
             except pypdfium2.PdfiumError:
                 pages.append([])
                 broken.append(index + 1)
     return pages, title if title.lower() not in {"", "untitled"} else None, broken
 
 
-def _lines(page: Any, height: float) -> Iterator[Line]:
+def _lines(page: Any, text: Any) -> Iterator[Line]:
     """Yield a page's lines with their places, which PDFium knows by the numbers of characters."""
-    from pypdfium2.raw import FPDFText_GetUnicode
+    from pypdfium2.raw import FPDFText_GetCharAngle, FPDFText_GetUnicode
 
+    turned = math.radians(page.get_rotation())
     at = 0
-    for text in page.get_text_range(errors="surrogatepass").split("\r\n"):
-        first = at + len(text) - len(text.lstrip())
-        at += len(text) + 2
-        # PDFium's text lacks characters that it can't name; from there on the numbers would be of others.
-        if text.strip() and height and FPDFText_GetUnicode(page, first) == ord(text.lstrip()[0]):
-            _, bottom, _, top = page.get_charbox(first, loose=True)
-            yield Line(text, 1 - (top + bottom) / 2 / height, (top - bottom) / height)
+    for line in text.get_text_range(errors="surrogatepass").split("\r\n"):
+        first = at + len(line) - len(line.lstrip())
+        at += len(line) + 2
+        # PDFium's text lacks characters that it can't name; from there on the numbers would be of others. And of lines
+        # that stand on their side the first characters tell nothing.
+        if (
+            line.strip()
+            and FPDFText_GetUnicode(text, first) == ord(line.lstrip()[0])
+            and math.cos(FPDFText_GetCharAngle(text, first) + turned) > _STRAIGHT
+        ):
+            left, bottom, right, top = text.get_charbox(first, loose=True)
+            above, below = sorted((_from_top(page, left, bottom), _from_top(page, right, top)))
+            yield Line(line, (above + below) / 2, below - above)
         else:
-            yield Line(text)
+            yield Line(line)
+
+
+def _from_top(page: Any, x: float, y: float) -> float:
+    """Return how far down a place of a page is seen, whatever its rotation and crop, as a share of its height."""
+    from pypdfium2.raw import FPDF_PageToDevice
+
+    across, down = ctypes.c_int(), ctypes.c_int()
+    FPDF_PageToDevice(page, 0, 0, _FINE, _FINE, 0, x, y, across, down)
+    return down.value / _FINE
 
 
 def _dehyphenate(pages: list[str]) -> list[str]:

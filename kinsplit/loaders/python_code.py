@@ -14,6 +14,7 @@ from itertools import accumulate, takewhile
 from kinsplit.chunk import Part
 from kinsplit.loaders.code import read as read_code
 from kinsplit.loaders.content import Content, Format, Reading
+from kinsplit.loaders.decoding import clean
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 _PASSED = frozenset({tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT})
@@ -21,8 +22,10 @@ _PASSED = frozenset({tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.I
 
 def read(data: bytes) -> Reading:
     """Return the text of a Python file with its outline."""
-    (content,), warnings = (reading := read_code(data)).contents, reading.warnings
-    return Reading((Content(content.text, outline=outline(content.text)),), warnings)
+    reading = read_code(data)
+    (content,), warnings = reading.contents, reading.warnings
+    # The tokenizer of Python 3.12 stops at what the document's text won't hold anyway.
+    return Reading((Content(content.text, outline=outline(clean(content.text).text)),), warnings)
 
 
 def outline(text: str) -> tuple[Part, ...]:
@@ -61,15 +64,14 @@ def _tokens(lines: list[str]) -> Iterator[tokenize.TokenInfo]:
         yield from takewhile(
             lambda token: token.type != tokenize.ENDMARKER, tokenize.generate_tokens(io.StringIO(source).readline)
         )
-    except (tokenize.TokenError, SyntaxError, RecursionError):
+    except Exception:  # Beside TokenError and SyntaxError, Python 3.13 has a SystemError for some code that is none.
         return
 
 
 def _title(statement: list[tokenize.TokenInfo]) -> str:
     words = [token.string for token in statement[:3]]
-    if words[:1] == ["async"]:
-        words = words[1:]
-    return " ".join(words[:2]) if words[0] in {"def", "class"} and len(words) > 1 else ""
+    kind, name, *_ = [*(words[1:] if words[0] == "async" else words), "", ""]
+    return f"{kind} {name}" if kind in {"def", "class"} and name.isidentifier() else ""
 
 
 def _offset(starts: list[int], place: tuple[int, int]) -> int:

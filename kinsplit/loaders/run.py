@@ -108,6 +108,11 @@ def load_file(source: SourceFile) -> Loaded:
         if isinstance(error, ForeignError) and not source.given:
             return Loaded(source, warnings=(f"skipped, since it {error}",))
         raise LoadError(source.path, str(error)) from error
+    except MemoryError as error:
+        raise LoadError(source.path, "is too large for this machine's memory. Split it.") from error
+    except Exception as error:  # a library's or our own mistake, which must not cost all other files
+        reason = f"makes the reader of {fmt.name} files fail: {error!r}. Convert it, and please report it to kinsplit."
+        raise LoadError(source.path, reason) from error
     documents, warnings = [], [*reading.warnings]
     for content in reading.contents:
         document, more = _document(source, content)

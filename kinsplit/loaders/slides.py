@@ -1,31 +1,38 @@
 """PowerPoint presentations (`.pptx`): every slide a page that begins with its title as a Markdown heading.
 
 Below the title come the slide's shapes from the top left to the bottom right, groups as one: text with lists as they
-are indented, tables as pipe tables, pictures by their alternative text, charts by their titles. Speaker notes follow
-under a `### Notes` heading. Footers, dates and slide numbers are left out, and so are hidden slides, which are counted
-in a warning.
+are indented, equations as a line of text (see `equations`), tables as pipe tables, diagrams (SmartArt) as their texts,
+pictures by their alternative text, charts by their titles. Speaker notes follow under a `### Notes` heading. Footers,
+dates and slide numbers are left out, and so are hidden slides, which are counted in a warning.
 """
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from kinsplit.loaders.archive import Archive
+from kinsplit.loaders.archive import Archive, parse
 from kinsplit.loaders.content import Content, Format, Reading, UnreadableError
+from kinsplit.loaders.equations import linear
 from kinsplit.loaders.markdown import escaped, pipe_table, without_blanks
 
 _BREAK = "\n\n"
+_DML = "http://schemas.openxmlformats.org/drawingml/2006/main"
+_DGM = "http://schemas.openxmlformats.org/drawingml/2006/diagram"
+_DIAGRAM = f"{{{_DGM}}}relIds"
+_RELATED = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}dm"
+_ALTERNATIVES = "{http://schemas.openxmlformats.org/markup-compatibility/2006}AlternateContent"
+_EQUATION = "{http://schemas.microsoft.com/office/drawing/2010/main}m"
+_RUN = f'<a:r xmlns:a="{_DML}"><a:t/></a:r>'
 
 
 def read(data: bytes) -> Reading:
     """Return the text of a presentation with its slides as pages."""
     from pptx import Presentation
 
-    Archive(data, "PowerPoint presentation").check_xml()
+    markup = Archive(data, "PowerPoint presentation").without_media()
     try:
-        presentation = Presentation(io.BytesIO(data))
+        presentation = Presentation(markup)
         shown = [slide for slide in presentation.slides if slide.element.get("show") != "0"]
         hidden = len(presentation.slides) - len(shown)
         pages = [_BREAK.join(_slide(slide)) for slide in shown]
@@ -48,6 +55,7 @@ def read(data: bytes) -> Reading:
 
 def _slide(slide: Any) -> Iterator[str]:
     """Yield a slide's blocks."""
+    _make_plain(slide.element)
     title = slide.shapes.title
     if title is not None and (heading := " ".join(title.text_frame.text.split())):
         yield f"## {heading}"
@@ -59,13 +67,30 @@ def _slide(slide: Any) -> Iterator[str]:
         yield _text(frame)
 
 
+def _make_plain(slide: Any) -> None:
+    """Replace in a slide's XML what python-pptx passes over with all its text: alternatives, and equations."""
+    from pptx.oxml import parse_xml
+
+    for element in list(slide.iter(_ALTERNATIVES)):
+        # The first is what PowerPoint itself shows; the others are for programs that lack its means, often a picture.
+        choice = next(element.iterchildren("{*}Choice"), ())
+        for child in reversed(choice):
+            element.addnext(child)
+        element.getparent().remove(element)
+    for element in list(slide.iter(_EQUATION)):
+        run = parse_xml(_RUN)
+        run.t.text = "".join(map(linear, element))
+        element.getparent().replace(element, run)
+
+
 def _in_order(shapes: Iterable[Any]) -> list[Any]:
     """Return shapes in rows from the top, and from the left within a row; half an inch is the same row."""
     return sorted(shapes, key=lambda shape: (round((shape.top or 0) / 457_200), shape.left or 0))
 
 
 def _blocks(shape: Any) -> Iterator[str]:
-    from pptx.enum.shapes import MSO_SHAPE_TYPE, PP_PLACEHOLDER
+    from pptx.enum.shapes import PP_PLACEHOLDER
+    from pptx.shapes.group import GroupShape
 
     if shape.is_placeholder and shape.placeholder_format.type in {
         PP_PLACEHOLDER.FOOTER,
@@ -74,7 +99,7 @@ def _blocks(shape: Any) -> Iterator[str]:
         PP_PLACEHOLDER.HEADER,
     }:
         return
-    if shape.shape_type == MSO_SHAPE_TYPE.GROUP:
+    if isinstance(shape, GroupShape):
         for inner in _in_order(shape.shapes):
             yield from _blocks(inner)
     elif shape.has_text_frame:
@@ -85,8 +110,21 @@ def _blocks(shape: Any) -> Iterator[str]:
             yield pipe_table(rows)
     elif shape.has_chart and shape.chart.has_title:
         yield _text(shape.chart.chart_title.text_frame)
-    elif shape.shape_type == MSO_SHAPE_TYPE.PICTURE:
+    elif (diagram := next(shape.element.iter(_DIAGRAM), None)) is not None:
+        yield from _diagram(shape.part.related_part(diagram.get(_RELATED)).blob)
+    else:
         yield " ".join(shape.element.nvXxPr.cNvPr.get("descr", "").split())
+
+
+def _diagram(data: bytes) -> Iterator[str]:
+    """Yield a diagram's texts as a list, in the order in which they were written."""
+    texts = (_words(text) for text in parse(data).iter(f"{{{_DGM}}}t"))
+    if lines := [f"- {text}" for text in texts if text]:
+        yield "\n".join(lines)
+
+
+def _words(element: Any) -> str:
+    return " ".join("".join(text.text or "" for text in element.iter(f"{{{_DML}}}t")).split())
 
 
 def _text(frame: Any) -> str:

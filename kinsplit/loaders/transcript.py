@@ -3,13 +3,18 @@
 Cues are joined by a space, so that sentences run on over them; a pause of 3 seconds or another speaker begins a
 paragraph, which the speaker's name opens. Markup and positions are dropped. Subtitles that roll show every line twice
 or more: what the cue before showed already isn't repeated. `Document.times` keeps when each cue begins and ends.
+
+Times without a fraction, with a comma or without hours are read in both formats, and so are cues without a number. A
+cue whose times can't be read is left out and counted in a warning. Cues stay in the file's order, whatever their times.
 """
 
 from __future__ import annotations
 
 import html
 import io
+import itertools
 import re
+from collections.abc import Iterator
 
 from kinsplit.chunk import Moment
 from kinsplit.loaders.content import Content, Format, Reading, UnreadableError
@@ -18,6 +23,11 @@ from kinsplit.loaders.decoding import decode
 _PAUSE = 3.0  # seconds
 _FLASH = 0.1  # seconds; no cue for people to read is shorter
 _MARKUP = re.compile(r"</?(?:[cibuv]|ruby|rt|lang|font)\b[^<>]*>|<[\d:.]+>|\{\\[^{}]*\}", re.IGNORECASE)
+
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_TIMING = re.compile(
+    r"\s*((?:\d+:)?\d{1,2}:\d{1,2})(?:[.,](\d+))?\s*-->\s*((?:\d+:)?\d{1,2}:\d{1,2})(?:[.,](\d+))?(?!\S)", re.A
+)
 
 
 def read_vtt(data: bytes) -> Reading:
@@ -34,16 +44,37 @@ def _read(data: bytes, kind: str) -> Reading:
     import webvtt
 
     source, warnings = decode(data)
+    lines = list(_repaired(source.strip(), numbered=kind == "srt"))
     try:
-        captions = webvtt.from_buffer(io.StringIO(source), format=kind)
+        captions = webvtt.from_buffer(io.StringIO("\n".join(lines)), format=kind).captions
     except webvtt.errors.MalformedFileError as error:
         raise UnreadableError(f"is no transcript: {error}. It should begin as .{kind} files do.") from error
     text = _Text()
-    for caption in captions.captions:
-        lines = [" ".join(html.unescape(_MARKUP.sub("", line)).split()) for line in caption.lines]
+    for caption in captions:
+        said = [" ".join(html.unescape(_MARKUP.sub("", line)).split()) for line in caption.lines]
         start, end = (_seconds(stamp) for stamp in (caption.start, caption.end))
-        text.add([line for line in lines if line], start, end, caption.voice)
+        text.add([line for line in said if line], start, max(start, end), caption.voice)
+    shown = {line for caption in captions for line in caption.lines}
+    if lost := sum("-->" in line and not _TIMING.match(line) and line not in shown for line in lines):
+        warnings = (*warnings, f"{lost:,} cues were left out, since their times can't be read")
+    if back := sum(after.start < before.start for before, after in itertools.pairwise(text.times)):
+        warnings = (*warnings, f"{back:,} cues begin before the one above them")
     return Reading((Content("".join(text.parts), times=tuple(text.times)),), warnings)
+
+
+def _repaired(source: str, *, numbered: bool) -> Iterator[str]:
+    """Yield lines with times as both formats take them, and a number above each where there must be one."""
+    before = ""
+    for line in _LINE_END.split(source):
+        match = _TIMING.match(line)
+        if match and numbered and not before.strip().isdigit():
+            yield "0"
+        before = line
+        yield f"{_stamp(*match.group(1, 2))} --> {_stamp(*match.group(3, 4))}{line[match.end() :]}" if match else line
+
+
+def _stamp(clock: str, fraction: str | None) -> str:
+    return f"{clock if clock.count(':') == 2 else f'00:{clock}'}.{(fraction or '')[:3]:0<3}"
 
 
 class _Text:

@@ -1,18 +1,24 @@
 """Word documents (`.docx`) by way of HTML, so that they read as HTML does.
 
 `mammoth` reads headings, lists, tables, footnotes and text boxes in the document's order. Titles become headings of the
-first level, pictures their alternative text. Page headers and footers, comments and deleted text are left out.
+first level, pictures their alternative text, equations a line of text (see `equations`). Page headers and footers,
+comments and deleted text are left out.
 """
 
 from __future__ import annotations
 
-import io
+import re
+from collections.abc import Iterator
 from typing import Any
 
-from kinsplit.loaders.archive import Archive
+from kinsplit.loaders.archive import Archive, parse
 from kinsplit.loaders.content import Content, Format, Reading, UnreadableError
+from kinsplit.loaders.equations import linear, local_name
 from kinsplit.loaders.html import readable_html
 
+# Simple fields, text of another direction, and equations in a paragraph of their own.
+_WRAPPERS = frozenset({"fldSimple", "bdo", "dir", "oMathPara"})
+_DROPPED = re.compile(rb":(?:oMath|fldSimple|bdo|dir)\b")
 _STYLES = """
 p[style-name='Title'] => h1:fresh
 p[style-name='Subtitle'] => p:fresh
@@ -27,10 +33,10 @@ def read(data: bytes) -> Reading:
     import mammoth
 
     archive = Archive(data, "Word document")
-    archive.check_xml()
+    markup = archive.without_media(_for_mammoth)
     try:
         result = mammoth.convert_to_html(
-            io.BytesIO(data),
+            markup,
             style_map=_STYLES,
             convert_image=mammoth.images.img_element(_without_picture),
             external_file_access=False,
@@ -42,6 +48,38 @@ def read(data: bytes) -> Reading:
         raise UnreadableError(f"is broken or no Word document: {error!r}. Open it and save it again.") from error
     text, title = readable_html(result.value)
     return Reading((Content(text, _core_title(archive) or title),))
+
+
+def _for_mammoth(part: bytes) -> bytes:
+    """Return XML in which what mammoth would drop with all its text is what it reads."""
+    from xml.etree.ElementTree import tostring
+
+    if not _DROPPED.search(part):
+        return part
+    try:
+        root = parse(part)
+    except UnreadableError:
+        return part  # mammoth says what is wrong, if the document needs it.
+    namespace = root.tag.rpartition("}")[0] + "}"
+    for parent in list(root.iter()):
+        parent[:] = _lifted(parent, namespace)
+    return bytes(tostring(root, "utf-8"))
+
+
+def _lifted(parent: Any, namespace: str) -> Iterator[Any]:
+    """Yield an element's children, with equations as runs and what stands in wrappers without these."""
+    from xml.etree.ElementTree import Element, SubElement
+
+    for child in parent:
+        name = local_name(child)
+        if name in _WRAPPERS:
+            yield from _lifted(child, namespace)
+        elif name == "oMath":
+            run = Element(f"{namespace}r")
+            SubElement(run, f"{namespace}t").text = linear(child)
+            yield run
+        else:
+            yield child
 
 
 def _without_picture(image: Any) -> dict[str, str]:

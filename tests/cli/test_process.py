@@ -37,6 +37,17 @@ def test_help_and_strategies_need_no_model_and_no_store(tmp_path: Path, argument
     assert done.stderr == "[]\n"
 
 
+def test_the_package_runs_as_a_module(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "kinsplit"]
+    shown, wrong = (
+        subprocess.run([*command, *more], cwd=tmp_path, env=environment(), capture_output=True, text=True)
+        for more in (["strategies", "token", "--json"], ["chunk", "nowhere"])
+    )
+    assert (shown.returncode, json.loads(shown.stdout)["name"]) == (0, "token")
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert wrong.stderr.startswith("Error: nowhere: doesn't exist.")
+
+
 def test_a_reader_that_stops_reading_is_no_error(tmp_path: Path) -> None:
     for arguments in (["chunk", COURSE], ["strategies"], ["index", COURSE, "--embedder", "hash"]):
         reading, writing = os.pipe()

@@ -19,7 +19,7 @@ from qdrant_client import QdrantClient, models
 from kinsplit import Document, Index
 from kinsplit.errors import CollectionNotFoundError, InvalidParameterError
 from kinsplit.integrations import langchain, llama_index
-from tests.integrations.test_finding import FRAMEWORKS, HASH, LECTURE, STRATEGY, Hit, expansion, found, process, split
+from tests.integrations.finding import FRAMEWORKS, HASH, LECTURE, STRATEGY, Hit, expansion, found, process, split
 from tests.integrations.test_langchain_store import FRUIT, HashEmbeddings
 from tests.integrations.test_llama_index_store import HashEmbedding, embedded, foreign, without_vectors
 

@@ -15,7 +15,7 @@ from qdrant_client import QdrantClient
 from kinsplit import Document, Index
 from kinsplit.integrations import langchain, llama_index
 from kinsplit.parsers import create
-from tests.integrations.test_finding import FRAMEWORKS, HASH, Hit, expansion, found, process
+from tests.integrations.finding import FRAMEWORKS, HASH, Hit, expansion, found, process
 from tests.integrations.test_langchain_store import HashEmbeddings
 
 pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant:UserWarning")

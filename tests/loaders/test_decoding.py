@@ -87,6 +87,16 @@ def test_a_wrong_declaration_never_fails(declared):
     assert decode("Größe der Straße".encode("cp1252"), declared).text == "Größe der Straße"
 
 
+@pytest.mark.parametrize("declared", ["utf-16", "utf-32-be", "cp037", "unicode_escape", "utf-7", "punycode", "idna"])
+def test_a_declaration_that_could_not_stand_there_is_passed_over(declared):
+    text = "# Größe der Straße nach Köln, \\u0041 +AGE-"
+
+    decoded, warnings = decode(text.encode("cp1252"), declared)
+
+    assert decoded == text
+    assert "guess" in warnings[0]
+
+
 def test_bytes_in_no_encoding_become_utf8_with_replacements():
     text, warnings = decode(bytes(range(256)) * 10)
 

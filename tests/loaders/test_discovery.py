@@ -249,15 +249,33 @@ def test_a_fifo_is_never_opened(tmp_path):
         discover(root / "pipe.txt")
 
 
-def test_a_file_name_that_is_not_utf8_gives_a_valid_id(tmp_path):
+def test_file_names_that_are_not_utf8_give_valid_ids_of_their_own(tmp_path):
     root = tmp_path / "r"
     root.mkdir()
     try:
-        (root / os.fsdecode(b"caf\xe9.md")).write_text("x")
+        for name in (b"caf\xe9.md", b"caf\xe8.md"):
+            (root / os.fsdecode(name)).write_text("x")
     except OSError:
         pytest.skip("this file system takes UTF-8 names only")
 
-    (source,) = discover(root).files
+    first, second = discover(root).files
 
-    assert source.source_id == "r/caf\ufffd.md"
-    assert source.metadata["group_id"] == "caf\ufffd"
+    assert [first.source_id, second.source_id] == ["r/caf\\xe8.md", "r/caf\\xe9.md"]
+    assert second.metadata["group_id"] == "caf\\xe9"
+
+
+def test_a_file_that_cannot_be_looked_at_is_reported_alone(tmp_path, monkeypatch):
+    root = tree(tmp_path / "r", "a.md", "link.md", "link.png")
+    looked_at = Path.stat
+
+    def refuse(self, *, follow_symlinks=True):
+        if self.stem == "link":
+            raise PermissionError(13, "Permission denied", str(self))
+        return looked_at(self, follow_symlinks=follow_symlinks)
+
+    monkeypatch.setattr(Path, "stat", refuse)
+
+    found = discover(root)
+
+    assert [source.source_id for source in found.files] == ["r/a.md", "r/link.md"]
+    assert found.skipped == (root / "link.png",)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import io
+from contextlib import closing
 
+import pypdfium2
+import pytest
 from reportlab.pdfgen import canvas
 
 from kinsplit.loaders.pdf import read
@@ -107,3 +110,55 @@ def test_a_sentence_is_seen_through_lines_figures_and_pages():
 
 def test_no_break_spaces_become_spaces():
     assert text_of([(500, "the\u00a0starting salary")]) == "the starting salary"
+
+
+def turned(rotation: int, *, upright: bool, crop: tuple[int, int, int, int] | None = None) -> bytes:
+    """Return a PDF of four pages that are shown with a rotation, with their text upright or on its side."""
+    made = io.BytesIO()
+    sheet = canvas.Canvas(made, pagesize=(600, 800) if rotation % 180 == 0 or not upright else (800, 600))
+    for page in range(1, 5):
+        if upright:
+            sheet.translate(*{0: (0, 0), 90: (800, 0), 180: (600, 800), 270: (0, 600)}[rotation])
+            sheet.rotate(rotation)
+        for place, text in ((760, "The course"), (40, f"Page {page}")):
+            sheet.drawString(72, place, text)
+        for line in range(3):
+            sheet.drawString(72, 600 - 15 * line, f"What is repeated in line {line}.")
+            sheet.drawString(72, 500 - 15 * line, f"This is line {line} of {page}.")
+        sheet.showPage()
+    sheet.save()
+    with closing(pypdfium2.PdfDocument(made.getvalue())) as document:
+        for page in document:
+            page.set_rotation(rotation)
+            if crop:
+                page.set_cropbox(*crop)
+            page.close()
+        saved = io.BytesIO()
+        document.save(saved)
+    return saved.getvalue()
+
+
+@pytest.mark.parametrize("rotation", [90, 180, 270])
+def test_a_rotated_page_is_read_as_it_is_shown(rotation):
+    straight = read(turned(0, upright=True)).contents[0].text
+
+    assert straight.count("repeated") == 12
+    assert straight.count("The course") == 1
+    assert "Page" not in straight
+    assert read(turned(rotation, upright=True)).contents[0].text == straight
+
+
+@pytest.mark.parametrize("rotation", [90, 180, 270])
+def test_of_text_on_its_side_nothing_is_left_out(rotation):
+    text = read(turned(rotation, upright=False)).contents[0].text
+
+    assert text.count("repeated") == 12
+    assert text.count("The course") == 4
+
+
+def test_a_crop_moves_the_margins():
+    # Cut down to where the paragraphs are: what is repeated now stands in the upper margin.
+    text = read(turned(0, upright=True, crop=(0, 450, 600, 620))).contents[0].text
+
+    assert text.count("repeated in line 0") == 1
+    assert text.count("This is line 0") == 4

@@ -143,3 +143,9 @@ def test_the_outline_agrees_with_pythons_own_parser() -> None:
         wanted = [(node.lineno, node.name) for node in ast.walk(ast.parse(text)) if isinstance(node, kinds)]
         found = [(text[: part.start].count("\n") + 1, part.title.split()[1]) for part in outline(text)]
         assert found == sorted(wanted)
+
+
+@pytest.mark.parametrize("line", ["async", "def", "class", "async def", "def 3", "class 😀: pass", "async\\\n", "@"])
+def test_a_line_that_only_begins_like_a_part_is_none(line):
+    assert outline(f"{line}\ndef f():\n    pass\n")[-1].title == "def f"
+    assert len(outline(f"{line}\ndef f():\n    pass\n")) == 1

@@ -1,5 +1,10 @@
 from __future__ import annotations
 
+import copy
+
+from lxml import etree
+from pptx.opc.package import Part
+from pptx.opc.packuri import PackURI
 from pptx.util import Inches
 
 from kinsplit.loaders.slides import read
@@ -69,3 +74,56 @@ def test_a_slide_without_any_text_is_still_a_page():
     content = read(saved(presentation("One", "", "Three"))).contents[0]
 
     assert [content.text[at:].partition("\n")[0] for at in content.pages] == ["## One", "", "## Three"]
+
+
+def test_shapes_with_equations_are_read_as_powerpoint_shows_them():
+    slides = presentation("Energy")
+    body = slides.slides[0].placeholders[1]
+    body.text_frame.text = "We know that"
+    shape = body.element
+    equation = (
+        '<a14:m xmlns:a14="http://schemas.microsoft.com/office/drawing/2010/main"><m:oMath xmlns:m="'
+        'http://schemas.openxmlformats.org/officeDocument/2006/math"><m:r><m:t>E=mc²</m:t></m:r></m:oMath></a14:m>'
+    )
+    paragraph = shape.txBody.p_lst[0]
+    paragraph.append(etree.fromstring(equation))
+    alternatives = etree.fromstring(
+        '<mc:AlternateContent xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006">'
+        '<mc:Choice Requires="a14"/><mc:Fallback/></mc:AlternateContent>'
+    )
+    shape.addnext(alternatives)
+    alternatives[1].append(copy.deepcopy(shape))
+    alternatives[0].append(shape)
+
+    assert read(saved(slides)).contents[0].text == "## Energy\n\nWe know thatE=mc²"
+
+
+def test_a_shape_without_geometry_costs_nothing():
+    slides = presentation("Plain")
+    box = slides.slides[0].shapes.add_textbox(0, Inches(3), Inches(1), Inches(1))
+    box.text_frame.text = "still here"
+    (geometry,) = box.element.spPr.iterchildren("{*}prstGeom")
+    geometry.getparent().remove(geometry)
+    box.element.nvSpPr.cNvSpPr.attrib.pop("txBox")
+
+    assert read(saved(slides)).contents[0].text == "## Plain\n\nstill here"
+
+
+def test_diagrams_are_lists_of_their_texts():
+    slides = presentation("Steps")
+    (slide,) = slides.slides
+    dgm = 'xmlns:dgm="http://schemas.openxmlformats.org/drawingml/2006/diagram"'
+    a = 'xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main"'
+    texts = "".join(f"<dgm:pt><dgm:t><a:p><a:r><a:t>{t}</a:t></a:r></a:p></dgm:t></dgm:pt>" for t in ("Plan", "", "Do"))
+    data = f"<dgm:dataModel {dgm} {a}><dgm:ptLst>{texts}</dgm:ptLst></dgm:dataModel>"
+    part = Part(PackURI("/ppt/diagrams/data1.xml"), "application/vnd.x+xml", slides.part.package, data.encode())
+    related = slide.part.relate_to(
+        part, "http://schemas.openxmlformats.org/officeDocument/2006/relationships/diagramData"
+    )
+    frame = slide.shapes.add_table(1, 1, 0, Inches(3), Inches(1), Inches(1))._element
+    graphic = frame.graphic.graphicData
+    graphic.set("uri", "http://schemas.openxmlformats.org/drawingml/2006/diagram")
+    r = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    graphic[:] = [etree.fromstring(f'<dgm:relIds {dgm} xmlns:r="{r}" r:dm="{related}"/>')]
+
+    assert read(saved(slides)).contents[0].text == "## Steps\n\n- Plan\n- Do"

@@ -83,6 +83,54 @@ def test_what_is_no_transcript_is_refused_and_an_empty_one_is_not(tmp_path):
     assert load_one(tmp_path / "z.vtt").warnings == ("holds no text",)
 
 
+@pytest.mark.parametrize(
+    "source",
+    [
+        "\n \n 1\n00:00:01,000 --> 00:00:02,500\na\n\n2\n00:00:03,000 --> 00:00:04,000\nb",
+        "00:00:01,0 --> 00:00:02,5\na\n\n00:00:03 --> 00:00:04\nb",
+        "1\r00:00:01 --> 00:00:02.5\ra\r\r0:03,000 --> 0:04 X1:40 X2:600\rb\r",
+        "1\r\n00:00:01,000-->00:00:02,500\r\na\r\n00:00:03,000 --> 00:00:04,000\r\nb",
+    ],
+    ids=["blanks", "no numbers", "no hours", "no blank line"],
+)
+def test_cues_that_players_show_are_read(source):
+    for content in (
+        read_srt(source.encode()).contents[0],
+        read_vtt(f"WEBVTT\n\n{source.lstrip()}".encode()).contents[0],
+    ):
+        assert content.text == "a b"
+        assert content.times == (Moment(0, 1.0, 2.5), Moment(2, 3.0, 4.0))
+
+
+@pytest.mark.parametrize("read", [read_srt, read_vtt])
+def test_cues_without_times_are_counted(read):
+    header = "WEBVTT\n\n" if read is read_vtt else ""
+    reading = read(
+        f"{header}1\n00:00:01,000 --> 00:00:02,000\na\n\n2\n00:00:0b,000 --> 00:00:04,000\nlost\n\n3\n"
+        "00:00:05,000 --> 00:00:06,000\nc\n".encode()
+    )
+
+    assert reading.contents[0].text == "a\n\nc"
+    assert reading.warnings == ("1 cues were left out, since their times can't be read",)
+
+
+def test_an_arrow_inside_what_was_said_is_text():
+    reading = read_srt(b"1\n00:00:01,000 --> 00:00:02,000\nso\nx --> y holds\n")
+
+    assert (reading.contents[0].text, reading.warnings) == ("so x --> y holds", ())
+
+
+def test_overlapping_and_backward_times_keep_the_order_and_end_after_they_begin():
+    reading = read_srt(
+        b"1\n00:00:05,000 --> 00:00:04,000\na\n\n2\n00:00:02,000 --> 00:00:09,000\nb\n\n3\n00:00:03,000 --> "
+        b"00:00:04,000\nc\n"
+    )
+
+    assert reading.contents[0].text == "a b c"
+    assert [(moment.start, moment.end) for moment in reading.contents[0].times] == [(5, 5), (2, 9), (3, 4)]
+    assert reading.warnings == ("1 cues begin before the one above them",)
+
+
 def test_other_line_ends_and_encodings_are_read():
     data = SRT.replace("\n", "\r\n").replace("loop", "Schleife für").encode("utf-16")
 

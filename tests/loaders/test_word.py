@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import io
+import zipfile
+
 import docx
 
 from kinsplit.loaders.word import read
 
-from .office import saved
+from .office import changed, saved
 
 
 def test_headings_lists_and_tables_come_in_order():
@@ -36,3 +39,24 @@ def test_the_title_is_the_first_heading_where_the_properties_have_none():
     made.add_heading("Recursion", 1)
 
     assert read(saved(made)).contents[0].title == "Recursion"
+
+
+_MATH = "http://schemas.openxmlformats.org/officeDocument/2006/math"
+
+
+def test_equations_fields_and_text_of_another_direction_are_kept():
+    made = docx.Document()
+    made.add_paragraph("See ")
+    data = saved(made)
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        body = archive.read("word/document.xml").decode()
+    equation = f'<m:oMath xmlns:m="{_MATH}"><m:r><m:t>x=1</m:t></m:r></m:oMath>'
+    run = "<w:r><w:t>{}</w:t></w:r>".format
+    more = (
+        f'<w:fldSimple w:instr=" REF f "><w:bdo w:val="rtl">{run("Figure 1")}</w:bdo></w:fldSimple>'
+        f'{run(": ")}{equation}<m:oMathPara xmlns:m="{_MATH}"><m:oMathParaPr/>{equation}</m:oMathPara></w:p>'
+    )
+
+    reading = read(changed(data, {"word/document.xml": body.replace("</w:p>", more, 1)}))
+
+    assert reading.contents[0].text == "See Figure 1: x=1x=1"

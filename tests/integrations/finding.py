@@ -1,0 +1,77 @@
+"""What finding is tested with, seen alike in both frameworks."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+from langchain_core.documents import Document as LangChainDocument
+from llama_index.core import Document as LlamaIndexDocument
+from llama_index.core.schema import NodeWithScore, TextNode
+
+from kinsplit import Index
+from kinsplit.embedding.hashing import HashEmbedder
+from kinsplit.integrations import langchain, llama_index
+from kinsplit.parsers import create
+
+HASH = HashEmbedder()
+TOPICS = ("recursion", "loops", "classes", "files", "sorting", "testing", "modules", "strings")
+LECTURE = "\n\n".join(
+    f"## {topic.title()}\n\nThis part is about {topic}.  It says what {topic} means.\nAnd it says why {topic} matters."
+    for topic in TOPICS
+)
+PARAMETERS: dict[str, Any] = {"chunk_size": 24, "overlap_sentences": 1}
+STRATEGY = create("sentence", **PARAMETERS)
+FRAMEWORKS = ("llama_index", "langchain")
+
+
+class Hit:
+    """What either framework returns, seen alike."""
+
+    def __init__(self, given: Any) -> None:
+        node = given.node if isinstance(given, NodeWithScore) else given
+        self.text = node.text if isinstance(node, TextNode) else node.page_content
+        self.id = node.id_ if isinstance(node, TextNode) else node.id
+        self.metadata = node.metadata
+        self.finding = node.metadata.get("kinsplit") or {}
+        self.score = given.score if isinstance(given, NodeWithScore) else self.finding.get("score")
+
+
+def split(framework: str) -> list[Any]:
+    """Return the lecture's chunks as a framework gives them."""
+    if framework == "llama_index":
+        document = LlamaIndexDocument(id_="lecture", text=LECTURE, metadata={"subject": "cs"})
+        return llama_index.node_parser("sentence", **PARAMETERS)([document])
+    whole = LangChainDocument(id="lecture", page_content=LECTURE, metadata={"subject": "cs"})
+    return langchain.text_splitter("sentence", **PARAMETERS).split_documents([whole])
+
+
+def found(framework: str, chunk: Any, score: float | None) -> Any:
+    """Return a chunk as what a framework has found."""
+    if framework == "llama_index":
+        return NodeWithScore(node=chunk, score=score)
+    finding = {} if score is None else {"kinsplit": {"score": score, "scores": {"dense": score}}}
+    return LangChainDocument(id=chunk.id, page_content=chunk.page_content, metadata={**chunk.metadata, **finding})
+
+
+def process(stage: Any, hits: Sequence[Any], query: str = "q") -> list[Hit]:
+    """Put hits through a postprocessor or a compressor, and make sure that they stay as they are."""
+    before = copy.deepcopy(hits)
+    if hasattr(stage, "postprocess_nodes"):
+        after = stage.postprocess_nodes(list(hits), query_str=query)
+    else:
+        after = stage.compress_documents(hits, query)
+    assert hits == before, "nothing is mutated"
+    return [Hit(one) for one in after]
+
+
+def ask(framework: str, index: Index, query: str, **options: Any) -> list[Hit]:
+    if framework == "llama_index":
+        return [Hit(one) for one in llama_index.KinsplitRetriever(index, **options).retrieve(query)]
+    return [Hit(one) for one in langchain.KinsplitRetriever(index, **options).invoke(query)]
+
+
+def expansion(framework: str, store: Any, **options: Any) -> Any:
+    made: Any = llama_index.SiblingExpansion if framework == "llama_index" else langchain.SiblingExpansion
+    return made(store, **options)
