@@ -11,6 +11,7 @@ from kinsplit.errors import LanguageModelError, ModelUnavailableError
 from kinsplit.language_models.protocol import USUAL_WINDOW, Pieces, Schema
 from kinsplit.language_models.responses import TransientError, told_by
 from kinsplit.language_models.server import Server
+from kinsplit.language_models.wire import events
 
 _PATH = "/chat/completions"
 _OPENAI = "https://api.openai.com/v1"
@@ -82,9 +83,10 @@ class OpenAIModel:
 
     def _read(self, lines: Iterator[str]) -> Pieces:
         reason = None
-        for part in self._events(lines):
-            if part is _DONE:
+        for data in events(lines):
+            if data.strip() == _DONE:
                 return bool(reason == "length")
+            part = self._parsed(data)
             try:
                 if isinstance(part, dict) and "error" in part:
                     raise TransientError(f"{self.name}: the server says: {told_by(part)}.")
@@ -99,20 +101,6 @@ class OpenAIModel:
         if reason is None:
             raise TransientError(f"{self.name}: the answer broke off.")
         return bool(reason == "length")
-
-    def _events(self, lines: Iterator[str]) -> Iterator[Any]:
-        """Yield the data of each event, `_DONE` included, or the one JSON object that came instead of events."""
-        other = []
-        for line in filter(str.strip, lines):
-            field, _, data = line.partition(":")
-            if field != "data":
-                # Comments keep a connection open; `event` and `id` say nothing here.
-                if field not in ("", "event", "id", "retry"):
-                    other.append(line)
-            else:
-                yield _DONE if data.strip() == _DONE else self._parsed(data)
-        if other:
-            yield self._parsed("\n".join(other))
 
     def _parsed(self, data: str) -> Any:
         try:

@@ -15,6 +15,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception_type
 from kinsplit.errors import ModelUnavailableError
 from kinsplit.language_models.protocol import Pieces
 from kinsplit.language_models.responses import BadRequestError, TransientError, as_json, check
+from kinsplit.language_models.wire import lines
 
 #: How often a call is tried, and a connection that is refused.
 ATTEMPTS, CONNECTIONS = 3, 2
@@ -145,7 +146,7 @@ class Server:
             if not response.is_success:
                 response.read()
                 check(response, self.name, self.remedy)
-            return (yield from read(response.iter_lines()))
+            return (yield from read(lines(response.iter_bytes())))
 
     @contextmanager
     def _client(self) -> Iterator[httpx.Client]:
