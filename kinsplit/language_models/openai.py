@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from kinsplit.errors import LanguageModelError, ModelUnavailableError
+from kinsplit.errors import InvalidParameterError, LanguageModelError, ModelUnavailableError
 from kinsplit.language_models.protocol import USUAL_WINDOW, Pieces, Schema
 from kinsplit.language_models.responses import TransientError, told_by
 from kinsplit.language_models.server import Server
@@ -32,6 +32,9 @@ class OpenAIModel:
         api_key: None takes OPENAI_API_KEY; without one none is sent.
         window: Its context window, in tokens.
         timeout: Seconds to wait for an answer.
+
+    Raises:
+        InvalidParameterError: The key can't be sent.
     """
 
     def __init__(
@@ -44,12 +47,14 @@ class OpenAIModel:
     ) -> None:
         url = (base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI).strip().rstrip("/")
         key = (api_key or os.environ.get("OPENAI_API_KEY") or "").strip()
+        if not key.isascii() or not key.isprintable() or " " in key:
+            rule, remedy = "must be printable ASCII without blanks", "Look whether OPENAI_API_KEY holds the key alone."
+            raise InvalidParameterError("api_key", rule, f"{len(key)} characters", remedy)
         self.model, self.window = model, window
         self.name = f"openai:{model}"
-        self.identity = f"{self.name} at {url}"
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
         self._lacks_key = url == _OPENAI and not key
-        self._server = Server(self.name, url, _REMEDY, headers, timeout)
+        self._server = Server(self.name, url, _REMEDY, key, timeout)
+        self.identity = f"{self.name} at {self._server.url}"
 
     def complete(self, prompt: str, schema: Schema | None = None, max_tokens: int | None = None) -> str:
         """See `LanguageModel.complete`."""
@@ -57,11 +62,7 @@ class OpenAIModel:
         if schema is not None:
             format_ = {"name": "answer", "strict": True, "schema": schema}
             body["response_format"] = {"type": "json_schema", "json_schema": format_}
-        answer = self._server.post(_PATH, body, _OPTIONAL)
-        try:
-            return str(answer["choices"][0]["message"]["content"] or "")
-        except (KeyError, IndexError, TypeError):
-            raise LanguageModelError(f"{self.name}: the server answered with {str(answer)[:80]!r}.") from None
+        return self._server.post(_PATH, body, self._text, _OPTIONAL)
 
     def stream(self, prompt: str, max_tokens: int | None = None) -> Pieces:
         """See `StreamingModel.stream`; the pieces come as server-sent events."""
@@ -80,6 +81,12 @@ class OpenAIModel:
         if max_tokens is not None:
             body["max_tokens"] = max_tokens
         return body
+
+    def _text(self, answer: Any) -> str:
+        try:
+            return str(answer["choices"][0]["message"]["content"] or "")
+        except (KeyError, IndexError, TypeError):
+            raise LanguageModelError(f"{self.name}: the server answered with {str(answer)[:80]!r}.") from None
 
     def _read(self, lines: Iterator[str]) -> Pieces:
         reason = None

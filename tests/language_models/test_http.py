@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import logging
 import time
+import traceback
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
@@ -266,8 +269,64 @@ def test_an_address_that_is_none_is_told(url: str) -> None:
         OpenAIModel("gpt", base_url=url).complete("Hi")
 
 
-def test_no_message_holds_the_key(fake: FakeServer) -> None:
-    fake.answer = lambda prompt: Reply("wrong key", 401)
-    with pytest.raises(ModelUnavailableError) as caught:
-        OpenAIModel("gpt", base_url=fake.url, api_key="sk-secret").complete("Hi")
-    assert "sk-secret" not in str(caught.value)
+KEY = "sk-secret-of-tests"
+HEADERS = json.dumps({"authorization": f"Bearer {KEY}"})
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply(f"wrong key {KEY}", 401),
+        Reply(f"no such model for {KEY}", 500),
+        Reply(body=HEADERS),
+        Reply(body=f"<p>{KEY}</p>"),
+        Reply(body=f"data: {HEADERS}\n\n"),
+        Reply(body=f'data: {{"error": "{KEY}"}}\n\n'),
+    ],
+    ids=["401", "500", "echo", "html", "event", "error"],
+)
+def test_no_message_holds_the_key_even_if_the_server_repeats_it(fake: FakeServer, reply: Reply) -> None:
+    fake.answer = lambda prompt: reply
+    model = OpenAIModel("gpt", base_url=fake.url, api_key=KEY)
+    for ask in (model.complete, lambda prompt: list(model.stream(prompt))):
+        with pytest.raises(LanguageModelError) as caught:
+            ask("Hi")
+        assert "***" in str(caught.value)
+        assert KEY not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.parametrize("key", ["sk-one\nsk-two", "sk-\u00e9", "sk one", "sk\x00"])
+def test_a_key_that_can_not_be_sent_is_refused_and_not_shown(key: str) -> None:
+    with pytest.raises(InvalidParameterError, match="api_key: must be printable ASCII") as caught:
+        OpenAIModel("gpt", base_url="http://h", api_key=key)
+    assert "sk" not in str(caught.value)
+
+
+def test_a_name_and_a_password_in_an_address_are_sent_and_not_shown(
+    fake: FakeServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    url = f"http://user:p%40ss@127.0.0.1:{fake.port}"
+    for model in (OllamaModel("llama3", host=url), OpenAIModel("gpt", base_url=f"{url}/v1")):
+        assert model.complete("Hi")
+        assert str(model.identity).endswith((f"at {fake.url}", f"at {fake.url}/v1"))
+        fake.replies.append(Reply("gone", 404))
+        with pytest.raises(ModelUnavailableError) as caught:
+            model.complete("Hi")
+        assert "ss@" not in "".join(traceback.format_exception(caught.value))
+    assert {headers["Authorization"] for _, headers, _ in fake.calls} == {"Basic dXNlcjpwQHNz"}
+    assert "127.0.0.1" in caplog.text
+    assert "p%40ss" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    "url", ["http://user:sec/ret@gpu/v1", "http://user:sec#ret@gpu", "http://user:secret@gpu:port"]
+)
+def test_the_password_of_an_address_that_is_none_is_not_shown(url: str) -> None:
+    with pytest.raises(ModelUnavailableError, match="is no address") as caught:
+        OpenAIModel("gpt", base_url=url).complete("Hi")
+    assert "sec" not in "".join(traceback.format_exception(caught.value))
+    for host in (url, url.removeprefix("http://")):
+        with pytest.raises(InvalidParameterError, match="OLLAMA_HOST: must be an address") as refused:
+            OllamaModel("llama3", host=host)
+        assert "sec" not in "".join(traceback.format_exception(refused.value))
