@@ -15,6 +15,7 @@ from typing import Any
 import httpx
 
 from kinsplit.errors import InvalidParameterError, KinsplitError, LanguageModelError, ModelUnavailableError
+from kinsplit.language_models.answers import text_of
 from kinsplit.language_models.protocol import USUAL_WINDOW, LanguageModel, Pieces, Schema
 from kinsplit.tokenizers import describe
 
@@ -137,11 +138,7 @@ class FunctionModel(_ObjectModel):
 
 def _text(answer: Any) -> str:
     """Return what a message of LangChain, or a piece of one, says."""
-    content = answer if isinstance(answer, str) else answer.content
-    if isinstance(content, str):
-        return content
-    # A message may come in parts, of which some are thoughts or calls of tools.
-    return "".join(part if isinstance(part, str) else str(part.get("text", "")) for part in content)
+    return answer if isinstance(answer, str) else text_of(answer.content)
 
 
 def _closed(parts: Any) -> Any:

@@ -74,7 +74,7 @@ class OllamaModel:
         for line in filter(str.strip, lines):
             try:
                 part = json.loads(line)
-                if isinstance(part, dict) and "error" in part:
+                if isinstance(part, dict) and part.get("error"):
                     raise TransientError(f"{self.name}: the server says: {told_by(part)}.")
                 content = part["message"]["content"]
             except (KeyError, TypeError, ValueError, RecursionError):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kinsplit.errors import InvalidParameterError, LanguageModelError, ModelUnavailableError
+from kinsplit.language_models.answers import text_of
 from kinsplit.language_models.protocol import USUAL_WINDOW, Pieces, Schema
 from kinsplit.language_models.responses import TransientError, told_by
 from kinsplit.language_models.server import Server
@@ -84,33 +85,41 @@ class OpenAIModel:
 
     def _text(self, answer: Any) -> str:
         try:
-            return str(answer["choices"][0]["message"]["content"] or "")
-        except (KeyError, IndexError, TypeError):
+            choice = answer["choices"][0]
+            content = _said(choice["message"])
+        except (AttributeError, KeyError, IndexError, TypeError):
             raise LanguageModelError(f"{self.name}: the server answered with {str(answer)[:80]!r}.") from None
+        self._check(choice.get("finish_reason"))
+        return content
 
     def _read(self, lines: Iterator[str]) -> Pieces:
-        reason = None
+        reason, is_done = None, False
         for data in events(lines):
-            if data.strip() == _DONE:
-                return bool(reason == "length")
-            part = self._parsed(data)
+            if is_done := data.strip() == _DONE:
+                break
             try:
-                if isinstance(part, dict) and "error" in part:
+                part = json.loads(data)
+                if isinstance(part, dict) and part.get("error"):
                     raise TransientError(f"{self.name}: the server says: {told_by(part)}.")
                 # The last event may hold no choice but the number of tokens; a server that can't stream, a message.
                 choice = part["choices"][0] if part["choices"] else {}
-                said = choice.get("delta") or choice.get("message") or {}
-                content, reason = said.get("content"), choice.get("finish_reason") or reason
-            except (AttributeError, KeyError, TypeError):
-                raise TransientError(f"{self.name}: the server answered with {str(part)[:80]!r}.") from None
+                content = _said(choice.get("delta") or choice.get("message") or {})
+                reason = choice.get("finish_reason") or reason
+            except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
+                raise TransientError(f"{self.name}: the server answered with {data[:80]!r}.") from None
             if content:
-                yield str(content)
-        if reason is None:
+                yield content
+        self._check(reason)
+        if reason is None and not is_done:
             raise TransientError(f"{self.name}: the answer broke off.")
         return bool(reason == "length")
 
-    def _parsed(self, data: str) -> Any:
-        try:
-            return json.loads(data)
-        except (ValueError, RecursionError):
-            raise TransientError(f"{self.name}: the server answered with {data[:80]!r}.") from None
+    def _check(self, reason: object) -> None:
+        """Make sure that an answer that ended for some reason is one."""
+        if reason == "content_filter":
+            raise LanguageModelError(f"{self.name}: a filter of the server stopped the answer.")
+
+
+def _said(message: Mapping[str, Any]) -> str:
+    """Return what a message says, or by what it refuses to say anything."""
+    return text_of(message.get("content")) or text_of(message.get("refusal"))

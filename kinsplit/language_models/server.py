@@ -120,17 +120,22 @@ class Server:
 
     def _known(self, body: Mapping[str, Any], optional: Sequence[str], send: Callable[[Mapping[str, Any]], T]) -> T:
         """Send what the server knows of a body."""
+        unknown = self._unknown
         while True:
-            sent = {key: value for key, value in body.items() if key not in self._unknown}
+            sent = {key: value for key, value in body.items() if key not in unknown}
             again = Retrying(retry=retry_if_exception_type(TransientError), stop=_is_enough, wait=_wait, reraise=True)
             try:
-                return again(send, sent)
+                answer = again(send, sent)
             except BadRequestError as error:
                 left = [key for key in optional if key in sent]
                 if not left:
                     raise
                 # The message says which one it was; where it doesn't, the most doubtful one is left out.
-                self._unknown |= {next((key for key in left if key in error.text), left[0])}
+                unknown |= {next((key for key in left if key in error.text), left[0])}
+            else:
+                # Only now it is known that the options were what the server didn't take, and not the prompt.
+                self._unknown |= unknown
+                return answer
 
     def _send(self, path: str, read: Callable[[Any], T], body: Mapping[str, Any]) -> T:
         with self._client() as client:

@@ -207,6 +207,18 @@ def test_a_server_without_schemas_is_asked_without_from_then_on(model: LanguageM
     assert [key in body for body in fake.bodies] == [True, False, False]
 
 
+def test_a_request_that_no_option_mends_takes_none_away_from_later_ones(model: LanguageModel, fake: FakeServer) -> None:
+    fake.answer = lambda prompt: Reply("the prompt is too long", 400)
+    with pytest.raises(LanguageModelError, match="too long"):
+        model.complete("Hi" * 9, SCHEMA, 50)
+
+    fake.calls.clear()
+    fake.answer = lambda prompt: "fine"
+    assert model.complete("Hi", SCHEMA, 50) == "fine"
+    key = "format" if "ollama" in model.name else "response_format"
+    assert [key in body for body in fake.bodies] == [True]
+
+
 def test_only_the_option_that_a_server_names_is_left_out(fake: FakeServer) -> None:
     fake.replies.append(Reply("Unsupported parameter: 'max_tokens' is not supported with this model.", 400))
     fake.replies.append(Reply("Unsupported value: 'temperature' does not support 0.", 400))
@@ -250,6 +262,66 @@ def test_json_of_another_shape_is_an_error(model: LanguageModel, fake: FakeServe
     fake.answer = lambda prompt: Reply(body=body)
     with pytest.raises(LanguageModelError):
         model.complete("Hi")
+
+
+PARTS = [{"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}, {"type": "text", "text": "so"}, " be it"]
+
+
+def test_content_may_come_in_parts_and_thoughts_are_none_of_it(fake: FakeServer) -> None:
+    model = OpenAIModel("gpt", base_url=fake.url)
+    fake.replies.append(Reply(body=json.dumps({"choices": [{"message": {"content": PARTS}}]})))
+    assert model.complete("Hi") == "so be it"
+    parts = [{"choices": [{"delta": {"content": part}}], "error": None} for part in (PARTS[:1], PARTS[1:])]
+    fake.replies.append(
+        Reply(
+            body="".join(f"data: {json.dumps(part)}\n\n" for part in [*parts, "[DONE]"]).replace('"[DONE]"', "[DONE]")
+        )
+    )
+    assert list(model.stream("Hi")) == ["so be it"]
+
+
+def test_a_refusal_is_what_the_model_says(fake: FakeServer) -> None:
+    model = OpenAIModel("gpt", base_url=fake.url)
+    fake.replies.append(Reply(body='{"choices": [{"message": {"content": null, "refusal": "I will not."}}]}'))
+    assert model.complete("Hi") == "I will not."
+    event = '{"choices": [{"delta": {"content": null, "refusal": "I will not."}, "finish_reason": "stop"}]}'
+    fake.replies.append(Reply(body=f"data: {event}\n\n"))
+    assert list(model.stream("Hi")) == ["I will not."]
+
+
+def test_an_answer_that_a_filter_stops_is_an_error(fake: FakeServer) -> None:
+    model = OpenAIModel("gpt", base_url=fake.url)
+    stopped = {"message": {"content": ""}, "finish_reason": "content_filter"}
+    fake.answer = lambda prompt: Reply(body=json.dumps({"choices": [stopped]}))
+    with pytest.raises(LanguageModelError, match=r"openai:gpt: a filter of the server stopped the answer\.$"):
+        model.complete("Hi")
+    fake.answer = lambda prompt: Reply(pieces=("one",), reason="content_filter")
+    pieces = model.stream("Hi")
+    assert next(pieces) == "one"
+    with pytest.raises(LanguageModelError, match="a filter of the server stopped the answer"):
+        next(pieces)
+    fake.answer = lambda prompt: Reply(pieces=(), reason="content_filter")
+    fake.calls.clear()
+    with pytest.raises(LanguageModelError, match="a filter of the server stopped the answer"):
+        list(model.stream("Hi"))
+    assert len(fake.calls) == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ('{"detail": "Not here"}', "Not here"),
+        ('{"error": null, "message": "No room"}', "No room"),
+        ('{"error": {"message": null, "code": 7}}', "{'message': None, 'code': 7}"),
+        ('{"error": "  two\\nlines. "}', "two lines"),
+        ("", "Internal Server Error"),
+    ],
+)
+def test_what_is_wrong_is_told_in_the_servers_words(fake: FakeServer, body: str, told: str) -> None:
+    fake.answer = lambda prompt: Reply(status=500, body=body)
+    with pytest.raises(LanguageModelError) as caught:
+        OllamaModel("llama3", host=fake.url).complete("Hi")
+    assert str(caught.value) == f"ollama:llama3: status 500: {told}."
 
 
 def test_an_answer_without_content_is_empty(model: LanguageModel, fake: FakeServer) -> None:
