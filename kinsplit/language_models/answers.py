@@ -10,7 +10,10 @@ from typing import Any, NamedTuple
 from kinsplit.language_models.protocol import Schema
 from kinsplit.tokenizers import replace_surrogates
 
-_THOUGHTS = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL)
+# Where a chat template begins the thoughts, the answer only ends them.
+_THOUGHTS = re.compile(
+    r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)|\A(?:(?!<think(?:ing)?>).)*</think(?:ing)?>", re.DOTALL
+)
 # Types of parts of a message that are none of its text, although they may have some.
 _NO_TEXT = frozenset({"reasoning", "thinking"})
 _OPENING = re.compile(r"[\[{]")
