@@ -59,7 +59,7 @@ def run(
 
 def _answered(draft: Draft, index: Index, model: LanguageModel, longest: int, threshold: float) -> Events:
     """Let a model answer from the draft's sources."""
-    reader, failure, is_cut = MarkerReader(), "", False
+    reader, failure, is_cut, length = MarkerReader(), "", False, 0
     try:
         with closing(stream(model, build_prompt(draft.question, draft.sources), longest)) as pieces:
             while not is_cut:
@@ -69,7 +69,9 @@ def _answered(draft: Draft, index: Index, model: LanguageModel, longest: int, th
                     is_cut = bool(end.value)
                     break
                 yield from _told(draft, reader.feed(piece))
-                is_cut = len(draft.text) > _CHARACTERS * longest
+                # Counted as it comes: what may still become a marker or code isn't told yet.
+                length += len(piece)
+                is_cut = length > _CHARACTERS * longest
     except LanguageModelError as error:
         failure = str(error)
     yield from _told(draft, reader.finish())

@@ -151,10 +151,11 @@ def test_an_answer_that_was_cut_says_so(index: Index) -> None:
     assert "longest of 9 tokens" in found.notices[0].message
 
 
-def test_a_model_that_knows_no_limit_is_stopped(index: Index) -> None:
+@pytest.mark.parametrize("piece", ["and so on ", "``````````"])
+def test_a_model_that_knows_no_limit_is_stopped(index: Index, piece: str) -> None:
     def endless() -> Iterator[str]:
         while True:
-            yield "and so on "
+            yield piece
 
     model = Scripted(lambda prompt: endless())
     found = ask(index, QUESTION, model, max_tokens=50)
