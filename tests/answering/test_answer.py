@@ -96,6 +96,15 @@ def test_a_model_may_say_that_the_material_does_not_hold_the_answer(index: Index
     assert (found.verdict, found.model) == ("not_in_material", "scripted")
 
 
+def test_what_a_model_says_beside_that_is_checked_nevertheless(index: Index) -> None:
+    found = ask(index, "Who was Napoleon?", Scripted([f"{NOT_FOUND} But Napoleon was an emperor of France."]))
+    assert found.verdict == "not_in_material"
+    assert [(check.text, check.status) for check in found.checks] == [
+        ("But Napoleon was an emperor of France.", "uncited")
+    ]
+    assert ask(index, "Who?", Scripted([NOT_FOUND])).checks == ()
+
+
 def test_an_answer_with_a_citation_is_one_whatever_else_it_says(index: Index) -> None:
     assert ask(index, QUESTION, Scripted([f"{GOOD} {NOT_FOUND}"])).verdict == "partly_supported"
 
