@@ -83,7 +83,7 @@ class OllamaModel:
                 yield str(content)
             if part.get("done"):
                 return bool(part.get("done_reason") == "length")
-        raise TransientError(f"{self.name}: the answer broke off.")
+        raise TransientError(f"{self.name}: the response ended in the middle.")
 
 
 def _url(host: str) -> str:

@@ -111,7 +111,7 @@ class OpenAIModel:
                 yield content
         self._check(reason)
         if reason is None and not is_done:
-            raise TransientError(f"{self.name}: the answer broke off.")
+            raise TransientError(f"{self.name}: the response ended in the middle.")
         return bool(reason == "length")
 
     def _check(self, reason: object) -> None:

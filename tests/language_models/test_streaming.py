@@ -101,7 +101,7 @@ def test_what_fails_before_the_first_piece_is_tried_again(
 @pytest.mark.parametrize(
     ("reply", "rule"),
     [
-        (Reply(pieces=("one",), ending=""), r"the answer broke off\.$"),
+        (Reply(pieces=("one",), ending=""), r"the response ended in the middle\.$"),
         (Reply(pieces=("one",), broken=True, ending=""), "the connection broke"),
         (Reply(pieces=("one",), ending='{"message": {"con'), "the server answered with"),
         (Reply(pieces=("one",), ending='data: {"choices": [{"del\n\n'), "the server answered with"),
