@@ -27,6 +27,8 @@ from kinsplit.evaluation.questions import Filters, cost_of, make_questions
 from kinsplit.evaluation.questions.filters import reason_of_form
 from kinsplit.evaluation.questions.grounding import Corpus
 from kinsplit.evaluation.questions.sections import sections_of, spread
+from kinsplit.language_models.counting import count_tokens
+from kinsplit.tokenizers import resolve
 from tests.generators import texts
 
 PURR = "Cats purr\r\n when they are \u201ccontent\u201d."
@@ -202,6 +204,36 @@ def test_as_many_questions_as_are_wanted() -> None:
     assert len({q.id for q in found.questions}) == 7
     # Each sentence stands there twice.
     assert all(len(q.labels[0].places) == 2 for q in found.questions)
+
+
+SCRIPTS = {
+    "English": "Cats purr when they are content. ",
+    "Thai": "แมวส่งเสียงครางเมื่อมันพอใจ",
+    "Amharic": "ድመቶች ደስ ሲላቸው ያጉረመርማሉ። ",
+    "emoji": "\U0001f638\U0001f44d ",
+}
+
+
+@pytest.mark.parametrize("window", [1000, 1500, 1900, 2000, 2299, 2700, 4000, 8192])
+@pytest.mark.parametrize("text", SCRIPTS.values(), ids=SCRIPTS)
+def test_a_prompt_and_its_answer_fit_into_the_window(text: str, window: int) -> None:
+    longest: list[int | None] = []
+
+    class Counting(Fake):
+        def complete(self, prompt: str, schema: Any = None, max_tokens: int | None = None) -> str:
+            longest.append(max_tokens)
+            return super().complete(prompt, schema, max_tokens)
+
+    model = Counting([])
+    model.window = window
+    make_questions([Document("d", text * 400), PETS], model, 30, filters())
+    for prompt, tokens in zip(model.prompts, longest, strict=True):
+        assert tokens is not None
+        # The instruction is prose of which a model has no more tokens than the bundled tokenizer.
+        (section,) = re.findall(r"<section>\n(.*?)\n</section>", prompt, re.DOTALL)
+        instruction = int(resolve("bundled").count([prompt.replace(section, "")])[0])
+        assert instruction + count_tokens(section) + tokens <= window
+    assert any(tokens and tokens > 400 for tokens in longest) == (window > 2299)
 
 
 def test_it_is_not_asked_for_ever() -> None:

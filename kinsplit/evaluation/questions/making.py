@@ -14,7 +14,7 @@ from kinsplit.evaluation.labels import Label, Question
 from kinsplit.evaluation.questions.filters import EXCERPTS, Filters, reason_of_form
 from kinsplit.evaluation.questions.grounding import Corpus
 from kinsplit.evaluation.questions.prompt import ANSWER, Answer, Written, prompt_of, quoted
-from kinsplit.evaluation.questions.sections import TOKENS, Section, sections_of, spread
+from kinsplit.evaluation.questions.sections import MARGIN, TOKENS, Section, sections_of, spread
 from kinsplit.language_models import resolve as resolve_model
 from kinsplit.language_models.asker import Asker
 from kinsplit.language_models.cache import answer_cache
@@ -27,8 +27,8 @@ CONCURRENCY = 4
 _TOGETHER = 5
 #: So many times the sections that are needed are asked about at most.
 _PATIENCE = 3
-# Tokens of the instruction; and how many of a model's own tokens one of ours may be.
-_INSTRUCTION, _MARGIN = 300, 1.5
+# Tokens of the instruction.
+_INSTRUCTION = 300
 
 
 @dataclass(frozen=True)
@@ -175,15 +175,17 @@ def cost_of(documents: Sequence[Document], model: object, number: int, *, seed: 
 def _planned(documents: Sequence[Document], number: int, seed: int, window: int) -> _Plan:
     if number < 1:
         raise InvalidParameterError("number", "must be at least 1", number, "Ask for more questions.")
-    room = int((window - _INSTRUCTION - ANSWER) / _MARGIN)
+    room = int((window - _INSTRUCTION - ANSWER) / MARGIN)
     if room < TOKENS // 4:
-        least = int(TOKENS // 4 * _MARGIN) + _INSTRUCTION + ANSWER
+        least = int(TOKENS // 4 * MARGIN) + _INSTRUCTION + ANSWER
         rule = f"must have a context window of at least {least} tokens"
         raise InvalidParameterError("model", rule, window, "Take another model.")
-    sections = spread(sections_of(documents, min(TOKENS, room)), seed)
+    size = min(TOKENS, room)
+    sections = spread(sections_of(documents, size), seed)
     if not sections:
         raise InvalidParameterError("documents", "must hold text", len(documents), "Name other documents.")
-    together = min(_TOGETHER, -(-number // len(sections)), max(1, (window - _INSTRUCTION) // (2 * ANSWER)))
+    held = (window - _INSTRUCTION - int(MARGIN * size)) // ANSWER
+    together = min(_TOGETHER, -(-number // len(sections)), held)
     return _Plan(sections[: _PATIENCE * -(-number // together)], together)
 
 
