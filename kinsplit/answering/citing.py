@@ -8,11 +8,26 @@ from dataclasses import dataclass
 
 # One to three digits each: a longer number is no passage's.
 _NUMBER = r"(?:(?:passages?|sources?)\s{0,2})?\^?\d{1,3}"
-_MARKER = rf"[\[【]\s{{0,2}}(?P<numbers>{_NUMBER}(?:\s{{0,2}}[,;–-]\s{{0,2}}{_NUMBER}){{0,9}})\s{{0,2}}[\]】]"
-_TOKEN = re.compile(rf"(?P<marker>{_MARKER})|(?P<ticks>`+|~~~+)|(?P<blank>\n[^\S\n]{{0,40}}\n)", re.IGNORECASE)
-# What may still become a marker, a run of backticks or a blank line.
-_OPEN = re.compile(r"(?:[\[【][\s\w\^,;.–-]{0,160}|`+|~+|(?:\n[^\S\n]{0,40}){1,2})\Z")
-_RANGE = re.compile(r"(\d+)\s*[–-]\s*\^?(\d+)|(\d+)")
+_DASHES = r"\-\u2010\u2011\u2013\u2014"
+_SIGNS = rf",;\uff0c\uff1b\u3001{_DASHES}"
+_OPENS, _CLOSES = r"\[\u3010\uff3b", r"\]\u3011\uff3d"
+_MARKER = (
+    rf"[{_OPENS}]\s{{0,2}}(?P<numbers>{_NUMBER}(?:\s{{0,2}}[{_SIGNS}]\s{{0,2}}{_NUMBER}){{0,9}})\s{{0,2}}[{_CLOSES}]"
+)
+# Ticks without a partner in their line are no code, and neither is what is very long.
+_CODE = r"(?<!`)(?P<ticks>`{1,2})(?!`)[^\n]{0,300}?(?<!`)(?P=ticks)(?=[^`])"
+_FENCE = r"(?P<fence>`{3,}(?=[^`])|~{3,}(?=[^~]))"
+# What may still become one of these; never shorter than what it may become.
+_MAY_BE_MARKER = rf"[{_OPENS}][\s\w^{_SIGNS}]{{0,250}}\Z"
+_MAY_BE_CODE = r"(?<!`)`{1,2}(?!`)[^\n]{0,310}\Z"
+_MAY_BE_FENCE = r"`+\Z|~+\Z"
+_OUTSIDE = re.compile(
+    rf"(?P<marker>{_MARKER})|{_CODE}|{_FENCE}|(?P<open>{_MAY_BE_MARKER}|{_MAY_BE_FENCE}|{_MAY_BE_CODE})", re.IGNORECASE
+)
+_INSIDE = re.compile(rf"{_FENCE}|(?P<open>{_MAY_BE_FENCE})")
+# Behind these nothing is open any more: no code reaches across the first, no marker across the second.
+_END = "\n\0"
+_RANGE = re.compile(rf"(\d+)\s*[{_DASHES}]\s*\^?(\d+)|(\d+)")
 # More sources than this are never cited at once.
 _LONGEST_RANGE = 20
 
@@ -38,7 +53,7 @@ class MarkerReader:
 
     def __init__(self) -> None:
         self._held = ""
-        self._code = ""
+        self._fence = ""
 
     def feed(self, piece: str) -> Iterator[str | Marker]:
         """Take a piece and yield what is certain by now.
@@ -47,38 +62,36 @@ class MarkerReader:
             Pieces of the text, none empty, and markers.
         """
         text = self._held + piece
-        open_ = _OPEN.search(text)
-        end = open_.start() if open_ else len(text)
+        told = at = 0
+        while token := (_INSIDE if self._fence else _OUTSIDE).search(text, at):
+            if token["open"] is not None:
+                break
+            at = token.end()
+            if token["fence"]:
+                self._fence = self._behind(token["fence"])
+            elif not self._fence and token["marker"]:
+                if told < token.start():
+                    yield text[told : token.start()]
+                yield Marker(token["marker"], _numbers(token["numbers"]))
+                told = at
+        end = token.start() if token else len(text)
         self._held = text[end:]
-        yield from self._read(text[:end])
+        if told < end:
+            yield text[told:end]
 
     def finish(self) -> Iterator[str | Marker]:
         """Yield what is left at the end of the text."""
-        text, self._held = self._held, ""
-        yield from self._read(text)
+        *parts, last = self.feed(_END)
+        yield from parts
+        if isinstance(last, str) and len(last) > len(_END):
+            yield last.removesuffix(_END)
 
-    def _read(self, text: str) -> Iterator[str | Marker]:
-        at = 0
-        for token in _TOKEN.finditer(text):
-            if token["ticks"]:
-                self._code = self._inside(token["ticks"])
-            elif token["blank"]:
-                # A span of code ends with its paragraph, also one that was never closed; a fence goes on.
-                self._code = self._code if len(self._code) >= 3 else ""
-            elif not self._code:
-                if at < token.start():
-                    yield text[at : token.start()]
-                at = token.end()
-                yield Marker(token["marker"], _numbers(token["numbers"]))
-        if at < len(text):
-            yield text[at:]
-
-    def _inside(self, ticks: str) -> str:
+    def _behind(self, ticks: str) -> str:
         """Return by which ticks the code behind some ticks was opened; nothing if there is none."""
-        if not self._code:
-            return ticks if ticks[0] == "`" or len(ticks) >= 3 else ""
-        is_end = ticks[0] == self._code[0] and (len(ticks) == len(self._code) or len(ticks) > len(self._code) >= 3)
-        return "" if is_end else self._code
+        if not self._fence:
+            return ticks
+        is_end = ticks[0] == self._fence[0] and len(ticks) >= len(self._fence)
+        return "" if is_end else self._fence
 
 
 def _numbers(text: str) -> tuple[int, ...]:

@@ -8,20 +8,11 @@ from dataclasses import replace
 from kinsplit.answering.prompt import build_prompt
 from kinsplit.answering.values import Source, pages_of
 from kinsplit.chunk import Span
+from kinsplit.language_models.counting import count_tokens
 from kinsplit.parsers.sentences import sentences
-from kinsplit.tokenizers import BUNDLED, resolve
 
-# A model counts its own tokens. Where the bundled tokenizer has one token for a whole word of an alphabet that it
-# doesn't know, or for a sign, a model has up to one for each byte; four bytes each is what a model at least manages.
-_BYTES_PER_TOKEN = 4
 #: Share of the window that is planned with, since the tokens are an estimate.
 PLANNED = 0.85
-
-
-def count_tokens(text: str) -> int:
-    """Return about how many tokens of any model a text has, rather too many."""
-    (count,) = resolve(BUNDLED).count([text]).tolist()
-    return max(int(count), -(-len(text.encode("utf-8", "replace")) // _BYTES_PER_TOKEN))
 
 
 def fit(question: str, sources: Sequence[Source], window: int, answer_tokens: int) -> list[Source]:
@@ -39,21 +30,19 @@ def fit(question: str, sources: Sequence[Source], window: int, answer_tokens: in
     Returns:
         Sources with numbers from 1; none if the window is too small for any.
     """
-    room = int(PLANNED * window) - answer_tokens - count_tokens(build_prompt(question, []))
+    room = int(PLANNED * window) - answer_tokens
+    if sources and count_tokens(build_prompt(question, sources)) <= room:
+        return [replace(source, number=place) for place, source in enumerate(sources, 1)]
     taken: list[Source] = []
     for source in sources:
         forms = [source, _found(source), *([] if taken else _beginnings(source))]
         for form in forms:
-            cost = _cost(question, form)
-            if cost <= room:
-                room -= cost
-                taken.append(replace(form, number=len(taken) + 1))
+            # The whole prompt is counted each time: of a sum of parts that are rounded up, it would be too much.
+            more = [*taken, replace(form, number=len(taken) + 1)]
+            if count_tokens(build_prompt(question, more)) <= room:
+                taken = more
                 break
     return taken
-
-
-def _cost(question: str, source: Source) -> int:
-    return count_tokens(build_prompt(question, [source])) - count_tokens(build_prompt(question, []))
 
 
 def _found(source: Source) -> Source:

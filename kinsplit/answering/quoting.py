@@ -10,6 +10,7 @@ from kinsplit.answering.comparing import Comparison, Part
 from kinsplit.answering.values import Source
 from kinsplit.embedding.protocol import Embedder
 from kinsplit.embedding.sparse import Bm25Embedder
+from kinsplit.parsers.segment import words
 
 #: Most sentences, and most of one source.
 MOST, MOST_OF_SOURCE = 4, 2
@@ -47,8 +48,7 @@ def shown(part: Part) -> str:
 
 
 def _tells(part: Part) -> bool:
-    words = part.text.split()
-    return len(words) >= _FEWEST_WORDS and words[-1][-1] not in "?？"
+    return len(words(part.text).starts) >= _FEWEST_WORDS and part.text.rstrip()[-1] not in "?？؟"
 
 
 def _few(ranked: Sequence[Part]) -> Iterator[Part]:

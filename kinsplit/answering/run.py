@@ -14,7 +14,7 @@ from kinsplit.answering.numbering import number
 from kinsplit.answering.prompt import NOT_FOUND, build_prompt
 from kinsplit.answering.quoting import quotes, shown
 from kinsplit.answering.support import check, verdict
-from kinsplit.answering.values import Source
+from kinsplit.answering.values import Source, Verdict
 from kinsplit.errors import LanguageModelError
 from kinsplit.index import Index
 from kinsplit.language_models import LanguageModel, stream
@@ -59,7 +59,33 @@ def run(
 
 def _answered(draft: Draft, index: Index, model: LanguageModel, longest: int, threshold: float) -> Events:
     """Let a model answer from the draft's sources."""
-    reader, failure, is_cut = MarkerReader(), "", False
+    failure, is_cut = yield from _written(draft, model, longest)
+    if not draft.text.strip():
+        yield draft.notice("model_failed", f"No model answered: {failure or f'{model.name} said nothing.'} {_QUOTED}")
+        yield from _quoted(draft, index)
+        return
+    if failure:
+        yield draft.notice("model_failed", f"The answer broke off: {failure}")
+    if is_cut:
+        yield draft.notice("cut_short", f"The answer was cut off at its longest of {longest} tokens.")
+    if unknown := dict.fromkeys(citation.number for citation in draft.citations if citation.source is None):
+        numbers = ", ".join(f"[{number}]" for number in unknown)
+        message = f"The answer cites {numbers}, but the passages are numbered 1 to {len(draft.sources)}."
+        yield draft.notice("no_such_source", message)
+    checks = check(draft.text, draft.citations, index.embedder, index.bm25, threshold)
+    if failure:
+        found: Verdict = "broken_off"
+    elif len(unknown) == len({citation.number for citation in draft.citations}) and _says_not_found(draft.text):
+        # What it says beside that is checked like any other answer.
+        found, checks = "not_in_material", [each for each in checks if not _says_not_found(each.text)]
+    else:
+        found = verdict(checks)
+    yield draft.finish(found, model.name, checks)
+
+
+def _written(draft: Draft, model: LanguageModel, longest: int) -> Generator[Event, None, tuple[str, bool]]:
+    """Tell what a model writes, and return why it failed, if it did, and whether it was cut off."""
+    reader, failure, is_cut, length = MarkerReader(), "", False, 0
     try:
         with closing(stream(model, build_prompt(draft.question, draft.sources), longest)) as pieces:
             while not is_cut:
@@ -69,28 +95,13 @@ def _answered(draft: Draft, index: Index, model: LanguageModel, longest: int, th
                     is_cut = bool(end.value)
                     break
                 yield from _told(draft, reader.feed(piece))
-                is_cut = len(draft.text) > _CHARACTERS * longest
+                # Counted as it comes: what may still become a marker or code isn't told yet.
+                length += len(piece)
+                is_cut = length > _CHARACTERS * longest
     except LanguageModelError as error:
         failure = str(error)
     yield from _told(draft, reader.finish())
-    if not draft.text.strip():
-        yield draft.notice("model_failed", f"No model answered: {failure or f'{model.name} said nothing.'} {_QUOTED}")
-        yield from _quoted(draft, index)
-        return
-    if failure:
-        yield draft.notice("model_failed", f"The answer broke off: {failure}")
-    if is_cut:
-        yield draft.notice("cut_short", f"The answer was cut off at its longest of {longest} tokens.")
-    unknown = dict.fromkeys(citation.number for citation in draft.citations if citation.source is None)
-    if unknown:
-        numbers = ", ".join(f"[{number}]" for number in unknown)
-        message = f"The answer cites {numbers}, but the passages are numbered 1 to {len(draft.sources)}."
-        yield draft.notice("no_such_source", message)
-    if not failure and len(unknown) == len(draft.citations) and _says_not_found(draft.text):
-        yield draft.finish("not_in_material", model.name)
-        return
-    checks = check(draft.text, draft.citations, index.embedder, index.bm25, threshold)
-    yield draft.finish("broken_off" if failure else verdict(checks), model.name, checks)
+    return failure, is_cut
 
 
 def _told(draft: Draft, parts: Iterable[str | Marker]) -> Generator[TextPiece | CitationFound, None, None]:

@@ -34,6 +34,9 @@ def questions(
         float, typer.Option(metavar="X", help="Cosine to an earlier question from which on one is dropped.")
     ] = 0.9,
     embedder: Embedder = "bundled",
+    concurrency: Annotated[
+        int, typer.Option(metavar="N", help="Most sections that the model is asked about at the same time.")
+    ] = 4,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only tell how often the model would be asked, and with how many tokens.")
     ] = False,
@@ -60,7 +63,9 @@ def questions(
         return
     filters = Filters(embedding.create(embedder), similarity, duplicates)
     with bar(terminal.screen, "Asking", number, noun="questions") as moving:
-        made = make_questions(documents, model, number, filters, seed=seed, told=moving.advance)
+        made = make_questions(
+            documents, model, number, filters, seed=seed, concurrency=concurrency, told=moving.advance
+        )
     sources = {document.id: document for document in documents}
     if made.questions:
         rows = (json.dumps(to_row(question, sources), ensure_ascii=False) for question in made.questions)

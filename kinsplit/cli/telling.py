@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from kinsplit.answering import CitationFound, Notice, TextPiece, collect
+from kinsplit.cli.flowing import Flow
 from kinsplit.cli.tables import counted
 from kinsplit.cli.terminal import Terminal, visible
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from kinsplit.answering import Answer, Check, Event, Source
 
 _VALID, _INVALID = "bold cyan", "bold red"
+_INDENT = "    "
 
 
 class Teller:
@@ -26,6 +28,7 @@ class Teller:
 
     def __init__(self, terminal: Terminal) -> None:
         self._terminal = terminal
+        self._flow = Flow(terminal.out)
         self._is_begun = False
 
     def tell(self, event: Event) -> None:
@@ -52,13 +55,12 @@ class Teller:
             yield event
 
     def _write(self, text: Text) -> None:
-        self._terminal.out.print(text, end="", soft_wrap=True)
-        self._terminal.out.file.flush()
+        self._flow.write(text)
         self._is_begun = True
 
     def _end_line(self) -> None:
         if self._is_begun:
-            self._terminal.line("")
+            self._flow.write(Text("\n"))
             self._is_begun = False
 
 
@@ -67,16 +69,30 @@ def _write_ground(terminal: Terminal, answer: Answer) -> None:
     if answer.checks:
         terminal.line("")
         found = sum(check.status == "found" for check in answer.checks)
-        terminal.line(f"{found} of {counted(len(answer.checks), 'sentence')} found in the passages cited.")
+        summary = f"{found} of {counted(len(answer.checks), 'sentence')} found in the passages cited."
+        _write_entry(terminal, Text(summary))
     for check in answer.checks:
         if check.status != "found":
-            terminal.line(Text.assemble((f"{_said(check)}: ", "yellow"), visible(" ".join(check.text.split()))))
+            _write_entry(
+                terminal, Text.assemble((f"{_said(check)}: ", "yellow"), visible(" ".join(check.text.split())))
+            )
     cited = {citation.number for citation in answer.citations}
     if answer.sources:
         terminal.line("")
-        terminal.line("Sources:")
+        terminal.line("Sources:" if cited else "Passages, of which none is cited:")
     for source in answer.sources:
-        terminal.line(_line(source, is_cited=source.number in cited))
+        _write_entry(terminal, _line(source, is_cited=source.number in cited))
+
+
+def _write_entry(terminal: Terminal, text: Text) -> None:
+    """Write one line, which a terminal continues on further ones, indented."""
+    if not terminal.out.is_terminal:
+        terminal.line(text)
+        return
+    first, *others = text.wrap(terminal.out, max(1, terminal.out.width - len(_INDENT)))
+    terminal.line(first)
+    for line in others:
+        terminal.line(Text(_INDENT) + line)
 
 
 def _said(check: Check) -> str:

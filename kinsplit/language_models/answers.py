@@ -10,7 +10,12 @@ from typing import Any, NamedTuple
 from kinsplit.language_models.protocol import Schema
 from kinsplit.tokenizers import replace_surrogates
 
-_THOUGHTS = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL)
+# Where a chat template begins the thoughts, the answer only ends them.
+_THOUGHTS = re.compile(
+    r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)|\A(?:(?!<think(?:ing)?>).)*</think(?:ing)?>", re.DOTALL
+)
+# Types of parts of a message that are none of its text, although they may have some.
+_NO_TEXT = frozenset({"reasoning", "thinking"})
 _OPENING = re.compile(r"[\[{]")
 _NUMBER = re.compile(r"[+-]?\d{1,18}(?:\.\d*)?")
 # What a model writes that knows JSON from hearsay: signs, other quotation marks, a comma at the end.
@@ -70,6 +75,15 @@ def read_numbers(answer: str, key: str) -> Numbers:
 def read_objects(answer: str) -> Iterator[dict[str, Any]]:
     """Yield the JSON objects that an answer holds, outermost only, however it is dressed up."""
     return (value for value in _values(_THOUGHTS.sub(" ", answer)) if isinstance(value, dict))
+
+
+def text_of(content: Any) -> str:
+    """Return what a message's content says, which may come in parts, of which some are thoughts or calls of tools."""
+    if isinstance(content, list):
+        return "".join(map(text_of, content))
+    if isinstance(content, dict):
+        return "" if content.get("type") in _NO_TEXT else text_of(content.get("text"))
+    return "" if content is None else str(content)
 
 
 def inert(text: str) -> str:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator, Sequence
+from contextlib import closing
 from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from kinsplit import language_models
-from kinsplit.errors import LanguageModelError, ModelUnavailableError
+from kinsplit.errors import LanguageModelError
 from kinsplit.language_models.answers import read_objects
 from kinsplit.language_models.cache import AnswerCache
-
-# How often a question is asked if the answer can't be used.
-_ATTEMPTS = 3
-# After so many failures in a row the model isn't asked any more: each may have taken minutes.
-_FAILURES = 3
+from kinsplit.language_models.crew import as_done
+from kinsplit.language_models.failures import told_as_ours
+from kinsplit.language_models.patience import ATTEMPTS, Patience
 
 
 class Form(BaseModel):
@@ -44,13 +44,12 @@ class Asker:
         self.model = language_models.resolve(model)
         self._cache = cache
         self._known: dict[tuple[type[Form], str], Form] = {}
-        self._failures = 0
-        self._given_up: LanguageModelError | None = None
+        self._patience = Patience()
 
     @property
     def given_up(self) -> bool:
         """Whether the model isn't asked any more."""
-        return self._given_up is not None
+        return self._patience.given_up is not None
 
     def ask(self, prompt: str, form: type[_Form], max_tokens: int) -> _Form:
         """Ask for an object.
@@ -63,42 +62,81 @@ class Asker:
         Raises:
             LanguageModelError: The model gave none, or isn't asked any more.
         """
+        (found,) = self.ask_all([prompt], form, max_tokens, 1)
+        if isinstance(found, LanguageModelError):
+            raise found
+        return found
+
+    def ask_all(
+        self, prompts: Sequence[str], form: type[_Form], max_tokens: int, concurrency: int
+    ) -> Generator[_Form | LanguageModelError, None, None]:
+        """Ask for several objects, some at the same time. Closing the generator asks for no more.
+
+        Args:
+            prompts: See `ask`.
+            form: What the objects look like.
+            max_tokens: Longest answer to each.
+            concurrency: Most prompts that are asked at the same time.
+
+        Yields:
+            For each prompt, in their order, the object, or why there is none.
+        """
+        outcomes: dict[str, _Form | LanguageModelError] = {
+            prompt: known for prompt in prompts if (known := self._recalled(prompt, form)) is not None
+        }
+        open_ = [prompt for prompt in dict.fromkeys(prompts) if prompt not in outcomes]
+        uncounted = set(open_)
+        with closing(as_done(lambda prompt: self._outcome(prompt, form, max_tokens), open_, concurrency)) as answers:
+            for prompt in prompts:
+                while prompt not in outcomes:
+                    asked, outcome = next(answers)
+                    outcomes[asked] = outcome
+                    # From this thread alone: the cache has a connection for each thread that uses it.
+                    self._remember(asked, outcome)
+                outcome = outcomes[prompt]
+                if prompt in uncounted:
+                    # In the order of the prompts, so that it doesn't matter which answer is the first to come.
+                    uncounted.remove(prompt)
+                    self._patience.count(outcome if isinstance(outcome, LanguageModelError) else None)
+                yield outcome
+
+    def _recalled(self, prompt: str, form: type[_Form]) -> _Form | None:
+        """Return what was answered before, in this run or an earlier one."""
         known = self._known.get((form, prompt))
         if isinstance(known, form):
             return known
-        found = self._kept(prompt, form) or self._asked(prompt, form, max_tokens)
-        self._known[form, prompt] = found
-        return found
-
-    def _kept(self, prompt: str, form: type[_Form]) -> _Form | None:
         kept = self._cache and self._cache.get_text(self.model, prompt)
-        return _read(kept, form)[0] if kept else None
-
-    def _asked(self, prompt: str, form: type[_Form], max_tokens: int) -> _Form:
-        if self._given_up is not None:
-            raise self._given_up
-        try:
-            found = self._tried(prompt, form, max_tokens)
-        except LanguageModelError as error:
-            self._failures += 1
-            if isinstance(error, ModelUnavailableError) or self._failures >= _FAILURES:
-                self._given_up = error
-            raise
-        self._failures = 0
-        if self._cache is not None:
-            self._cache.put_text(self.model, prompt, found.model_dump_json())
+        found = _read(kept, form)[0] if kept else None
+        if found is not None:
+            self._known[form, prompt] = found
         return found
 
-    def _tried(self, prompt: str, form: type[_Form], max_tokens: int) -> _Form:
+    def _remember(self, prompt: str, outcome: Form | LanguageModelError) -> None:
+        if isinstance(outcome, Form):
+            self._known[type(outcome), prompt] = outcome
+            if self._cache is not None:
+                self._cache.put_text(self.model, prompt, outcome.model_dump_json())
+
+    def _outcome(self, prompt: str, form: type[_Form], max_tokens: int) -> _Form | LanguageModelError:
+        """Ask until an answer can be used, and return the object or why there is none."""
+        if self._patience.given_up is not None:
+            return self._patience.given_up
         schema, why = form.model_json_schema(), ""
-        for _ in range(_ATTEMPTS):
-            reminder = f"\nYour last answer can't be used: {why}. Answer with the JSON object alone." if why else ""
-            found, why = _read(self.model.complete(prompt + reminder, schema, max_tokens), form)
-            if found is not None:
-                return found
-        raise LanguageModelError(
-            f"{self.model.name} gave {_ATTEMPTS} answers that can't be used; of the last one, {why}."
+        try:
+            with told_as_ours(self.model.name):
+                for _ in range(ATTEMPTS):
+                    found, why = _read(self.model.complete(prompt + _reminder(why), schema, max_tokens), form)
+                    if found is not None:
+                        return found
+        except LanguageModelError as error:
+            return error
+        return LanguageModelError(
+            f"{self.model.name} gave {ATTEMPTS} answers that can't be used; of the last one, {why}."
         )
+
+
+def _reminder(why: str) -> str:
+    return f"\nYour last answer can't be used: {why}. Answer with the JSON object alone." if why else ""
 
 
 def _read(answer: str, form: type[_Form]) -> tuple[_Form | None, str]:

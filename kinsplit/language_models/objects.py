@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing, nullcontext
 from itertools import chain
 from typing import Any
 
-import httpx
-
-from kinsplit.errors import InvalidParameterError, KinsplitError, LanguageModelError, ModelUnavailableError
+from kinsplit.errors import InvalidParameterError
+from kinsplit.language_models.answers import text_of
+from kinsplit.language_models.failures import told_as_ours
 from kinsplit.language_models.protocol import USUAL_WINDOW, LanguageModel, Pieces, Schema
 from kinsplit.tokenizers import describe
 
@@ -51,13 +51,13 @@ class _ObjectModel(ABC):
     def complete(self, prompt: str, schema: Schema | None = None, max_tokens: int | None = None) -> str:
         """See `LanguageModel.complete`."""
         del schema, max_tokens
-        with self._told():
+        with told_as_ours(self.name):
             return self._ask(prompt)
 
     def stream(self, prompt: str, max_tokens: int | None = None) -> Pieces:
         """See `StreamingModel.stream`; an object that can't stream says everything at once."""
         del max_tokens
-        with self._told():
+        with told_as_ours(self.name):
             return (yield from self._pieces(prompt))
 
     @abstractmethod
@@ -67,17 +67,6 @@ class _ObjectModel(ABC):
         if answer := self._ask(prompt):
             yield answer
         return False
-
-    @contextmanager
-    def _told(self) -> Iterator[None]:
-        """Tell failures as ours."""
-        try:
-            yield
-        except KinsplitError:
-            raise
-        except Exception as error:  # Whatever a framework's model may raise.
-            kind = ModelUnavailableError if _is_unreachable(error) else LanguageModelError
-            raise kind(f"{self.name} failed: {type(error).__name__}: {error}") from error
 
 
 class LlamaIndexModel(_ObjectModel):
@@ -137,11 +126,7 @@ class FunctionModel(_ObjectModel):
 
 def _text(answer: Any) -> str:
     """Return what a message of LangChain, or a piece of one, says."""
-    content = answer if isinstance(answer, str) else answer.content
-    if isinstance(content, str):
-        return content
-    # A message may come in parts, of which some are thoughts or calls of tools.
-    return "".join(part if isinstance(part, str) else str(part.get("text", "")) for part in content)
+    return answer if isinstance(answer, str) else text_of(answer.content)
 
 
 def _closed(parts: Any) -> Any:
@@ -151,14 +136,3 @@ def _closed(parts: Any) -> Any:
 
 def _from(first: Any, rest: Iterable[Any]) -> Iterator[Any]:
     return chain((first,), rest) if first is not None else iter(())
-
-
-def _is_unreachable(error: BaseException | None) -> bool:
-    """Return whether an error, or one that led to it, says that no connection could be made."""
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        if isinstance(error, ConnectionRefusedError | httpx.ConnectError):
-            return True
-        seen.add(id(error))
-        error = error.__cause__ or error.__context__
-    return False

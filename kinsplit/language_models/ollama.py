@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from kinsplit.errors import InvalidParameterError, LanguageModelError
 from kinsplit.language_models.protocol import USUAL_WINDOW, Pieces, Schema
 from kinsplit.language_models.responses import TransientError, told_by
-from kinsplit.language_models.server import Server
+from kinsplit.language_models.server import Server, without_credentials
 
 _PORT = 11434
 _PATH = "/api/chat"
@@ -35,20 +35,16 @@ class OllamaModel:
         url = _url(os.environ.get("OLLAMA_HOST", "") if host is None else host)
         self.model, self.window = model, window
         self.name = f"ollama:{model}"
-        self.identity = f"{self.name} at {url}"
         remedy = f"Run `ollama serve` and `ollama pull {model}`, or set OLLAMA_HOST."
         self._server = Server(self.name, url, remedy, timeout=timeout)
+        self.identity = f"{self.name} at {self._server.url}"
 
     def complete(self, prompt: str, schema: Schema | None = None, max_tokens: int | None = None) -> str:
         """See `LanguageModel.complete`."""
         body = self._body(prompt, max_tokens)
         if schema is not None:
             body["format"] = schema
-        answer = self._server.post(_PATH, body, _OPTIONAL)
-        try:
-            return str(answer["message"]["content"] or "")
-        except (KeyError, TypeError):
-            raise LanguageModelError(f"{self.name}: the server answered with {str(answer)[:80]!r}.") from None
+        return self._server.post(_PATH, body, self._text, _OPTIONAL)
 
     def stream(self, prompt: str, max_tokens: int | None = None) -> Pieces:
         """See `StreamingModel.stream`; a JSON object in each line of the response holds a piece."""
@@ -68,11 +64,17 @@ class OllamaModel:
             "think": False,
         }
 
+    def _text(self, answer: Any) -> str:
+        try:
+            return str(answer["message"]["content"] or "")
+        except (KeyError, TypeError):
+            raise LanguageModelError(f"{self.name}: the server answered with {str(answer)[:80]!r}.") from None
+
     def _read(self, lines: Iterator[str]) -> Pieces:
         for line in filter(str.strip, lines):
             try:
                 part = json.loads(line)
-                if isinstance(part, dict) and "error" in part:
+                if isinstance(part, dict) and part.get("error"):
                     raise TransientError(f"{self.name}: the server says: {told_by(part)}.")
                 content = part["message"]["content"]
             except (KeyError, TypeError, ValueError, RecursionError):
@@ -81,7 +83,7 @@ class OllamaModel:
                 yield str(content)
             if part.get("done"):
                 return bool(part.get("done_reason") == "length")
-        raise TransientError(f"{self.name}: the answer broke off.")
+        raise TransientError(f"{self.name}: the response ended in the middle.")
 
 
 def _url(host: str) -> str:
@@ -93,8 +95,11 @@ def _url(host: str) -> str:
         port = parts.port or (_PORT if bare else None)
     except ValueError as error:
         remedy = "Write for example 'http://127.0.0.1:11434'."
-        raise InvalidParameterError("OLLAMA_HOST", f"must be an address: {error}", host, remedy) from error
+        shown = without_credentials(host)
+        why = f": {error}" if shown == host else ""
+        raise InvalidParameterError("OLLAMA_HOST", f"must be an address{why}", shown, remedy) from None
     # What a server listens on, all addresses, isn't what a client asks.
     name = "127.0.0.1" if parts.hostname in (None, "0.0.0.0") else parts.hostname  # noqa: S104
     name = f"[{name}]" if ":" in name else name
-    return f"{parts.scheme}://{name}{f':{port}' if port else ''}{parts.path.rstrip('/')}"
+    who = parts.netloc[: parts.netloc.rindex("@") + 1] if "@" in parts.netloc else ""
+    return f"{parts.scheme}://{who}{name}{f':{port}' if port else ''}{parts.path.rstrip('/')}"

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kinsplit.errors import LanguageModelError, ModelUnavailableError
+from kinsplit.errors import InvalidParameterError, LanguageModelError, ModelUnavailableError
+from kinsplit.language_models.answers import text_of
 from kinsplit.language_models.protocol import USUAL_WINDOW, Pieces, Schema
 from kinsplit.language_models.responses import TransientError, told_by
 from kinsplit.language_models.server import Server
+from kinsplit.language_models.wire import events
 
 _PATH = "/chat/completions"
 _OPENAI = "https://api.openai.com/v1"
@@ -31,6 +33,9 @@ class OpenAIModel:
         api_key: None takes OPENAI_API_KEY; without one none is sent.
         window: Its context window, in tokens.
         timeout: Seconds to wait for an answer.
+
+    Raises:
+        InvalidParameterError: The key can't be sent.
     """
 
     def __init__(
@@ -43,12 +48,14 @@ class OpenAIModel:
     ) -> None:
         url = (base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI).strip().rstrip("/")
         key = (api_key or os.environ.get("OPENAI_API_KEY") or "").strip()
+        if not key.isascii() or not key.isprintable() or " " in key:
+            rule, remedy = "must be printable ASCII without blanks", "Look whether OPENAI_API_KEY holds the key alone."
+            raise InvalidParameterError("api_key", rule, f"{len(key)} characters", remedy)
         self.model, self.window = model, window
         self.name = f"openai:{model}"
-        self.identity = f"{self.name} at {url}"
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
         self._lacks_key = url == _OPENAI and not key
-        self._server = Server(self.name, url, _REMEDY, headers, timeout)
+        self._server = Server(self.name, url, _REMEDY, key, timeout)
+        self.identity = f"{self.name} at {self._server.url}"
 
     def complete(self, prompt: str, schema: Schema | None = None, max_tokens: int | None = None) -> str:
         """See `LanguageModel.complete`."""
@@ -56,11 +63,7 @@ class OpenAIModel:
         if schema is not None:
             format_ = {"name": "answer", "strict": True, "schema": schema}
             body["response_format"] = {"type": "json_schema", "json_schema": format_}
-        answer = self._server.post(_PATH, body, _OPTIONAL)
-        try:
-            return str(answer["choices"][0]["message"]["content"] or "")
-        except (KeyError, IndexError, TypeError):
-            raise LanguageModelError(f"{self.name}: the server answered with {str(answer)[:80]!r}.") from None
+        return self._server.post(_PATH, body, self._text, _OPTIONAL)
 
     def stream(self, prompt: str, max_tokens: int | None = None) -> Pieces:
         """See `StreamingModel.stream`; the pieces come as server-sent events."""
@@ -80,42 +83,43 @@ class OpenAIModel:
             body["max_tokens"] = max_tokens
         return body
 
+    def _text(self, answer: Any) -> str:
+        try:
+            choice = answer["choices"][0]
+            content = _said(choice["message"])
+        except (AttributeError, KeyError, IndexError, TypeError):
+            raise LanguageModelError(f"{self.name}: the server answered with {str(answer)[:80]!r}.") from None
+        self._check(choice.get("finish_reason"))
+        return content
+
     def _read(self, lines: Iterator[str]) -> Pieces:
-        reason = None
-        for part in self._events(lines):
-            if part is _DONE:
-                return bool(reason == "length")
+        reason, is_done = None, False
+        for data in events(lines):
+            if is_done := data.strip() == _DONE:
+                break
             try:
-                if isinstance(part, dict) and "error" in part:
+                part = json.loads(data)
+                if isinstance(part, dict) and part.get("error"):
                     raise TransientError(f"{self.name}: the server says: {told_by(part)}.")
                 # The last event may hold no choice but the number of tokens; a server that can't stream, a message.
                 choice = part["choices"][0] if part["choices"] else {}
-                said = choice.get("delta") or choice.get("message") or {}
-                content, reason = said.get("content"), choice.get("finish_reason") or reason
-            except (AttributeError, KeyError, TypeError):
-                raise TransientError(f"{self.name}: the server answered with {str(part)[:80]!r}.") from None
+                content = _said(choice.get("delta") or choice.get("message") or {})
+                reason = choice.get("finish_reason") or reason
+            except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
+                raise TransientError(f"{self.name}: the server answered with {data[:80]!r}.") from None
             if content:
-                yield str(content)
-        if reason is None:
-            raise TransientError(f"{self.name}: the answer broke off.")
+                yield content
+        self._check(reason)
+        if reason is None and not is_done:
+            raise TransientError(f"{self.name}: the response ended in the middle.")
         return bool(reason == "length")
 
-    def _events(self, lines: Iterator[str]) -> Iterator[Any]:
-        """Yield the data of each event, `_DONE` included, or the one JSON object that came instead of events."""
-        other = []
-        for line in filter(str.strip, lines):
-            field, _, data = line.partition(":")
-            if field != "data":
-                # Comments keep a connection open; `event` and `id` say nothing here.
-                if field not in ("", "event", "id", "retry"):
-                    other.append(line)
-            else:
-                yield _DONE if data.strip() == _DONE else self._parsed(data)
-        if other:
-            yield self._parsed("\n".join(other))
+    def _check(self, reason: object) -> None:
+        """Make sure that an answer that ended for some reason is one."""
+        if reason == "content_filter":
+            raise LanguageModelError(f"{self.name}: a filter of the server stopped the answer.")
 
-    def _parsed(self, data: str) -> Any:
-        try:
-            return json.loads(data)
-        except (ValueError, RecursionError):
-            raise TransientError(f"{self.name}: the server answered with {data[:80]!r}.") from None
+
+def _said(message: Mapping[str, Any]) -> str:
+    """Return what a message says, or by what it refuses to say anything."""
+    return text_of(message.get("content")) or text_of(message.get("refusal"))

@@ -83,9 +83,11 @@ def as_json(response: httpx.Response) -> Any:
 
 
 def told_by(answer: Any) -> str:
-    """Return what is wrong according to an answer with the key `error`, or to any other, as one line."""
-    told = answer.get("error", answer) if isinstance(answer, dict) else answer
-    told = told.get("message", told) if isinstance(told, dict) else told
+    """Return what is wrong according to an answer, such as one with the key `error`, as one line."""
+    told = answer
+    for keys in (("error", "detail", "message"), ("message",)):
+        if isinstance(told, dict):
+            told = next((told[key] for key in keys if told.get(key)), told)
     return " ".join(str(told).split())[:200].rstrip(".")
 
 

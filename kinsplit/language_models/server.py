@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import functools
+import re
 import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from typing import Any, TypeVar
+from urllib.parse import unquote
 
 import httpx
 from tenacity import RetryCallState, Retrying, retry_if_exception_type
 
-from kinsplit.errors import ModelUnavailableError
+from kinsplit.errors import LanguageModelError, ModelUnavailableError
 from kinsplit.language_models.protocol import Pieces
 from kinsplit.language_models.responses import BadRequestError, TransientError, as_json, check
+from kinsplit.language_models.wire import lines
 
 #: How often a call is tried, and a connection that is refused.
 ATTEMPTS, CONNECTIONS = 3, 2
@@ -25,6 +28,9 @@ SHORT_PAUSE = 0.2
 #: Seconds for which a server that could not be used isn't asked again.
 REST = 5.0
 _CONNECT = 10.0
+_CREDENTIALS = re.compile(r"(?<=//)(?P<name>[^:/?#]*)(?::(?P<password>[^/?#]*))?@")
+# Fewer characters are a placeholder for servers that want none, such as "x".
+_LEAST_KEY = 8
 
 T = TypeVar("T")
 
@@ -38,33 +44,38 @@ class Server:
 
     Args:
         name: The model, for messages.
-        url: Where the server is.
+        url: Where the server is; a name and a password in it are sent with each call.
         remedy: What to do if it can't be reached.
-        headers: Sent with each call.
+        key: Sent with each call, and shown nowhere; without one none is sent.
         timeout: Seconds to wait for an answer, or for the next piece of one.
+
+    Attributes:
+        url: Where the server is, without name and password.
     """
 
-    def __init__(
-        self, name: str, url: str, remedy: str, headers: Mapping[str, str] | None = None, timeout: float = 300.0
-    ) -> None:
-        self.name, self.url, self.remedy, self.timeout = name, url.rstrip("/"), remedy, timeout
-        self._headers = dict(headers or {})
+    def __init__(self, name: str, url: str, remedy: str, key: str = "", timeout: float = 300.0) -> None:
+        self.name, self.remedy, self.timeout = name, remedy, timeout
+        self.url = _CREDENTIALS.sub("", url).rstrip("/")
+        found = _CREDENTIALS.search(url)
+        self._auth = httpx.BasicAuth(unquote(found["name"]), unquote(found["password"] or "")) if found else None
+        self._key = key
         self._unknown: frozenset[str] = frozenset()
         self._down: tuple[float, ModelUnavailableError] | None = None
 
-    def post(self, path: str, body: Mapping[str, Any], optional: Sequence[str] = ()) -> Any:
-        """Send JSON and return what comes back.
+    def post(self, path: str, body: Mapping[str, Any], read: Callable[[Any], T], optional: Sequence[str] = ()) -> T:
+        """Send JSON and return what the answer says.
 
         Args:
             path: Below the server's address.
             body: What to send.
+            read: Returns what the JSON that comes back says; raises a `LanguageModelError` where it makes no sense.
             optional: Keys of the body that a server may not know, most doubtful first.
 
         Raises:
             ModelUnavailableError: The server can't be reached, has no such model, or lets nobody in.
             LanguageModelError: It failed otherwise.
         """
-        return self._asked(body, optional, functools.partial(self._send, path))
+        return self._asked(body, optional, functools.partial(self._send, path, read))
 
     def stream(
         self,
@@ -109,26 +120,31 @@ class Server:
 
     def _known(self, body: Mapping[str, Any], optional: Sequence[str], send: Callable[[Mapping[str, Any]], T]) -> T:
         """Send what the server knows of a body."""
+        unknown = self._unknown
         while True:
-            sent = {key: value for key, value in body.items() if key not in self._unknown}
+            sent = {key: value for key, value in body.items() if key not in unknown}
             again = Retrying(retry=retry_if_exception_type(TransientError), stop=_is_enough, wait=_wait, reraise=True)
             try:
-                return again(send, sent)
+                answer = again(send, sent)
             except BadRequestError as error:
                 left = [key for key in optional if key in sent]
                 if not left:
                     raise
                 # The message says which one it was; where it doesn't, the most doubtful one is left out.
-                self._unknown |= {next((key for key in left if key in error.text), left[0])}
+                unknown |= {next((key for key in left if key in error.text), left[0])}
+            else:
+                # Only now it is known that the options were what the server didn't take, and not the prompt.
+                self._unknown |= unknown
+                return answer
 
-    def _send(self, path: str, body: Mapping[str, Any]) -> Any:
+    def _send(self, path: str, read: Callable[[Any], T], body: Mapping[str, Any]) -> T:
         with self._client() as client:
             response = client.post(f"{self.url}{path}", json=body)
-        check(response, self.name, self.remedy)
-        answer = as_json(response)
-        if answer is None:
-            raise TransientError(f"{self.name}: the answer is no JSON but {response.text[:80]!r}.")
-        return answer
+            check(response, self.name, self.remedy)
+            answer = as_json(response)
+            if answer is None:
+                raise TransientError(f"{self.name}: the answer is no JSON but {response.text[:80]!r}.")
+            return read(answer)
 
     def _begin(
         self, path: str, read: Callable[[Iterator[str]], Pieces], body: Mapping[str, Any]
@@ -145,18 +161,25 @@ class Server:
             if not response.is_success:
                 response.read()
                 check(response, self.name, self.remedy)
-            return (yield from read(response.iter_lines()))
+            return (yield from read(lines(response.iter_bytes())))
 
     @contextmanager
     def _client(self) -> Iterator[httpx.Client]:
-        """Return a client, of which failures are told as ours."""
+        """Return a client, of which failures are told as ours, and without the key, which some servers repeat."""
+        headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
         timeout = httpx.Timeout(self.timeout, connect=min(self.timeout, _CONNECT))
         try:
             # A client for each call: a model takes seconds, a connection milliseconds, and none is left open.
-            with httpx.Client(headers=self._headers, timeout=timeout, verify=_certificates()) as client:
+            with httpx.Client(headers=headers, auth=self._auth, timeout=timeout, verify=_certificates()) as client:
                 yield client
+        except LanguageModelError as error:
+            if len(self._key) >= _LEAST_KEY:
+                error.args = tuple(str(each).replace(self._key, "***") for each in error.args)
+            raise
         except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
-            raise ModelUnavailableError(f"{self.name}: {self.url!r} is no address: {error}. {self.remedy}") from error
+            shown = without_credentials(self.url)
+            why = f": {error}" if shown == self.url else ""
+            raise ModelUnavailableError(f"{self.name}: {shown!r} is no address{why}. {self.remedy}") from None
         except httpx.ConnectError as error:
             raise TransientError(f"{self.name} is not reachable at {self.url}: {error}.", refused=True) from error
         except httpx.TimeoutException as error:
@@ -164,6 +187,11 @@ class Server:
             raise TransientError(rule, refused=isinstance(error, httpx.ConnectTimeout)) from error
         except (httpx.TransportError, httpx.DecodingError) as error:
             raise TransientError(f"{self.name}: the connection broke: {error}") from error
+
+
+def without_credentials(url: str) -> str:
+    """Return an address as messages show it; what stands before an @ is left out even where the address is none."""
+    return re.sub(r"^(\w+://)?.*@", r"\1", url)
 
 
 def _ended(is_cut: bool) -> Pieces:

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from contextlib import closing
 
+from kinsplit.language_models.failures import told_as_ours
 from kinsplit.language_models.protocol import LanguageModel, Pieces, StreamingModel
+from kinsplit.tokenizers import replace_surrogates
 
 _TAGS = {"<think>": "</think>", "<thinking>": "</thinking>"}
+# Characters that no token has on average: a stream that is longer than so many for each token of the model's window
+# comes from a model that goes round in circles and knows no limit.
+_CHARACTERS = 16
 
 
 def stream(model: LanguageModel, prompt: str, max_tokens: int | None = None) -> Pieces:
     """Answer a prompt in pieces; the whole answer of a model that can't stream is one piece.
 
-    Thoughts in `<think>` before the answer, which reasoning models write, are left out.
+    Thoughts in `<think>` before the answer, which reasoning models write, are left out. A character that comes in two
+    halves is put together.
 
     Args:
         model: The model.
@@ -31,8 +37,20 @@ def stream(model: LanguageModel, prompt: str, max_tokens: int | None = None) -> 
     pieces = (
         model.stream(prompt, max_tokens) if isinstance(model, StreamingModel) else _whole(model, prompt, max_tokens)
     )
-    with closing(pieces):
-        return (yield from _without_thoughts(pieces))
+    thoughts, halves = _Thoughts(), _Halves()
+    length = 0
+    with told_as_ours(model.name), closing(pieces):
+        while length <= _CHARACTERS * model.window:
+            try:
+                piece = next(pieces)
+            except StopIteration as end:
+                if rest := thoughts.feed(halves.finish()) + thoughts.finish():
+                    yield rest
+                return bool(end.value)
+            length += len(piece)
+            if told := thoughts.feed(halves.feed(piece)):
+                yield told
+    return True
 
 
 def _whole(model: LanguageModel, prompt: str, max_tokens: int | None) -> Pieces:
@@ -42,26 +60,59 @@ def _whole(model: LanguageModel, prompt: str, max_tokens: int | None) -> Pieces:
     return False
 
 
-def _without_thoughts(pieces: Pieces) -> Pieces:
-    held, end, is_begun = "", None, False
-    while True:
-        try:
-            piece = next(pieces)
-        except StopIteration as ended:
-            # What looked like the beginning of a tag and was none. Thoughts without an end are no answer.
-            if held and end is None:
-                yield held
-            return bool(ended.value)
-        if is_begun:
-            yield piece
-            continue
-        held = (held + piece).lstrip()
-        end = end or next((tag for opening, tag in _TAGS.items() if held.startswith(opening)), None)
-        if end is not None and end in held:
-            held, end = held.partition(end)[2].lstrip(), None
-        if end is not None:
-            held = held[-len(end) :]  # Enough to find an end that is cut; thoughts may be long.
-        elif not any(opening.startswith(held) for opening in _TAGS):
-            is_begun = True
-            yield held
-            held = ""
+class _Halves:
+    """Puts characters together of which a server sends the halves that UTF-16 has, one after the other."""
+
+    def __init__(self) -> None:
+        self._held = ""
+
+    def feed(self, piece: str) -> str:
+        text, self._held = self._held + piece, ""
+        if text and "\ud800" <= text[-1] <= "\udbff":
+            text, self._held = text[:-1], text[-1]
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+    def finish(self) -> str:
+        return replace_surrogates(self._held)
+
+
+class _Thoughts:
+    """Leaves out thoughts in front of an answer, of which even the tags may be cut."""
+
+    def __init__(self) -> None:
+        self._held = ""
+        self._end: str | None = None
+        self._is_begun = False
+
+    def feed(self, piece: str) -> str:
+        """Return what is known to belong to the answer by now."""
+        if self._is_begun:
+            return piece
+        self._held += piece
+        while self._is_left_out():
+            pass
+        if self._end is not None or any(opening.startswith(self._held) for opening in _TAGS):
+            return ""
+        self._is_begun = True
+        return self.finish()
+
+    def finish(self) -> str:
+        """Return what looked like the beginning of a tag and was none. Thoughts without an end are no answer."""
+        held, self._held = self._held, ""
+        return held if self._end is None else ""
+
+    def _is_left_out(self) -> bool:
+        """Leave out one tag, or thoughts up to the tag behind them; return whether there was one."""
+        if self._end is None:
+            self._held = self._held.lstrip()
+            opening = next((tag for tag in _TAGS if self._held.startswith(tag)), None)
+            if opening is None:
+                return False
+            self._held, self._end = self._held.removeprefix(opening), _TAGS[opening]
+            return True
+        _, end, behind = self._held.partition(self._end)
+        if not end:
+            self._held = self._held[-len(self._end) :]  # Enough to find an end that is cut; thoughts may be long.
+            return False
+        self._held, self._end = behind, None
+        return True

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import threading
 import warnings
 from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from kinsplit.errors import KinsplitWarning, LanguageModelError, ModelUnavailableError
+from kinsplit.errors import KinsplitWarning, LanguageModelError
 from kinsplit.language_models import LanguageModel
 from kinsplit.language_models.answers import numbers_schema, read_numbers
-from kinsplit.parsers.crew import as_done
+from kinsplit.language_models.crew import as_done
+from kinsplit.language_models.failures import told_as_ours
+from kinsplit.language_models.patience import ATTEMPTS, Patience
 from kinsplit.parsers.segments import KEY, Question, answer_tokens, reminder
 
 if TYPE_CHECKING:
     from kinsplit.language_models.cache import AnswerCache
 
-# How often a question is asked if the answer can't be used.
-_ATTEMPTS = 3
-# After so many failures in a row the model isn't asked any more: each may have taken minutes.
-_FAILURES = 3
 _SCHEMA = numbers_schema(KEY)
 
 
@@ -119,30 +116,24 @@ class _Run:
 
     def __init__(self, model: LanguageModel) -> None:
         self._model = model
-        self._lock = threading.Lock()
-        self._failures = 0
-        self._given_up: LanguageModelError | None = None
+        self._patience = Patience()
 
     def answer(self, question: Question) -> Answer:
-        if self._given_up is not None:
-            return Answer([], 0, str(self._given_up))
+        if self._patience.given_up is not None:
+            return Answer([], 0, str(self._patience.given_up))
         try:
-            answer = self._asked(question.prompt(), question.sentences)
-        except Exception as error:  # Whatever a model may raise that isn't ours.
-            told = (
-                error
-                if isinstance(error, LanguageModelError)
-                else LanguageModelError(f"{type(error).__name__}: {error}")
-            )
-            self._count(told)
-            return Answer([], 0, str(told))
-        self._count(None)
+            with told_as_ours(self._model.name):
+                answer = self._asked(question.prompt(), question.sentences)
+        except LanguageModelError as error:
+            self._patience.count(error)
+            return Answer([], 0, str(error))
+        self._patience.count(None)
         return answer
 
     def _asked(self, prompt: str, sentences: int) -> Answer:
         """Ask until an answer can be used; of those that can't, return the one that says most."""
         best, why = Answer([], 0), ""
-        for _ in range(_ATTEMPTS):
+        for _ in range(ATTEMPTS):
             asked = prompt + reminder(why) if why else prompt
             numbers = read_numbers(self._model.complete(asked, _SCHEMA, answer_tokens(sentences)), KEY)
             starts = sorted({number for number in numbers.values if 0 <= number < sentences})
@@ -151,14 +142,8 @@ class _Run:
             why = _why(numbers.values, starts, sentences)
             if starts and starts[-1] >= best.known:
                 best = Answer(starts, starts[-1] + 1)
-        problem = f"{self._model.name} gave {_ATTEMPTS} answers that can't be used; of the last one, {why}."
+        problem = f"{self._model.name} gave {ATTEMPTS} answers that can't be used; of the last one, {why}."
         return best._replace(problem=problem)
-
-    def _count(self, error: LanguageModelError | None) -> None:
-        with self._lock:
-            self._failures = 0 if error is None else self._failures + 1
-            if isinstance(error, ModelUnavailableError) or self._failures >= _FAILURES:
-                self._given_up = error
 
 
 def _why(values: list[int], starts: list[int], sentences: int) -> str:

@@ -96,6 +96,15 @@ def test_a_model_may_say_that_the_material_does_not_hold_the_answer(index: Index
     assert (found.verdict, found.model) == ("not_in_material", "scripted")
 
 
+def test_what_a_model_says_beside_that_is_checked_nevertheless(index: Index) -> None:
+    found = ask(index, "Who was Napoleon?", Scripted([f"{NOT_FOUND} But Napoleon was an emperor of France."]))
+    assert found.verdict == "not_in_material"
+    assert [(check.text, check.status) for check in found.checks] == [
+        ("But Napoleon was an emperor of France.", "uncited")
+    ]
+    assert ask(index, "Who?", Scripted([NOT_FOUND])).checks == ()
+
+
 def test_an_answer_with_a_citation_is_one_whatever_else_it_says(index: Index) -> None:
     assert ask(index, QUESTION, Scripted([f"{GOOD} {NOT_FOUND}"])).verdict == "partly_supported"
 
@@ -151,10 +160,11 @@ def test_an_answer_that_was_cut_says_so(index: Index) -> None:
     assert "longest of 9 tokens" in found.notices[0].message
 
 
-def test_a_model_that_knows_no_limit_is_stopped(index: Index) -> None:
+@pytest.mark.parametrize("piece", ["and so on ", "``````````"])
+def test_a_model_that_knows_no_limit_is_stopped(index: Index, piece: str) -> None:
     def endless() -> Iterator[str]:
         while True:
-            yield "and so on "
+            yield piece
 
     model = Scripted(lambda prompt: endless())
     found = ask(index, QUESTION, model, max_tokens=50)

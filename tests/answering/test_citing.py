@@ -41,7 +41,17 @@ def read(*pieces: str) -> list[str | tuple[int, ...]]:
         ("``a`[1]`` [2]", ["``a`[1]`` ", (2,)]),
         ("```python\nx[1]\n\n`y[2]\n```\nso [3]", ["```python\nx[1]\n\n`y[2]\n```\nso ", (3,)]),
         ("~~~\nx[1]\n~~~\n~5 [3]", ["~~~\nx[1]\n~~~\n~5 ", (3,)]),
-        ("it`s open [1]\n\nand here [2]", ["it`s open [1]\n\nand here ", (2,)]),
+        ("it`s open [1]\n- and here [2]", ["it`s open ", (1,), "\n- and here ", (2,)]),
+        ("``so'' it is [1], `a`b[2]` too", ["``so'' it is ", (1,), ", `a`b", (2,), "` too"]),
+        ("`a``b[1]`` [2]` [3]", ["`a``b[1]`` [2]` ", (3,)]),
+        ("`" + "x" * 301 + "[1]`", ["`" + "x" * 301, (1,), "`"]),
+        ("x[1] ``` y[2]", ["x", (1,), " ``` y[2]"]),
+        ("````\nx[1]\n```\nx[2]\n~~~~\n`````\n[3]", ["````\nx[1]\n```\nx[2]\n~~~~\n`````\n", (3,)]),
+        ("[[1]] ([2]) [[3], [4]]", ["[", (1,), "] (", (2,), ") [", (3,), ", ", (4,), "]"]),
+        ("[1\u30012] [1\uff0c2] \uff3b3\uff3d [\u0663]", [(1, 2), " ", (1, 2), " ", (3,), " ", (3,)]),
+        ("[1\u20113] [1\u20143]", [(1, 2, 3), " ", (1, 2, 3)]),
+        ("[" + ", ".join(["passages  ^123"] * 10) + "]", [(123,)]),
+        ("[1]\n\0", [(1,), "\n\0"]),
         ("", []),
     ],
 )
@@ -52,17 +62,29 @@ def test_markers_are_told_from_text_however_it_is_cut(text: str, parts: list[obj
         assert read(text[:cut], text[cut:]) == parts
 
 
-@given(st.text(alphabet="[]12, -`~\na【】", max_size=40), st.lists(st.integers(0, 40), max_size=5))
+_PARTS = [*"[]12, -`~\na\0", "```", "~~~", "[1]", "`x`", "\u3010", "\u3011", "passage", "\u3001", "x" * 300]
+_TEXTS = st.lists(st.sampled_from(_PARTS), max_size=15).map("".join)
+
+
+@given(_TEXTS, st.lists(st.integers(0, 60), max_size=5))
 def test_any_text_is_the_same_in_one_piece_and_in_many(text: str, cuts: list[int]) -> None:
-    places = [0, *sorted(cuts), len(text)]
-    assert read(*(text[a:b] for a, b in pairwise(places))) == read(text)
+    assert read(*(text[a:b] for a, b in pairwise([0, *sorted(cuts), len(text)]))) == read(text) == read(*text)
 
 
-@given(st.text(alphabet="[]12, -`~\na【】", max_size=40))
+@given(_TEXTS)
 def test_nothing_of_a_text_is_lost(text: str) -> None:
     reader = MarkerReader()
     parts = [*(part for piece in text for part in reader.feed(piece)), *reader.finish()]
     assert "".join(part.text if isinstance(part, Marker) else part for part in parts) == text
+    assert all(part for part in parts)
+
+
+@pytest.mark.parametrize("piece", ["[1 ", "`x", "1, ", "\n", "`a[1]` "])
+def test_what_goes_on_for_ever_is_told_nevertheless(piece: str) -> None:
+    reader, told = MarkerReader(), 0
+    for _ in range(2000):
+        told += sum(len(part.text if isinstance(part, Marker) else part) for part in reader.feed(piece))
+    assert told > 2000 * len(piece) - 1000
 
 
 def test_what_can_not_become_a_marker_is_not_held_back() -> None:

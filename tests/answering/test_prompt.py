@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from kinsplit.answering.fitting import PLANNED, count_tokens, fit
+from kinsplit.answering.fitting import PLANNED, fit
 from kinsplit.answering.prompt import NOT_FOUND, build_prompt
+from kinsplit.language_models.counting import count_tokens
 from tests.answering.helpers import source
 
 HOSTILE = [
@@ -104,6 +107,17 @@ def test_the_best_source_is_shortened_to_its_hit_and_then_to_its_first_sentences
     assert fit("What?", [long], 200, 50) == []
 
 
-@pytest.mark.parametrize("text", ["word " * 50, "漢字" * 50, "🙂" * 50, "x" * 400])
-def test_tokens_are_never_counted_as_fewer_than_four_bytes_each(text: str) -> None:
-    assert count_tokens(text) >= len(text.encode()) / 4
+_WORDS = ["A heap is a tree. ", "堆是一种树。", "ฮีป", "ကုဒ်", "🙂", "\n", "x" * 50, "[1] "]
+
+
+@given(
+    st.lists(st.lists(st.sampled_from(_WORDS), max_size=40).map("".join).filter(str.strip), max_size=8),
+    st.integers(1, 3000),
+    st.integers(0, 1000),
+)
+def test_no_prompt_is_longer_than_what_is_planned_of_the_window(texts: list[str], window: int, longest: int) -> None:
+    sources = [source(n, text, start=n * 9000, file="f" * n) for n, text in enumerate(texts, 1)]
+    taken = fit("What is a heap?", sources, window, longest)
+    assert [each.number for each in taken] == list(range(1, len(taken) + 1))
+    if taken:
+        assert count_tokens(build_prompt("What is a heap?", taken)) <= PLANNED * window - longest

@@ -101,6 +101,12 @@ def test_a_source_of_short_words_alone_is_quoted_all_the_same() -> None:
     assert shown(quotes("x", [source(1, "word " * 500)], create("hash"), Bm25Embedder())[0]).endswith(" …”")
 
 
+def test_sentences_of_scripts_without_spaces_are_quoted_as_well() -> None:
+    texts = ["堆是一种树结构。循环会重复它的主体吗？", "A loop repeats its body here."]
+    found = quotes("堆是什么？", [source(n, text) for n, text in enumerate(texts, 1)], create("hash"), Bm25Embedder())
+    assert {part.text for part in found} == {"堆是一种树结构。", texts[1]}
+
+
 def test_the_benchmark_looks_every_sentence_up(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
     import answer_check  # A script, not a package that is installed.

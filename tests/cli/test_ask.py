@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -108,7 +109,7 @@ def test_an_answer_that_breaks_off_is_kept(indexed: Cli, fake: FakeServer) -> No
 
     assert result.exit_code == 1
     assert result.stdout.startswith("A while loop asks first [1]. And then\n")
-    assert result.stderr == "Warning: The answer broke off: ollama:llama3: the answer broke off.\n"
+    assert result.stderr == ("Warning: The answer broke off: ollama:llama3: the response ended in the middle.\n")
 
 
 def test_json_holds_the_finished_answer(indexed: Cli, fake: FakeServer) -> None:
@@ -150,6 +151,32 @@ def test_a_terminal_shows_citations_in_colour_and_wrong_ones_in_another(
 
     assert "\x1b[1;36m[1]\x1b[0m" in shown
     assert "\x1b[1;31m[77]\x1b[0m" in shown
+
+
+def test_a_narrow_terminal_breaks_lines_between_words(
+    indexed: Cli, fake: FakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {"FORCE_COLOR": "1", "TERM": "xterm", "COLUMNS": "40"}.items():
+        monkeypatch.setenv(name, value)
+    said = "A while loop asks its condition before each of its rounds"
+    fake.replies.append(Reply(pieces=(said[:20], said[20:], " [1]", " and then some more [99].")))
+    shown = indexed("ask", QUESTION, *HASH, "--model", "ollama:llama3").stdout
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", shown).splitlines()
+
+    assert [line.rstrip() for line in lines[:3]] == [
+        "A while loop asks its condition before",
+        "each of its rounds [1] and then some",
+        "more [99].",
+    ]
+    assert max(len(line) for line in lines if not line.startswith("Warning:")) <= 40
+    assert any(line.startswith("    ") for line in lines[lines.index("Sources:") :])
+
+
+def test_passages_that_an_answer_does_not_cite_are_no_sources_of_it(indexed: Cli, fake: FakeServer) -> None:
+    fake.replies.append(Reply("The passages do not hold the answer."))
+    result = indexed("ask", QUESTION, *HASH, "--model", "ollama:llama3", "--top-k", "1")
+    assert result.stdout.splitlines()[2] == "Passages, of which none is cited:"
+    assert "Sources:" not in result.stdout
 
 
 @pytest.mark.parametrize(

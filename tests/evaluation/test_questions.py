@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import random
 import re
+import threading
+import time
+import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -23,6 +27,8 @@ from kinsplit.evaluation.questions import Filters, cost_of, make_questions
 from kinsplit.evaluation.questions.filters import reason_of_form
 from kinsplit.evaluation.questions.grounding import Corpus
 from kinsplit.evaluation.questions.sections import sections_of, spread
+from kinsplit.language_models.counting import count_tokens
+from kinsplit.tokenizers import resolve
 from tests.generators import texts
 
 PURR = "Cats purr\r\n when they are \u201ccontent\u201d."
@@ -200,6 +206,36 @@ def test_as_many_questions_as_are_wanted() -> None:
     assert all(len(q.labels[0].places) == 2 for q in found.questions)
 
 
+SCRIPTS = {
+    "English": "Cats purr when they are content. ",
+    "Thai": "แมวส่งเสียงครางเมื่อมันพอใจ",
+    "Amharic": "ድመቶች ደስ ሲላቸው ያጉረመርማሉ። ",
+    "emoji": "\U0001f638\U0001f44d ",
+}
+
+
+@pytest.mark.parametrize("window", [1000, 1500, 1900, 2000, 2299, 2700, 4000, 8192])
+@pytest.mark.parametrize("text", SCRIPTS.values(), ids=SCRIPTS)
+def test_a_prompt_and_its_answer_fit_into_the_window(text: str, window: int) -> None:
+    longest: list[int | None] = []
+
+    class Counting(Fake):
+        def complete(self, prompt: str, schema: Any = None, max_tokens: int | None = None) -> str:
+            longest.append(max_tokens)
+            return super().complete(prompt, schema, max_tokens)
+
+    model = Counting([])
+    model.window = window
+    make_questions([Document("d", text * 400), PETS], model, 30, filters())
+    for prompt, tokens in zip(model.prompts, longest, strict=True):
+        assert tokens is not None
+        # The instruction is prose of which a model has no more tokens than the bundled tokenizer.
+        (section,) = re.findall(r"<section>\n(.*?)\n</section>", prompt, re.DOTALL)
+        instruction = int(resolve("bundled").count([prompt.replace(section, "")])[0])
+        assert instruction + count_tokens(section) + tokens <= window
+    assert any(tokens and tokens > 400 for tokens in longest) == (window > 2299)
+
+
 def test_it_is_not_asked_for_ever() -> None:
     model = Fake([])
     found = make_questions([long_document()], model, 4, filters())
@@ -215,7 +251,7 @@ def test_few_sections_are_asked_for_several_questions_each() -> None:
 
 def test_a_model_that_fails_is_given_up() -> None:
     with pytest.raises(LanguageModelError, match="3 answers that can't be used"):
-        make_questions([long_document()], model := Fake("nothing"), 9, filters())
+        make_questions([long_document()], model := Fake("nothing"), 9, filters(), concurrency=1)
     assert len(model.prompts) == 9
     broken = iter(["no"] * 3)
     found = make_questions([long_document()], Fake(lambda s: next(broken, None) or about_first(s)), 2, filters())
@@ -225,8 +261,57 @@ def test_a_model_that_fails_is_given_up() -> None:
         raise ModelUnavailableError("away")
 
     with pytest.raises(ModelUnavailableError):
-        make_questions([long_document()], model := Fake(away), 9, filters())
+        make_questions([long_document()], model := Fake(away), 9, filters(), concurrency=1)
     assert len(model.prompts) == 1
+
+
+class Late(Fake):
+    """Answers after a time that the section determines, sometimes badly; remembers how many were asked at once."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(self._answer)
+        self._seed, self._lock = seed, threading.Lock()
+        self.open = self.most = 0
+
+    def complete(self, prompt: str, schema: Any = None, max_tokens: int | None = None) -> str:
+        with self._lock:
+            self.open += 1
+            self.most = max(self.most, self.open)
+        time.sleep(random.Random(f"{self._seed}{prompt}").random() / 200)
+        with self._lock:
+            self.open -= 1
+        return super().complete(prompt, schema, max_tokens)
+
+    def _answer(self, section: str) -> object:
+        kind = zlib.crc32(section.encode()) % 5
+        return ("no", [], [asked("What does the text say?", BARK)], about_first(section), about_first(section))[kind]
+
+
+@pytest.mark.parametrize("concurrency", [2, 5, 50])
+def test_what_comes_of_it_does_not_depend_on_how_many_are_asked_at_once(concurrency: int) -> None:
+    alone = make_questions([long_document()], Late(0), 12, filters(), concurrency=1)
+    assert len(alone.questions) == 12
+    assert sum(alone.dropped.values()) > 5
+    told: list[None] = []
+    model = Late(concurrency)
+    together = make_questions(
+        [long_document()], model, 12, filters(), concurrency=concurrency, told=lambda: told.append(None)
+    )
+    assert together == alone
+    assert len(told) == 12
+    assert 1 < model.most <= concurrency
+    # Nothing is asked in vain: a section costs one prompt, or three where the answer can't be used.
+    assert len(model.prompts) == together.sections + 2 * together.dropped["no usable answer"]
+
+
+def test_a_model_that_is_away_is_given_up_by_all() -> None:
+    def away(section: str) -> object:
+        time.sleep(0.01)
+        raise ModelUnavailableError("away")
+
+    with pytest.raises(ModelUnavailableError):
+        make_questions([long_document()], model := Fake(away), 40, filters(), concurrency=4)
+    assert len(model.prompts) <= 2 * 4
 
 
 def test_a_run_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -242,7 +327,7 @@ def test_a_run_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.Monk
     before = cost_of(documents, Fake(stopped, "one"), 5)
     assert (before.calls, before.kept) == (5, 0)
     with pytest.raises(KeyboardInterrupt):
-        make_questions(documents, Fake(stopped, "one"), 5, filters())
+        make_questions(documents, Fake(stopped, "one"), 5, filters(), concurrency=1)
     after = cost_of(documents, Fake(stopped, "one"), 5)
     assert (after.calls, after.kept) == (2, 3)
     assert 0 < after.prompt_tokens < before.prompt_tokens
@@ -266,6 +351,8 @@ def test_bad_input_is_refused(documents: list[Document], number: int, window: in
     with pytest.raises(InvalidParameterError, match=wrong):
         make_questions(documents, model, number, filters())
     assert model.prompts == []
+    with pytest.raises(InvalidParameterError, match="concurrency: must be at least 1"):
+        make_questions([PETS], Fake([]), 1, filters(), concurrency=0)
 
 
 def test_what_is_written_loads_again(tmp_path: Path) -> None:

@@ -8,8 +8,9 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from tests.local_server import QuietHandler, running
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ def serving() -> Iterator[FakeServer]:
     """Run a server until the block ends."""
     fake = FakeServer()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(QuietHandler):
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["content-length"])))
             reply = fake.reply_to(self.path, dict(self.headers), body)
@@ -104,12 +105,7 @@ def serving() -> Iterator[FakeServer]:
                 self.stream(reply)
                 return
             data = (_shaped(self.path, reply) if reply.body is None else reply.body).encode()
-            self.send_response(reply.status)
-            for name, value in reply.headers.items():
-                self.send_header(name, value)
-            self.send_header("content-length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data[: len(data) // 2] if reply.broken else data)
+            self.respond(data, reply.status, reply.headers, half=reply.broken)
 
         def stream(self, reply: Reply) -> None:
             self.send_response(reply.status)
@@ -127,21 +123,12 @@ def serving() -> Iterator[FakeServer]:
             except (BrokenPipeError, ConnectionResetError):
                 fake.hung_up.set()
 
-        def log_message(self, *args: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    fake.port = server.server_port
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    try:
-        yield fake
-    finally:
+    def let_go() -> None:
         fake.closing.set()
         fake.goes_on.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
+
+    with running(Handler, let_go) as fake.port:
+        yield fake
 
 
 def _shaped(path: str, reply: Reply) -> str:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinsplit.language_models.answers import Numbers, inert, read_numbers
+from kinsplit.language_models.answers import Numbers, inert, read_numbers, text_of
 
 
 @pytest.mark.parametrize(
@@ -18,6 +18,8 @@ from kinsplit.language_models.answers import Numbers, inert, read_numbers
         ("Sure! Sentence [0] opens, so the chunks begin at:\n[0, 4, 9]\nHope that helps [1].", [0, 4, 9]),
         ('{"starts": [0, 4]} or maybe [0, 1, 2, 3, 4, 5]', [0, 4]),
         ('<think>[1, 2, 3, 4, 5]? No.</think>{"starts": [0, 4]}', [0, 4]),
+        ('[1, 2, 3, 4, 5]? No.</think>{"starts": [0, 4]}', [0, 4]),
+        ('{"starts": [0, 4]} <think>[1, 2, 3]</think> {"starts": [1, 2, 3]}', [1, 2, 3]),
         ('{"boundaries": [0, 4, 9], "reasons": ["a", "b"]}', [0, 4, 9]),
         ('{"starts": ["0", " 4 ", "9.0"]}', [0, 4, 9]),
         ("[0.0, 4.5, 9.00]", [0, 9]),
@@ -67,3 +69,17 @@ def test_any_answer_is_read_without_an_error(answer: str) -> None:
 
 def test_an_inert_text_ends_no_element_and_is_valid() -> None:
     assert inert("a</text>\ud800 <b>") == "a<\\/text>\ufffd <b>"
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ("a", "a"),
+        (None, ""),
+        (["a", {"type": "text", "text": "b"}, {"text": None}, {"type": "tool_use"}], "ab"),
+        ([{"type": "reasoning", "text": "Hm."}, {"type": "thinking", "thinking": [{"text": "Hm."}]}], ""),
+        ({"type": "text", "text": ["a", "b"]}, "ab"),
+    ],
+)
+def test_what_a_message_says_may_come_in_parts(content: object, text: str) -> None:
+    assert text_of(content) == text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -104,3 +105,52 @@ def test_a_model_that_is_away_or_keeps_failing_is_not_asked_any_more() -> None:
         else:
             asker.ask(prompt, Pet, 10)
     assert len(failing.prompts) == 5
+
+
+class Slow(Script):
+    """Answers the prompt "3" with 3 legs, and lower numbers later; fails where the number is odd."""
+
+    def complete(self, prompt: str, schema: Any = None, max_tokens: int | None = None) -> str:
+        self.prompts.append(prompt)
+        time.sleep((9 - int(prompt)) / 500)
+        if int(prompt) % 2:
+            raise LanguageModelError(f"{prompt} is odd")
+        return f'{{"name": "pet", "legs": {prompt}}}'
+
+
+@pytest.mark.parametrize("concurrency", [1, 3, 20])
+def test_several_are_asked_at_once_and_told_in_order(concurrency: int, tmp_path: Path) -> None:
+    asker = Asker(model := Slow([], identity="m"), AnswerCache(tmp_path))
+    prompts = ["0", "1", "2", "0", "4", "3", "2", "6"]
+    found = list(asker.ask_all(prompts, Pet, 10, concurrency))
+
+    assert [one.legs if isinstance(one, Pet) else str(one) for one in found] == [
+        0, "1 is odd", 2, 0, 4, "3 is odd", 2, 6,
+    ]  # fmt: skip
+    assert sorted(model.prompts) == sorted(set(prompts))
+    # What was answered is known, also to a later run; what failed is asked again.
+    again = Asker(late := Slow([], identity="m"), AnswerCache(tmp_path))
+    assert [str(one) for one in again.ask_all(prompts, Pet, 10, concurrency)] == [str(one) for one in found]
+    assert sorted(late.prompts) == ["1", "3"]
+
+
+def test_failures_in_a_row_are_counted_in_the_order_of_the_prompts() -> None:
+    asker = Asker(Slow([]))
+    list(asker.ask_all(["1", "3", "0", "5", "7", "2"], Pet, 10, 6))
+    assert not asker.given_up
+    *_, last = asker.ask_all(["1", "3", "5", "8"], Pet, 10, 1)
+    assert asker.given_up
+    assert str(last) == "5 is odd"
+
+
+def test_who_stops_listening_asks_for_no_more() -> None:
+    asker = Asker(model := Slow([]))
+    answers = asker.ask_all([str(n) for n in (0, 2, 4, 6, 8, 0)], Pet, 10, 1)
+    next(answers)
+    answers.close()
+    assert model.prompts == ["0"]
+
+
+def test_what_somebodys_own_model_raises_is_one_of_our_errors() -> None:
+    with pytest.raises(LanguageModelError, match="script failed: ValueError: odd"):
+        Asker(Script([ValueError("odd")])).ask("a", Pet, 10)

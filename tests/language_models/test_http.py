@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import logging
 import time
+import traceback
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
@@ -204,6 +207,18 @@ def test_a_server_without_schemas_is_asked_without_from_then_on(model: LanguageM
     assert [key in body for body in fake.bodies] == [True, False, False]
 
 
+def test_a_request_that_no_option_mends_takes_none_away_from_later_ones(model: LanguageModel, fake: FakeServer) -> None:
+    fake.answer = lambda prompt: Reply("the prompt is too long", 400)
+    with pytest.raises(LanguageModelError, match="too long"):
+        model.complete("Hi" * 9, SCHEMA, 50)
+
+    fake.calls.clear()
+    fake.answer = lambda prompt: "fine"
+    assert model.complete("Hi", SCHEMA, 50) == "fine"
+    key = "format" if "ollama" in model.name else "response_format"
+    assert [key in body for body in fake.bodies] == [True]
+
+
 def test_only_the_option_that_a_server_names_is_left_out(fake: FakeServer) -> None:
     fake.replies.append(Reply("Unsupported parameter: 'max_tokens' is not supported with this model.", 400))
     fake.replies.append(Reply("Unsupported value: 'temperature' does not support 0.", 400))
@@ -249,6 +264,66 @@ def test_json_of_another_shape_is_an_error(model: LanguageModel, fake: FakeServe
         model.complete("Hi")
 
 
+PARTS = [{"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}, {"type": "text", "text": "so"}, " be it"]
+
+
+def test_content_may_come_in_parts_and_thoughts_are_none_of_it(fake: FakeServer) -> None:
+    model = OpenAIModel("gpt", base_url=fake.url)
+    fake.replies.append(Reply(body=json.dumps({"choices": [{"message": {"content": PARTS}}]})))
+    assert model.complete("Hi") == "so be it"
+    parts = [{"choices": [{"delta": {"content": part}}], "error": None} for part in (PARTS[:1], PARTS[1:])]
+    fake.replies.append(
+        Reply(
+            body="".join(f"data: {json.dumps(part)}\n\n" for part in [*parts, "[DONE]"]).replace('"[DONE]"', "[DONE]")
+        )
+    )
+    assert list(model.stream("Hi")) == ["so be it"]
+
+
+def test_a_refusal_is_what_the_model_says(fake: FakeServer) -> None:
+    model = OpenAIModel("gpt", base_url=fake.url)
+    fake.replies.append(Reply(body='{"choices": [{"message": {"content": null, "refusal": "I will not."}}]}'))
+    assert model.complete("Hi") == "I will not."
+    event = '{"choices": [{"delta": {"content": null, "refusal": "I will not."}, "finish_reason": "stop"}]}'
+    fake.replies.append(Reply(body=f"data: {event}\n\n"))
+    assert list(model.stream("Hi")) == ["I will not."]
+
+
+def test_an_answer_that_a_filter_stops_is_an_error(fake: FakeServer) -> None:
+    model = OpenAIModel("gpt", base_url=fake.url)
+    stopped = {"message": {"content": ""}, "finish_reason": "content_filter"}
+    fake.answer = lambda prompt: Reply(body=json.dumps({"choices": [stopped]}))
+    with pytest.raises(LanguageModelError, match=r"openai:gpt: a filter of the server stopped the answer\.$"):
+        model.complete("Hi")
+    fake.answer = lambda prompt: Reply(pieces=("one",), reason="content_filter")
+    pieces = model.stream("Hi")
+    assert next(pieces) == "one"
+    with pytest.raises(LanguageModelError, match="a filter of the server stopped the answer"):
+        next(pieces)
+    fake.answer = lambda prompt: Reply(pieces=(), reason="content_filter")
+    fake.calls.clear()
+    with pytest.raises(LanguageModelError, match="a filter of the server stopped the answer"):
+        list(model.stream("Hi"))
+    assert len(fake.calls) == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ('{"detail": "Not here"}', "Not here"),
+        ('{"error": null, "message": "No room"}', "No room"),
+        ('{"error": {"message": null, "code": 7}}', "{'message': None, 'code': 7}"),
+        ('{"error": "  two\\nlines. "}', "two lines"),
+        ("", "Internal Server Error"),
+    ],
+)
+def test_what_is_wrong_is_told_in_the_servers_words(fake: FakeServer, body: str, told: str) -> None:
+    fake.answer = lambda prompt: Reply(status=500, body=body)
+    with pytest.raises(LanguageModelError) as caught:
+        OllamaModel("llama3", host=fake.url).complete("Hi")
+    assert str(caught.value) == f"ollama:llama3: status 500: {told}."
+
+
 def test_an_answer_without_content_is_empty(model: LanguageModel, fake: FakeServer) -> None:
     fake.replies.append(Reply(body='{"message": {"content": null}, "choices": [{"message": {"content": null}}]}'))
     assert model.complete("Hi") == ""
@@ -266,8 +341,64 @@ def test_an_address_that_is_none_is_told(url: str) -> None:
         OpenAIModel("gpt", base_url=url).complete("Hi")
 
 
-def test_no_message_holds_the_key(fake: FakeServer) -> None:
-    fake.answer = lambda prompt: Reply("wrong key", 401)
-    with pytest.raises(ModelUnavailableError) as caught:
-        OpenAIModel("gpt", base_url=fake.url, api_key="sk-secret").complete("Hi")
-    assert "sk-secret" not in str(caught.value)
+KEY = "sk-secret-of-tests"
+HEADERS = json.dumps({"authorization": f"Bearer {KEY}"})
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply(f"wrong key {KEY}", 401),
+        Reply(f"no such model for {KEY}", 500),
+        Reply(body=HEADERS),
+        Reply(body=f"<p>{KEY}</p>"),
+        Reply(body=f"data: {HEADERS}\n\n"),
+        Reply(body=f'data: {{"error": "{KEY}"}}\n\n'),
+    ],
+    ids=["401", "500", "echo", "html", "event", "error"],
+)
+def test_no_message_holds_the_key_even_if_the_server_repeats_it(fake: FakeServer, reply: Reply) -> None:
+    fake.answer = lambda prompt: reply
+    model = OpenAIModel("gpt", base_url=fake.url, api_key=KEY)
+    for ask in (model.complete, lambda prompt: list(model.stream(prompt))):
+        with pytest.raises(LanguageModelError) as caught:
+            ask("Hi")
+        assert "***" in str(caught.value)
+        assert KEY not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.parametrize("key", ["sk-one\nsk-two", "sk-\u00e9", "sk one", "sk\x00"])
+def test_a_key_that_can_not_be_sent_is_refused_and_not_shown(key: str) -> None:
+    with pytest.raises(InvalidParameterError, match="api_key: must be printable ASCII") as caught:
+        OpenAIModel("gpt", base_url="http://h", api_key=key)
+    assert "sk" not in str(caught.value)
+
+
+def test_a_name_and_a_password_in_an_address_are_sent_and_not_shown(
+    fake: FakeServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    url = f"http://user:p%40ss@127.0.0.1:{fake.port}"
+    for model in (OllamaModel("llama3", host=url), OpenAIModel("gpt", base_url=f"{url}/v1")):
+        assert model.complete("Hi")
+        assert str(model.identity).endswith((f"at {fake.url}", f"at {fake.url}/v1"))
+        fake.replies.append(Reply("gone", 404))
+        with pytest.raises(ModelUnavailableError) as caught:
+            model.complete("Hi")
+        assert "ss@" not in "".join(traceback.format_exception(caught.value))
+    assert {headers["Authorization"] for _, headers, _ in fake.calls} == {"Basic dXNlcjpwQHNz"}
+    assert "127.0.0.1" in caplog.text
+    assert "p%40ss" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    "url", ["http://user:sec/ret@gpu/v1", "http://user:sec#ret@gpu", "http://user:secret@gpu:port"]
+)
+def test_the_password_of_an_address_that_is_none_is_not_shown(url: str) -> None:
+    with pytest.raises(ModelUnavailableError, match="is no address") as caught:
+        OpenAIModel("gpt", base_url=url).complete("Hi")
+    assert "sec" not in "".join(traceback.format_exception(caught.value))
+    for host in (url, url.removeprefix("http://")):
+        with pytest.raises(InvalidParameterError, match="OLLAMA_HOST: must be an address") as refused:
+            OllamaModel("llama3", host=host)
+        assert "sec" not in "".join(traceback.format_exception(refused.value))

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from langchain_core.language_models import FakeListChatModel, FakeListLLM, GenericFakeChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.outputs import ChatGenerationChunk
 from llama_index.core.llms.mock import MockLLM
 
 from kinsplit.errors import LanguageModelError, ModelUnavailableError
-from kinsplit.language_models import LanguageModel, StreamingModel, create, resolve, server, stream
+from kinsplit.language_models import LanguageModel, Pieces, StreamingModel, create, resolve, server, stream
 from kinsplit.language_models.ollama import OllamaModel
 from kinsplit.language_models.openai import OpenAIModel
 from tests.language_models.fake_server import FakeServer, Reply, serving
@@ -99,7 +101,7 @@ def test_what_fails_before_the_first_piece_is_tried_again(
 @pytest.mark.parametrize(
     ("reply", "rule"),
     [
-        (Reply(pieces=("one",), ending=""), r"the answer broke off\.$"),
+        (Reply(pieces=("one",), ending=""), r"the response ended in the middle\.$"),
         (Reply(pieces=("one",), broken=True, ending=""), "the connection broke"),
         (Reply(pieces=("one",), ending='{"message": {"con'), "the server answered with"),
         (Reply(pieces=("one",), ending='data: {"choices": [{"del\n\n'), "the server answered with"),
@@ -196,6 +198,76 @@ def test_thoughts_before_an_answer_are_left_out_however_they_are_cut(model: Lang
         assert _thinking(model, fake, text[:at], text[at:then], text[then:]) == "It is <think>."
     assert _thinking(model, fake, *text) == "It is <think>."
     assert _thinking(model, fake, "<thinking>a</thinking>", " c") == "c"
+
+
+_TAGS = ["<think>", "</think>", "<thinking>", "</thinking>", " ", "\n", "a", "b", "<th", "\u2028"]
+
+
+class Says:
+    """Says a text in pieces that are cut at some places."""
+
+    name, identity = "says", None
+    window = 8192
+
+    def __init__(self, text: str, cuts: Sequence[int] = ()) -> None:
+        self.pieces = [text[a:b] for a, b in pairwise([0, *sorted(cuts), len(text)])]
+
+    def complete(self, prompt: str, schema: object = None, max_tokens: int | None = None) -> str:
+        return "".join(self.pieces)
+
+    def stream(self, prompt: str, max_tokens: int | None = None) -> Pieces:
+        yield from self.pieces
+        return False
+
+
+@given(st.lists(st.sampled_from(_TAGS), max_size=12).map("".join), st.lists(st.integers(0, 60), max_size=20))
+def test_what_is_left_out_does_not_depend_on_where_an_answer_is_cut(text: str, cuts: list[int]) -> None:
+    pieces, _ = told(Says(text, cuts))
+    assert all(pieces)
+    assert "".join(pieces) == "".join(told(Says(text))[0]) == "".join(told(Says(text, range(60)))[0])
+    assert not "".join(pieces).startswith("<think>")
+
+
+def test_several_thoughts_before_an_answer_are_all_left_out() -> None:
+    assert told(Says("<think>a</think>\n<thinking>b</think></thinking> c <think>"))[0] == ["c <think>"]
+
+
+@given(st.text("a\U0001f44d\ud83d\udc4d", max_size=8), st.lists(st.integers(0, 8), max_size=8))
+def test_a_character_that_comes_in_halves_is_put_together(text: str, cuts: list[int]) -> None:
+    whole = "".join(told(Says(text, cuts))[0])
+    assert whole == text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    whole.encode()
+
+
+def test_halves_of_characters_come_from_servers_too(model: LanguageModel, fake: FakeServer) -> None:
+    fake.replies.append(Reply(pieces=("so \ud83d", "\udc4d", "\ud83d")))
+    assert told(model) == (["so ", "\U0001f44d", "\ufffd"], False)
+
+
+@pytest.mark.parametrize("piece", ["and so on ", "<think>on and on "])
+def test_a_model_that_goes_on_for_ever_is_cut(piece: str) -> None:
+    class Endless(Says):
+        window = 100
+
+        def stream(self, prompt: str, max_tokens: int | None = None) -> Pieces:
+            while True:
+                yield piece
+
+    pieces, is_cut = told(Endless(""))
+    assert is_cut
+    assert len("".join(pieces)) < 2000
+
+
+def test_what_somebodys_own_model_raises_becomes_one_of_our_errors() -> None:
+    class Broken(Says):
+        def stream(self, prompt: str, max_tokens: int | None = None) -> Pieces:
+            yield "one"
+            raise ValueError("no\nmore.")
+
+    answer = stream(Broken(""), "Hi")
+    assert next(answer) == "one"
+    with pytest.raises(LanguageModelError, match=r"^says failed: ValueError: no more\.$"):
+        next(answer)
 
 
 def test_thoughts_without_an_end_are_no_answer_and_half_a_tag_is(model: LanguageModel, fake: FakeServer) -> None:

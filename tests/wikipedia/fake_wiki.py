@@ -8,9 +8,10 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
+
+from tests.local_server import QuietHandler, running
 
 
 @dataclass
@@ -116,27 +117,11 @@ def serving() -> Iterator[FakeWiki]:
     """Run a wiki until the block ends."""
     wiki = FakeWiki()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(QuietHandler):
         def do_GET(self) -> None:
             reply = wiki.reply(dict(parse_qsl(urlsplit(self.path).query)), dict(self.headers))
             data = (reply.body if isinstance(reply.body, str) else json.dumps(reply.body)).encode()
-            self.send_response(reply.status)
-            for name, value in reply.headers.items():
-                self.send_header(name, value)
-            self.send_header("content-length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
+            self.respond(data, reply.status, reply.headers)
 
-        def log_message(self, *args: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    wiki.port = server.server_port
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    try:
+    with running(Handler) as wiki.port:
         yield wiki
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

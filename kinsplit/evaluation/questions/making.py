@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
 
 from kinsplit.chunk import Document
 from kinsplit.errors import InvalidParameterError, LanguageModelError
@@ -13,19 +14,21 @@ from kinsplit.evaluation.labels import Label, Question
 from kinsplit.evaluation.questions.filters import EXCERPTS, Filters, reason_of_form
 from kinsplit.evaluation.questions.grounding import Corpus
 from kinsplit.evaluation.questions.prompt import ANSWER, Answer, Written, prompt_of, quoted
-from kinsplit.evaluation.questions.sections import TOKENS, Section, sections_of, spread
+from kinsplit.evaluation.questions.sections import MARGIN, TOKENS, Section, sections_of, spread
 from kinsplit.language_models import resolve as resolve_model
 from kinsplit.language_models.asker import Asker
 from kinsplit.language_models.cache import answer_cache
 from kinsplit.parsers import Cost
 from kinsplit.tokenizers import resolve
 
+#: Most sections that a model is asked about at the same time, unless told.
+CONCURRENCY = 4
 #: Most questions that one answer holds; more of them grow alike.
 _TOGETHER = 5
 #: So many times the sections that are needed are asked about at most.
 _PATIENCE = 3
-# Tokens of the instruction; and how many of a model's own tokens one of ours may be.
-_INSTRUCTION, _MARGIN = 300, 1.5
+# Tokens of the instruction.
+_INSTRUCTION = 300
 
 
 @dataclass(frozen=True)
@@ -52,9 +55,48 @@ class _Plan:
     sections: list[Section]
     together: int
 
-    def prompts(self) -> Iterator[tuple[Section, str]]:
-        for section in self.sections:
-            yield section, prompt_of(section, self.together, EXCERPTS)
+    def needed(self, questions: int) -> int:
+        """Return how many sections give so many questions if none is dropped."""
+        return -(-questions // self.together)
+
+    def prompts(self, sections: Sequence[Section]) -> list[str]:
+        return [prompt_of(section, self.together, EXCERPTS) for section in sections]
+
+
+@dataclass
+class _Tally:
+    """What came of the sections so far."""
+
+    number: int
+    corpus: Corpus
+    filters: Filters
+    told: Callable[[], None]
+    questions: list[Question] = field(default_factory=list)
+    dropped: Counter[str] = field(default_factory=Counter)
+    sections: int = 0
+    asked: int = 0
+
+    @property
+    def missing(self) -> int:
+        return self.number - len(self.questions)
+
+    def take(self, section: Section, answer: Answer | LanguageModelError) -> None:
+        self.sections += 1
+        if isinstance(answer, LanguageModelError):
+            self.dropped["no usable answer"] += 1
+            return
+        if not answer.questions:
+            self.dropped["no question about the section"] += 1
+        for one in answer.questions:
+            if not self.missing:
+                break
+            self.asked += 1
+            found = _checked(one, section, self.corpus, self.filters)
+            if isinstance(found, str):
+                self.dropped[found] += 1
+            else:
+                self.questions.append(found)
+                self.told()
 
 
 def make_questions(
@@ -64,6 +106,7 @@ def make_questions(
     filters: Filters,
     *,
     seed: int = 0,
+    concurrency: int = CONCURRENCY,
     told: Callable[[], None] = lambda: None,
 ) -> Made:
     """Make questions about documents.
@@ -75,42 +118,34 @@ def make_questions(
         number: How many are wanted. There are fewer where too many are dropped.
         filters: Decide which are kept.
         seed: Chooses the sections.
+        concurrency: Most sections that the model is asked about at the same time. What comes of it doesn't depend on
+            that.
         told: Is called whenever one more is kept.
 
     Raises:
-        InvalidParameterError: The number isn't positive, there is no text, or the model's window is too small.
+        InvalidParameterError: The number or the concurrency isn't positive, there is no text, or the model's window is
+            too small.
         LanguageModelError: The model is away, or said nothing that can be used three times in a row.
     """
+    if concurrency < 1:
+        raise InvalidParameterError("concurrency", "must be at least 1", concurrency, f"The default is {CONCURRENCY}.")
     asker = Asker(model, answer_cache())
     plan = _planned(documents, number, seed, asker.model.window)
-    corpus = Corpus(documents)
-    questions: list[Question] = []
-    dropped: Counter[str] = Counter()
-    sections = asked = 0
-    for section, prompt in plan.prompts():
-        if len(questions) >= number:
-            break
-        sections += 1
-        try:
-            written = asker.ask(prompt, Answer, ANSWER * plan.together).questions
-        except LanguageModelError:
-            if asker.given_up:
-                raise
-            dropped["no usable answer"] += 1
-            continue
-        if not written:
-            dropped["no question about the section"] += 1
-        for one in written:
-            if len(questions) >= number:
-                break
-            asked += 1
-            found = _checked(one, section, corpus, filters)
-            if isinstance(found, str):
-                dropped[found] += 1
-            else:
-                questions.append(found)
-                told()
-    return Made(tuple(questions), sections, asked, dict(dropped))
+    tally = _Tally(number, Corpus(documents), filters, told)
+    left = plan.sections
+    while left and tally.missing:
+        # As many as it takes if none is dropped, so that nothing is asked in vain.
+        needed = plan.needed(tally.missing)
+        wave, left = left[:needed], left[needed:]
+        answers = asker.ask_all(plan.prompts(wave), Answer, ANSWER * plan.together, concurrency)
+        with closing(answers):
+            for section, answer in zip(wave, answers, strict=False):
+                if isinstance(answer, LanguageModelError) and asker.given_up:
+                    raise answer
+                tally.take(section, answer)
+                if not tally.missing:
+                    break
+    return Made(tuple(tally.questions), tally.sections, tally.asked, dict(tally.dropped))
 
 
 def cost_of(documents: Sequence[Document], model: object, number: int, *, seed: int = 0) -> Cost:
@@ -128,9 +163,8 @@ def cost_of(documents: Sequence[Document], model: object, number: int, *, seed: 
     asked, cache = resolve_model(model), answer_cache()
     plan = _planned(documents, number, seed, asked.window)
     tokenizer = resolve("bundled")
-    needed = -(-number // plan.together)
     total = Cost()
-    for _, prompt in list(plan.prompts())[:needed]:
+    for prompt in plan.prompts(plan.sections[: plan.needed(number)]):
         if cache.get_text(asked, prompt) is not None:
             total += Cost(kept=1)
         else:
@@ -141,15 +175,17 @@ def cost_of(documents: Sequence[Document], model: object, number: int, *, seed: 
 def _planned(documents: Sequence[Document], number: int, seed: int, window: int) -> _Plan:
     if number < 1:
         raise InvalidParameterError("number", "must be at least 1", number, "Ask for more questions.")
-    room = int((window - _INSTRUCTION - ANSWER) / _MARGIN)
+    room = int((window - _INSTRUCTION - ANSWER) / MARGIN)
     if room < TOKENS // 4:
-        least = int(TOKENS // 4 * _MARGIN) + _INSTRUCTION + ANSWER
+        least = int(TOKENS // 4 * MARGIN) + _INSTRUCTION + ANSWER
         rule = f"must have a context window of at least {least} tokens"
         raise InvalidParameterError("model", rule, window, "Take another model.")
-    sections = spread(sections_of(documents, min(TOKENS, room)), seed)
+    size = min(TOKENS, room)
+    sections = spread(sections_of(documents, size), seed)
     if not sections:
         raise InvalidParameterError("documents", "must hold text", len(documents), "Name other documents.")
-    together = min(_TOGETHER, -(-number // len(sections)), max(1, (window - _INSTRUCTION) // (2 * ANSWER)))
+    held = (window - _INSTRUCTION - int(MARGIN * size)) // ANSWER
+    together = min(_TOGETHER, -(-number // len(sections)), held)
     return _Plan(sections[: _PATIENCE * -(-number // together)], together)
 
 

@@ -7,10 +7,14 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from kinsplit.chunk import Document, Span
+from kinsplit.language_models.counting import count_tokens
 from kinsplit.parsers import create
+from kinsplit.tokenizers import BUNDLED, resolve
 
 #: Tokens of a section: about the 4,000 characters that Chroma's report shows to the model.
 TOKENS = 800
+#: How many of a model's own tokens one of ours may be.
+MARGIN = 1.5
 # The golden ratio's share: multiples of it, without their whole part, fill any range most evenly.
 _GOLDEN = (5**0.5 - 1) / 2
 
@@ -34,13 +38,16 @@ def sections_of(documents: Sequence[Document], tokens: int = TOKENS) -> list[Sec
 
     Args:
         documents: The documents.
-        tokens: Most tokens of a section.
+        tokens: Most tokens of a section. Where the bundled tokenizer is no measure for a model's own tokens, as in
+            Thai, a section holds about as many of those as `MARGIN` allows.
     """
-    strategy = create("sentence", chunk_size=tokens, chunk_overlap=0)
+    usual = create("sentence", chunk_size=tokens, chunk_overlap=0)
+    careful = create("sentence", chunk_size=int(MARGIN * tokens), chunk_overlap=0, tokenizer=_tokens)
+    known = resolve(BUNDLED).count([document.text for document in documents]).tolist()
     return [
         Section(chunk.source_id, Span(chunk.start, chunk.end), chunk.text)
-        for chunks in strategy.chunk_many(documents)
-        for chunk in chunks
+        for document, count in zip(documents, known, strict=True)
+        for chunk in (careful if count_tokens(document.text) > MARGIN * count else usual).chunk(document)
     ]
 
 
@@ -54,3 +61,8 @@ def spread(sections: Sequence[Section], seed: int) -> list[Section]:
     shift = random.Random(seed).random()  # noqa: S311
     order = sorted(range(len(sections)), key=lambda i: (shift + i * _GOLDEN) % 1)
     return [sections[i] for i in order]
+
+
+def _tokens(text: str) -> range:
+    """Return as many things as a model has tokens for a text; only their number counts."""
+    return range(count_tokens(text))

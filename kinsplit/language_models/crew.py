@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextvars import copy_context
 from queue import Empty, SimpleQueue
 from typing import TypeVar
@@ -12,19 +12,26 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-def as_done(work: Callable[[Item], Result], items: Sequence[Item], threads: int) -> Iterator[tuple[Item, Result]]:
+def as_done(
+    work: Callable[[Item], Result], items: Sequence[Item], threads: int
+) -> Generator[tuple[Item, Result], None, None]:
     """Yield each item with its result, as soon as it is there.
 
-    Whoever stops in between, with Ctrl-C for example, need not wait for what is under way: the threads are daemons.
+    Whoever stops in between, with Ctrl-C for example, need not wait for what is under way: the threads are daemons. One
+    thread is the caller's own, which takes the next item when it is asked for it.
 
     Args:
-        work: Called in the threads, each with a copy of the caller's context; should not raise.
+        work: Called in the threads, further ones with a copy of the caller's context; should not raise.
         items: What it is called with.
         threads: Most calls at the same time.
 
     Raises:
         BaseException: What `work` raised.
     """
+    if min(threads, len(items)) <= 1:
+        for item in items:
+            yield item, work(item)
+        return
     waiting: SimpleQueue[Item] = SimpleQueue()
     done: SimpleQueue[tuple[Item, Result] | BaseException] = SimpleQueue()
     stopped = threading.Event()

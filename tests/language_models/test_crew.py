@@ -9,12 +9,20 @@ from contextvars import ContextVar
 
 import pytest
 
-from kinsplit.parsers.crew import as_done
+from kinsplit.language_models.crew import as_done
 
 
 def test_every_item_comes_with_its_result() -> None:
     assert sorted(as_done(lambda n: n * n, range(100), 7)) == [(n, n * n) for n in range(100)]
     assert list(as_done(str, [], 3)) == []
+
+
+def test_one_thread_is_the_callers_own_and_does_nothing_ahead() -> None:
+    asked = []
+    results = as_done(lambda n: asked.append((n, threading.current_thread())), [1, 2, 3], 1)
+    next(results)
+    next(results)
+    assert asked == [(1, threading.current_thread()), (2, threading.current_thread())]
 
 
 def test_the_threads_are_gone_when_all_is_done() -> None:
