@@ -47,7 +47,7 @@ def says(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], Iterator[str
     """Let the model of the settings be one that says so."""
 
     def use(pieces: Callable[[], Iterator[str]]) -> None:
-        monkeypatch.setattr("kinsplit.answering.pipeline.resolve", lambda _: Model(pieces))
+        monkeypatch.setattr("kinsplit.language_models.resolve", lambda *_: Model(pieces))
 
     return use
 
