@@ -62,6 +62,8 @@ async def test_without_keys_every_address_has_its_own_rate(connect: Connect) -> 
     assert [await ask("10.0.0.1"), await ask("10.0.0.1"), await ask("10.0.0.2")] == [200, 429, 200]
     # One client has a whole network of these.
     assert [await ask("2001:db8::1"), await ask("2001:db8::2"), await ask("2001:db8:0:1::1")] == [200, 429, 200]
+    # A socket for both kinds writes IPv4 addresses so.
+    assert [await ask("::ffff:10.0.0.1"), await ask("::ffff:10.0.0.3"), await ask("10.0.0.3")] == [429, 200, 429]
 
 
 def test_a_bucket_fills_up_evenly_and_only_so_far() -> None:
