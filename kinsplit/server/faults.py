@@ -18,7 +18,6 @@ from kinsplit.server.models import ErrorAnswer
 #: Longest value that is shown as it was given.
 _SHOWN = 80
 _RULES = {
-    401: ("needs a key", "Send it as X-API-Key, or as Authorization: Bearer KEY."),
     404: ("is not here", "See /openapi.json for what is."),
     405: ("does not take this method", "See /openapi.json for what it takes."),
 }
@@ -28,6 +27,7 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
     400: {"model": ErrorAnswer, "description": "The request is no HTTP or no JSON."},
     401: {"model": ErrorAnswer, "description": "A key is needed."},
     404: {"model": ErrorAnswer, "description": "There is no such thing."},
+    408: {"model": ErrorAnswer, "description": "The body came too slowly."},
     413: {"model": ErrorAnswer, "description": "The body is too large."},
     422: {"model": ErrorAnswer, "description": "A parameter breaks a rule."},
     429: {"model": ErrorAnswer, "description": "Too many requests; Retry-After says when to come back."},
