@@ -14,6 +14,7 @@ from kinsplit.index import DEFAULT_COLLECTION, Index
 from kinsplit.language_models import LanguageModel
 from kinsplit.retrieval import Reranker, create_reranker
 from kinsplit.server.embedder import timed
+from kinsplit.server.filter_values import FilterValues
 from kinsplit.server.metrics import Metrics
 from kinsplit.server.settings import ServiceSettings
 
@@ -31,11 +32,18 @@ class Shelf:
         name: What a request calls it.
         collection: Its name in the store.
         index: The collection.
+        filters: What its documents can be filtered by.
     """
 
     name: str
     collection: str
     index: Index
+    filters: FilterValues
+
+    @classmethod
+    def of(cls, index: Index, collection: str, name: str = "") -> Self:
+        """Return a collection under a name, or that of its strategy."""
+        return cls(name or index.strategy.name, collection, index, FilterValues(index.store))
 
 
 class Library:
@@ -89,7 +97,7 @@ class Library:
             for choice in settings.collections:
                 name, _, collection = choice.rpartition("=")
                 index = Index(settings.store, collection=collection, embedder=embedder, must_exist=True)
-                shelves.append(Shelf(name or index.strategy.name, collection, index))
+                shelves.append(Shelf.of(index, collection, name))
             if not shelves:
                 shelves.append(_usual(settings.store, embedder))
             return cls(shelves, settings.strategy, metrics, rerankers, model)
@@ -161,7 +169,7 @@ def _usual(store: str, embedder: Embedder) -> Shelf:
             index = Index(store, collection=collection, embedder=embedder, must_exist=True)
         except CollectionNotFoundError:
             continue
-        return Shelf(index.strategy.name, collection, index)
+        return Shelf.of(index, collection)
     raise CollectionNotFoundError(
         f"There is neither a collection {DEFAULT_COLLECTION!r} nor {_DEMO!r} in {_without_secret(store)}. "
         "Run kinsplit index PATHS or kinsplit demo first, or name the collection: --collection NAME."

@@ -112,6 +112,28 @@ class DocumentPage(Model):
     documents: list[DocumentRow] = Field(description="The documents.")
 
 
+class FilterValue(Model):
+    """A value that a filter can ask for."""
+
+    value: str | int
+    documents: int = Field(description="Number of the documents that have it.")
+
+
+class FilterKey(Model):
+    """A key of the documents' metadata that a filter can ask for."""
+
+    key: str
+    distinct: int = Field(description="Number of its values.")
+    values: list[FilterValue] = Field(description="Its most frequent values, at most 100.")
+
+
+class Filters(Model):
+    """What `where` can ask for."""
+
+    strategy: str = Field(description="Name under which the collection was asked.")
+    keys: list[FilterKey] = Field(description="The keys that most documents have first, at most 50.")
+
+
 class DocumentText(Model):
     """A document, put together from its chunks: no file is read."""
 
