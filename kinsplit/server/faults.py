@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 
 from kinsplit.errors import InvalidParameterError, KinsplitError
 from kinsplit.server.logs import failure
-from kinsplit.server.models import ErrorAnswer
+from kinsplit.server.models.operation import ErrorAnswer
 
 #: Longest value that is shown as it was given.
 _SHOWN = 80

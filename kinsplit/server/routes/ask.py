@@ -14,7 +14,7 @@ from kinsplit.answering import LONGEST, TOP_K, answer
 from kinsplit.server import bounds
 from kinsplit.server.answers import Answers
 from kinsplit.server.asked import filter_of, pick_reranker
-from kinsplit.server.models import Model
+from kinsplit.server.models.base import Model
 from kinsplit.server.services import LibraryOf
 
 router = APIRouter(tags=["search"])

@@ -13,7 +13,8 @@ from kinsplit.errors import InvalidParameterError
 from kinsplit.parsers import Strategy, create, strategy_class
 from kinsplit.parsers.base import Cut
 from kinsplit.server import bounds
-from kinsplit.server.models import Model, Preview
+from kinsplit.server.models.base import Model
+from kinsplit.server.models.strategies import Preview
 from kinsplit.server.places import Places
 from kinsplit.server.services import SettingsOf, WorkersOf, answer
 from kinsplit.server.shown import chunk_of

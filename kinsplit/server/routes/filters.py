@@ -6,7 +6,7 @@ from fastapi import APIRouter
 from fastapi.responses import Response
 
 from kinsplit.server.library import Shelf
-from kinsplit.server.models import FilterKey, Filters, FilterValue
+from kinsplit.server.models.documents import FilterKey, Filters, FilterValue
 from kinsplit.server.services import ShelfOf, WorkersOf, answer
 
 router = APIRouter(tags=["documents"])

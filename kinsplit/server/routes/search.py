@@ -12,7 +12,7 @@ from kinsplit.retrieval import SearchKeywords
 from kinsplit.server import bounds
 from kinsplit.server.asked import filter_of, pick_reranker
 from kinsplit.server.library import Shelf
-from kinsplit.server.models import SearchAnswer
+from kinsplit.server.models.search import SearchAnswer
 from kinsplit.server.services import LibraryOf, ShelfOf, WorkersOf, answer
 from kinsplit.server.shown import passage_of
 

@@ -8,7 +8,7 @@ from fastapi.responses import Response
 from kinsplit.parsers import names, strategy_class
 from kinsplit.parsers.description import describe
 from kinsplit.server.library import Library, Shelf
-from kinsplit.server.models import IndexedRow, ParameterRow, Strategies, StrategyRow
+from kinsplit.server.models.strategies import IndexedRow, ParameterRow, Strategies, StrategyRow
 from kinsplit.server.routes.chunk import settable
 from kinsplit.server.services import LibraryOf, WorkersOf, answer
 
