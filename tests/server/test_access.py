@@ -103,6 +103,12 @@ async def test_a_foreign_name_for_this_machine_is_refused(connect: Connect) -> N
         assert error_of(await client.get("/documents", headers={"Host": host}), 400)["field"] == "Host"
     for host in ("LOCALHOST", "localhost:8000", "127.0.0.1:1", "[::1]:8000", "[::1]"):
         assert (await client.get("/documents", headers={"Host": host})).status_code == 200
+    # Probes ask by the container's address.
+    client = await connect(host="0.0.0.0", api_keys="key", allowed_hosts="Search.example")
+    for path in ("/healthz", "/readyz"):
+        assert (await client.get(path, headers={"Host": "10.0.0.7:8000"})).status_code == 200
+    assert error_of(await client.get("/", headers={"Host": "10.0.0.7:8000"}), 400)["field"] == "Host"
+    assert (await client.get("/", headers={"Host": "search.example"})).status_code == 200
     client = await connect(host="0.0.0.0", api_keys="key")
     assert (await client.get("/healthz", headers={"Host": "search.example"})).status_code == 200
 
