@@ -62,20 +62,27 @@ class RequestError(Exception):
         self.status, self.rule, self.remedy = status, rule, remedy
         self.field, self.value, self.headers = field, value, headers
 
-    def body(self) -> str:
-        """Return the body of the answer."""
-        error = {"field": self.field, "rule": self.rule, "value": _shortened(self.value), "remedy": self.remedy}
-        # Escaped, so that a lone surrogate in a value can be answered too.
-        return json.dumps({"error": error})
+    def problem(self) -> dict[str, object]:
+        """Return what is told of it."""
+        return {"field": self.field, "rule": self.rule, "value": _shortened(self.value), "remedy": self.remedy}
 
     def response(self) -> Response:
         """Return the answer."""
-        return Response(self.body(), self.status, self.headers, media_type="application/json")
+        # Escaped, so that a lone surrogate in a value can be answered too.
+        body = json.dumps({"error": self.problem()})
+        return Response(body, self.status, self.headers, media_type="application/json")
 
 
 def internal() -> RequestError:
     """Return the answer to an error that nobody expected."""
     return RequestError(500, "failed", "Try again, and tell whoever runs the service the X-Request-ID of this answer.")
+
+
+def unavailable(error: KinsplitError, *, log_text: bool) -> RequestError:
+    """Log an error of a store or a model, and return the answer to it: its message may hold paths and addresses."""
+    failure(error, log_text=log_text)
+    remedy = "Try again later. Whoever runs the service finds the reason in its log."
+    return RequestError(503, f"failed with {type(error).__name__}", remedy, headers={"Retry-After": "10"})
 
 
 def add_handlers(app: FastAPI) -> None:
@@ -90,13 +97,8 @@ def add_handlers(app: FastAPI) -> None:
         return RequestError(422, error.rule, error.remedy, field=error.field, value=error.value).response()
 
     @app.exception_handler(KinsplitError)
-    async def unavailable(request: Request, error: KinsplitError) -> Response:
-        # Its message may hold paths and addresses.
-        failure(error, log_text=request.app.state.settings.log_text)
-        remedy = "Try again later. Whoever runs the service finds the reason in its log."
-        return RequestError(
-            503, f"failed with {type(error).__name__}", remedy, headers={"Retry-After": "10"}
-        ).response()
+    async def failed(request: Request, error: KinsplitError) -> Response:
+        return unavailable(error, log_text=request.app.state.settings.log_text).response()
 
     @app.exception_handler(RequestValidationError)
     async def validation(_: Request, error: RequestValidationError) -> Response:

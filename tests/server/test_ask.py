@@ -35,6 +35,7 @@ class Model:
 def events_of(response: httpx.Response) -> list[tuple[str, dict[str, Any]]]:
     assert response.status_code == 200, response.text
     assert response.headers["content-type"].startswith("text/event-stream")
+    assert response.headers["X-Accel-Buffering"] == "no"
     events = []
     for block in response.text.split("\n\n")[:-1]:
         name, data = block.split("\n")

@@ -76,7 +76,8 @@ async def ask(request: Request, library: LibraryOf, question: Annotated[Question
     lines = answers.lines(events)
     # What fails before anything is said is answered as everywhere else.
     first = await anext(lines)
-    return StreamingResponse(_after(first, lines), media_type="text/event-stream")
+    # nginx would keep what is written until there is more of it.
+    return StreamingResponse(_after(first, lines), headers={"X-Accel-Buffering": "no"}, media_type="text/event-stream")
 
 
 async def _after(first: bytes, lines: AsyncGenerator[bytes, None]) -> AsyncIterator[bytes]:
