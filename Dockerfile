@@ -25,6 +25,7 @@ ENV KINSPLIT_HOST=0.0.0.0 \
 VOLUME ["/data", "/cache"]
 EXPOSE 8000
 HEALTHCHECK --interval=10s --timeout=3s --start-period=60s --retries=3 \
-    CMD ["python", "-c", "import urllib.request as u; u.urlopen('http://127.0.0.1:8000/healthz', timeout=2)"]
+    CMD ["python", "-c", "import os, urllib.request as u; \
+u.urlopen(f'http://127.0.0.1:{os.environ.get(\"KINSPLIT_PORT\") or 8000}/healthz', timeout=2)"]
 ENTRYPOINT ["kinsplit"]
 CMD ["serve"]

@@ -120,7 +120,13 @@ def watch(
     watched.resting = False
     reason = ""
     turns = changes(
-        *roots, stop_event=stop, rust_timeout=max(50, int(settle * 1000)), yield_on_timeout=True, raise_interrupt=True
+        *roots,
+        stop_event=stop,
+        rust_timeout=max(50, int(settle * 1000)),
+        yield_on_timeout=True,
+        raise_interrupt=True,
+        # For files alone, what lies below their folders is nobody's business, and may be all of a home folder.
+        recursive=any(path.is_dir() for path in paths),
     )
     while True:
         try:

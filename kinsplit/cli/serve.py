@@ -45,7 +45,7 @@ def serve(
         from kinsplit.server.library import Library
         from kinsplit.server.logs import set_up
         from kinsplit.server.run import address_of, listen, make_server
-        from kinsplit.server.settings import ServiceSettings
+        from kinsplit.server.settings import ServiceSettings, unknown_variables
     except ModuleNotFoundError as error:
         raise MissingExtraError(error.name or "fastapi", "server") from error
 
@@ -60,6 +60,8 @@ def serve(
         "log_json": as_json or None,
     }
     settings = ServiceSettings.load(config, **{key: value for key, value in given.items() if value is not None})
+    for name in unknown_variables():
+        terminal.warning(f"{name} is no setting. docs/service.md tells where all of them are listed.")
     with listen(settings) as listening:
         if not settings.is_local and not settings.api_keys:
             terminal.warning(

@@ -63,7 +63,7 @@ def watch(
         store,
         collection=collection,
         strategy=splitter,
-        embedder=embedder or configured.embedder or "bundled",
+        embedder=(configured.embedder or "bundled") if embedder is None else embedder,
         context=configured.context,
         terms=configured.terms,
         vector_cache=cache,
@@ -79,18 +79,14 @@ def watch(
             on_document=lines.document_stored,
             on_error=terminal.error,
         ):
-            if as_json:
-                terminal.row(to_dict(report))
-                sys.stdout.flush()  # Somebody reads along.
-            else:
-                lines.finish(report)
-                if first:
-                    terminal.line(Text("Watching. Ctrl-C ends it.", "dim"))
+            lines.finish(report)
+            if first and not as_json:
+                terminal.line(Text("Watching. Ctrl-C ends it.", "dim"))
             first = False
 
 
 class _Lines:
-    """Writes a line for each file of which something changed."""
+    """Writes a line for each file of which something changed, or a row for each round as JSON."""
 
     def __init__(self, terminal: Terminal) -> None:
         self._terminal = terminal
@@ -114,9 +110,13 @@ class _Lines:
 
     def finish(self, report: AddReport) -> None:
         """Write what one round came to."""
-        for name, reports in self._reports.items():
-            if any(each.changes.added or each.changes.updated or each.changes.deleted for each in reports):
-                self._terminal.line(file_line(name, reports))
+        reports, self._reports = self._reports, defaultdict(list)
+        if self._terminal.as_json:
+            self._terminal.row(to_dict(report))
+            sys.stdout.flush()  # Somebody reads along.
+            return
+        for name, of_file in reports.items():
+            if any(each.changes.added or each.changes.updated or each.changes.deleted for each in of_file):
+                self._terminal.line(file_line(name, of_file))
         for source_id in report.gone:
             self._terminal.line(f"{visible(source_id)}  Gone")
-        self._reports.clear()

@@ -192,7 +192,12 @@ class Strategy(BaseModel):
         documents = list(documents)
         with paused():
             cut = self._cut_documents(documents)
-            return [self._assemble(document, levels) for document, levels in zip(documents, cut, strict=True)]
+            return [self.assemble(document, levels) for document, levels in zip(documents, cut, strict=True)]
+
+    def cut(self, document: Document) -> Levels:
+        """Return the places of a document's chunks without their texts, for `assemble`; see `chunk`."""
+        with paused():
+            return self._cut_documents([document])[0]
 
     def _cut_documents(self, documents: Sequence[Document]) -> list[Levels]:
         try:
@@ -204,7 +209,16 @@ class Strategy(BaseModel):
                 self._cut_documents([document])
             raise
 
-    def _assemble(self, document: Document, levels: Levels) -> list[Chunk]:
+    def assemble(self, document: Document, levels: Levels) -> list[Chunk]:
+        """Make the chunks that `cut` placed.
+
+        Args:
+            document: The document.
+            levels: What `cut` returned of it.
+
+        Returns:
+            As `chunk`.
+        """
         ids = [
             [chunk_id(document.id, self.fingerprint, level, i) for i in range(len(cuts))]
             for level, cuts in enumerate(levels)

@@ -12,8 +12,7 @@ from kinsplit.answering import Event, SourcesFound, event_to_dict, in_threads
 from kinsplit.answering.run import Events
 from kinsplit.errors import KinsplitError
 from kinsplit.server.cited import Cited
-from kinsplit.server.faults import RequestError
-from kinsplit.server.logs import failure
+from kinsplit.server.faults import RequestError, unavailable
 from kinsplit.server.metrics import Metrics
 
 
@@ -65,11 +64,9 @@ class Answers:
                         yield _line(name, cited.shown(name, data))
                         event = await self._next(steps)
                 except RequestError as error:
-                    yield _line("error", json.loads(error.body())["error"])
+                    yield _line("error", error.problem())
                 except KinsplitError as error:
-                    failure(error, log_text=self._log_text)
-                    rule, remedy = f"failed with {type(error).__name__}", "Try again later."
-                    yield _line("error", json.loads(RequestError(503, rule, remedy).body())["error"])
+                    yield _line("error", unavailable(error, log_text=self._log_text).problem())
 
     async def _next(self, steps: AsyncGenerator[Event, None]) -> Event | None:
         try:

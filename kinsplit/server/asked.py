@@ -7,22 +7,24 @@ from collections.abc import Sequence
 from typing import Any
 
 from kinsplit.errors import InvalidParameterError
+from kinsplit.retrieval import Reranker
 from kinsplit.server import bounds
-from kinsplit.server.settings import ServiceSettings
+from kinsplit.server.library import Library
 from kinsplit.server.shown import check_shown
 from kinsplit.stores.where import parse_where
 
 
-def check_reranker(rerank: str, settings: ServiceSettings) -> str:
+def pick_reranker(rerank: str, library: Library) -> str | Reranker:
     """Return a reranker that the service lets requests name.
 
     Raises:
         InvalidParameterError: It is another one: loading it would read a disk or a network.
     """
-    if rerank not in settings.rerankers:
-        remedy = f"Take one of: {', '.join(settings.rerankers)}."
-        raise InvalidParameterError("rerank", "must be one that this service has", rerank, remedy)
-    return rerank
+    try:
+        return library.rerankers[rerank]
+    except KeyError:
+        remedy = f"Take one of: {', '.join(library.rerankers)}."
+        raise InvalidParameterError("rerank", "must be one that this service has", rerank, remedy) from None
 
 
 def filter_of(given: Sequence[str] | dict[str, Any] | None) -> dict[str, Any] | None:

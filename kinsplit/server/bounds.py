@@ -18,5 +18,7 @@ BUDGET = 100_000
 TEXT, CHUNKS, CHARACTERS = 200_000, 5_000, 1_000_000
 #: Documents, or chunks of one, in one answer.
 PAGE = 500
+#: Keys of metadata that are listed as filters, and values of each.
+FACETS, VALUES = 50, 100
 #: Characters of an id or a name.
 NAME = 1_000

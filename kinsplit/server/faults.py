@@ -13,12 +13,11 @@ from starlette.exceptions import HTTPException
 
 from kinsplit.errors import InvalidParameterError, KinsplitError
 from kinsplit.server.logs import failure
-from kinsplit.server.models import ErrorAnswer
+from kinsplit.server.models.operation import ErrorAnswer
 
 #: Longest value that is shown as it was given.
 _SHOWN = 80
 _RULES = {
-    401: ("needs a key", "Send it as X-API-Key, or as Authorization: Bearer KEY."),
     404: ("is not here", "See /openapi.json for what is."),
     405: ("does not take this method", "See /openapi.json for what it takes."),
 }
@@ -28,6 +27,7 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
     400: {"model": ErrorAnswer, "description": "The request is no HTTP or no JSON."},
     401: {"model": ErrorAnswer, "description": "A key is needed."},
     404: {"model": ErrorAnswer, "description": "There is no such thing."},
+    408: {"model": ErrorAnswer, "description": "The body came too slowly."},
     413: {"model": ErrorAnswer, "description": "The body is too large."},
     422: {"model": ErrorAnswer, "description": "A parameter breaks a rule."},
     429: {"model": ErrorAnswer, "description": "Too many requests; Retry-After says when to come back."},
@@ -62,20 +62,27 @@ class RequestError(Exception):
         self.status, self.rule, self.remedy = status, rule, remedy
         self.field, self.value, self.headers = field, value, headers
 
-    def body(self) -> str:
-        """Return the body of the answer."""
-        error = {"field": self.field, "rule": self.rule, "value": _shortened(self.value), "remedy": self.remedy}
-        # Escaped, so that a lone surrogate in a value can be answered too.
-        return json.dumps({"error": error})
+    def problem(self) -> dict[str, object]:
+        """Return what is told of it."""
+        return {"field": self.field, "rule": self.rule, "value": _shortened(self.value), "remedy": self.remedy}
 
     def response(self) -> Response:
         """Return the answer."""
-        return Response(self.body(), self.status, self.headers, media_type="application/json")
+        # Escaped, so that a lone surrogate in a value can be answered too.
+        body = json.dumps({"error": self.problem()})
+        return Response(body, self.status, self.headers, media_type="application/json")
 
 
 def internal() -> RequestError:
     """Return the answer to an error that nobody expected."""
     return RequestError(500, "failed", "Try again, and tell whoever runs the service the X-Request-ID of this answer.")
+
+
+def unavailable(error: KinsplitError, *, log_text: bool) -> RequestError:
+    """Log an error of a store or a model, and return the answer to it: its message may hold paths and addresses."""
+    failure(error, log_text=log_text)
+    remedy = "Try again later. Whoever runs the service finds the reason in its log."
+    return RequestError(503, f"failed with {type(error).__name__}", remedy, headers={"Retry-After": "10"})
 
 
 def add_handlers(app: FastAPI) -> None:
@@ -90,13 +97,8 @@ def add_handlers(app: FastAPI) -> None:
         return RequestError(422, error.rule, error.remedy, field=error.field, value=error.value).response()
 
     @app.exception_handler(KinsplitError)
-    async def unavailable(request: Request, error: KinsplitError) -> Response:
-        # Its message may hold paths and addresses.
-        failure(error, log_text=request.app.state.settings.log_text)
-        remedy = "Try again later. Whoever runs the service finds the reason in its log."
-        return RequestError(
-            503, f"failed with {type(error).__name__}", remedy, headers={"Retry-After": "10"}
-        ).response()
+    async def failed(request: Request, error: KinsplitError) -> Response:
+        return unavailable(error, log_text=request.app.state.settings.log_text).response()
 
     @app.exception_handler(RequestValidationError)
     async def validation(_: Request, error: RequestValidationError) -> Response:

@@ -1,16 +1,20 @@
-"""The collections that the service has open, and the names under which they are asked."""
+"""What the service has open: collections with the names under which they are asked, rerankers, a language model."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Self
 
-from kinsplit import embedding
+from kinsplit import embedding, language_models
 from kinsplit.embedding import Embedder
+from kinsplit.embedding.protocol import TokenEmbedder
 from kinsplit.errors import CollectionNotFoundError, InvalidParameterError
 from kinsplit.index import DEFAULT_COLLECTION, Index
+from kinsplit.language_models import LanguageModel
+from kinsplit.retrieval import Reranker, create_reranker
 from kinsplit.server.embedder import timed
+from kinsplit.server.filter_values import FilterValues
 from kinsplit.server.metrics import Metrics
 from kinsplit.server.settings import ServiceSettings
 
@@ -28,11 +32,18 @@ class Shelf:
         name: What a request calls it.
         collection: Its name in the store.
         index: The collection.
+        filters: What its documents can be filtered by.
     """
 
     name: str
     collection: str
     index: Index
+    filters: FilterValues
+
+    @classmethod
+    def of(cls, index: Index, collection: str, name: str = "") -> Self:
+        """Return a collection under a name, or that of its strategy."""
+        return cls(name or index.strategy.name, collection, index, FilterValues(index.store))
 
 
 class Library:
@@ -42,14 +53,23 @@ class Library:
         shelves: The collections.
         default: Name of the one that is asked where a request names none.
         metrics: Told how long questions take to embed.
+        rerankers: By the name that a request takes; one of each for all collections.
+        model: Writes answers.
 
     Raises:
         InvalidParameterError: Two have one name, or none has the default's.
     """
 
-    def __init__(self, shelves: list[Shelf], default: str | None, metrics: Metrics) -> None:
+    def __init__(
+        self,
+        shelves: list[Shelf],
+        default: str | None,
+        metrics: Metrics,
+        rerankers: Mapping[str, str | Reranker],
+        model: LanguageModel | None,
+    ) -> None:
         self._shelves = shelves
-        self.metrics = metrics
+        self.metrics, self.rerankers, self.model = metrics, rerankers, model
         names = [shelf.name.casefold() for shelf in shelves]
         for name in names:
             if names.count(name) > 1:
@@ -60,23 +80,27 @@ class Library:
 
     @classmethod
     def open(cls, settings: ServiceSettings) -> Self:
-        """Open the collections.
+        """Open the collections, and make what they are asked with.
 
         Raises:
-            CollectionNotFoundError: One of them was not indexed yet.
+            InvalidParameterError: A setting names what isn't there.
+            CollectionNotFoundError: A collection was not indexed yet.
             KinsplitError: As `Index` tells.
         """
         metrics = Metrics()
         embedder = timed(embedding.resolve(settings.embedder), metrics.embed_seconds)
+        rerankers = _rerankers(settings.rerankers, embedder)
+        # Its threads end when nobody waits for them any more.
+        model = None if settings.model is None else language_models.resolve(settings.model, settings.answer_timeout)
         shelves: list[Shelf] = []
         try:
             for choice in settings.collections:
                 name, _, collection = choice.rpartition("=")
                 index = Index(settings.store, collection=collection, embedder=embedder, must_exist=True)
-                shelves.append(Shelf(name or index.strategy.name, collection, index))
+                shelves.append(Shelf.of(index, collection, name))
             if not shelves:
                 shelves.append(_usual(settings.store, embedder))
-            return cls(shelves, settings.strategy, metrics)
+            return cls(shelves, settings.strategy, metrics, rerankers, model)
         except BaseException:
             for shelf in shelves:
                 shelf.index.close()
@@ -128,6 +152,16 @@ class Library:
             shelf.index.close()
 
 
+def _rerankers(names: tuple[str, ...] | None, embedder: Embedder) -> dict[str, str | Reranker]:
+    """Return what requests may rerank by; unless told, what the embedder at hand can do."""
+    if names is None:
+        names = ("none", "late") if isinstance(embedder, TokenEmbedder) else ("none",)
+    try:
+        return {name: create_reranker(name, embedder) or name for name in names}
+    except InvalidParameterError as error:
+        raise InvalidParameterError("rerankers", error.rule, error.value, error.remedy) from None
+
+
 def _usual(store: str, embedder: Embedder) -> Shelf:
     """Return the collection of `kinsplit index`, or else of `kinsplit demo`."""
     for collection in (DEFAULT_COLLECTION, _DEMO):
@@ -135,7 +169,7 @@ def _usual(store: str, embedder: Embedder) -> Shelf:
             index = Index(store, collection=collection, embedder=embedder, must_exist=True)
         except CollectionNotFoundError:
             continue
-        return Shelf(index.strategy.name, collection, index)
+        return Shelf.of(index, collection)
     raise CollectionNotFoundError(
         f"There is neither a collection {DEFAULT_COLLECTION!r} nor {_DEMO!r} in {_without_secret(store)}. "
         "Run kinsplit index PATHS or kinsplit demo first, or name the collection: --collection NAME."

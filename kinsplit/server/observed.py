@@ -6,6 +6,7 @@ import logging
 import re
 import time
 import uuid
+from http import HTTPMethod
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -61,7 +62,7 @@ class Observed:
             seconds = time.perf_counter() - begun
             self._metrics.in_flight.dec()
             route = getattr(scope.get("route"), "path", _UNMATCHED)
-            method = scope["method"] if route != _UNMATCHED else "*"  # Any word can be a method.
+            method = scope["method"] if scope["method"] in HTTPMethod.__members__ else "*"  # Any word can be one.
             self._metrics.seconds.labels(method, route, str(status)).observe(seconds)
             facts = {"method": method, "route": route, "status": status, "ms": round(seconds * 1000, 1)}
             _LOG.info("request", extra={"facts": facts})

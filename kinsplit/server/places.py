@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from kinsplit.chunk import Span, stretches
-from kinsplit.server.models import TextRange
+from kinsplit.server.models.base import TextRange
 from kinsplit.server.offsets import Utf16
 
 

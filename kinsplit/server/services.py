@@ -26,28 +26,31 @@ StrategyName = Annotated[
 ]
 
 
-def _settings(request: Request) -> ServiceSettings:
+# None of them waits, but FastAPI would call a plain function in a thread.
+async def _settings(request: Request) -> ServiceSettings:
     settings: ServiceSettings = request.app.state.settings
     return settings
 
 
-def _library(request: Request) -> Library:
+async def _library(request: Request) -> Library:
     library: Library = request.app.state.library
     return library
 
 
-def _workers(request: Request) -> Workers:
+async def _workers(request: Request) -> Workers:
     workers: Workers = request.app.state.workers
     return workers
-
-
-def _shelf(request: Request, strategy: StrategyName = None) -> Shelf:
-    return _library(request).pick(strategy)
 
 
 SettingsOf = Annotated[ServiceSettings, Depends(_settings)]
 LibraryOf = Annotated[Library, Depends(_library)]
 WorkersOf = Annotated[Workers, Depends(_workers)]
+
+
+async def _shelf(library: LibraryOf, strategy: StrategyName = None) -> Shelf:
+    return library.pick(strategy)
+
+
 ShelfOf = Annotated[Shelf, Depends(_shelf)]
 
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Any, Self
 
-from pydantic import AliasChoices, BeforeValidator, Field, SecretStr, ValidationError
+from dotenv import dotenv_values
+from pydantic import AliasChoices, Field, ValidationError
 from pydantic_settings import (
     BaseSettings,
     InitSettingsSource,
-    NoDecode,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
 )
@@ -19,26 +18,19 @@ from pydantic_settings import (
 from kinsplit.configuration import Configuration
 from kinsplit.errors import InvalidParameterError
 from kinsplit.index import DEFAULT_STORE
+from kinsplit.server.setting_types import Hosts, Names, Origins, Proxies, Secrets
 from kinsplit.server.token_bucket import Rate
 
-
-def _listed(value: object) -> object:
-    """Take a list, a table of names, or text with commas."""
-    if isinstance(value, str):
-        return [part.strip() for part in value.split(",") if part.strip()]
-    if isinstance(value, Mapping):
-        return [f"{name}={wanted}" for name, wanted in value.items()]
-    return value
-
-
-Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed)]
-Secrets = Annotated[tuple[SecretStr, ...], NoDecode, BeforeValidator(_listed)]
+_DOTENV = ".env"
+#: Variables of kinsplit that are read elsewhere.
+_ELSEWHERE = frozenset({"KINSPLIT_CACHE", "KINSPLIT_CONTACT", "KINSPLIT_QDRANT_API_KEY"})
 
 
 class ServiceSettings(BaseSettings):
     """The settings of the service: the table `[service]` of a TOML file, and `KINSPLIT_*` in the environment.
 
-    Lists are text with commas in the environment. Make one with `load`, which tells a mistake in one line.
+    Lists are text with commas in the environment, where an empty variable is none. Make one with `load`, which tells a
+    mistake in one line.
 
     Attributes:
         store: Address of the store.
@@ -48,13 +40,13 @@ class ServiceSettings(BaseSettings):
         embedder: Embedding model of all collections. None takes that of `[index]`, or "bundled".
         model: Language model that answers, and that the strategy `contextual` asks in previews. None quotes the best
             sentences, and cuts by rules.
-        rerankers: What requests may rerank by.
+        rerankers: What requests may rerank by. None takes "none", and "late" where the embedder can do it.
         host: Address to listen on.
         port: Port to listen on; 0 takes a free one.
         api_keys: Any of these lets a request in; without one, everybody is let in.
         rate_limit: Requests per key, or per address without a key, such as "120/minute"; None for no limit.
         cors_origins: Origins whose pages may ask the service.
-        allowed_hosts: Names under which the service may be asked. None takes this machine's own names where it listens
+        allowed_hosts: Hosts under which the service may be asked. None takes this machine's own names where it listens
             on this machine only, which keeps foreign pages from asking it through a name of theirs, and any else.
         trusted_proxies: Addresses whose X-Forwarded-For is believed.
         threads: Calls at work at the same time; as many as there are processors, and at least 2.
@@ -70,7 +62,13 @@ class ServiceSettings(BaseSettings):
     """
 
     model_config = SettingsConfigDict(
-        env_prefix="KINSPLIT_", env_file=".env", extra="ignore", frozen=True, allow_inf_nan=False
+        env_prefix="KINSPLIT_",
+        env_file=_DOTENV,
+        # Nobody who writes KINSPLIT_HOST= wants to listen everywhere.
+        env_ignore_empty=True,
+        extra="ignore",
+        frozen=True,
+        allow_inf_nan=False,
     )
 
     store: str = Field(default=DEFAULT_STORE, repr=False)  # May hold a password.
@@ -78,14 +76,14 @@ class ServiceSettings(BaseSettings):
     strategy: str | None = Field(default=None, validation_alias=AliasChoices("KINSPLIT_STRATEGY", "strategy"))
     embedder: str = "bundled"
     model: str | None = None
-    rerankers: Names = ("none", "late")
-    host: str = "127.0.0.1"
+    rerankers: Names | None = None
+    host: str = Field(default="127.0.0.1", min_length=1)
     port: int = Field(default=8000, ge=0, le=65535)
     api_keys: Secrets = ()
     rate_limit: Rate | None = None
-    cors_origins: Names = ()
-    allowed_hosts: Names | None = None
-    trusted_proxies: Names = ()
+    cors_origins: Origins = ()
+    allowed_hosts: Hosts | None = None
+    trusted_proxies: Proxies = ()
     threads: int = Field(default_factory=lambda: max(2, os.cpu_count() or 2), ge=1, le=256)
     queue: int = Field(default=256, ge=0)
     timeout: float = Field(default=30.0, gt=0)
@@ -128,7 +126,7 @@ class ServiceSettings(BaseSettings):
             settings: Self = FromFile(**given)
         except ValidationError as error:
             first = error.errors()[0]
-            field = str(first["loc"][0]) if first["loc"] else "settings"
+            field = str(first["loc"][0]).lower().removeprefix("kinsplit_")
             if isinstance(own := first.get("ctx", {}).get("error"), InvalidParameterError):
                 raise own from None
             rule = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
@@ -149,6 +147,14 @@ class ServiceSettings(BaseSettings):
         if self.allowed_hosts is not None:
             return self.allowed_hosts
         return ("localhost", "127.0.0.1", "[::1]", self.host) if self.is_local else ()
+
+
+def unknown_variables() -> list[str]:
+    """Return the variables that look like settings and are none, which a slip of the pen makes of an API key too."""
+    known = _ELSEWHERE | {f"KINSPLIT_{field.upper()}" for field in ServiceSettings.model_fields}
+    named = {name.upper() for name in (*os.environ, *dotenv_values(_DOTENV))}
+    ours = (name for name in named - known if name.startswith("KINSPLIT_") and not name.startswith("KINSPLIT_TEST_"))
+    return sorted(ours)
 
 
 def _table(kind: type[ServiceSettings], path: Path) -> dict[str, Any]:

@@ -9,7 +9,8 @@ from kinsplit.chunk import Chunk
 from kinsplit.errors import InvalidParameterError
 from kinsplit.files import ABSOLUTE_PATH
 from kinsplit.retrieval import Candidate, Passage
-from kinsplit.server.models import ChunkText, FoundChunk, FoundPassage, Place, Related
+from kinsplit.server.models.base import ChunkText, Place
+from kinsplit.server.models.search import FoundChunk, FoundPassage, Related
 from kinsplit.server.places import Places
 from kinsplit.stores.payload import GAP
 

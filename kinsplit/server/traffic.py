@@ -10,6 +10,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from kinsplit.server.faults import RequestError
 from kinsplit.server.metrics import Metrics
 
+#: What probes ask by the address of a machine or a container; no answer of them is worth a foreign page's while.
+_PROBED = frozenset({"/healthz", "/readyz"})
+
 
 class Traffic:
     """Ends requests that would hold memory or a connection for too long.
@@ -37,7 +40,8 @@ class Traffic:
 
         try:
             headers = Headers(scope=scope)
-            self._check_host(headers.get("host", ""))
+            if scope["path"] not in _PROBED:
+                self._check_host(headers.get("host", ""))
             body = await self._read(headers.get("content-length", ""), receive)
         except RequestError as fault:
             response = fault.response()

@@ -63,6 +63,21 @@ def watching(folder: Path) -> Iterator[Watching]:
         made.end()
 
 
+def test_of_a_file_alone_nothing_below_its_folder_is_watched(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[tuple[Path, ...], bool]] = []
+
+    def changes(*roots: Path, recursive: bool, **_: object) -> Iterator[object]:
+        asked.append((roots, recursive))
+        return iter(())
+
+    monkeypatch.setattr("watchfiles.watch", changes)
+    file = folder / "cs" / "loops.txt"
+    with Index("memory:", embedder="hash") as index:
+        assert len(list(watch(index, [file], settle=0))) == 1
+        assert len(list(watch(index, [folder], settle=0))) == 1
+    assert asked == [((file.parent,), False), ((folder,), True)]
+
+
 def test_what_comes_changes_and_goes_is_followed(folder: Path, watching: Watching) -> None:
     watching.until(lambda: len(watching.index.store.sources(level=0)) == 5)
     before = len(watching.reports)

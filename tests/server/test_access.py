@@ -62,6 +62,8 @@ async def test_without_keys_every_address_has_its_own_rate(connect: Connect) -> 
     assert [await ask("10.0.0.1"), await ask("10.0.0.1"), await ask("10.0.0.2")] == [200, 429, 200]
     # One client has a whole network of these.
     assert [await ask("2001:db8::1"), await ask("2001:db8::2"), await ask("2001:db8:0:1::1")] == [200, 429, 200]
+    # A socket for both kinds writes IPv4 addresses so.
+    assert [await ask("::ffff:10.0.0.1"), await ask("::ffff:10.0.0.3"), await ask("10.0.0.3")] == [429, 200, 429]
 
 
 def test_a_bucket_fills_up_evenly_and_only_so_far() -> None:
@@ -101,6 +103,12 @@ async def test_a_foreign_name_for_this_machine_is_refused(connect: Connect) -> N
         assert error_of(await client.get("/documents", headers={"Host": host}), 400)["field"] == "Host"
     for host in ("LOCALHOST", "localhost:8000", "127.0.0.1:1", "[::1]:8000", "[::1]"):
         assert (await client.get("/documents", headers={"Host": host})).status_code == 200
+    # Probes ask by the container's address.
+    client = await connect(host="0.0.0.0", api_keys="key", allowed_hosts="Search.example")
+    for path in ("/healthz", "/readyz"):
+        assert (await client.get(path, headers={"Host": "10.0.0.7:8000"})).status_code == 200
+    assert error_of(await client.get("/", headers={"Host": "10.0.0.7:8000"}), 400)["field"] == "Host"
+    assert (await client.get("/", headers={"Host": "search.example"})).status_code == 200
     client = await connect(host="0.0.0.0", api_keys="key")
     assert (await client.get("/healthz", headers={"Host": "search.example"})).status_code == 200
 
@@ -109,7 +117,8 @@ async def test_every_answer_has_the_security_headers(client: httpx.AsyncClient) 
     for path in ("/healthz", "/documents", "/search", "/nothing", "/documents/nothing"):
         headers = (await client.get(path)).headers
         assert "default-src 'none'" in headers["Content-Security-Policy"]
-        assert "unsafe" not in headers["Content-Security-Policy"]
+        assert "-src 'self'" not in headers["Content-Security-Policy"]
+        assert headers["Cross-Origin-Resource-Policy"] == "same-origin"
         assert headers["X-Content-Type-Options"] == "nosniff"
         assert headers["Referrer-Policy"] == "no-referrer"
         assert headers["Cache-Control"] == "no-store"

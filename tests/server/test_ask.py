@@ -35,6 +35,7 @@ class Model:
 def events_of(response: httpx.Response) -> list[tuple[str, dict[str, Any]]]:
     assert response.status_code == 200, response.text
     assert response.headers["content-type"].startswith("text/event-stream")
+    assert response.headers["X-Accel-Buffering"] == "no"
     events = []
     for block in response.text.split("\n\n")[:-1]:
         name, data = block.split("\n")
@@ -47,7 +48,7 @@ def says(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], Iterator[str
     """Let the model of the settings be one that says so."""
 
     def use(pieces: Callable[[], Iterator[str]]) -> None:
-        monkeypatch.setattr("kinsplit.answering.pipeline.resolve", lambda _: Model(pieces))
+        monkeypatch.setattr("kinsplit.language_models.resolve", lambda *_: Model(pieces))
 
     return use
 

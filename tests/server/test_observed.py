@@ -42,6 +42,7 @@ async def test_a_request_is_one_line_without_any_text(connect: Connect, logs: io
     await client.get(f"/documents/{SECRET}")
     await client.post("/chunk", json={"text": SECRET})
     await client.request("SECRET", "/secret")
+    await client.request("SECRET", "/chunk")
     first, *others = lines(logs)
     assert {key: first[key] for key in ("event", "method", "route", "status", "request_id", "level")} == {
         "event": "request",
@@ -51,7 +52,7 @@ async def test_a_request_is_one_line_without_any_text(connect: Connect, logs: io
         "request_id": "mine-1",
         "level": "info",
     }
-    assert [line["route"] for line in others] == ["/documents/{id:path}", "/chunk", "(none)"]
+    assert [line["route"] for line in others] == ["/documents/{id:path}", "/chunk", "(none)", "/chunk"]
     assert "secret" not in logs.getvalue().lower()
 
 
@@ -109,13 +110,18 @@ async def test_figures(connect: Connect) -> None:
     for path in ("/search?q=loop", "/search?q=loop&top_k=0", "/documents/a", "/documents/b", "/search?q=x", "/nothing"):
         await client.get(path)
     await client.get("/documents")
+    for method in ("SECRET", "search"):
+        await client.request(method, "/search")
     client.app.state.gate._buckets = None
     text = (await client.get("/metrics")).text
     assert 'kinsplit_request_seconds_count{method="GET",route="/search",status="200"} 2.0' in text
     assert 'kinsplit_request_seconds_count{method="GET",route="/search",status="422"} 1.0' in text
     # By the template: a figure for each path would be a figure for each document.
     assert 'kinsplit_request_seconds_count{method="GET",route="/documents/{id:path}",status="404"} 2.0' in text
-    assert 'kinsplit_request_seconds_count{method="*",route="(none)",status="404"} 1.0' in text
+    assert 'kinsplit_request_seconds_count{method="GET",route="(none)",status="404"} 1.0' in text
+    # Any word can be a method, and a figure for each word would fill the memory.
+    assert 'kinsplit_request_seconds_count{method="*",route="/search",status="405"} 2.0' in text
+    assert "SECRET" not in text
     assert "kinsplit_requests_in_flight 1.0" in text
     assert 'kinsplit_requests_rejected_total{reason="rate"} 1.0' in text
     assert "kinsplit_embed_seconds_count 2.0" in text

@@ -32,7 +32,7 @@ def schema(socket_enabled: None, make_app: Callable[..., FastAPI]) -> Iterator[A
 OPERATIONS = [
     *(("GET", "/search"), ("POST", "/ask"), ("POST", "/chunk"), ("GET", "/strategies"), ("GET", "/documents")),
     *(("GET", "/documents/{id}"), ("GET", "/documents/{id}/chunks"), ("GET", "/healthz"), ("GET", "/readyz")),
-    ("GET", "/metrics"),
+    *(("GET", "/filters"), ("GET", "/metrics")),
 ]
 
 

@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 import re
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from kinsplit.embedding.hashing import HashEmbedder
 from kinsplit.errors import CollectionNotFoundError, InvalidParameterError, LoadError
 from kinsplit.server.library import Library
-from kinsplit.server.settings import ServiceSettings
+from kinsplit.server.settings import ServiceSettings, unknown_variables
 from kinsplit.server.token_bucket import Rate
 from tests.server.conftest import settings_of
 
@@ -76,6 +78,15 @@ def test_secrets_are_not_shown() -> None:
         ({"rate_limit": "often"}, "rate_limit"),
         ({"api_keys": 5}, "api_keys"),
         ({"collections": 5}, "collections"),
+        ({"host": ""}, "host"),
+        ({"cors_origins": "https://class.example/"}, "cors_origins"),
+        ({"cors_origins": "class.example"}, "cors_origins"),
+        ({"allowed_hosts": "search.example:8000"}, "allowed_hosts"),
+        ({"allowed_hosts": "http://search.example"}, "allowed_hosts"),
+        ({"trusted_proxies": "proxy.example"}, "trusted_proxies"),
+        ({"trusted_proxies": "10.0.0.1/8"}, "trusted_proxies"),
+        ({"api_keys": "schlüssel"}, "api_keys"),
+        ({"api_keys": "two words"}, "api_keys"),
     ],
 )
 def test_mistakes_are_one_line(given: dict[str, object], field: str) -> None:
@@ -83,6 +94,40 @@ def test_mistakes_are_one_line(given: dict[str, object], field: str) -> None:
         ServiceSettings.load(**given)
     assert caught.value.field == field
     assert "\n" not in str(caught.value)
+    if field != "rate_limit":
+        assert f"KINSPLIT_{field.upper()}" in caught.value.remedy
+    if field == "api_keys":
+        assert str(given[field]) not in str(caught.value)
+
+
+def test_origins_hosts_and_proxies_that_are_some() -> None:
+    settings = ServiceSettings.load(
+        cors_origins="https://Class.example,http://localhost:3000",
+        allowed_hosts="search.example,[::1],10.0.0.1",
+        trusted_proxies="10.0.0.0/8,::1,*",
+    )
+    # As a browser writes them.
+    assert settings.cors_origins == ("https://class.example", "http://localhost:3000")
+    assert settings.hosts == ("search.example", "[::1]", "10.0.0.1")
+    assert settings.trusted_proxies == ("10.0.0.0/8", "::1", "*")
+
+
+@pytest.mark.parametrize("field", ServiceSettings.model_fields)
+def test_an_empty_variable_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, field: str) -> None:
+    usual = ServiceSettings.load().model_dump()
+    monkeypatch.setenv(f"KINSPLIT_{field.upper()}", "")
+    assert ServiceSettings.load().model_dump() == usual
+    (tmp_path / ".env").write_text(f"KINSPLIT_{field.upper()}=\n")
+    assert ServiceSettings.load().model_dump() == usual
+
+
+def test_variables_that_are_no_settings_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = unknown_variables()
+    monkeypatch.setenv("KINSPLIT_APIKEYS", "secret")
+    monkeypatch.setenv("KINSPLIT_CACHE", "cache")
+    monkeypatch.setenv("KINSPLIT_PORT", "1")
+    (tmp_path / ".env").write_text("KINSPLIT_PROT=1\nOTHER=2\nSTRATEGY=word\n")
+    assert sorted({*unknown_variables()} - {*before}) == ["KINSPLIT_APIKEYS", "KINSPLIT_PROT"]
 
 
 @pytest.mark.parametrize(
@@ -92,6 +137,7 @@ def test_mistakes_are_one_line(given: dict[str, object], field: str) -> None:
         ("[service", LoadError, "is no TOML"),
         ("service = 5", InvalidParameterError, "service: must be a valid dictionary"),
         ("[service]\nport = -1", InvalidParameterError, "port: should be greater"),
+        ("[service]\nstrategy = 5", InvalidParameterError, "^strategy: should be a valid string.* KINSPLIT_STRATEGY "),
     ],
 )
 def test_mistakes_in_the_file(tmp_path: Path, text: str, kind: type[Exception], message: str) -> None:
@@ -122,3 +168,26 @@ def test_a_collection_that_is_not_there_is_told_with_what_to_do() -> None:
         Library.open(ServiceSettings.load(store="memory:empty", embedder="hash"))
     with pytest.raises(CollectionNotFoundError, match="nothing"):
         Library.open(settings_of(collections="by-word,nothing"))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"model": "nonsense"}, "model: must be one of"),
+        ({"rerankers": "none,lat"}, "rerankers: must be one of"),
+        ({"rerankers": "llm:nonsense"}, "rerankers: must be one of|model: must be one of"),
+    ],
+)
+def test_what_is_asked_with_is_looked_at_before_the_first_question(given: dict[str, str], message: str) -> None:
+    with pytest.raises(InvalidParameterError, match=message):
+        Library.open(settings_of(**given))
+
+
+def test_late_reranking_is_offered_where_the_embedder_can_do_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    with closing(Library.open(settings_of())) as library:
+        assert list(library.rerankers) == ["none"]
+    with pytest.raises(InvalidParameterError, match="rerankers: needs an embedder with vectors for tokens"):
+        Library.open(settings_of(rerankers="late"))
+    monkeypatch.setattr(HashEmbedder, "embed_tokens", lambda *_: [], raising=False)
+    with closing(Library.open(settings_of())) as library:
+        assert list(library.rerankers) == ["none", "late"]

@@ -13,9 +13,9 @@ from pydantic import Field
 from kinsplit.answering import LONGEST, TOP_K, answer
 from kinsplit.server import bounds
 from kinsplit.server.answers import Answers
-from kinsplit.server.asked import check_reranker, filter_of
-from kinsplit.server.models import Model
-from kinsplit.server.services import LibraryOf, SettingsOf
+from kinsplit.server.asked import filter_of, pick_reranker
+from kinsplit.server.models.base import Model
+from kinsplit.server.services import LibraryOf
 
 router = APIRouter(tags=["search"])
 
@@ -54,9 +54,7 @@ _EVENT = {
     response_class=Response,
     responses={200: {"description": "Server-sent events.", "content": {"text/event-stream": {"schema": _EVENT}}}},
 )
-async def ask(
-    request: Request, library: LibraryOf, settings: SettingsOf, question: Annotated[Question, Body()]
-) -> Response:
+async def ask(request: Request, library: LibraryOf, question: Annotated[Question, Body()]) -> Response:
     """Answer with citations to file, page and chunk, each sentence looked up in what it cites.
 
     The events, each with JSON for data: `sources` first, the passages; `text`, a piece of the answer; `citation`, a
@@ -67,18 +65,19 @@ async def ask(
     events = answer(
         library.pick(question.strategy).index,
         question.question,
-        settings.model,
+        library.model,
         max_tokens=question.max_tokens,
         top_k=question.top_k,
         window=question.window,
-        rerank=check_reranker(question.rerank, settings),
+        rerank=pick_reranker(question.rerank, library),
         budget=question.budget,
         where=filter_of(question.where),
     )
     lines = answers.lines(events)
     # What fails before anything is said is answered as everywhere else.
     first = await anext(lines)
-    return StreamingResponse(_after(first, lines), media_type="text/event-stream")
+    # nginx would keep what is written until there is more of it.
+    return StreamingResponse(_after(first, lines), headers={"X-Accel-Buffering": "no"}, media_type="text/event-stream")
 
 
 async def _after(first: bytes, lines: AsyncGenerator[bytes, None]) -> AsyncIterator[bytes]:

@@ -11,8 +11,10 @@ from pydantic import Field
 from kinsplit.chunk import Document, Span
 from kinsplit.errors import InvalidParameterError
 from kinsplit.parsers import Strategy, create, strategy_class
+from kinsplit.parsers.base import Cut
 from kinsplit.server import bounds
-from kinsplit.server.models import Model, Preview
+from kinsplit.server.models.base import Model
+from kinsplit.server.models.strategies import Preview
 from kinsplit.server.places import Places
 from kinsplit.server.services import SettingsOf, WorkersOf, answer
 from kinsplit.server.shown import chunk_of
@@ -55,9 +57,11 @@ def _preview(request: PreviewRequest, model: str | None) -> Preview:
     if "model" in kind.resources:
         parameters.setdefault("model", model or "none")
     strategy = create(kind.name, **parameters)
-    _check_size(strategy.split(request.text))
+    document = Document(_TEXT, request.text)
+    levels = strategy.cut(document)
+    _check_size([cut for level in levels for cut in level])
     places = Places([Span(0, len(request.text))], request.text)
-    chunks = strategy.chunk(Document(_TEXT, request.text))
+    chunks = strategy.assemble(document, levels)
     return Preview(
         strategy=strategy.name,
         parameters=strategy.described,
@@ -69,12 +73,12 @@ def _at_hand(value: object) -> bool:
     return isinstance(value, str) and value in _AT_HAND
 
 
-def _check_size(spans: list[Span]) -> None:
+def _check_size(cuts: list[Cut]) -> None:
     """Make sure that the answer stays small: with a stride of 1 a page of text makes a book of chunks."""
-    characters = sum(end - start for start, end in spans)
-    if len(spans) > bounds.CHUNKS or characters > bounds.CHARACTERS:
+    characters = sum(end - start for cut in cuts for start, end in cut.spans)
+    if len(cuts) > bounds.CHUNKS or characters > bounds.CHARACTERS:
         rule = f"must make at most {bounds.CHUNKS} chunks with {bounds.CHARACTERS} characters together"
-        made = f"{len(spans)} chunks, {characters} characters"
+        made = f"{len(cuts)} chunks, {characters} characters"
         raise InvalidParameterError(
             "parameters", rule, made, "Make chunks larger, overlaps smaller or the text shorter."
         )

@@ -9,7 +9,7 @@ from fastapi.responses import Response
 
 from kinsplit.server import bounds
 from kinsplit.server.library import Shelf
-from kinsplit.server.models import DocumentText
+from kinsplit.server.models.documents import DocumentText
 from kinsplit.server.services import ShelfOf, WorkersOf, answer
 from kinsplit.server.shown import metadata_of, place_of
 from kinsplit.server.stored_document import read

@@ -9,7 +9,7 @@ from fastapi.responses import Response
 
 from kinsplit.chunk import DOCUMENT
 from kinsplit.server.library import Shelf
-from kinsplit.server.models import ChunkPage
+from kinsplit.server.models.documents import ChunkPage
 from kinsplit.server.routes.document import DocumentId
 from kinsplit.server.routes.documents import Limit, Offset
 from kinsplit.server.services import ShelfOf, WorkersOf, answer

@@ -10,7 +10,7 @@ from fastapi.responses import Response
 
 from kinsplit.server import bounds
 from kinsplit.server.library import Shelf
-from kinsplit.server.models import DocumentPage, DocumentRow
+from kinsplit.server.models.documents import DocumentPage, DocumentRow
 from kinsplit.server.services import ShelfOf, WorkersOf, answer
 
 router = APIRouter(tags=["documents"])

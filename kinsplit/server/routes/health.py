@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter
 
 from kinsplit.server.faults import RESPONSES
-from kinsplit.server.models import Health
+from kinsplit.server.models.operation import Health
 from kinsplit.server.services import LibraryOf, WorkersOf
 
 router = APIRouter(tags=["operation"])

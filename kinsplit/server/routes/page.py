@@ -18,7 +18,7 @@ from kinsplit.server.faults import RequestError
 router = APIRouter(include_in_schema=False)
 
 _INDEX = "index.html"
-# As `SecurityHeaders` has it, and no script may turn a string into markup: what a document holds stays text.
+# The page's own files and nothing else, and no script may turn a string into markup: what a document holds stays text.
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
     "form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"

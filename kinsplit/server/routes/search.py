@@ -10,10 +10,10 @@ from fastapi.responses import Response
 from kinsplit.errors import InvalidParameterError
 from kinsplit.retrieval import SearchKeywords
 from kinsplit.server import bounds
-from kinsplit.server.asked import check_reranker, filter_of
+from kinsplit.server.asked import filter_of, pick_reranker
 from kinsplit.server.library import Shelf
-from kinsplit.server.models import SearchAnswer
-from kinsplit.server.services import SettingsOf, ShelfOf, WorkersOf, answer
+from kinsplit.server.models.search import SearchAnswer
+from kinsplit.server.services import LibraryOf, ShelfOf, WorkersOf, answer
 from kinsplit.server.shown import passage_of
 
 router = APIRouter(tags=["search"])
@@ -23,9 +23,9 @@ Condition = Annotated[str, Query(max_length=bounds.CONDITION)]
 
 @router.get("/search", response_model=SearchAnswer, summary="Find the passages that answer a question")
 async def search(
+    library: LibraryOf,
     shelf: ShelfOf,
     workers: WorkersOf,
-    settings: SettingsOf,
     q: Annotated[str, Query(min_length=1, max_length=bounds.QUERY, description="The question.")],
     top_k: Annotated[int, Query(ge=1, le=bounds.TOP_K, description="Most passages.")] = 3,
     window: Annotated[
@@ -52,7 +52,7 @@ async def search(
         "top_k": top_k,
         "window": window,
         "parents": parents,
-        "rerank": check_reranker(rerank, settings),
+        "rerank": pick_reranker(rerank, library),
         "budget": budget,
         "where": filter_of(where),
     }

@@ -8,24 +8,24 @@ from fastapi.responses import Response
 from kinsplit.parsers import names, strategy_class
 from kinsplit.parsers.description import describe
 from kinsplit.server.library import Library, Shelf
-from kinsplit.server.models import IndexedRow, ParameterRow, Strategies, StrategyRow
+from kinsplit.server.models.strategies import IndexedRow, ParameterRow, Strategies, StrategyRow
 from kinsplit.server.routes.chunk import settable
-from kinsplit.server.services import LibraryOf, SettingsOf, WorkersOf, answer
+from kinsplit.server.services import LibraryOf, WorkersOf, answer
 
 router = APIRouter(tags=["strategies"])
 
 
 @router.get("/strategies", response_model=Strategies, summary="List strategies, collections and rerankers")
-async def strategies(library: LibraryOf, settings: SettingsOf, workers: WorkersOf) -> Response:
+async def strategies(library: LibraryOf, workers: WorkersOf) -> Response:
     """List all strategies with their parameters, the collections that can be asked, and the rerankers."""
-    return await answer(workers, _list, library, list(settings.rerankers))
+    return await answer(workers, _list, library)
 
 
-def _list(library: Library, rerankers: list[str]) -> Strategies:
+def _list(library: Library) -> Strategies:
     return Strategies(
         strategies=[_strategy(name) for name in names()],
         indexed=[_indexed(shelf, shelf is library.default) for shelf in library],
-        rerankers=rerankers,
+        rerankers=list(library.rerankers),
     )
 
 

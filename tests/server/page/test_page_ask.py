@@ -112,6 +112,11 @@ def test_an_answer_keeps_to_the_filters_of_the_search(visit: Visit) -> None:
     page.get_by_role("button", name="Ask").click()
     expect(sources.nth(1)).to_be_visible()
     assert "where" not in page.url
+    page.get_by_text("Filters", exact=True).click()
+    page.get_by_role("combobox", name="Type").select_option("pdf")
+    page.get_by_role("button", name="Ask").click()
+    expect(sources).to_have_text(["ice.pdf"])
+    assert "where=file_type%3Dpdf" in page.url
 
 
 def test_a_problem_in_the_middle_of_an_answer_is_told(visit: Visit) -> None:

@@ -72,6 +72,47 @@ def test_filters_are_offered_and_taken_away(visit: Visit) -> None:
     expect(page.get_by_text("Take a filter away, or ask in other words.")).to_be_visible()
 
 
+def test_filters_can_be_chosen_from_what_there_is(visit: Visit) -> None:
+    page = visit("#/search?q=rabbits+loop")
+    passages = page.locator(".passage .open")
+    expect(passages.nth(1)).to_be_visible()
+    page.get_by_text("Options and filters").click()
+    kind = page.get_by_role("combobox", name="Type")
+    expect(kind.get_by_role("option")).to_have_text(["Any", "md · 1 document", "pdf · 1 document"])
+    # Of the one subject there is nothing to choose.
+    expect(page.get_by_role("combobox", name="Subject")).to_have_count(0)
+    kind.focus()
+    kind.select_option("md")
+    expect(passages).to_have_text(["loops.md"])
+    assert "where=file_type%3Dmd" in page.url
+    expect(kind).to_be_focused()
+    kind.select_option("pdf")
+    expect(passages).to_have_text(["ice.pdf"])
+    # Another value beside it was not chosen here, but holds as well.
+    page.get_by_label("Filter", exact=True).fill("file_type=md")
+    page.get_by_role("button", name="Add").click()
+    expect(kind.locator("option:checked")).to_have_text("Several")
+    expect(passages).to_have_count(2)
+    for value in ("pdf", "md"):
+        page.get_by_role("button", name=f"Take away the filter file_type={value}").click()
+    expect(kind).to_have_value("")
+    page.get_by_label("Filter", exact=True).fill("file_type=docx")
+    page.get_by_role("button", name="Add").click()
+    expect(kind).to_have_value("docx")
+    page.get_by_label("Strategy").select_option("structure")
+    expect(page.get_by_text("Nothing found")).to_be_visible()
+    expect(kind).to_have_value("docx")
+
+
+def test_filters_that_can_not_be_listed_are_told(visit: Visit) -> None:
+    page = visit(expect_errors=True)
+    page.route("**/filters?*", lambda route: route.fulfill(status=503, body="down"))
+    page.goto(page.url.split("#")[0] + "#/search?q=rabbits")
+    expect(page.locator(".passage").first).to_be_visible()
+    page.get_by_text("Options and filters").click()
+    expect(page.get_by_text("What to filter by could not be listed")).to_be_visible()
+
+
 def test_an_address_brings_back_what_was_seen(visit: Visit) -> None:
     page = visit("#/search?q=rabbits&strategy=structure&top_k=2&where=course!=6.0001")
     expect(page.get_by_role("searchbox")).to_have_value("rabbits")

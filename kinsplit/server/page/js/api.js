@@ -13,6 +13,9 @@ export const search = (params, signal) => read("search", params, signal);
 /** Strategies, indexed collections and rerankers. */
 export const strategies = (signal) => read("strategies", {}, signal);
 
+/** What documents can be filtered by. */
+export const filters = (params, signal) => read("filters", params, signal);
+
 /** A page of the documents. */
 export const documents = (params, signal) => read("documents", params, signal);
 

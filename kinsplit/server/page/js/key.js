@@ -27,7 +27,9 @@ export async function askForKey(tried) {
 }
 
 async function prompt(tried) {
-  const input = el("input", { id: "key", type: "password", autocomplete: "off", required: true, autofocus: true });
+  // What else there is does not go through a header.
+  const spelling = { pattern: "[!-~]+", title: "Letters, digits and signs of ASCII, without spaces" };
+  const input = el("input", { id: "key", type: "password", autocomplete: "off", required: true, autofocus: true, ...spelling });
   const why = tried ? "The service does not know this key. Try another one." : "This service lets in those who have a key.";
   const form = el(
     "form",

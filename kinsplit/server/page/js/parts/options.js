@@ -1,8 +1,8 @@
 // How to search: strategy, numbers, reranking, filters.
 
 import { counted, el } from "../dom.js";
-import { choice, line, number, tick } from "./fields.js";
-import { holding } from "./filters.js";
+import { choice, number, tick } from "./fields.js";
+import { Filters } from "./filters.js";
 
 const NAMES = ["top_k", "window", "rerank", "parents", "budget"];
 
@@ -22,10 +22,10 @@ export class Options {
    * @param {object} catalogue What GET /strategies says.
    * @param {URLSearchParams} params
    * @param {() => void} onChange
+   * @param {AbortSignal} signal Of the view.
    */
-  constructor(catalogue, params, onChange) {
-    this.where = params.getAll("where");
-    this.onChange = onChange;
+  constructor(catalogue, params, onChange, signal) {
+    this.filters = new Filters(params.getAll("where"), onChange);
     this.form = el(
       "form",
       { class: "fields" },
@@ -36,54 +36,24 @@ export class Options {
       number("Budget in tokens", "budget", params.get("budget"), { min: 1, max: 100000, placeholder: "none" }),
       tick("Whole parents instead of siblings", "parents", params.get("parents") === "true"),
     );
-    this.adding = el(
-      "form",
-      { class: "adding" },
-      line("Filter", "where", "", { placeholder: "course=cs", hint: "Also with !=, <, <=, > or >=." }),
-      el("button", { type: "submit" }, "Add"),
-    );
+    const load = () => this.filters.load(this.form.elements.strategy.value, signal);
+    this.form.elements.strategy.addEventListener("change", load);
     this.form.addEventListener("change", onChange);
     this.form.addEventListener("submit", (event) => event.preventDefault());
-    this.adding.addEventListener("submit", (event) => {
-      event.preventDefault();
-      this.add(this.adding.elements.where.value.trim());
-      this.adding.elements.where.value = "";
-    });
-    this.chips = el("div");
     this.element = el(
       "div",
       { class: "options" },
-      el("details", {}, el("summary", {}, "Options and filters"), this.form, this.adding),
-      this.chips,
+      el("details", {}, el("summary", {}, "Options and filters"), this.form, this.filters.fields),
+      this.filters.chips,
     );
-    this.#draw();
-  }
-
-  /** Filter by one more condition. */
-  add(condition) {
-    if (!condition || this.where.includes(condition)) return;
-    this.where.push(condition);
-    this.#changed();
+    load();
   }
 
   /** The parameters of GET /search, without the question. */
   values() {
     const { elements } = this.form;
-    const values = { strategy: elements.strategy.value, where: [...this.where] };
+    const values = { strategy: elements.strategy.value, where: [...this.filters.where] };
     for (const name of NAMES) values[name] = name === "parents" ? elements.parents.checked : elements[name].value;
     return { ...values, top_k: values.top_k || 5, window: values.window || 0, parents: values.parents || null };
-  }
-
-  #changed() {
-    this.#draw();
-    this.onChange();
-  }
-
-  #draw() {
-    const remove = (condition) => {
-      this.where = this.where.filter((each) => each !== condition);
-      this.#changed();
-    };
-    this.chips.replaceChildren(holding(this.where, remove));
   }
 }

@@ -5,7 +5,7 @@ import { announce, el } from "../dom.js";
 import { Latest } from "../latest.js";
 import { checkedText, evidenceOf, marker, verdictOf } from "../parts/answer.js";
 import { choice } from "../parts/fields.js";
-import { holding } from "../parts/filters.js";
+import { Filters } from "../parts/filters.js";
 import { indexed, usual } from "../parts/options.js";
 import { hopByKey } from "../parts/passage.js";
 import { question } from "../parts/question.js";
@@ -36,30 +36,25 @@ export async function mount(root, params, { signal, state }) {
     return;
   }
   const pick = choice("Strategy", "strategy", indexed(catalogue), usual(catalogue, params.get("strategy")));
-  let where = params.getAll("where");
-  const filters = el("div");
-  const drawFilters = () =>
-    filters.replaceChildren(
-      holding(where, (condition) => {
-        where = where.filter((each) => each !== condition);
-        drawFilters();
-      }),
-    );
-  drawFilters();
+  const filters = new Filters(params.getAll("where"), () => {});
   const strategyOf = () => pick.querySelector("select").value;
-  form.after(el("div", { class: "fields" }, pick), filters);
+  const offer = () => filters.load(strategyOf(), signal);
+  pick.addEventListener("change", offer);
+  const details = el("details", {}, el("summary", {}, "Filters"), filters.fields);
+  form.after(el("div", { class: "options" }, el("div", { class: "fields" }, pick), details, filters.chips));
+  offer();
   hopByKey(sources, signal);
   shortcuts.on("back", () => stop.hidden || halt(), signal);
   signal.addEventListener("abort", () => latest.stop());
 
   const q = params.get("q");
   if (!q) answer.replaceChildren(empty("Ask a question", el("p", {}, "The answer cites the passages that it stands on.")));
-  else if (last && last.address === address("ask", { q, strategy: strategyOf(), where })) {
+  else if (last && last.address === address("ask", { q, strategy: strategyOf(), where: filters.where })) {
     finish(last.answer, last.sources, last.strategy);
   } else latest.now((current) => run(q, current)); // The view is there while the answer comes.
 
   async function run(text, current) {
-    const strategy = strategyOf();
+    const [strategy, where] = [strategyOf(), filters.where];
     const asked = { q: text, strategy, where };
     restate("ask", asked, steps.isNew(text));
     steps.stay();

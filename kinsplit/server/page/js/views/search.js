@@ -33,7 +33,7 @@ export async function mount(root, params, { signal, state }) {
     if (!signal.aborted) results.replaceChildren(failed(error, () => location.reload()));
     return;
   }
-  const options = new Options(catalogue, params, () => latest.now(run));
+  const options = new Options(catalogue, params, () => latest.now(run), signal);
   form.after(options.element);
   hopByKey(results, signal);
   await latest.now(run);
@@ -76,12 +76,12 @@ export async function mount(root, params, { signal, state }) {
     const said = `${found} found by ${strategy}`;
     announce(said);
     if (!passages.length) {
-      const remedy = options.where.length ? "Take a filter away, or ask in other words." : "Ask in other words.";
+      const remedy = options.filters.where.length ? "Take a filter away, or ask in other words." : "Ask in other words.";
       results.replaceChildren(empty("Nothing found", el("p", {}, remedy)));
       return;
     }
     const most = largest(passages);
-    const add = (condition) => options.add(condition);
+    const add = (condition) => options.filters.add(condition);
     const cards = passages.map((passage) => el("li", {}, passageCard(passage, { strategy, most, add })));
     results.replaceChildren(el("p", { class: "count" }, said), el("ol", { class: "passages" }, cards));
   }

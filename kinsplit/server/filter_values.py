@@ -1,0 +1,87 @@
+"""What filters can ask for: the metadata of a collection's documents, with how many have it."""
+
+from __future__ import annotations
+
+import heapq
+import re
+import threading
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kinsplit.chunk import DOCUMENT
+from kinsplit.server import bounds
+from kinsplit.server.shown import metadata_of
+from kinsplit.stores import ChunkStore
+from kinsplit.stores.payload import PLACED
+
+#: Seconds for which they are kept: others may write to a server's collection meanwhile.
+_KEPT = 60.0
+#: What `key=value` can be written with.
+_KEY = re.compile(r'[^$=!<>"\\\s][^=!<>"\\]*')
+
+
+@dataclass(frozen=True, slots=True)
+class Facet:
+    """A key of the metadata.
+
+    Attributes:
+        key: The key.
+        distinct: Number of its values.
+        values: The most frequent ones, each with the number of documents that have it.
+    """
+
+    key: str
+    distinct: int
+    values: list[tuple[str | int, int]]
+
+
+class FilterValues:
+    """Counts them when they are asked for, and not again for a minute.
+
+    Args:
+        store: The collection. One point is read of each document.
+        now: The time in seconds.
+    """
+
+    def __init__(self, store: ChunkStore, now: Callable[[], float] = time.monotonic) -> None:
+        self._store, self._now = store, now
+        self._lock = threading.Lock()
+        self._facets: list[Facet] = []
+        self._until = float("-inf")
+
+    def get(self) -> list[Facet]:
+        """Return the facets, those that most documents have first."""
+        with self._lock:
+            if self._now() >= self._until:
+                self._facets = self._count()
+                self._until = self._now() + _KEPT
+            return self._facets
+
+    def _count(self) -> list[Facet]:
+        counts: defaultdict[str, Counter[str | int]] = defaultdict(Counter)
+        for document in self._store.find({}, level=DOCUMENT):
+            for key, value in _filterable(document.metadata):
+                counts[key][value] += 1
+        found = sorted(counts.items(), key=lambda item: (-item[1].total(), item[0]))
+        return [Facet(key, len(values), _most_frequent(values)) for key, values in found[: bounds.FACETS]]
+
+
+def _most_frequent(values: Counter[str | int]) -> list[tuple[str | int, int]]:
+    return heapq.nsmallest(bounds.VALUES, values.items(), key=lambda item: (-item[1], str(item[0])))
+
+
+def _filterable(metadata: Mapping[str, Any]) -> Iterator[tuple[str, str | int]]:
+    """Yield what a document has that a filter may ask for; each member of a list is a value."""
+    for key, stored in metadata_of(metadata).items():
+        if key in PLACED or not _KEY.fullmatch(key):
+            continue
+        for value in set(filter(_is_value, stored if isinstance(stored, list) else [stored])):
+            if len(key) + len(str(value)) < bounds.CONDITION:
+                yield key, value
+
+
+def _is_value(value: object) -> bool:
+    return isinstance(value, str | int) and not isinstance(value, bool)
