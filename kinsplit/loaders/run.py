@@ -106,7 +106,8 @@ def load_file(source: SourceFile) -> Loaded:
         ) from error
     except UnreadableError as error:
         if isinstance(error, ForeignError) and not source.given:
-            return Loaded(source, warnings=(f"skipped, since it {error}",))
+            why = str(error).rstrip(".")
+            return Loaded(source, warnings=(f"skipped, since it holds no rows of documents ({why})",))
         raise LoadError(source.path, str(error)) from error
     except MemoryError as error:
         raise LoadError(source.path, "is too large for this machine's memory. Split it.") from error

@@ -132,7 +132,7 @@ def test_bad_files_are_named_and_the_rest_is_indexed(cli: Cli, folder: Path) -> 
         "locked.pdf",
         "package.json",
     ]
-    assert "package.json: skipped, since it row 1: docid is missing" in result.stderr
+    assert "package.json: skipped, since it holds no rows of documents (row 1: docid is missing" in result.stderr
     assert figures_of(result)["Failed"] == "2"
     assert figures_of(result)["Added"] == "5"
     assert "course/empty.md  Split into 0 chunks" in result.stdout.splitlines()

@@ -195,7 +195,7 @@ def test_json_made_for_another_purpose_is_skipped_in_a_folder_and_refused_by_nam
 
     assert (results[name].error, results[name].documents) == (None, ())
     (warning,) = results[name].warnings
-    assert warning.startswith("skipped, since it ")
+    assert warning.startswith("skipped, since it holds no rows of documents (")
     assert results["a.md"].documents[0].text == "a"
     for paths in ([tmp_path / name], [tmp_path, tmp_path / name]):
         (error,) = [loaded.error for loaded in load(paths) if loaded.error is not None]
