@@ -41,8 +41,8 @@ class HierarchicalStrategy(Measured):
 
     Example:
         >>> strategy = HierarchicalStrategy(parent_size=14, child_size=6)
-        >>> [text[s:e] for s, e in strategy.split(text := "A b c. D e f. G h.")]
-        ['A b c. D e f.', 'G h.', 'A b c.', 'D e f.', 'G h.']
+        >>> [(c.level, c.text) for c in strategy.chunk(Document("d", "A b c. D e f. G h."))]
+        [(1, 'A b c. D e f.'), (1, 'G h.'), (0, 'A b c.'), (0, 'D e f.'), (0, 'G h.')]
     """
 
     name = "hierarchical"

@@ -1,0 +1,30 @@
+"""The strategies' documentation is made from them, and its examples hold."""
+
+from __future__ import annotations
+
+import doctest
+from pathlib import Path
+
+import pytest
+
+from kinsplit.chunk import Document, Span
+from kinsplit.parsers import names, strategy_class
+from kinsplit.parsers.reference import reference
+
+PAGE = Path(__file__).parents[2] / "docs" / "strategies.md"
+
+
+def test_the_page_is_that_of_the_strategies() -> None:
+    wanted = reference()
+    assert PAGE.read_text(encoding="utf-8") == wanted, f"run: python -m kinsplit.parsers.reference > docs/{PAGE.name}"
+    assert wanted.count("```pycon\n>>> ") == len(names())
+
+
+@pytest.mark.parametrize("name", names())
+def test_the_example_of_a_strategy_holds(name: str) -> None:
+    kind = strategy_class(name)
+    known = {kind.__name__: kind, "Document": Document, "Span": Span}
+    (found,) = doctest.DocTestFinder().find(kind, kind.__name__, globs=known)[:1]
+    assert found.examples
+    report: list[str] = []
+    assert doctest.DocTestRunner().run(found, out=report.append).failed == 0, "".join(report)
