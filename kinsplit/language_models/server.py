@@ -60,7 +60,8 @@ class Server:
         self._auth = httpx.BasicAuth(unquote(found["name"]), unquote(found["password"] or "")) if found else None
         self._key = key
         self._unknown: frozenset[str] = frozenset()
-        self._down: tuple[float, ModelUnavailableError] | None = None
+        # Until when it is left alone, and why.
+        self._down: tuple[float, str] | None = None
 
     def post(self, path: str, body: Mapping[str, Any], read: Callable[[Any], T], optional: Sequence[str] = ()) -> T:
         """Send JSON and return what the answer says.
@@ -105,17 +106,17 @@ class Server:
     def _asked(self, body: Mapping[str, Any], optional: Sequence[str], send: Callable[[Mapping[str, Any]], T]) -> T:
         """Send a body as often and in as many forms as it takes, unless the server is left alone."""
         if self._down is not None and time.monotonic() < self._down[0]:
-            raise self._down[1]
+            raise ModelUnavailableError(self._down[1])
         try:
             return self._known(body, optional, send)
         except TransientError as error:
             if not error.refused:
                 raise
-            unavailable = ModelUnavailableError(f"{error} {self.remedy}")
-            self._down = (time.monotonic() + REST, unavailable)
-            raise unavailable from error
+            why = f"{error} {self.remedy}"
+            self._down = (time.monotonic() + REST, why)
+            raise ModelUnavailableError(why) from error
         except ModelUnavailableError as error:
-            self._down = (time.monotonic() + REST, error)
+            self._down = (time.monotonic() + REST, str(error))
             raise
 
     def _known(self, body: Mapping[str, Any], optional: Sequence[str], send: Callable[[Mapping[str, Any]], T]) -> T:

@@ -11,9 +11,11 @@ from email.utils import format_datetime
 
 import httpx
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from kinsplit.errors import InvalidParameterError, LanguageModelError, ModelUnavailableError
-from kinsplit.language_models import LanguageModel, create, server
+from kinsplit.language_models import LanguageModel, create, responses, server
 from kinsplit.language_models.answers import numbers_schema
 from kinsplit.language_models.ollama import OllamaModel
 from kinsplit.language_models.openai import OpenAIModel
@@ -157,6 +159,23 @@ def test_a_server_is_given_the_time_that_it_asks_for(fake: FakeServer, as_date: 
     assert time.monotonic() - begun > (0.5 if as_date else 0.99)
 
 
+_DATES = st.sampled_from(
+    [*"0123456789 ,:+-e.\u0663", "Mon", "Jan", "9999", "0001", "GMT", "23:59:59", "+2359", "-2359"]
+)
+
+
+@given(st.lists(_DATES).map("".join))
+@example("Fri, 31 Dec 9999 23:59:59 -2359")
+@example("Mon, 01 Jan 0001 00:00:00 +2359")
+def test_any_time_that_a_server_asks_for_is_read_or_passed_over(asked: str) -> None:
+    response = httpx.Response(429, headers={"retry-after": asked.encode()})
+    with pytest.raises(LanguageModelError) as caught:
+        responses.check(response, "model", "")
+    assert (
+        not isinstance(caught.value, responses.TransientError) or (caught.value.pause or 0) <= responses.LONGEST_PAUSE
+    )
+
+
 def test_a_server_that_asks_for_an_hour_is_not_waited_for(model: LanguageModel, fake: FakeServer) -> None:
     fake.replies.append(Reply("quota used up", 429, headers={"retry-after": "3600"}))
 
@@ -239,8 +258,11 @@ def test_a_refused_connection_fails_fast_and_once(
     monkeypatch.setattr(httpx.Client, "post", lambda *args, **more: (tries.append(args), post(*args, **more))[1])
     model = OllamaModel("llama3", host=gone.url)
     for _ in range(200):
-        with pytest.raises(ModelUnavailableError, match=rf"not reachable at {gone.url}.*`ollama pull llama3`"):
+        with pytest.raises(
+            ModelUnavailableError, match=rf"not reachable at {gone.url}.*`ollama pull llama3`"
+        ) as caught:
             model.complete("Hi")
+    assert len(caught.traceback) < 10
     assert len(tries) == server.CONNECTIONS
 
 
