@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import functools
-import re
 import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from typing import Any, TypeVar
-from urllib.parse import unquote
 
 import httpx
 from tenacity import RetryCallState, Retrying, retry_if_exception_type
 
 from kinsplit.errors import LanguageModelError, ModelUnavailableError
+from kinsplit.language_models.addresses import divide, shown
 from kinsplit.language_models.protocol import Pieces
 from kinsplit.language_models.responses import BadRequestError, TransientError, as_json, check
 from kinsplit.language_models.wire import lines
@@ -28,7 +27,6 @@ SHORT_PAUSE = 0.2
 #: Seconds for which a server that could not be used isn't asked again.
 REST = 5.0
 _CONNECT = 10.0
-_CREDENTIALS = re.compile(r"(?<=//)(?P<name>[^:/?#]*)(?::(?P<password>[^/?#]*))?@")
 # Fewer characters are a placeholder for servers that want none, such as "x".
 _LEAST_KEY = 8
 
@@ -55,9 +53,8 @@ class Server:
 
     def __init__(self, name: str, url: str, remedy: str, key: str = "", timeout: float = 300.0) -> None:
         self.name, self.remedy, self.timeout = name, remedy, timeout
-        self.url = _CREDENTIALS.sub("", url).rstrip("/")
-        found = _CREDENTIALS.search(url)
-        self._auth = httpx.BasicAuth(unquote(found["name"]), unquote(found["password"] or "")) if found else None
+        address, self._auth = divide(url)
+        self.url = address.rstrip("/")
         self._key = key
         self._unknown: frozenset[str] = frozenset()
         # Until when it is left alone, and why.
@@ -178,9 +175,10 @@ class Server:
                 error.args = tuple(str(each).replace(self._key, "***") for each in error.args)
             raise
         except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
-            shown = without_credentials(self.url)
-            why = f": {error}" if shown == self.url else ""
-            raise ModelUnavailableError(f"{self.name}: {shown!r} is no address{why}. {self.remedy}") from None
+            address = shown(self.url)
+            # What is wrong with an address may quote its password.
+            why = f": {error}" if address == self.url else ""
+            raise ModelUnavailableError(f"{self.name}: {address!r} is no address{why}. {self.remedy}") from None
         except httpx.ConnectError as error:
             raise TransientError(f"{self.name} is not reachable at {self.url}: {error}.", refused=True) from error
         except httpx.TimeoutException as error:
@@ -188,11 +186,6 @@ class Server:
             raise TransientError(rule, refused=isinstance(error, httpx.ConnectTimeout)) from error
         except (httpx.TransportError, httpx.DecodingError) as error:
             raise TransientError(f"{self.name}: the connection broke: {error}") from error
-
-
-def without_credentials(url: str) -> str:
-    """Return an address as messages show it; what stands before an @ is left out even where the address is none."""
-    return re.sub(r"^(\w+://)?.*@", r"\1", url)
 
 
 def _ended(is_cut: bool) -> Pieces:
