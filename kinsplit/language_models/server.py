@@ -10,20 +10,14 @@ from contextlib import closing, contextmanager
 from typing import Any, TypeVar
 
 import httpx
-from tenacity import RetryCallState, Retrying, retry_if_exception_type
 
 from kinsplit.errors import LanguageModelError, ModelUnavailableError
 from kinsplit.language_models.addresses import divide, shown
 from kinsplit.language_models.protocol import Pieces
 from kinsplit.language_models.responses import BadRequestError, TransientError, as_json, check
+from kinsplit.language_models.retrying import retrying
 from kinsplit.language_models.wire import lines
 
-#: How often a call is tried, and a connection that is refused.
-ATTEMPTS, CONNECTIONS = 3, 2
-#: Seconds before the second try; doubled before each further one.
-PAUSE = 1.0
-#: Seconds before a server that refused a connection is tried again: it may be starting, but most often isn't there.
-SHORT_PAUSE = 0.2
 #: Seconds for which a server that could not be used isn't asked again.
 REST = 5.0
 _CONNECT = 10.0
@@ -121,9 +115,8 @@ class Server:
         unknown = self._unknown
         while True:
             sent = {key: value for key, value in body.items() if key not in unknown}
-            again = Retrying(retry=retry_if_exception_type(TransientError), stop=_is_enough, wait=_wait, reraise=True)
             try:
-                answer = again(send, sent)
+                answer = retrying()(send, sent)
             except BadRequestError as error:
                 left = [key for key in optional if key in sent]
                 if not left:
@@ -180,35 +173,25 @@ class Server:
             why = f": {error}" if address == self.url else ""
             raise ModelUnavailableError(f"{self.name}: {address!r} is no address{why}. {self.remedy}") from None
         except httpx.ConnectError as error:
-            raise TransientError(f"{self.name} is not reachable at {self.url}: {error}.", refused=True) from error
+            raise TransientError(
+                f"{self.name} is not reachable at {self.url}: {_told(error)}.", refused=True
+            ) from error
         except httpx.TimeoutException as error:
             rule = f"{self.name} gave no answer within {self.timeout:g} s ({type(error).__name__})."
             raise TransientError(rule, refused=isinstance(error, httpx.ConnectTimeout)) from error
         except (httpx.TransportError, httpx.DecodingError) as error:
-            raise TransientError(f"{self.name}: the connection broke: {error}") from error
+            raise TransientError(f"{self.name}: the connection broke: {_told(error)}.") from error
+
+
+def _told(error: httpx.RequestError) -> str:
+    """Return what an error says, or if it says nothing, what it is."""
+    return str(error).rstrip(".") or type(error).__name__
 
 
 def _ended(is_cut: bool) -> Pieces:
     """Return the generator of no further pieces."""
     yield from ()
     return is_cut
-
-
-def _failure(state: RetryCallState) -> TransientError:
-    error = state.outcome.exception() if state.outcome else None
-    assert isinstance(error, TransientError), "nothing else is tried again"  # noqa: S101
-    return error
-
-
-def _is_enough(state: RetryCallState) -> bool:
-    return state.attempt_number >= (CONNECTIONS if _failure(state).refused else ATTEMPTS)
-
-
-def _wait(state: RetryCallState) -> float:
-    error = _failure(state)
-    if error.pause is not None:
-        return error.pause
-    return SHORT_PAUSE if error.refused else PAUSE * 2 ** (state.attempt_number - 1)
 
 
 @functools.cache

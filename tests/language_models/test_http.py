@@ -15,7 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kinsplit.errors import InvalidParameterError, LanguageModelError, ModelUnavailableError
-from kinsplit.language_models import LanguageModel, create, responses, server
+from kinsplit.language_models import LanguageModel, create, responses, retrying, server
 from kinsplit.language_models.answers import numbers_schema
 from kinsplit.language_models.ollama import OllamaModel
 from kinsplit.language_models.openai import OpenAIModel
@@ -145,7 +145,7 @@ def test_what_does_not_pass_is_given_up(model: LanguageModel, fake: FakeServer, 
     with pytest.raises(LanguageModelError, match=rf"{model.name}: status {status}: no memory left\.$") as caught:
         model.complete("Hi")
     assert not isinstance(caught.value, ModelUnavailableError)
-    assert len(fake.calls) == server.ATTEMPTS
+    assert len(fake.calls) == retrying.ATTEMPTS
 
 
 @pytest.mark.parametrize("as_date", [False, True])
@@ -263,7 +263,7 @@ def test_a_refused_connection_fails_fast_and_once(
         ) as caught:
             model.complete("Hi")
     assert len(caught.traceback) < 10
-    assert len(tries) == server.CONNECTIONS
+    assert len(tries) == retrying.CONNECTIONS
 
 
 def test_an_answer_that_does_not_come_in_time_is_an_error(fake: FakeServer) -> None:
@@ -271,7 +271,21 @@ def test_an_answer_that_does_not_come_in_time_is_an_error(fake: FakeServer) -> N
 
     with pytest.raises(LanguageModelError, match=r"gave no answer within 0.2 s"):
         OllamaModel("llama3", host=fake.url, timeout=0.2).complete("Hi")
-    assert len(fake.calls) == server.ATTEMPTS
+    assert len(fake.calls) == retrying.ATTEMPTS
+
+
+@pytest.mark.parametrize(
+    "error", [httpx.ReadError(""), httpx.ConnectError(""), httpx.RemoteProtocolError("Server left.")]
+)
+def test_a_failure_without_words_is_told_by_its_name(
+    quick: None, monkeypatch: pytest.MonkeyPatch, error: httpx.TransportError
+) -> None:
+    def fail(*args: object, **more: object) -> None:
+        raise error
+
+    monkeypatch.setattr(httpx.Client, "post", fail)
+    with pytest.raises(LanguageModelError, match=rf": {str(error).rstrip('.') or type(error).__name__}\."):
+        OllamaModel("llama3", host="http://h").complete("Hi")
 
 
 def test_a_slow_answer_may_be_followed_by_a_quick_one(fake: FakeServer) -> None:
