@@ -24,8 +24,6 @@ Events = Generator[Event, None, None]
 
 # Of a model's window, the answer takes at most one part in so many.
 _SHARE = 4
-# Characters that no token of prose has on average: an answer that is longer comes from a model that knows no limit.
-_CHARACTERS = 16
 # A sentence that ends with one of these is whole, also before a quotation mark or the like.
 _STOPS = ".!?…。！？؟।\"'”’»)]*_`"
 _QUOTED = "These are the best sentences that were found."
@@ -89,19 +87,16 @@ def _answered(draft: Draft, index: Index, model: LanguageModel, longest: int, th
 
 def _written(draft: Draft, model: LanguageModel, longest: int) -> Generator[Event, None, tuple[str, bool]]:
     """Tell what a model writes, and return why it failed, if it did, and whether it was cut off."""
-    reader, failure, is_cut, length = MarkerReader(), "", False, 0
+    reader, failure, is_cut = MarkerReader(), "", False
     try:
         with closing(stream(model, build_prompt(draft.question, draft.sources), longest)) as pieces:
-            while not is_cut:
+            while True:
                 try:
                     piece = next(pieces)
                 except StopIteration as end:
                     is_cut = bool(end.value)
                     break
                 yield from _told(draft, reader.feed(piece))
-                # Counted as it comes: what may still become a marker or code isn't told yet.
-                length += len(piece)
-                is_cut = length > _CHARACTERS * longest
     except LanguageModelError as error:
         failure = str(error)
     yield from _told(draft, reader.finish())

@@ -258,6 +258,14 @@ def test_a_model_that_goes_on_for_ever_is_cut(piece: str) -> None:
     assert len("".join(pieces)) < 2000
 
 
+def test_a_long_answer_in_one_piece_is_not_cut() -> None:
+    answer = stream(resolve(lambda prompt: "so " * 9000), "Hi", 10)
+    assert len(next(answer)) == 27_000
+    with pytest.raises(StopIteration) as end:
+        next(answer)
+    assert end.value.value is False
+
+
 def test_what_somebodys_own_model_raises_becomes_one_of_our_errors() -> None:
     class Broken(Says):
         def stream(self, prompt: str, max_tokens: int | None = None) -> Pieces:
