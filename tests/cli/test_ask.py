@@ -159,7 +159,7 @@ def test_a_narrow_terminal_breaks_lines_between_words(
 
 
 def test_passages_that_an_answer_does_not_cite_are_no_sources_of_it(indexed: Cli, fake: FakeServer) -> None:
-    fake.replies.append(Reply("The passages do not hold the answer."))
+    fake.replies.append(Reply("The passages do not hold the answer [7]."))
     result = indexed("ask", QUESTION, *HASH, "--model", "ollama:llama3", "--top-k", "1")
     assert result.stdout.splitlines()[2] == "Passages, of which none is cited:"
     assert "Sources:" not in result.stdout
