@@ -107,6 +107,7 @@ LAYERS: dict[str, set[str]] = {
         "chunk",
         "errors",
         "embedding",
+        "language_models",
         "parsers",
         "stores",
         "retrieval",

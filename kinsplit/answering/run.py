@@ -14,7 +14,7 @@ from kinsplit.answering.numbering import number
 from kinsplit.answering.prompt import NOT_FOUND, build_prompt
 from kinsplit.answering.quoting import quotes, shown
 from kinsplit.answering.support import check, verdict
-from kinsplit.answering.values import Source, Verdict
+from kinsplit.answering.values import Check, Source, Verdict
 from kinsplit.errors import LanguageModelError
 from kinsplit.index import Index
 from kinsplit.language_models import LanguageModel, stream
@@ -24,8 +24,8 @@ Events = Generator[Event, None, None]
 
 # Of a model's window, the answer takes at most one part in so many.
 _SHARE = 4
-# Characters that no token of prose has on average: an answer that is longer comes from a model that knows no limit.
-_CHARACTERS = 16
+# A sentence that ends with one of these is whole, also before a quotation mark or the like.
+_STOPS = ".!?…。！？؟।\"'”’»)]*_`"
 _QUOTED = "These are the best sentences that were found."
 
 
@@ -73,6 +73,8 @@ def _answered(draft: Draft, index: Index, model: LanguageModel, longest: int, th
         message = f"The answer cites {numbers}, but the passages are numbered 1 to {len(draft.sources)}."
         yield draft.notice("no_such_source", message)
     checks = check(draft.text, draft.citations, index.embedder, index.bm25, threshold)
+    if failure or is_cut:
+        checks = _without_stump(checks, draft.text)
     if failure:
         found: Verdict = "broken_off"
     elif len(unknown) == len({citation.number for citation in draft.citations}) and _says_not_found(draft.text):
@@ -85,19 +87,16 @@ def _answered(draft: Draft, index: Index, model: LanguageModel, longest: int, th
 
 def _written(draft: Draft, model: LanguageModel, longest: int) -> Generator[Event, None, tuple[str, bool]]:
     """Tell what a model writes, and return why it failed, if it did, and whether it was cut off."""
-    reader, failure, is_cut, length = MarkerReader(), "", False, 0
+    reader, failure, is_cut = MarkerReader(), "", False
     try:
         with closing(stream(model, build_prompt(draft.question, draft.sources), longest)) as pieces:
-            while not is_cut:
+            while True:
                 try:
                     piece = next(pieces)
                 except StopIteration as end:
                     is_cut = bool(end.value)
                     break
                 yield from _told(draft, reader.feed(piece))
-                # Counted as it comes: what may still become a marker or code isn't told yet.
-                length += len(piece)
-                is_cut = length > _CHARACTERS * longest
     except LanguageModelError as error:
         failure = str(error)
     yield from _told(draft, reader.finish())
@@ -125,6 +124,13 @@ def _left_out(found: list[Source], fitting: list[Source], model: LanguageModel) 
     if not parts:
         return ""
     return f"Of {len(found)} passages, {' and '.join(parts)} to fit the window of {model.name}, {model.window} tokens."
+
+
+def _without_stump(checks: list[Check], text: str) -> list[Check]:
+    """Leave out a last sentence that was cut off, maybe before what it would have cited."""
+    rest = text.rstrip()
+    is_stump = checks and checks[-1].status == "uncited" and checks[-1].at.end == len(rest) and rest[-1] not in _STOPS
+    return checks[:-1] if is_stump else checks
 
 
 def _says_not_found(text: str) -> bool:

@@ -76,7 +76,7 @@ def _write_ground(terminal: Terminal, answer: Answer) -> None:
             _write_entry(
                 terminal, Text.assemble((f"{_said(check)}: ", "yellow"), visible(" ".join(check.text.split())))
             )
-    cited = {citation.number for citation in answer.citations}
+    cited = {citation.number for citation in answer.citations if citation.source is not None}
     if answer.sources:
         terminal.line("")
         terminal.line("Sources:" if cited else "Passages, of which none is cited:")

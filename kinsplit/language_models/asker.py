@@ -64,7 +64,8 @@ class Asker:
         """
         (found,) = self.ask_all([prompt], form, max_tokens, 1)
         if isinstance(found, LanguageModelError):
-            raise found
+            # One failure may be raised for many prompts, and would remember where each time.
+            raise found.with_traceback(None)
         return found
 
     def ask_all(

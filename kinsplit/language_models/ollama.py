@@ -9,9 +9,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from kinsplit.errors import InvalidParameterError, LanguageModelError
+from kinsplit.language_models.addresses import shown
 from kinsplit.language_models.protocol import USUAL_WINDOW, Pieces, Schema
 from kinsplit.language_models.responses import TransientError, told_by
-from kinsplit.language_models.server import Server, without_credentials
+from kinsplit.language_models.server import Server
 
 _PORT = 11434
 _PATH = "/api/chat"
@@ -95,9 +96,9 @@ def _url(host: str) -> str:
         port = parts.port or (_PORT if bare else None)
     except ValueError as error:
         remedy = "Write for example 'http://127.0.0.1:11434'."
-        shown = without_credentials(host)
-        why = f": {error}" if shown == host else ""
-        raise InvalidParameterError("OLLAMA_HOST", f"must be an address{why}", shown, remedy) from None
+        # What is wrong with an address may quote its password.
+        why = f": {error}" if shown(host) == host else ""
+        raise InvalidParameterError("OLLAMA_HOST", f"must be an address{why}", shown(host), remedy) from None
     # What a server listens on, all addresses, isn't what a client asks.
     name = "127.0.0.1" if parts.hostname in (None, "0.0.0.0") else parts.hostname  # noqa: S104
     name = f"[{name}]" if ":" in name else name

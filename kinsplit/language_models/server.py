@@ -3,32 +3,24 @@
 from __future__ import annotations
 
 import functools
-import re
 import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from typing import Any, TypeVar
-from urllib.parse import unquote
 
 import httpx
-from tenacity import RetryCallState, Retrying, retry_if_exception_type
 
 from kinsplit.errors import LanguageModelError, ModelUnavailableError
+from kinsplit.language_models.addresses import divide, shown
 from kinsplit.language_models.protocol import Pieces
 from kinsplit.language_models.responses import BadRequestError, TransientError, as_json, check
+from kinsplit.language_models.retrying import retrying
 from kinsplit.language_models.wire import lines
 
-#: How often a call is tried, and a connection that is refused.
-ATTEMPTS, CONNECTIONS = 3, 2
-#: Seconds before the second try; doubled before each further one.
-PAUSE = 1.0
-#: Seconds before a server that refused a connection is tried again: it may be starting, but most often isn't there.
-SHORT_PAUSE = 0.2
 #: Seconds for which a server that could not be used isn't asked again.
 REST = 5.0
 _CONNECT = 10.0
-_CREDENTIALS = re.compile(r"(?<=//)(?P<name>[^:/?#]*)(?::(?P<password>[^/?#]*))?@")
 # Fewer characters are a placeholder for servers that want none, such as "x".
 _LEAST_KEY = 8
 
@@ -55,12 +47,12 @@ class Server:
 
     def __init__(self, name: str, url: str, remedy: str, key: str = "", timeout: float = 300.0) -> None:
         self.name, self.remedy, self.timeout = name, remedy, timeout
-        self.url = _CREDENTIALS.sub("", url).rstrip("/")
-        found = _CREDENTIALS.search(url)
-        self._auth = httpx.BasicAuth(unquote(found["name"]), unquote(found["password"] or "")) if found else None
+        address, self._auth = divide(url)
+        self.url = address.rstrip("/")
         self._key = key
         self._unknown: frozenset[str] = frozenset()
-        self._down: tuple[float, ModelUnavailableError] | None = None
+        # Until when it is left alone, and why.
+        self._down: tuple[float, str] | None = None
 
     def post(self, path: str, body: Mapping[str, Any], read: Callable[[Any], T], optional: Sequence[str] = ()) -> T:
         """Send JSON and return what the answer says.
@@ -105,17 +97,17 @@ class Server:
     def _asked(self, body: Mapping[str, Any], optional: Sequence[str], send: Callable[[Mapping[str, Any]], T]) -> T:
         """Send a body as often and in as many forms as it takes, unless the server is left alone."""
         if self._down is not None and time.monotonic() < self._down[0]:
-            raise self._down[1]
+            raise ModelUnavailableError(self._down[1])
         try:
             return self._known(body, optional, send)
         except TransientError as error:
             if not error.refused:
                 raise
-            unavailable = ModelUnavailableError(f"{error} {self.remedy}")
-            self._down = (time.monotonic() + REST, unavailable)
-            raise unavailable from error
+            why = f"{error} {self.remedy}"
+            self._down = (time.monotonic() + REST, why)
+            raise ModelUnavailableError(why) from error
         except ModelUnavailableError as error:
-            self._down = (time.monotonic() + REST, error)
+            self._down = (time.monotonic() + REST, str(error))
             raise
 
     def _known(self, body: Mapping[str, Any], optional: Sequence[str], send: Callable[[Mapping[str, Any]], T]) -> T:
@@ -123,9 +115,8 @@ class Server:
         unknown = self._unknown
         while True:
             sent = {key: value for key, value in body.items() if key not in unknown}
-            again = Retrying(retry=retry_if_exception_type(TransientError), stop=_is_enough, wait=_wait, reraise=True)
             try:
-                answer = again(send, sent)
+                answer = retrying()(send, sent)
             except BadRequestError as error:
                 left = [key for key in optional if key in sent]
                 if not left:
@@ -177,44 +168,30 @@ class Server:
                 error.args = tuple(str(each).replace(self._key, "***") for each in error.args)
             raise
         except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
-            shown = without_credentials(self.url)
-            why = f": {error}" if shown == self.url else ""
-            raise ModelUnavailableError(f"{self.name}: {shown!r} is no address{why}. {self.remedy}") from None
+            address = shown(self.url)
+            # What is wrong with an address may quote its password.
+            why = f": {error}" if address == self.url else ""
+            raise ModelUnavailableError(f"{self.name}: {address!r} is no address{why}. {self.remedy}") from None
         except httpx.ConnectError as error:
-            raise TransientError(f"{self.name} is not reachable at {self.url}: {error}.", refused=True) from error
+            raise TransientError(
+                f"{self.name} is not reachable at {self.url}: {_told(error)}.", refused=True
+            ) from error
         except httpx.TimeoutException as error:
             rule = f"{self.name} gave no answer within {self.timeout:g} s ({type(error).__name__})."
             raise TransientError(rule, refused=isinstance(error, httpx.ConnectTimeout)) from error
         except (httpx.TransportError, httpx.DecodingError) as error:
-            raise TransientError(f"{self.name}: the connection broke: {error}") from error
+            raise TransientError(f"{self.name}: the connection broke: {_told(error)}.") from error
 
 
-def without_credentials(url: str) -> str:
-    """Return an address as messages show it; what stands before an @ is left out even where the address is none."""
-    return re.sub(r"^(\w+://)?.*@", r"\1", url)
+def _told(error: httpx.RequestError) -> str:
+    """Return what an error says, or if it says nothing, what it is."""
+    return str(error).rstrip(".") or type(error).__name__
 
 
 def _ended(is_cut: bool) -> Pieces:
     """Return the generator of no further pieces."""
     yield from ()
     return is_cut
-
-
-def _failure(state: RetryCallState) -> TransientError:
-    error = state.outcome.exception() if state.outcome else None
-    assert isinstance(error, TransientError), "nothing else is tried again"  # noqa: S101
-    return error
-
-
-def _is_enough(state: RetryCallState) -> bool:
-    return state.attempt_number >= (CONNECTIONS if _failure(state).refused else ATTEMPTS)
-
-
-def _wait(state: RetryCallState) -> float:
-    error = _failure(state)
-    if error.pause is not None:
-        return error.pause
-    return SHORT_PAUSE if error.refused else PAUSE * 2 ** (state.attempt_number - 1)
 
 
 @functools.cache

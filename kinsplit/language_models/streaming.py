@@ -9,8 +9,8 @@ from kinsplit.language_models.protocol import LanguageModel, Pieces, StreamingMo
 from kinsplit.tokenizers import replace_surrogates
 
 _TAGS = {"<think>": "</think>", "<thinking>": "</thinking>"}
-# Characters that no token has on average: a stream that is longer than so many for each token of the model's window
-# comes from a model that goes round in circles and knows no limit.
+# Characters that no token has on average: an answer with more for each token that it may have, or a stream with more
+# for each token of the window, comes from a model that goes round in circles and knows no limit.
 _CHARACTERS = 16
 
 
@@ -23,13 +23,13 @@ def stream(model: LanguageModel, prompt: str, max_tokens: int | None = None) -> 
     Args:
         model: The model.
         prompt: The prompt.
-        max_tokens: See `LanguageModel.complete`.
+        max_tokens: See `LanguageModel.complete`; a model that doesn't heed it is stopped some time after.
 
     Yields:
         Pieces, none empty.
 
     Returns:
-        Whether the longest answer allowed cut it off, as far as the model tells.
+        Whether the longest answer allowed cut it off, as far as that is known.
 
     Raises:
         LanguageModelError: See `LanguageModel.complete`.
@@ -38,19 +38,23 @@ def stream(model: LanguageModel, prompt: str, max_tokens: int | None = None) -> 
         model.stream(prompt, max_tokens) if isinstance(model, StreamingModel) else _whole(model, prompt, max_tokens)
     )
     thoughts, halves = _Thoughts(), _Halves()
-    length = 0
+    # How much may still come, thoughts included, and how much may still be told.
+    coming = _CHARACTERS * model.window
+    telling = coming if max_tokens is None else _CHARACTERS * max_tokens
     with told_as_ours(model.name), closing(pieces):
-        while length <= _CHARACTERS * model.window:
+        while True:
             try:
                 piece = next(pieces)
             except StopIteration as end:
                 if rest := thoughts.feed(halves.finish()) + thoughts.finish():
                     yield rest
                 return bool(end.value)
-            length += len(piece)
+            if coming < 0 or telling < 0:
+                return True
+            coming -= len(piece)
             if told := thoughts.feed(halves.feed(piece)):
+                telling -= len(told)
                 yield told
-    return True
 
 
 def _whole(model: LanguageModel, prompt: str, max_tokens: int | None) -> Pieces:

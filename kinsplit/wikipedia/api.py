@@ -46,18 +46,17 @@ class Api:
         url: Of another wiki's `api.php`.
 
     Raises:
-        InvalidParameterError: The language is no language's code.
+        InvalidParameterError: The language is no language's code, or the contact can't be sent.
     """
 
     def __init__(self, language: str = "en", contact: str | None = None, url: str | None = None) -> None:
         if not _LANGUAGE.fullmatch(language):
             raise InvalidParameterError("language", "must be a code such as en or de", language, "Give the code.")
         self.url = url or f"https://{language}.wikipedia.org/w/api.php"
+        if contact and not (contact.isascii() and contact.isprintable()):
+            raise InvalidParameterError("contact", "must be printable ASCII", contact, "Give an address or a page.")
         who = f"kinsplit/{kinsplit.__version__} ({contact or 'no contact given'})"
-        try:
-            self._client = httpx.Client(headers={"user-agent": who}, timeout=_TIMEOUT, follow_redirects=True)
-        except (UnicodeEncodeError, ValueError):
-            raise InvalidParameterError("contact", "must be of ASCII", contact, "Give an address or a page.") from None
+        self._client = httpx.Client(headers={"user-agent": who}, timeout=_TIMEOUT, follow_redirects=True)
 
     def __enter__(self) -> Self:
         return self
@@ -83,7 +82,9 @@ class Api:
             found |= part
             for page in part.get("pages", []):
                 pages.setdefault(page["title"], {}).update(page)
-            more = answer.get("continue")
+            last, more = more, answer.get("continue")
+            if more is not None and more == last:
+                raise FetchError(f"{self.url} goes round in circles: it continues with what it said before.")
         return {**found, "pages": list(pages.values())}
 
     def _retried(self, parameters: Mapping[str, str]) -> dict[str, Any]:
@@ -97,7 +98,9 @@ class Api:
             response = self._client.get(self.url, params=dict(parameters))
         except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
             raise FetchError(f"{self.url} is no address: {error}.") from error
-        except httpx.TransportError as error:
+        except httpx.TooManyRedirects as error:
+            raise FetchError(f"{self.url} redirects without end.") from error
+        except httpx.RequestError as error:
             reason = str(error) or type(error).__name__
             raise _BusyError(f"{self.url} can't be reached: {reason}. Check the network.") from error
         pause = _asked_for(response)
@@ -111,8 +114,9 @@ class Api:
             raise FetchError(f"{self.url} answered with something else than JSON. Is it a wiki's api.php?") from None
         problem = answer.get("error") if isinstance(answer, dict) else {"info": "its answer is no object"}
         if problem:
-            reason = str(problem.get("info", problem))
-            raise self._busy(reason, pause) if problem.get("code") in _BUSY else FetchError(f"{self.url}: {reason}")
+            problem = problem if isinstance(problem, dict) else {"info": problem}
+            info = str(problem.get("info") or problem)
+            raise self._busy(info, pause) if problem.get("code") in _BUSY else FetchError(f"{self.url}: {info}")
         return dict(answer)
 
     def _busy(self, reason: str, pause: float | None) -> FetchError:

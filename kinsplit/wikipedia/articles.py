@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import unquote
 
 from kinsplit.errors import FetchError
 from kinsplit.wikipedia.api import Api
@@ -78,13 +79,18 @@ def _look_up(api: Api, titles: Sequence[str]) -> Iterator[Article]:
             "rvprop": "ids|timestamp",
         }
     )
-    leads = {step["from"]: step["to"] for kind in ("normalized", "redirects") for step in told.get(kind, [])}
+    leads = {_from(step): step["to"] for kind in ("normalized", "redirects") for step in told.get(kind, [])}
     pages = {page["title"]: page for page in told["pages"]}
     for asked in titles:
         title, steps = asked, 0
         while title in leads and steps < len(leads):
             title, steps = leads[title], steps + 1
         yield _article(asked, title, pages.get(title))
+
+
+def _from(step: dict[str, Any]) -> str:
+    """Return a title as it was asked for; one whose accents stand apart comes back as in an address."""
+    return unquote(step["from"]) if step.get("fromencoded") else str(step["from"])
 
 
 def _article(asked: str, title: str, page: dict[str, Any] | None) -> Article:

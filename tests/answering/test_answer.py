@@ -152,6 +152,24 @@ def test_what_was_said_before_a_model_broke_off_is_kept_and_checked(index: Index
     assert found.checks[0].status == "found"
 
 
+@pytest.mark.parametrize(
+    ("said", "statuses"),
+    [
+        (f"{GOOD} And a while loop asks its", ["found"]),
+        (f"{GOOD} And a while loop asks first.", ["found", "uncited"]),
+        (f"{GOOD} And a while loop asks [1], as it", ["found", "not_found"]),
+        ("A while loop asks its", []),
+    ],
+)
+def test_a_sentence_that_breaks_off_is_not_judged(index: Index, said: str, statuses: list[str]) -> None:
+    model = Scripted([said])
+    model.fails_at = 1
+    assert [check.status for check in ask(index, QUESTION, model).checks] == statuses
+    cut = Scripted([said])
+    cut.is_cut = True
+    assert [check.status for check in ask(index, QUESTION, cut).checks] == statuses
+
+
 def test_an_answer_that_was_cut_says_so(index: Index) -> None:
     model = Scripted([GOOD])
     model.is_cut = True

@@ -2,13 +2,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
 
 from kinsplit.cli import app
+from kinsplit.language_models import registry, retrying
+from tests.language_models.fake_server import FakeServer, serving
 
 COURSE = Path(__file__).parents[2] / "examples" / "course"
 
@@ -43,6 +45,20 @@ def folder(tmp_path: Path) -> Path:
     rows = [{"docid": f"alice:ch{n:02}", "text": f"Alice met {n} rabbits. They ran."} for n in (1, 2, 3)]
     (course / "math" / "alice.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     return course
+
+
+@pytest.fixture
+def fake(socket_enabled: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeServer]:
+    """An Ollama server where names of models lead to, and an empty cache."""
+    monkeypatch.setenv("KINSPLIT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(retrying, "PAUSE", 0.01)
+    monkeypatch.setattr(retrying, "SHORT_PAUSE", 0.01)
+    # One name gives one object for the whole process, but each test has a server of its own.
+    registry._shared.cache_clear()
+    with serving() as running:
+        monkeypatch.setenv("OLLAMA_HOST", running.url)
+        yield running
+    registry._shared.cache_clear()
 
 
 def environment(**more: str) -> dict[str, str]:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from kinsplit.language_models import registry, server
 from tests.cli.conftest import Cli
-from tests.language_models.fake_server import FakeServer, Reply, serving
+from tests.language_models.fake_server import FakeServer, Reply
 from tests.loaders.helpers import pdf
 
 HASH = ("--embedder", "hash")
@@ -25,18 +23,6 @@ def indexed(cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
     (folder / "cs" / "trees.pdf").write_bytes(pdf(["A tree has a root."], ["A leaf has no children."]))
     cli("index", folder, *HASH, "--strategy", "structure", "--set", "chunk_size=6", "--set", "min_chunk_size=1")
     return cli
-
-
-@pytest.fixture
-def fake(monkeypatch: pytest.MonkeyPatch, socket_enabled: None) -> Iterator[FakeServer]:
-    monkeypatch.setattr(server, "PAUSE", 0.01)
-    monkeypatch.setattr(server, "SHORT_PAUSE", 0.01)
-    # One name gives one object for the whole process, but each test has a server of its own.
-    registry._shared.cache_clear()
-    with serving() as running:
-        monkeypatch.setenv("OLLAMA_HOST", running.url)
-        yield running
-    registry._shared.cache_clear()
 
 
 def test_an_answer_is_written_with_its_check_and_its_sources(indexed: Cli, fake: FakeServer) -> None:
@@ -173,7 +159,7 @@ def test_a_narrow_terminal_breaks_lines_between_words(
 
 
 def test_passages_that_an_answer_does_not_cite_are_no_sources_of_it(indexed: Cli, fake: FakeServer) -> None:
-    fake.replies.append(Reply("The passages do not hold the answer."))
+    fake.replies.append(Reply("The passages do not hold the answer [7]."))
     result = indexed("ask", QUESTION, *HASH, "--model", "ollama:llama3", "--top-k", "1")
     assert result.stdout.splitlines()[2] == "Passages, of which none is cited:"
     assert "Sources:" not in result.stdout

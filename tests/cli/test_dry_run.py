@@ -3,29 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from kinsplit import language_models
-from kinsplit.language_models import registry, server
 from tests.cli.conftest import Cli
-from tests.language_models.fake_server import FakeServer, Reply, serving
+from tests.language_models.fake_server import FakeServer, Reply
 
 CONTEXTUAL = "--strategy", "contextual", "--set", "segment_size=300"
-
-
-@pytest.fixture
-def fake(socket_enabled: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeServer]:
-    """An Ollama server where the default model is looked for."""
-    monkeypatch.setenv("KINSPLIT_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(server, "PAUSE", 0.01)
-    with serving() as running:
-        monkeypatch.setenv("OLLAMA_HOST", running.url)
-        registry._shared.cache_clear()
-        yield running
-    registry._shared.cache_clear()
 
 
 @pytest.fixture

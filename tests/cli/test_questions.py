@@ -4,38 +4,29 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from kinsplit.evaluation.datasets import load
-from kinsplit.language_models import registry, server
 from tests.cli.conftest import Cli
-from tests.language_models.fake_server import FakeServer, Reply, serving
+from tests.language_models.fake_server import FakeServer, Reply
 
 BARK = "Dogs bark at every stranger."
 
 
 @pytest.fixture
-def fake(socket_enabled: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeServer]:
-    monkeypatch.setattr(server, "PAUSE", 0.01)
-    monkeypatch.setattr(server, "SHORT_PAUSE", 0.01)
-    monkeypatch.setenv("KINSPLIT_CACHE", str(tmp_path / "cache"))
-    with serving() as running:
-        monkeypatch.setenv("OLLAMA_HOST", running.url)
-        registry._shared.cache_clear()
-        running.answer = lambda prompt: json.dumps(
-            {
-                "questions": [
-                    {"question": "When do dogs bark?", "excerpts": [BARK]},
-                    {"question": "What does the text say?", "excerpts": [BARK]},
-                    {"question": "When do cats bark at a stranger?", "excerpts": ["Cats bark at every stranger."]},
-                ]
-            }
-        )
-        yield running
-        registry._shared.cache_clear()
+def fake(fake: FakeServer) -> FakeServer:
+    fake.answer = lambda prompt: json.dumps(
+        {
+            "questions": [
+                {"question": "When do dogs bark?", "excerpts": [BARK]},
+                {"question": "What does the text say?", "excerpts": [BARK]},
+                {"question": "When do cats bark at a stranger?", "excerpts": ["Cats bark at every stranger."]},
+            ]
+        }
+    )
+    return fake
 
 
 @pytest.fixture

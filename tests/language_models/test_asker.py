@@ -96,6 +96,9 @@ def test_a_model_that_is_away_or_keeps_failing_is_not_asked_any_more() -> None:
         with pytest.raises(ModelUnavailableError):
             asker.ask("a", Pet, 10)
     assert len(away.prompts) == 1
+    with pytest.raises(ModelUnavailableError) as caught:
+        asker.ask("a", Pet, 10)
+    assert len(caught.traceback) <= 2
     failing = Script([LanguageModelError("late"), CAT, *[LanguageModelError("late")] * 3])
     asker = Asker(failing)
     for prompt, fails in zip("abcdef", (True, False, True, True, True, True), strict=True):

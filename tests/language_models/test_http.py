@@ -11,9 +11,11 @@ from email.utils import format_datetime
 
 import httpx
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from kinsplit.errors import InvalidParameterError, LanguageModelError, ModelUnavailableError
-from kinsplit.language_models import LanguageModel, create, server
+from kinsplit.language_models import LanguageModel, create, responses, retrying, server
 from kinsplit.language_models.answers import numbers_schema
 from kinsplit.language_models.ollama import OllamaModel
 from kinsplit.language_models.openai import OpenAIModel
@@ -143,7 +145,7 @@ def test_what_does_not_pass_is_given_up(model: LanguageModel, fake: FakeServer, 
     with pytest.raises(LanguageModelError, match=rf"{model.name}: status {status}: no memory left\.$") as caught:
         model.complete("Hi")
     assert not isinstance(caught.value, ModelUnavailableError)
-    assert len(fake.calls) == server.ATTEMPTS
+    assert len(fake.calls) == retrying.ATTEMPTS
 
 
 @pytest.mark.parametrize("as_date", [False, True])
@@ -155,6 +157,23 @@ def test_a_server_is_given_the_time_that_it_asks_for(fake: FakeServer, as_date: 
     assert OllamaModel("llama3", host=fake.url).complete("Hi") == '{"starts": [0]}'
     # A date has whole seconds.
     assert time.monotonic() - begun > (0.5 if as_date else 0.99)
+
+
+_DATES = st.sampled_from(
+    [*"0123456789 ,:+-e.\u0663", "Mon", "Jan", "9999", "0001", "GMT", "23:59:59", "+2359", "-2359"]
+)
+
+
+@given(st.lists(_DATES).map("".join))
+@example("Fri, 31 Dec 9999 23:59:59 -2359")
+@example("Mon, 01 Jan 0001 00:00:00 +2359")
+def test_any_time_that_a_server_asks_for_is_read_or_passed_over(asked: str) -> None:
+    response = httpx.Response(429, headers={"retry-after": asked.encode()})
+    with pytest.raises(LanguageModelError) as caught:
+        responses.check(response, "model", "")
+    assert (
+        not isinstance(caught.value, responses.TransientError) or (caught.value.pause or 0) <= responses.LONGEST_PAUSE
+    )
 
 
 def test_a_server_that_asks_for_an_hour_is_not_waited_for(model: LanguageModel, fake: FakeServer) -> None:
@@ -239,9 +258,12 @@ def test_a_refused_connection_fails_fast_and_once(
     monkeypatch.setattr(httpx.Client, "post", lambda *args, **more: (tries.append(args), post(*args, **more))[1])
     model = OllamaModel("llama3", host=gone.url)
     for _ in range(200):
-        with pytest.raises(ModelUnavailableError, match=rf"not reachable at {gone.url}.*`ollama pull llama3`"):
+        with pytest.raises(
+            ModelUnavailableError, match=rf"not reachable at {gone.url}.*`ollama pull llama3`"
+        ) as caught:
             model.complete("Hi")
-    assert len(tries) == server.CONNECTIONS
+    assert len(caught.traceback) < 10
+    assert len(tries) == retrying.CONNECTIONS
 
 
 def test_an_answer_that_does_not_come_in_time_is_an_error(fake: FakeServer) -> None:
@@ -249,7 +271,21 @@ def test_an_answer_that_does_not_come_in_time_is_an_error(fake: FakeServer) -> N
 
     with pytest.raises(LanguageModelError, match=r"gave no answer within 0.2 s"):
         OllamaModel("llama3", host=fake.url, timeout=0.2).complete("Hi")
-    assert len(fake.calls) == server.ATTEMPTS
+    assert len(fake.calls) == retrying.ATTEMPTS
+
+
+@pytest.mark.parametrize(
+    "error", [httpx.ReadError(""), httpx.ConnectError(""), httpx.RemoteProtocolError("Server left.")]
+)
+def test_a_failure_without_words_is_told_by_its_name(
+    quick: None, monkeypatch: pytest.MonkeyPatch, error: httpx.TransportError
+) -> None:
+    def fail(*args: object, **more: object) -> None:
+        raise error
+
+    monkeypatch.setattr(httpx.Client, "post", fail)
+    with pytest.raises(LanguageModelError, match=rf": {str(error).rstrip('.') or type(error).__name__}\."):
+        OllamaModel("llama3", host="http://h").complete("Hi")
 
 
 def test_a_slow_answer_may_be_followed_by_a_quick_one(fake: FakeServer) -> None:

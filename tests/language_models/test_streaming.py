@@ -16,7 +16,7 @@ from langchain_core.outputs import ChatGenerationChunk
 from llama_index.core.llms.mock import MockLLM
 
 from kinsplit.errors import LanguageModelError, ModelUnavailableError
-from kinsplit.language_models import LanguageModel, Pieces, StreamingModel, create, resolve, server, stream
+from kinsplit.language_models import LanguageModel, Pieces, StreamingModel, create, resolve, retrying, stream
 from kinsplit.language_models.ollama import OllamaModel
 from kinsplit.language_models.openai import OpenAIModel
 from tests.language_models.fake_server import FakeServer, Reply, serving
@@ -258,6 +258,14 @@ def test_a_model_that_goes_on_for_ever_is_cut(piece: str) -> None:
     assert len("".join(pieces)) < 2000
 
 
+def test_a_long_answer_in_one_piece_is_not_cut() -> None:
+    answer = stream(resolve(lambda prompt: "so " * 9000), "Hi", 10)
+    assert len(next(answer)) == 27_000
+    with pytest.raises(StopIteration) as end:
+        next(answer)
+    assert end.value.value is False
+
+
 def test_what_somebodys_own_model_raises_becomes_one_of_our_errors() -> None:
     class Broken(Says):
         def stream(self, prompt: str, max_tokens: int | None = None) -> Pieces:
@@ -348,4 +356,4 @@ def test_time_asked_for_is_given_before_a_stream(fake: FakeServer) -> None:
     begun = time.monotonic()
     assert list(stream(OllamaModel("llama3", host=fake.url), "Hi"))
     assert time.monotonic() - begun > 0.99
-    assert server.PAUSE < 1
+    assert retrying.PAUSE < 1

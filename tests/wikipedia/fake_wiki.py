@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import threading
+import unicodedata
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, quote, urlsplit
 
 from tests.local_server import QuietHandler, running
 
@@ -78,9 +79,13 @@ class FakeWiki:
         query: dict[str, Any] = {}
         titles = []
         for asked in parameters["titles"].split("|"):
-            title = asked[:1].upper() + asked[1:].replace("_", " ")
+            composed = unicodedata.normalize("NFC", asked)
+            title = composed[:1].upper() + composed[1:].replace("_", " ")
             if title != asked:
-                query.setdefault("normalized", []).append({"fromencoded": False, "from": asked, "to": title})
+                # As MediaWiki does where JSON could not hold the title as it came.
+                is_encoded = composed != asked
+                step = {"fromencoded": is_encoded, "from": quote(asked) if is_encoded else asked, "to": title}
+                query.setdefault("normalized", []).append(step)
             if "redirects" in parameters and title in self.redirects:
                 query.setdefault("redirects", []).append({"from": title, "to": self.redirects[title]})
                 title = self.redirects[title]

@@ -168,6 +168,10 @@ def test_a_busy_wiki_is_asked_again_when_it_wants(
         ([Reply("", 404)], "answered with status 404", 1),
         ([Reply("<html>")], "something else than JSON", 1),
         ([Reply([1])], "its answer is no object", 1),
+        ([Reply({"error": "No such action."})], "No such action", 1),
+        ([Reply({"query": {"pages": []}, "continue": {"x": "1"}})] * 9, "goes round in circles", 2),
+        ([Reply("", 302, {"location": "/w/api.php"})] * 30, "redirects without end", 21),
+        ([Reply("no gzip", 200, {"content-encoding": "gzip"})] * 9, "can't be reached", 5),
         ([Reply({"error": {"code": "badvalue", "info": "Unrecognized value."}})], "Unrecognized value", 1),
     ],
 )
@@ -179,6 +183,19 @@ def test_a_wiki_that_fails_is_one_clear_error(
         fetch(api, ["Recursion"], tmp_path)
 
     assert len(wiki.calls) == calls
+
+
+def test_a_title_whose_accents_are_apart_leads_to_its_page(wiki: FakeWiki, tmp_path: Path) -> None:
+    wiki.pages["Caf\u00e9"] = Page("Coffee is drunk there.", 3)
+    with Api(url=wiki.url) as api:
+        (one,) = fetch(api, ["Cafe\u0301"], tmp_path)
+    assert (one.article.title, one.state) == ("Caf\u00e9", "new")
+
+
+@pytest.mark.parametrize("contact", ["me\n@example.org", "m\u00e9@example.org", "me\x00"])
+def test_a_contact_that_can_not_be_sent_is_refused(contact: str) -> None:
+    with pytest.raises(InvalidParameterError, match="contact: must be printable ASCII"):
+        Api(contact=contact)
 
 
 def test_an_article_that_fails_leaves_the_others(wiki: FakeWiki, tmp_path: Path) -> None:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from kinsplit.chunk import Document
 from kinsplit.errors import InvalidParameterError, LanguageModelError
-from kinsplit.evaluation.labels import Label, Question
-from kinsplit.evaluation.questions.filters import EXCERPTS, Filters, reason_of_form
+from kinsplit.evaluation.labels import Question
+from kinsplit.evaluation.questions.filters import EXCERPTS, Filters
 from kinsplit.evaluation.questions.grounding import Corpus
-from kinsplit.evaluation.questions.prompt import ANSWER, Answer, Written, prompt_of, quoted
+from kinsplit.evaluation.questions.prompt import ANSWER, Answer, prompt_of
 from kinsplit.evaluation.questions.sections import MARGIN, TOKENS, Section, sections_of, spread
+from kinsplit.evaluation.questions.tally import Tally
 from kinsplit.language_models import resolve as resolve_model
 from kinsplit.language_models.asker import Asker
 from kinsplit.language_models.cache import answer_cache
@@ -63,42 +62,6 @@ class _Plan:
         return [prompt_of(section, self.together, EXCERPTS) for section in sections]
 
 
-@dataclass
-class _Tally:
-    """What came of the sections so far."""
-
-    number: int
-    corpus: Corpus
-    filters: Filters
-    told: Callable[[], None]
-    questions: list[Question] = field(default_factory=list)
-    dropped: Counter[str] = field(default_factory=Counter)
-    sections: int = 0
-    asked: int = 0
-
-    @property
-    def missing(self) -> int:
-        return self.number - len(self.questions)
-
-    def take(self, section: Section, answer: Answer | LanguageModelError) -> None:
-        self.sections += 1
-        if isinstance(answer, LanguageModelError):
-            self.dropped["no usable answer"] += 1
-            return
-        if not answer.questions:
-            self.dropped["no question about the section"] += 1
-        for one in answer.questions:
-            if not self.missing:
-                break
-            self.asked += 1
-            found = _checked(one, section, self.corpus, self.filters)
-            if isinstance(found, str):
-                self.dropped[found] += 1
-            else:
-                self.questions.append(found)
-                self.told()
-
-
 def make_questions(
     documents: Sequence[Document],
     model: object,
@@ -131,7 +94,7 @@ def make_questions(
         raise InvalidParameterError("concurrency", "must be at least 1", concurrency, f"The default is {CONCURRENCY}.")
     asker = Asker(model, answer_cache())
     plan = _planned(documents, number, seed, asker.model.window)
-    tally = _Tally(number, Corpus(documents), filters, told)
+    tally = Tally(number, Corpus(documents), filters, told)
     left = plan.sections
     while left and tally.missing:
         # As many as it takes if none is dropped, so that nothing is asked in vain.
@@ -187,20 +150,3 @@ def _planned(documents: Sequence[Document], number: int, seed: int, window: int)
     held = (window - _INSTRUCTION - int(MARGIN * size)) // ANSWER
     together = min(_TOGETHER, -(-number // len(sections)), held)
     return _Plan(sections[: _PATIENCE * -(-number // together)], together)
-
-
-def _checked(one: Written, section: Section, corpus: Corpus, filters: Filters) -> Question | str:
-    """Return a question with its labels, or why it is dropped."""
-    question, excerpts = " ".join(one.question.split()), [quoted(excerpt) for excerpt in one.excerpts]
-    if reason := reason_of_form(question, excerpts):
-        return reason
-    places = [corpus.places(excerpt, section) for excerpt in excerpts]
-    if not all(places):
-        return "excerpt not in the section"
-    labels = tuple(dict.fromkeys(Label(found) for found in places))
-    if reason := filters.reason(question, excerpts):
-        return reason
-    digest = hashlib.blake2b(
-        f"{section.source_id}\0{section.span}\0{question}".encode("utf-8", "replace"), digest_size=4
-    )
-    return Question(f"q_{digest.hexdigest()}", question, labels)

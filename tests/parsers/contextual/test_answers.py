@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from kinsplit.chunk import Document
 from kinsplit.errors import LanguageModelError
-from kinsplit.language_models import server
+from kinsplit.language_models import retrying, server
 from kinsplit.language_models.ollama import OllamaModel
 from kinsplit.language_models.openai import OpenAIModel
 from kinsplit.parsers import create
@@ -175,7 +175,7 @@ def test_a_server_that_refuses_is_told_once_and_not_asked_for_each_segment(
         f"paragraphs and headings instead. ollama:refusing is not reachable at {gone.url}: "
     )
     assert "ollama pull refusing" in str(warning.message)
-    assert len(tries) <= 4 * server.CONNECTIONS
+    assert len(tries) <= 4 * retrying.CONNECTIONS
 
 
 def test_a_model_that_keeps_failing_is_given_up(fake: FakeServer) -> None:
@@ -184,7 +184,7 @@ def test_a_model_that_keeps_failing_is_given_up(fake: FakeServer) -> None:
     model = OllamaModel("llama3", host=fake.url)
     with pytest.warns(FallbackWarning, match="status 500: broken"):
         texts_of(strategy_with(model, concurrency=1, segment_size=100), text)
-    assert len(fake.calls) == 3 * server.ATTEMPTS
+    assert len(fake.calls) == 3 * retrying.ATTEMPTS
 
 
 def test_only_the_segments_without_an_answer_go_by_the_rules(fake: FakeServer) -> None:

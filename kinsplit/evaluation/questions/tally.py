@@ -1,0 +1,81 @@
+"""What a model wrote about sections -> the questions that are kept, and why the others are not."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from kinsplit.errors import LanguageModelError
+from kinsplit.evaluation.labels import Label, Question
+from kinsplit.evaluation.questions.filters import Filters, reason_of_form
+from kinsplit.evaluation.questions.grounding import Corpus
+from kinsplit.evaluation.questions.prompt import Answer, Written, quoted
+from kinsplit.evaluation.questions.sections import Section
+
+
+@dataclass
+class Tally:
+    """What came of the sections so far.
+
+    Attributes:
+        number: How many questions are wanted.
+        corpus: Where excerpts must stand.
+        filters: Decide which questions are kept.
+        told: Is called whenever one more is kept.
+        questions: Those that are kept.
+        dropped: By reason, how many questions were dropped, and how many sections gave none.
+        sections: How many sections were asked about.
+        asked: How many questions were looked at.
+    """
+
+    number: int
+    corpus: Corpus
+    filters: Filters
+    told: Callable[[], None]
+    questions: list[Question] = field(default_factory=list)
+    dropped: Counter[str] = field(default_factory=Counter)
+    sections: int = 0
+    asked: int = 0
+
+    @property
+    def missing(self) -> int:
+        """How many questions are still wanted."""
+        return self.number - len(self.questions)
+
+    def take(self, section: Section, answer: Answer | LanguageModelError) -> None:
+        """Take what the model wrote about a section, or why it wrote nothing; no more questions than are wanted."""
+        self.sections += 1
+        if isinstance(answer, LanguageModelError):
+            self.dropped["no usable answer"] += 1
+            return
+        if not answer.questions:
+            self.dropped["no question about the section"] += 1
+        for one in answer.questions:
+            if not self.missing:
+                break
+            self.asked += 1
+            found = _checked(one, section, self.corpus, self.filters)
+            if isinstance(found, str):
+                self.dropped[found] += 1
+            else:
+                self.questions.append(found)
+                self.told()
+
+
+def _checked(one: Written, section: Section, corpus: Corpus, filters: Filters) -> Question | str:
+    """Return a question with its labels, or why it is dropped."""
+    question, excerpts = " ".join(one.question.split()), [quoted(excerpt) for excerpt in one.excerpts]
+    if reason := reason_of_form(question, excerpts):
+        return reason
+    places = [corpus.places(excerpt, section) for excerpt in excerpts]
+    if not all(places):
+        return "excerpt not in the section"
+    labels = tuple(dict.fromkeys(Label(found) for found in places))
+    if reason := filters.reason(question, excerpts):
+        return reason
+    digest = hashlib.blake2b(
+        f"{section.source_id}\0{section.span}\0{question}".encode("utf-8", "replace"), digest_size=4
+    )
+    return Question(f"q_{digest.hexdigest()}", question, labels)
