@@ -30,6 +30,7 @@ from kinsplit.cli.options import (
 )
 from kinsplit.cli.progress import bar
 from kinsplit.cli.rows import Row, to_rows
+from kinsplit.cli.skipped import tell_skipped
 from kinsplit.cli.tables import counted, rate
 from kinsplit.cli.terminal import Terminal, describe_error
 from kinsplit.errors import KinsplitError, LimitTooSmallError
@@ -72,7 +73,9 @@ def chunk(
     configured = read_config(config)
     splitter = make_strategy(strategy or configured.strategy or DEFAULT_STRATEGY, settings, configured)
     tokenizer = resolve(splitter.tokenizer)
-    files = _without(output, discover(paths, subjects=parse_names(subjects)).files)
+    found = discover(paths, subjects=parse_names(subjects))
+    files = _without(output, found.files)
+    tell_skipped(found.skipped, terminal)
     if dry_run:
         raise typer.Exit(tell_cost(splitter, files, terminal))
     begun = time.perf_counter()

@@ -57,8 +57,10 @@ class Terminal:
 
     def quote(self, text: Text, lines: int | None) -> None:
         """Write text to stdout, indented and wrapped; of many lines only the first ones, or all without a number."""
-        wrapped = text.wrap(self.out, min(self.out.width, _READABLE) - len(_INDENT), overflow="fold")
-        for line in wrapped[:lines]:
+        wrapped = text.wrap(self.out, min(self.out.width, _READABLE) - len(_INDENT), overflow="fold")[:lines]
+        while wrapped and not wrapped[-1].plain.strip():
+            wrapped.pop()
+        for line in wrapped:
             line.rstrip()
             self.line(Text(_INDENT) + line if line else line)
 

@@ -12,7 +12,7 @@ from kinsplit.loaders.course_file import NAME as COURSE_FILE
 from kinsplit.loaders.course_file import Told
 from kinsplit.loaders.facts import course_facts, kin_facts, readable
 from kinsplit.loaders.listing import Listing, absolute, checked_file, is_folder, list_folder, visible
-from kinsplit.loaders.registry import format_of, suffixes
+from kinsplit.loaders.registry import format_of, known
 
 # What marks the folder of an embedded collection, which may lie inside the folder that it was made from.
 _COLLECTION = "kinsplit.json"
@@ -141,7 +141,7 @@ def _search(root: Path, base: Path, top: Path, subject: str | None) -> Iterator[
     if empty:
         raise LoadError(
             top if subject else root,
-            f"holds no file that can be loaded ({skipped:,} skipped). Known suffixes: {', '.join(suffixes())}",
+            f"holds no file that can be loaded ({skipped:,} skipped). Known suffixes: {known()}.",
         )
 
 

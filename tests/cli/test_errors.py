@@ -111,3 +111,46 @@ def test_control_characters_in_names_do_not_reach_the_terminal(cli: Cli, tmp_pat
 
     assert "\x1b" not in result.stderr
     assert "a\ufffd[31mb.json" in result.stderr
+
+
+def test_what_is_empty_or_of_an_unknown_kind_is_told_in_a_line(cli: Cli, folder: Path) -> None:
+    for name in ("a.docx", "b.pdf", "c.ipynb", "d.srt"):
+        (folder / name).write_bytes(b"")
+    (folder / "package.json").write_bytes(b"")
+    for name in ("film.mp4", "photo.PNG", "other.png", "LICENSE"):
+        (folder / name).write_bytes(b"x")
+
+    for command in (["chunk", folder, "--output", "rows.jsonl"], ["index", folder, "--embedder", "hash"]):
+        result = cli(*command)
+        told = result.stderr.splitlines()
+        assert result.exit_code == 1
+        assert told[0] == "Warning: 4 files or links of unknown kinds left alone: .png (2), no suffix (1), .mp4 (1)"
+        assert [line.partition(": is empty")[1] != "" for line in told[1:5]] == [True] * 4
+        assert "package.json: skipped, since it holds no rows of documents (is empty)" in told[5]
+        assert len(told) == 6
+
+
+def test_an_unknown_suffix_names_the_formats_and_not_every_language(cli: Cli, folder: Path) -> None:
+    (folder / "photo.png").write_bytes(b"x")
+
+    told = cli("index", folder / "photo.png").stderr
+
+    assert ".pptx" in told
+    assert ".erl" not in told
+    assert "of source code." in told
+
+
+def test_a_place_in_a_toml_file_or_an_option_that_may_be_left_out_says_so(cli: Cli, folder: Path) -> None:
+    (folder / "course.toml").write_text("course = 3\n")
+
+    assert "course: must be a valid string (got 3). Leave it out for none." in cli("chunk", folder).stderr
+
+
+def test_help_keeps_brackets_and_joins_lines(cli: Cli) -> None:
+    words = {
+        name: " ".join(cli(name, "--help").stdout.replace("│", " ").split()) for name in ("index", "serve", "tune")
+    }
+
+    assert "its table [index] has strategy, [index.parameters], embedder" in words["index"]
+    assert "in a table [service]" in words["serve"]
+    assert "reports the best so far; another run" in words["tune"]
