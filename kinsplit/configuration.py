@@ -92,9 +92,8 @@ class Configuration(Settings):
             InvalidParameterError: A key or a value is not allowed; the message begins with the file's name.
         """
         try:
-            with path.open("rb") as file:
-                tables = tomllib.load(file)
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            tables = tomllib.loads(path.read_text(encoding="utf-8-sig"))  # Windows writes a mark.
+        except (ValueError, RecursionError) as error:  # no TOML, not UTF-8, or nested too deeply
             raise LoadError(path, f"is no TOML ({error}). Correct it there.") from None
         try:
             return cls(**tables)
