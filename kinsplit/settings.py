@@ -34,7 +34,7 @@ class Settings(BaseModel):
         if isinstance(own := first.get("ctx", {}).get("error"), InvalidParameterError):
             # A validator's, or of settings inside these, which names its field itself.
             above = path[:-1] if path[-1:] == [own.field] else path
-            return InvalidParameterError(".".join([*above, own.field]), own.rule, own.value, own.remedy)
+            return own.of(".".join([*above, own.field]))
         field = ".".join(path) or cls.__name__
         known = f"{cls.__name__} has: {', '.join(cls.model_fields)}."
         if first["type"] == "extra_forbidden":

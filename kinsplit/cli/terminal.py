@@ -19,7 +19,12 @@ _READABLE = 100
 _INDENT = "    "
 
 # Control characters, the escape of terminal commands among them, would let a file's text or name act on the terminal.
+_RAW_CONTROL = re.compile("[\x7f-\x9f]")  # JSON allows these as they are, and some terminals act on them.
 _CONTROLS = dict.fromkeys([*range(9), *range(11, 32), *range(127, 160)], "\ufffd")
+
+
+def _escaped(control: re.Match[str]) -> str:
+    return f"\\u{ord(control[0]):04x}"
 
 
 def visible(text: str) -> str:
@@ -70,7 +75,7 @@ class Terminal:
 
     def row(self, value: object, indent: int | None = None) -> None:
         """Write one JSON value to stdout, on a line of its own unless indented; UTF-8, whatever the locale."""
-        line = json.dumps(value, ensure_ascii=False, indent=indent) + "\n"
+        line = _RAW_CONTROL.sub(_escaped, json.dumps(value, ensure_ascii=False, indent=indent)) + "\n"
         typer.get_binary_stream("stdout").write(line.encode("utf-8", "replace"))
 
     def warning(self, message: str) -> None:

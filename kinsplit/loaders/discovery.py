@@ -70,9 +70,10 @@ def discover(paths: str | Path | Iterable[str | Path], *, subjects: Sequence[str
             given file's suffix is unknown, or two files would have the same id.
         InvalidParameterError: No path was given.
     """
-    given = [Path(paths)] if isinstance(paths, str | Path) else [Path(path) for path in paths]
-    if not given:
-        raise InvalidParameterError("paths", "must name a file or a folder", given, "Give at least one.")
+    items = [paths] if isinstance(paths, str | Path) else list(paths)
+    if not items or "" in items:  # which Path takes for the folder one is in
+        raise InvalidParameterError("paths", "must name files or folders", items, "Give at least one, and none empty.")
+    given = [Path(item) for item in items]
     found: dict[Path, SourceFile] = {}
     ids: dict[str, Path] = {}
     skipped: dict[Path, None] = {}

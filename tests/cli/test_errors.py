@@ -29,6 +29,8 @@ from tests.cli.conftest import Cli
         (["--set", "chunk_size"], "--set: must be key=value (got 'chunk_size')"),
         (["--set", "=3"], "--set: must be key=value (got '=3')"),
         (["--set", "chunk_size=3", "--set", "chunk_size=4"], "--set: can't give chunk_size twice"),
+        (["--subjects", ","], "--subjects: must name something (got ',')"),
+        (["--subjects", ""], "--subjects: must name something (got '')"),
         (["--subjects", "physics"], "has no folder for the subject 'physics'. Those there: cs, math."),
     ],
 )
@@ -102,6 +104,26 @@ def test_ctrl_c_is_130_without_a_traceback(cli: Cli, folder: Path, monkeypatch: 
     for command in ("chunk", "index"):
         result = cli(command, folder)
         assert (result.exit_code, result.stderr) == (130, "Warning: Stopped.\n")
+
+
+def test_an_empty_path_is_not_the_folder_one_is_in(cli: Cli, folder: Path) -> None:
+    for arguments in (["chunk", ""], ["index", folder, "", "--embedder", "hash"]):
+        result = cli(*arguments)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert "A path is empty." in result.stderr
+
+
+def test_json_holds_no_control_character_that_a_terminal_may_act_on(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("red \x9b31m and \x1b[0m \x7f")
+
+    result = cli("chunk", "a.txt")
+
+    assert not any(character in result.stdout for character in "\x1b\x7f\x9b")
+    assert json.loads(result.stdout)["text"] == "red \x9b31m and \x1b[0m \x7f"
+
+
+def test_an_unknown_language_of_terms_is_told_by_its_option(cli: Cli, folder: Path) -> None:
+    assert cli("index", folder, "--terms", "klingon").stderr.startswith("Error: terms: must name a known language")
 
 
 def test_control_characters_in_names_do_not_reach_the_terminal(cli: Cli, tmp_path: Path) -> None:
