@@ -46,7 +46,7 @@ class IndexSettings(Settings):
         try:
             Bm25Embedder(language)
         except InvalidParameterError as error:
-            raise InvalidParameterError("terms", error.rule, error.value, error.remedy) from None
+            raise error.of("terms") from None
         return language
 
     @model_validator(mode="after")
@@ -68,8 +68,7 @@ class IndexSettings(Settings):
         try:
             return create(self.strategy, **self.parameters)
         except InvalidParameterError as error:
-            field = f"parameters.{error.field}"
-            raise InvalidParameterError(field, error.rule, error.value, error.remedy) from None
+            raise error.of(f"parameters.{error.field}") from None
 
 
 class Configuration(Settings):
@@ -92,14 +91,13 @@ class Configuration(Settings):
             InvalidParameterError: A key or a value is not allowed; the message begins with the file's name.
         """
         try:
-            with path.open("rb") as file:
-                tables = tomllib.load(file)
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            tables = tomllib.loads(path.read_text(encoding="utf-8-sig"))  # Windows writes a mark.
+        except (ValueError, RecursionError) as error:  # no TOML, not UTF-8, or nested too deeply
             raise LoadError(path, f"is no TOML ({error}). Correct it there.") from None
         try:
             return cls(**tables)
         except InvalidParameterError as error:
-            raise InvalidParameterError(f"{path}: {error.field}", error.rule, error.value, error.remedy) from None
+            raise error.of(f"{path}: {error.field}") from None
 
     def write(self, path: Path, remarks: str = "") -> None:
         """Write a file that `read` takes.

@@ -65,6 +65,10 @@ class InvalidParameterError(KinsplitError, ValueError):
             shown = f"{shown[:77]}..."
         return f"{self.field}: {self.rule} (got {shown}). {self.remedy}"
 
+    def of(self, field: str) -> InvalidParameterError:
+        """Return the error with the name of another parameter."""
+        return InvalidParameterError(field, self.rule, self.value, self.remedy)
+
 
 class LimitTooSmallError(InvalidParameterError):
     """A document holds a character that is longer than a chunk may be.

@@ -53,7 +53,8 @@ def check_same(store: ChunkStore, fingerprint: str, files: Iterable[SourceFile])
     """
     paths = {source.source_id: source.path for source in files}
     for source_id, _, other in origins(store, fingerprint, paths):
-        if other is not None and not other.samefile(paths[source_id]):
+        # One that has gone meanwhile replaces nothing: it is reported when it is read.
+        if other is not None and _same(other, paths[source_id]) is False:
             raise LoadError(
                 paths[source_id],
                 f"would replace {other}, which is indexed under the same id ({source_id!r}): an id begins with the "
@@ -73,7 +74,7 @@ def checked_rows(store: ChunkStore, fingerprint: str, loaded: Loaded, files: Set
     """
     rows = [document.id for document in loaded.documents if document.id != loaded.source.source_id]
     for row, _, other in origins(store, fingerprint, rows):
-        if other is not None and other not in files and not other.samefile(loaded.path):
+        if other is not None and other not in files and not _same(other, loaded.path):
             reason = (
                 f"its document {row!r} would replace that of {other}, which is indexed under the same id. Give both "
                 "files together if it has moved, or give every document its own id."
@@ -102,7 +103,7 @@ def gone(store: ChunkStore, fingerprint: str, found: Discovery, read: Iterable[L
         if (
             file_id.startswith(searched) and not file_id.startswith(unread)
             if path is None
-            else file_id in paths and path.samefile(paths[file_id])
+            else file_id in paths and _same(path, paths[file_id])
         )
     ]
 
@@ -116,6 +117,14 @@ def origins(store: ChunkStore, fingerprint: str, source_ids: Iterable[str]) -> I
                 yield Origin(chunk.source_id, file_id, Path(path) if _exists(Path(path)) else None)
             else:
                 yield Origin(chunk.source_id, chunk.source_id, None)
+
+
+def _same(one: Path, other: Path) -> bool | None:
+    """Return whether two paths lead to one file; None where one of them has gone meanwhile."""
+    try:
+        return one.samefile(other)
+    except OSError:
+        return None
 
 
 def _exists(path: Path) -> bool:

@@ -91,7 +91,7 @@ class Index:
         self._context: Context | None = None if context is None else check_context(context)
         if self._context == "late":
             token_embedder(plain(self.embedder))
-        asked = None if terms is None else Bm25Embedder(terms)
+        asked = None if terms is None else _terms(terms)
         self._vector_cache = vector_cache
         self._rerankers: dict[str, Reranker | None] = {}
         if isinstance(strategy, str):
@@ -265,6 +265,13 @@ def default_strategy() -> Strategy:
     what they lack their kin adds.
     """
     return create("sentence", chunk_size=160, chunk_overlap=0)
+
+
+def _terms(language: str) -> Bm25Embedder:
+    try:
+        return Bm25Embedder(language)
+    except InvalidParameterError as error:
+        raise error.of("terms") from None
 
 
 def _describe(strategy: Strategy) -> str:

@@ -34,7 +34,7 @@ class Settings(BaseModel):
         if isinstance(own := first.get("ctx", {}).get("error"), InvalidParameterError):
             # A validator's, or of settings inside these, which names its field itself.
             above = path[:-1] if path[-1:] == [own.field] else path
-            return InvalidParameterError(".".join([*above, own.field]), own.rule, own.value, own.remedy)
+            return own.of(".".join([*above, own.field]))
         field = ".".join(path) or cls.__name__
         known = f"{cls.__name__} has: {', '.join(cls.model_fields)}."
         if first["type"] == "extra_forbidden":
@@ -44,5 +44,8 @@ class Settings(BaseModel):
             rule = rule.replace(theirs, ours)
         info = cls.model_fields.get(str(first["loc"][0])) if first["loc"] else None
         default = info.get_default(call_default_factory=True) if info and not info.is_required() else None
-        remedy = known if default is None else f"The default is {default!r}."
+        if info is None or info.is_required():
+            remedy = known
+        else:
+            remedy = "Leave it out for none." if default is None else f"The default is {default!r}."
         return InvalidParameterError(field, rule[0].lower() + rule[1:], first["input"], remedy)

@@ -65,7 +65,7 @@ def test_a_mistake_is_named_with_file_field_and_rule(file: Path, text: str, fiel
 
 
 def test_what_is_no_toml_is_told_with_the_place(file: Path) -> None:
-    for data in (b"[index\n", b"\xff\xfe"):
+    for data in (b"[index\n", b"\xff\xfe", b"x = " + b"[" * 3000):
         file.write_bytes(data)
         with pytest.raises(LoadError, match="is no TOML"):
             Configuration.read(file)
@@ -82,3 +82,8 @@ def test_what_is_written_is_read_as_the_same(file: Path, name: str) -> None:
     assert file.read_text().startswith('# Written by a test,\n# for "every" strategy.\n')
     Configuration(index=again).write(file)
     assert Configuration.read(file).index == again
+
+
+def test_a_byte_order_mark_is_no_mistake(file: Path) -> None:
+    file.write_bytes("\ufeff[index]\r\nstrategy = 'word'\r\n".encode())
+    assert Configuration.read(file).index.strategy == "word"

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 import sys
 from io import TextIOWrapper
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from rich.markup import escape
+from typer.core import TyperCommand, TyperGroup, TyperOption
 
 import kinsplit
 from kinsplit.cli.ask import ask
@@ -32,15 +35,24 @@ from kinsplit.cli.tune import tune
 from kinsplit.cli.verify import verify
 from kinsplit.cli.watch import watch
 
+# One inside a paragraph, which typer would show.
+_LINE_END = re.compile(r"(?<!\n)\n(?!\n)")
 
-class _Flags(TyperCommand):
-    """Shows flags without a type, since they take no value."""
+
+class _Command(TyperCommand):
+    """Shows flags without a type, since they take no value, and brackets in help as they are, since they are names."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for param in self.params:
+            if isinstance(param, TyperOption) and param.help:
+                param.help = escape(param.help)
 
     def get_params(self, ctx: Any) -> list[Any]:
         return _without_types(super().get_params(ctx))
 
 
-class _FlagsOfAll(TyperGroup):
+class _Group(TyperGroup):
     def get_params(self, ctx: Any) -> list[Any]:
         return _without_types(super().get_params(ctx))
 
@@ -54,7 +66,7 @@ def _without_types(params: list[Any]) -> list[Any]:
 
 app = typer.Typer(
     name="kinsplit",
-    cls=_FlagsOfAll,
+    cls=_Group,
     help="Split documents into chunks that know their kin, index them, and find passages in them.",
     epilog="Exit codes: 0 all done, 1 some files failed, 2 nothing could be done, 130 stopped by Ctrl-C.",
     no_args_is_help=True,
@@ -84,7 +96,7 @@ for _command in (
     qrels,
     tune,
 ):
-    app.command(cls=_Flags)(command(_command))
+    app.command(cls=_Command, help=_LINE_END.sub(" ", inspect.cleandoc(_command.__doc__ or "")))(command(_command))
 
 
 def _show_version(wanted: bool) -> None:

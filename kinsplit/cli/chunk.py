@@ -5,13 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 
 from kinsplit.cli.command import exit_code
 from kinsplit.cli.dry_run import dry_run as tell_cost
@@ -30,7 +28,8 @@ from kinsplit.cli.options import (
 )
 from kinsplit.cli.progress import bar
 from kinsplit.cli.rows import Row, to_rows
-from kinsplit.cli.tables import counted, rate
+from kinsplit.cli.sizes import Summary, show
+from kinsplit.cli.skipped import tell_skipped
 from kinsplit.cli.terminal import Terminal, describe_error
 from kinsplit.errors import KinsplitError, LimitTooSmallError
 
@@ -72,7 +71,9 @@ def chunk(
     configured = read_config(config)
     splitter = make_strategy(strategy or configured.strategy or DEFAULT_STRATEGY, settings, configured)
     tokenizer = resolve(splitter.tokenizer)
-    files = _without(output, discover(paths, subjects=parse_names(subjects)).files)
+    found = discover(paths, subjects=parse_names(subjects))
+    files = _without(output, found.files)
+    tell_skipped(found.skipped, terminal)
     if dry_run:
         raise typer.Exit(tell_cost(splitter, files, terminal))
     begun = time.perf_counter()
@@ -102,69 +103,8 @@ def chunk(
     if output is not None and as_json:
         terminal.document({**summary.to_dict(), "output": str(output)})
     elif output is not None:
-        _show(summary, output, terminal)
+        show(summary, output, terminal)
     raise typer.Exit(exit_code(failed=len(summary.failed), done=summary.documents))
-
-
-@dataclass(slots=True)
-class Summary:
-    """What a run made, as it grows."""
-
-    files: int
-    documents: int = 0
-    seconds: float = 0.0
-    failed: list[dict[str, Any]] = field(default_factory=list)
-    sizes: dict[int, tuple[list[int], list[int]]] = field(default_factory=dict)
-
-    def add(self, row: Row) -> None:
-        """Count a row's characters and tokens, each level for itself."""
-        characters, tokens = self.sizes.setdefault(row["level"], ([], []))
-        characters.append(len(row["text"]))
-        tokens.append(row["token_count"])
-
-    @property
-    def chunks(self) -> int:
-        """Number of rows."""
-        return sum(len(characters) for characters, _ in self.sizes.values())
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the summary as `--json` writes it."""
-        levels = [
-            {"level": level, "chunks": len(characters), "characters": _spread(characters), "tokens": _spread(tokens)}
-            for level, (characters, tokens) in sorted(self.sizes.items())
-        ]
-        return {
-            "files": self.files,
-            "documents": self.documents,
-            "chunks": self.chunks,
-            "levels": levels,
-            "failed": self.failed,
-            "seconds": self.seconds,
-        }
-
-
-def _spread(sizes: list[int]) -> dict[str, float]:
-    return {"average": sum(sizes) / len(sizes), "min": min(sizes), "max": max(sizes)}
-
-
-def _show(summary: Summary, output: Path, terminal: Terminal) -> None:
-    made = counted(summary.chunks, "chunk")
-    speed = f"{summary.seconds:.2f} s ({rate(summary.chunks, summary.seconds)} chunks/s)"
-    terminal.line(f"Split {counted(summary.documents, 'document')} into {made} in {speed}: {output}")
-    if not summary.sizes:
-        return
-    table = Table.grid(padding=(0, 2))
-    table.add_column()
-    for _ in range(4):
-        table.add_column(justify="right")
-    table.add_row("", "chunks", "average", "min", "max", style="dim")
-    for level in summary.to_dict()["levels"]:
-        where = f", level {level['level']}" if len(summary.sizes) > 1 else ""
-        for name in ("characters", "tokens"):
-            spread = level[name]
-            figures = f"{spread['average']:,.1f}", f"{spread['min']:,}", f"{spread['max']:,}"
-            table.add_row(f"{name.capitalize()}{where}", f"{level['chunks']:,}", *figures)
-    terminal.table(table)
 
 
 def _report(loaded: Loaded, summary: Summary, terminal: Terminal) -> None:

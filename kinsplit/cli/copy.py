@@ -10,6 +10,7 @@ from kinsplit.cli.options import AsJson, Collection
 from kinsplit.cli.progress import waiting
 from kinsplit.cli.tables import counted
 from kinsplit.cli.terminal import Terminal
+from kinsplit.errors import InvalidParameterError
 
 
 def copy(
@@ -29,6 +30,9 @@ def copy(
     from kinsplit.stores.copy import copy as copy_chunks
 
     terminal = Terminal(as_json=as_json)
+    if target == source and (into or collection) == collection:
+        remedy = "Name another store, or another collection by --as."
+        raise InvalidParameterError("TO", "must be another place than FROM", target, remedy)
     with (
         open_store(source, collection) as read,
         open_store(target, into or collection, read.schema) as written,

@@ -77,8 +77,8 @@ def demo(
 
     terminal = Terminal(as_json=as_json)
     folder = course or _sample_course()
+    found = discover(folder)  # A folder that isn't there is told before its questions are looked for.
     questions = _questions(folder)
-    found = discover(folder)
     strategy = create("structure", unit="token", chunk_size=_CHUNK_SIZE)
     with Index(store, collection=_COLLECTION, strategy=strategy, embedder=embedder) as opened:
         report = add(opened, [folder], terminal, files=len(found.files), prune=True)

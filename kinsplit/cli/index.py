@@ -30,6 +30,7 @@ from kinsplit.cli.options import (
 )
 from kinsplit.cli.progress import Bar, bar
 from kinsplit.cli.report import file_line, summary, to_dict
+from kinsplit.cli.skipped import tell_skipped
 from kinsplit.cli.tables import figures
 from kinsplit.cli.terminal import Terminal
 from kinsplit.errors import CollectionNotFoundError
@@ -88,6 +89,7 @@ def index(
     splitter = None if named is None else make_strategy(named, settings, configured)
     model = (configured.embedder or "bundled") if embedder is None else embedder
     found = discover(paths, subjects=names)  # Wrong paths are found out before a collection is made.
+    tell_skipped(found.skipped, terminal)
     if dry_run:
         raise typer.Exit(tell_cost(splitter or _stored(store, collection, model), found.files, terminal))
     with (

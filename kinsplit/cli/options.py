@@ -18,7 +18,16 @@ if TYPE_CHECKING:
 #: The strategy whose parameters are set where none is named.
 DEFAULT_STRATEGY = "sentence"
 
-Paths = Annotated[list[Path], typer.Argument(metavar="PATHS", help="Files and folders.", show_default=False)]
+
+def _given(path: str) -> Path:
+    if not path:  # As of a variable of the shell that isn't set. To Path it is the folder one is in.
+        raise typer.BadParameter("A path is empty. Write . for the folder you are in.")
+    return Path(path)
+
+
+Paths = Annotated[
+    list[Path], typer.Argument(metavar="PATHS", help="Files and folders.", show_default=False, parser=_given)
+]
 Settings = Annotated[
     list[str] | None,
     typer.Option(
@@ -140,9 +149,17 @@ def parse_where(conditions: Iterable[str] | None) -> dict[str, Any]:
     return parse("--where", conditions or ())
 
 
-def parse_names(names: str | None) -> list[str]:
-    """Read names that commas separate."""
-    return [name for part in (names or "").split(",") if (name := part.strip())]
+def parse_names(names: str | None, option: str = "--subjects") -> list[str]:
+    """Read names that commas separate; none where the option isn't given.
+
+    Raises:
+        InvalidParameterError: It is given, and names nothing.
+    """
+    if names is None:
+        return []
+    if not (found := [name for part in names.split(",") if (name := part.strip())]):
+        raise InvalidParameterError(option, "must name something", names, "Leave it out for all.")
+    return found
 
 
 def _pairs(option: str, texts: Iterable[str] | None) -> Iterator[tuple[str, str]]:

@@ -79,14 +79,19 @@ def show(terminal: Terminal, rank: int, passage: Passage, words: QueryWords, siz
         terminal.line(f"Pages: {first}-{last}" if last > first else f"Page: {first}")
     if passage.times is not None:
         terminal.line(f"Time: {'-'.join(map(clock, passage.times))}")
-    if passage.context:
-        terminal.line(f"Section: {' '.join(passage.context.split())}")
+    if section := section_of(passage.context):
+        terminal.line(f"Section: {section}")
     if size is None:
         terminal.quote(excerpt(passage.text, words, len(passage.text)), None)
     else:
         terminal.quote(excerpt(best.text, words, size), _LINES)
     if passage.related:
         terminal.line(f"Beside it: {', '.join(chunk.source_id for chunk in passage.related)}")
+
+
+def section_of(context: str) -> str:
+    """Return the headings of a context on one line, without a table's repeated header below them."""
+    return " > ".join(" ".join(line.split()) for line in context.splitlines() if not line.lstrip().startswith("|"))
 
 
 def clock(seconds: float) -> str:

@@ -19,7 +19,12 @@ _READABLE = 100
 _INDENT = "    "
 
 # Control characters, the escape of terminal commands among them, would let a file's text or name act on the terminal.
+_RAW_CONTROL = re.compile("[\x7f-\x9f]")  # JSON allows these as they are, and some terminals act on them.
 _CONTROLS = dict.fromkeys([*range(9), *range(11, 32), *range(127, 160)], "\ufffd")
+
+
+def _escaped(control: re.Match[str]) -> str:
+    return f"\\u{ord(control[0]):04x}"
 
 
 def visible(text: str) -> str:
@@ -57,8 +62,10 @@ class Terminal:
 
     def quote(self, text: Text, lines: int | None) -> None:
         """Write text to stdout, indented and wrapped; of many lines only the first ones, or all without a number."""
-        wrapped = text.wrap(self.out, min(self.out.width, _READABLE) - len(_INDENT), overflow="fold")
-        for line in wrapped[:lines]:
+        wrapped = text.wrap(self.out, min(self.out.width, _READABLE) - len(_INDENT), overflow="fold")[:lines]
+        while wrapped and not wrapped[-1].plain.strip():
+            wrapped.pop()
+        for line in wrapped:
             line.rstrip()
             self.line(Text(_INDENT) + line if line else line)
 
@@ -68,7 +75,7 @@ class Terminal:
 
     def row(self, value: object, indent: int | None = None) -> None:
         """Write one JSON value to stdout, on a line of its own unless indented; UTF-8, whatever the locale."""
-        line = json.dumps(value, ensure_ascii=False, indent=indent) + "\n"
+        line = _RAW_CONTROL.sub(_escaped, json.dumps(value, ensure_ascii=False, indent=indent)) + "\n"
         typer.get_binary_stream("stdout").write(line.encode("utf-8", "replace"))
 
     def warning(self, message: str) -> None:

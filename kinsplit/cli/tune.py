@@ -83,7 +83,7 @@ def tune(
         found = search(
             dataset,
             budget=budget,
-            strategies=parse_names(strategies),
+            strategies=parse_names(strategies, "--strategies"),
             caps=caps,
             limits=limits,
             seed=seed,

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from kinsplit.errors import InvalidParameterError, LoadError
 from kinsplit.loaders.decoding import clean
@@ -43,6 +43,13 @@ class FileEntry(Settings):
     subject: str | None = None
     title: str | None = None
     group_id: str | None = Field(default=None, min_length=1)
+
+    @field_validator("match")
+    @classmethod
+    def _names_something(cls, pattern: str) -> str:
+        if not PurePath(pattern).parts:
+            raise InvalidParameterError("match", "must name files", pattern, 'Write "*" for all of them.')
+        return pattern
 
 
 class CourseFile(Settings):
@@ -74,7 +81,7 @@ class Told:
         try:
             if not path.is_file():
                 return self
-            values = tomllib.loads(path.read_text(encoding="utf-8"))
+            values = tomllib.loads(path.read_text(encoding="utf-8-sig"))  # Windows writes a mark.
             return Told((*self.layers, (folder, CourseFile(**values))))
         except OSError as error:
             raise LoadError(path, f"can't be read: {error.strerror}. Check its permissions.") from error
@@ -95,4 +102,4 @@ class Told:
 
 def _named(told: Settings, keys: Mapping[str, str]) -> dict[str, str]:
     values: dict[str, Any] = {key: getattr(told, own) for own, key in keys.items()}
-    return {key: clean(value).text for key, value in values.items() if value is not None}
+    return {key: " ".join(clean(value).text.split()) for key, value in values.items() if value is not None}

@@ -12,7 +12,7 @@ from kinsplit.loaders.course_file import NAME as COURSE_FILE
 from kinsplit.loaders.course_file import Told
 from kinsplit.loaders.facts import course_facts, kin_facts, readable
 from kinsplit.loaders.listing import Listing, absolute, checked_file, is_folder, list_folder, visible
-from kinsplit.loaders.registry import format_of, suffixes
+from kinsplit.loaders.registry import format_of, known
 
 # What marks the folder of an embedded collection, which may lie inside the folder that it was made from.
 _COLLECTION = "kinsplit.json"
@@ -70,9 +70,10 @@ def discover(paths: str | Path | Iterable[str | Path], *, subjects: Sequence[str
             given file's suffix is unknown, or two files would have the same id.
         InvalidParameterError: No path was given.
     """
-    given = [Path(paths)] if isinstance(paths, str | Path) else [Path(path) for path in paths]
-    if not given:
-        raise InvalidParameterError("paths", "must name a file or a folder", given, "Give at least one.")
+    items = [paths] if isinstance(paths, str | Path) else list(paths)
+    if not items or "" in items:  # which Path takes for the folder one is in
+        raise InvalidParameterError("paths", "must name files or folders", items, "Give at least one, and none empty.")
+    given = [Path(item) for item in items]
     found: dict[Path, SourceFile] = {}
     ids: dict[str, Path] = {}
     skipped: dict[Path, None] = {}
@@ -141,7 +142,7 @@ def _search(root: Path, base: Path, top: Path, subject: str | None) -> Iterator[
     if empty:
         raise LoadError(
             top if subject else root,
-            f"holds no file that can be loaded ({skipped:,} skipped). Known suffixes: {', '.join(suffixes())}",
+            f"holds no file that can be loaded ({skipped:,} skipped). Known suffixes: {known()}.",
         )
 
 

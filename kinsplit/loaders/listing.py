@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from kinsplit.errors import LoadError
 from kinsplit.loaders.course_file import NAME as COURSE_FILE
-from kinsplit.loaders.registry import format_of, suffixes
+from kinsplit.loaders.registry import format_of, known
 
 _NEVER_WALKED = frozenset({"__pycache__", "node_modules"})  # .venv and the like are hidden anyway
 
@@ -91,7 +91,7 @@ def checked_file(path: Path, subjects: Sequence[str]) -> Path:
     if not path.is_file():
         raise LoadError(path, "is neither a file nor a folder. Copy its content into a file first.")
     if format_of(path) is None:
-        raise LoadError(path, f"has an unknown suffix. Known ones: {', '.join(suffixes())}")
+        raise LoadError(path, f"has an unknown suffix. Known ones: {known()}.")
     return absolute(path)
 
 

@@ -2,9 +2,9 @@
 
 Cells follow one another with a blank line between them. Markdown and raw cells are kept as they are; a code cell stands
 in a fence that is longer than any run of backticks inside it, marked with the notebook's language. After it come its
-plain-text results in a `text` fence: what was printed to standard output and the value of the last line. Left out are
-images, HTML, errors, standard error, object addresses (`<Figure at 0x7f...>`, which change with every run) and any
-result of more than 2,000 characters; these long ones are counted in a warning.
+plain-text results in a `text` fence: what was printed to standard output and the value of the last line, both without
+colours. Left out are images, HTML, errors, standard error, object addresses (`<Figure at 0x7f...>`, which change with
+every run) and any result of more than 2,000 characters; these long ones are counted in a warning.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from kinsplit.loaders.decoding import decode
 from kinsplit.loaders.markdown import fenced, title_of
 
 _LONGEST_RESULT = 2_000  # characters; beyond that it is a log or a data set, not teaching
+_COLOUR = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")  # and other commands to a terminal
 _ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]+>")
 
 
@@ -55,7 +56,8 @@ def read(data: bytes) -> Reading:
 
 def _results(cell: dict[str, Any]) -> list[str]:
     outputs = cell.get("outputs")
-    results = [_plain(output) for output in outputs if isinstance(output, dict)] if isinstance(outputs, list) else []
+    given = [output for output in outputs if isinstance(output, dict)] if isinstance(outputs, list) else []
+    results = [_COLOUR.sub("", _plain(output)) for output in given]
     return [result.strip("\n") for result in results if result.strip() and not _ADDRESS.search(result)]
 
 

@@ -22,7 +22,7 @@ import itertools
 import math
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from typing import Any
 
@@ -34,6 +34,7 @@ _MARK = re.compile("[\ufffe\x02]")
 _WORD = re.compile(r"\w+(?:-\w+)*")
 _FIRST_WORD, _LAST_WORD = re.compile(r"\w+"), re.compile(r"\w+\Z")
 _FINE = 1_000_000  # steps in which a page's height is measured
+_FAR = 1_000  # points, more than most pages are high
 _STRAIGHT = 0.9  # cosine of the angle between a line and the page
 _LONGEST = 40  # characters of half a word that are looked at
 _READABLE = str.maketrans(
@@ -102,7 +103,7 @@ def _lines(page: Any, text: Any) -> Iterator[Line]:
     """Yield a page's lines with their places, which PDFium knows by the numbers of characters."""
     from pypdfium2.raw import FPDFText_GetCharAngle, FPDFText_GetUnicode
 
-    turned = math.radians(page.get_rotation())
+    turned, seen = math.radians(page.get_rotation()), _view(page)
     at = 0
     for line in text.get_text_range(errors="surrogatepass").split("\r\n"):
         first = at + len(line) - len(line.lstrip())
@@ -115,19 +116,25 @@ def _lines(page: Any, text: Any) -> Iterator[Line]:
             and math.cos(FPDFText_GetCharAngle(text, first) + turned) > _STRAIGHT
         ):
             left, bottom, right, top = text.get_charbox(first, loose=True)
-            above, below = sorted((_from_top(page, left, bottom), _from_top(page, right, top)))
+            above, below = sorted((seen(left, bottom), seen(right, top)))
             yield Line(line, (above + below) / 2, below - above)
         else:
             yield Line(line)
 
 
-def _from_top(page: Any, x: float, y: float) -> float:
-    """Return how far down a place of a page is seen, whatever its rotation and crop, as a share of its height."""
+def _view(page: Any) -> Callable[[float, float], float]:
+    """Return what tells how far down a place is seen on a page, however that is turned and cropped, by its height."""
     from pypdfium2.raw import FPDF_PageToDevice
 
     across, down = ctypes.c_int(), ctypes.c_int()
-    FPDF_PageToDevice(page, 0, 0, _FINE, _FINE, 0, x, y, across, down)
-    return down.value / _FINE
+
+    def seen(x: int, y: int) -> float:
+        FPDF_PageToDevice(page, 0, 0, _FINE, _FINE, 0, x, y, across, down)
+        return down.value / _FINE
+
+    start = seen(0, 0)
+    right, up = (seen(_FAR, 0) - start) / _FAR, (seen(0, _FAR) - start) / _FAR
+    return lambda x, y: start + right * x + up * y
 
 
 def _dehyphenate(pages: list[str]) -> list[str]:

@@ -45,6 +45,12 @@ def format_of(path: Path) -> Format | None:
     return _BY_SUFFIX.get(path.suffix.lower())
 
 
+def known() -> str:
+    """Return the known suffixes as an error names them, those of source code but Python's only by their number."""
+    others = (suffix for fmt in FORMATS if fmt is not code.FORMAT for suffix in fmt.suffixes)
+    return f"{', '.join(sorted(others))} and {len(code.SUFFIXES)} of source code"
+
+
 def suffixes() -> tuple[str, ...]:
     """Return every known suffix, sorted."""
     return tuple(sorted(_BY_SUFFIX))

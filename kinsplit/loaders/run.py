@@ -12,7 +12,7 @@ from kinsplit.errors import LoadError
 from kinsplit.loaders.content import Content, ForeignError, UnreadableError
 from kinsplit.loaders.decoding import clean
 from kinsplit.loaders.discovery import SourceFile, discover
-from kinsplit.loaders.registry import format_of, suffixes
+from kinsplit.loaders.registry import format_of, known
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,18 +97,21 @@ def load_file(source: SourceFile) -> Loaded:
         raise source.error
     fmt = format_of(source.path)
     if fmt is None:
-        raise LoadError(source.path, f"has an unknown suffix. Known ones: {', '.join(suffixes())}")
+        raise LoadError(source.path, f"has an unknown suffix. Known ones: {known()}.")
+    data = b""
     try:
-        reading = fmt.read(source.path.read_bytes())
+        data = source.path.read_bytes()
+        reading = fmt.read(data)
     except OSError as error:
         raise LoadError(
             source.path, f"can't be read: {error.strerror}. Check that it is there and readable."
         ) from error
     except UnreadableError as error:
+        reason = str(error) if data else "is empty. Copy it there again, or delete it."
         if isinstance(error, ForeignError) and not source.given:
-            why = str(error).rstrip(".")
+            why = reason.rstrip(".") if data else "is empty"
             return Loaded(source, warnings=(f"skipped, since it holds no rows of documents ({why})",))
-        raise LoadError(source.path, str(error)) from error
+        raise LoadError(source.path, reason) from error
     except MemoryError as error:
         raise LoadError(source.path, "is too large for this machine's memory. Split it.") from error
     except Exception as error:  # a library's or our own mistake, which must not cost all other files

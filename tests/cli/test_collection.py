@@ -70,6 +70,14 @@ def test_copy_moves_a_collection_without_a_model(indexed: Cli) -> None:
     assert indexed("copy", "edge:./nowhere", "edge:./other").exit_code == 2
 
 
+def test_a_collection_is_not_copied_onto_itself(indexed: Cli) -> None:
+    result = indexed("copy", "edge:./kinsplit-data", "edge:./kinsplit-data")
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("Error: TO: must be another place than FROM (got 'edge:./kinsplit-data')")
+    assert indexed("copy", "edge:./kinsplit-data", "edge:./kinsplit-data", "--as", "twin").exit_code == 0
+
+
 def test_stores_lists_every_engine(cli: Cli) -> None:
     engines = json.loads(cli("stores", "--json").stdout)
 

@@ -42,6 +42,10 @@ def test_a_wrong_answer_is_told_and_makes_the_exit_code_1(cli: Cli, tmp_path: Pa
     assert "1 of 2 questions were answered from the right lecture." in result.stdout
 
 
+def test_a_course_that_is_not_there_is_told_before_its_questions_are_looked_for(cli: Cli) -> None:
+    assert cli("demo", "--course", "nowhere").stderr.startswith("Error: nowhere: doesn't exist.")
+
+
 def test_without_the_sample_course_the_error_says_where_it_is(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_COURSE", Path("nowhere"))
 

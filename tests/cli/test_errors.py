@@ -29,6 +29,8 @@ from tests.cli.conftest import Cli
         (["--set", "chunk_size"], "--set: must be key=value (got 'chunk_size')"),
         (["--set", "=3"], "--set: must be key=value (got '=3')"),
         (["--set", "chunk_size=3", "--set", "chunk_size=4"], "--set: can't give chunk_size twice"),
+        (["--subjects", ","], "--subjects: must name something (got ',')"),
+        (["--subjects", ""], "--subjects: must name something (got '')"),
         (["--subjects", "physics"], "has no folder for the subject 'physics'. Those there: cs, math."),
     ],
 )
@@ -104,6 +106,26 @@ def test_ctrl_c_is_130_without_a_traceback(cli: Cli, folder: Path, monkeypatch: 
         assert (result.exit_code, result.stderr) == (130, "Warning: Stopped.\n")
 
 
+def test_an_empty_path_is_not_the_folder_one_is_in(cli: Cli, folder: Path) -> None:
+    for arguments in (["chunk", ""], ["index", folder, "", "--embedder", "hash"]):
+        result = cli(*arguments)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert "A path is empty." in result.stderr
+
+
+def test_json_holds_no_control_character_that_a_terminal_may_act_on(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("red \x9b31m and \x1b[0m \x7f")
+
+    result = cli("chunk", "a.txt")
+
+    assert not any(character in result.stdout for character in "\x1b\x7f\x9b")
+    assert json.loads(result.stdout)["text"] == "red \x9b31m and \x1b[0m \x7f"
+
+
+def test_an_unknown_language_of_terms_is_told_by_its_option(cli: Cli, folder: Path) -> None:
+    assert cli("index", folder, "--terms", "klingon").stderr.startswith("Error: terms: must name a known language")
+
+
 def test_control_characters_in_names_do_not_reach_the_terminal(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "a\x1b[31mb.json").write_text("{}")
 
@@ -111,3 +133,46 @@ def test_control_characters_in_names_do_not_reach_the_terminal(cli: Cli, tmp_pat
 
     assert "\x1b" not in result.stderr
     assert "a\ufffd[31mb.json" in result.stderr
+
+
+def test_what_is_empty_or_of_an_unknown_kind_is_told_in_a_line(cli: Cli, folder: Path) -> None:
+    for name in ("a.docx", "b.pdf", "c.ipynb", "d.srt"):
+        (folder / name).write_bytes(b"")
+    (folder / "package.json").write_bytes(b"")
+    for name in ("film.mp4", "photo.PNG", "other.png", "LICENSE"):
+        (folder / name).write_bytes(b"x")
+
+    for command in (["chunk", folder, "--output", "rows.jsonl"], ["index", folder, "--embedder", "hash"]):
+        result = cli(*command)
+        told = result.stderr.splitlines()
+        assert result.exit_code == 1
+        assert told[0] == "Warning: 4 files or links of unknown kinds left alone: .png (2), no suffix (1), .mp4 (1)"
+        assert [line.partition(": is empty")[1] != "" for line in told[1:5]] == [True] * 4
+        assert "package.json: skipped, since it holds no rows of documents (is empty)" in told[5]
+        assert len(told) == 6
+
+
+def test_an_unknown_suffix_names_the_formats_and_not_every_language(cli: Cli, folder: Path) -> None:
+    (folder / "photo.png").write_bytes(b"x")
+
+    told = cli("index", folder / "photo.png").stderr
+
+    assert ".pptx" in told
+    assert ".erl" not in told
+    assert "of source code." in told
+
+
+def test_a_place_in_a_toml_file_or_an_option_that_may_be_left_out_says_so(cli: Cli, folder: Path) -> None:
+    (folder / "course.toml").write_text("course = 3\n")
+
+    assert "course: must be a valid string (got 3). Leave it out for none." in cli("chunk", folder).stderr
+
+
+def test_help_keeps_brackets_and_joins_lines(cli: Cli) -> None:
+    words = {
+        name: " ".join(cli(name, "--help").stdout.replace("│", " ").split()) for name in ("index", "serve", "tune")
+    }
+
+    assert "its table [index] has strategy, [index.parameters], embedder" in words["index"]
+    assert "in a table [service]" in words["serve"]
+    assert "reports the best so far; another run" in words["tune"]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kinsplit import Index
-from kinsplit.cli.passages import QueryWords, clock, excerpt
+from kinsplit.cli.passages import QueryWords, clock, excerpt, section_of
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.retrieval import RerankWarning
 from tests.cli.conftest import Cli
@@ -35,6 +35,27 @@ def test_a_result_looks_as_the_course_search_showed_it(indexed: Cli) -> None:
     assert "Section: Sorting > Merge sort" in lines
     assert lines[-1].startswith("    ")
     assert "Merge sort" in lines[-1]
+
+
+@pytest.mark.parametrize(
+    ("context", "section"),
+    [
+        ("Sorting > Merge sort", "Sorting > Merge sort"),
+        ("stack.py\nclass Stack > def push", "stack.py > class Stack > def push"),
+        ("Prices\n| a | b |\n| --- | --- |", "Prices"),
+        ("| a | b |\n| --- | --- |", ""),
+        ("", ""),
+    ],
+)
+def test_a_section_is_one_line_of_headings(context: str, section: str) -> None:
+    assert section_of(context) == section
+
+
+def test_a_preview_ends_with_its_text(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("A loop repeats." + "\n" * 12 + "And again it loops.")
+    cli("index", "a.txt", *HASH)
+
+    assert not cli("search", "loop", *HASH).stdout.endswith("\n\n")
 
 
 def test_pages_and_documents_are_shown_where_they_are_known(indexed: Cli) -> None:

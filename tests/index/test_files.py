@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from kinsplit import Document
+from kinsplit import Document, adding
 from kinsplit.errors import LoadError
+from kinsplit.loaders import Discovery, discover
 from tests.index.helpers import RecordingEmbedder, open_index
 
 
@@ -169,3 +172,51 @@ def test_prune_knows_a_folder_behind_a_link_by_the_name_it_was_given(tmp_path: P
         (course / "lecture_02.md").unlink()
         assert index.add(tmp_path / "linked", prune=True).pruned > 0
         assert list(index.store.sources()) == ["linked/lecture_01.md"]
+
+
+def test_files_that_go_while_they_are_found_or_read_are_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = two_folders(tmp_path)
+    rows, again = write_rows(first / "r.jsonl", row="first"), write_rows(second / "s.jsonl", row="second")
+    with open_index(tmp_path, RecordingEmbedder(), "sentence") as index:
+        index.add([first / "x.md", rows])
+        read = Path.read_bytes
+
+        def read_last(self: Path) -> bytes:
+            data = read(self)
+            self.unlink()
+            return data
+
+        def find(*arguments: Any, **options: Any) -> Discovery:
+            found = discover(*arguments, **options)
+            (second / "x.md").unlink()
+            return found
+
+        monkeypatch.setattr(Path, "read_bytes", read_last)
+        monkeypatch.setattr(adding, "discover", find)
+        report = index.add([second / "x.md", again])
+
+        assert not again.exists()
+        assert [failure.source_id for failure in report.failed] == ["notes/s.jsonl", "notes/x.md"]
+        assert "would replace" in str(report.failed[0].error)
+        assert "can't be read: No such file" in str(report.failed[1].error)
+        assert {passage.text for passage in index.search("first")} == {"first", "The notes of a."}
+
+
+def test_files_with_names_that_are_not_utf8_are_indexed_once(tmp_path: Path) -> None:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    try:
+        for name, text in ((b"caf\xe9.md", "About coffee."), (b"caf\xe8.md", "About tea.")):
+            (folder / os.fsdecode(name)).write_text(text)
+    except OSError:
+        pytest.skip("this file system takes UTF-8 names only")
+    with open_index(tmp_path, RecordingEmbedder(), "sentence") as index:
+        assert index.add(folder).added == 2
+        assert (index.add(folder).unchanged, list(index.store.sources(level=0))) == (
+            2,
+            ["notes/caf\\xe8.md", "notes/caf\\xe9.md"],
+        )
+        (folder / os.fsdecode(b"caf\xe9.md")).unlink()
+        assert index.add(folder, prune=True).gone == ("notes/caf\\xe9.md",)

@@ -77,6 +77,10 @@ def test_it_also_holds_for_a_file_given_by_itself_and_for_subjects(course):
         ("cuorse = 'x'", "cuorse: is not known here"),
         ("[[files]]\ntitle = 'x'", "match: field required"),
         ("files = 3", "files: must be a valid list"),
+        ("[[files]]\nmatch = ''", "files.0.match: string should have at least 1 character"),
+        ("[[files]]\nmatch = '.'", 'files.0.match: must name files .*Write "\\*" for all'),
+        ("x = " + "[" * 3000, "is no course file"),
+        ("\0", "is no course file"),
     ],
 )
 def test_a_broken_course_file_is_reported_and_the_rest_goes_on(course, content, reason):
@@ -89,6 +93,24 @@ def test_a_broken_course_file_is_reported_and_the_rest_goes_on(course, content, 
     assert len(results) == 4
     assert not any(loaded.error for loaded in results.values())
     assert results["mit/a/lectures/lec1.md"].documents[0].metadata["course"] == "lectures"
+
+
+def test_marks_line_ends_and_blanks_of_any_kind_are_read(course):
+    text = "\ufeff[[files]]\r\nmatch = '*.md'\r\ntitle = '''\r\nTwo\r\n  lines'''\r\ngroup_id = \"a\\u0000b\"\r\n"
+    (course / "course.toml").write_text(text, encoding="utf-8", newline="")
+
+    found = facts(course)["mit/b/notes.md"]
+
+    assert (found["title"], found["group_id"]) == ("Two lines", "a\ufffdb")
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "cp1252"])
+def test_a_course_file_in_another_encoding_is_one_error(course, encoding):
+    (course / "course.toml").write_text("course = 'Größe'", encoding=encoding)
+
+    (failed,) = [loaded for loaded in load(course) if loaded.error]
+
+    assert "course.toml: is no course file: 'utf-8' codec can't decode" in str(failed.error)
 
 
 def test_a_broken_file_above_the_asked_subjects_is_reported_too(course):

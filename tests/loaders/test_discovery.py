@@ -186,9 +186,10 @@ def test_a_folder_without_loadable_files_is_an_error(tmp_path, names):
         discover(root)
 
 
-def test_no_path_is_an_error():
+@pytest.mark.parametrize("paths", [[], "", (), [".", ""]])
+def test_no_path_is_an_error(paths):
     with pytest.raises(InvalidParameterError, match="paths"):
-        discover([])
+        discover(paths)
 
 
 def test_a_path_that_cannot_be_reached_is_an_error(tmp_path):

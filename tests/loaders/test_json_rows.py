@@ -98,7 +98,7 @@ def test_a_broken_row_names_file_and_line(tmp_path, line, reason):
         ('{"term": "Fall"}', "row 1: docid is missing"),
         (f"[{GOOD}, {GOOD}]", "row 2: docid 'a' is also in row 1"),
         ("[1,\n2", "is not valid JSON: .* at line 2, column 2"),
-        ("", "is not valid JSON"),
+        ("", "is empty"),
     ],
 )
 def test_json_that_is_something_else(tmp_path, data, reason):

@@ -118,6 +118,22 @@ def test_odd_fields_do_no_harm():
     assert read(b'{"cells": [], "metadata": 3}').contents[0].text == ""
 
 
+def test_colours_of_a_terminal_are_no_text():
+    printed = {
+        "output_type": "stream",
+        "name": "stdout",
+        "text": "\x1b[1;31mred\x1b[0m and \x1b[38;5;4mblue\x1b[m\x1b[2K",
+    }
+
+    assert text_of({"cell_type": "code", "source": "1", "outputs": [printed]}).endswith("text\nred and blue\n```")
+
+
+@pytest.mark.parametrize("cell", [{}, {"cell_type": "raw", "source": []}, {"cell_type": "markdown", "source": None}])
+def test_cells_without_a_source_are_nothing(cell):
+    assert text_of(cell) == ""
+    assert text_of(cell, {"cell_type": "raw", "source": ["a\n", "b"]}, cell) == "a\nb"
+
+
 def test_cells_survive_as_structure(tmp_path):
     cells = [
         {"cell_type": "markdown", "source": "# Loops\n\n## While"},

@@ -59,7 +59,7 @@ def test_soft_hyphens_and_word_bullets_become_readable():
     assert "end-test" in read(pdf(["an end\xadtest for loops"])).contents[0].text
 
 
-@pytest.mark.parametrize("data", [b"", b"%PDF-1.4\nnonsense", b"not a pdf at all", pdf(["cut off"])[:500]])
+@pytest.mark.parametrize("data", [b" ", b"%PDF-1.4\nnonsense", b"not a pdf at all", pdf(["cut off"])[:500]])
 def test_a_broken_file_is_named(tmp_path, data):
     path = tmp_path / "broken.pdf"
     path.write_bytes(data)
