@@ -215,6 +215,15 @@ def test_a_port_that_is_taken_is_one_line(tmp_path: Path, stored: str) -> None:
     )
 
 
+def test_a_variable_that_is_no_setting_is_warned_of(tmp_path: Path, stored: str) -> None:
+    with _serve(tmp_path, KINSPLIT_APIKEYS="sesame") as process:
+        process.stdout.readline()
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=60)
+    assert "KINSPLIT_APIKEYS is no setting." in errors
+    assert "sesame" not in errors
+
+
 def test_an_open_address_without_a_key_is_warned_of(tmp_path: Path, stored: str) -> None:
     for variables, warned in (({}, True), ({"KINSPLIT_API_KEYS": "sesame"}, False)):
         with _serve(tmp_path, "--host", "0.0.0.0", **variables) as process:
