@@ -12,6 +12,7 @@ from kinsplit.cli.options import AsJson
 from kinsplit.cli.progress import waiting
 from kinsplit.cli.tables import counted
 from kinsplit.cli.terminal import Terminal
+from kinsplit.cli.told import told_by
 from kinsplit.errors import MissingExtraError
 
 
@@ -68,7 +69,8 @@ def serve(
                 f"Everybody who reaches {settings.host} can read what is indexed. Set KINSPLIT_API_KEYS to let in only "
                 "those who have one."
             )
-        with waiting(terminal.err, "Opening"):
+        # Told now, and not when the service ends.
+        with told_by(terminal), waiting(terminal.err, "Opening"):
             library = Library.open(settings)
             library.warm()
         shelves = [(shelf.name, shelf.collection, len(shelf.index.store.sources(0))) for shelf in library]

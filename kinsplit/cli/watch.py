@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -25,6 +26,7 @@ from kinsplit.cli.options import (
 )
 from kinsplit.cli.report import file_line, to_dict
 from kinsplit.cli.terminal import Terminal, visible
+from kinsplit.cli.told import told_by
 
 if TYPE_CHECKING:
     from kinsplit.index import AddReport
@@ -70,7 +72,7 @@ def watch(
     ) as index:
         lines = _Lines(terminal)
         first = True
-        for report in keep_in_step(
+        rounds = keep_in_step(
             index,
             [Path(path) for path in paths],
             subjects=names,
@@ -78,11 +80,22 @@ def watch(
             on_file=lines.file_read,
             on_document=lines.document_stored,
             on_error=terminal.error,
-        ):
+        )
+        for report in _each_told(rounds, terminal):
             lines.finish(report)
             if first and not as_json:
                 terminal.line(Text("Watching. Ctrl-C ends it.", "dim"))
             first = False
+
+
+def _each_told(rounds: Iterator[AddReport], terminal: Terminal) -> Iterator[AddReport]:
+    """Yield reports, with the warnings of each round told before it, and not when the watching ends."""
+    while True:
+        with told_by(terminal):
+            report = next(rounds, None)
+        if report is None:
+            return
+        yield report
 
 
 class _Lines:

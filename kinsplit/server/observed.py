@@ -18,6 +18,8 @@ from kinsplit.server.metrics import Metrics
 _LOG = logging.getLogger("kinsplit.server")
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _UNMATCHED = "(none)"
+#: nginx's status where the client went away before there was an answer.
+_LEFT = 499
 
 
 class Observed:
@@ -63,6 +65,7 @@ class Observed:
             self._metrics.in_flight.dec()
             route = getattr(scope.get("route"), "path", _UNMATCHED)
             method = scope["method"] if scope["method"] in HTTPMethod.__members__ else "*"  # Any word can be one.
+            status = status or _LEFT
             self._metrics.seconds.labels(method, route, str(status)).observe(seconds)
             facts = {"method": method, "route": route, "status": status, "ms": round(seconds * 1000, 1)}
             _LOG.info("request", extra={"facts": facts})

@@ -1,8 +1,9 @@
-"""Bodies that are too large or too slow, and names that are not the service's."""
+"""Bodies that are too large or too slow, clients that go away, and names that are not the service's."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -49,7 +50,7 @@ class Traffic:
             await response(scope, receive, send)
             return
         if body is not None:
-            await self._app(scope, _Replay(body, receive), send)
+            await _while_there(self._app(scope, _Replay(body, receive), send), receive)
 
     def _check_host(self, host: str) -> None:
         name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
@@ -81,6 +82,30 @@ class Traffic:
     def _too_large(self) -> RequestError:
         self._metrics.rejected.labels("body").inc()
         return RequestError(413, f"must be at most {self._max_body} bytes", "Send less at a time.", field="body")
+
+
+async def _while_there(answering: Awaitable[None], receive: Receive) -> None:
+    """Await an answer until its client goes away: what still waits in a queue then need not be done any more.
+
+    Who searches while they type leaves a request behind for each pause.
+    """
+    task, has_left = asyncio.current_task(), False
+
+    async def watch() -> None:
+        nonlocal has_left
+        message = await receive()
+        if message["type"] == "http.disconnect" and task is not None:
+            has_left = True
+            task.cancel()
+
+    watching = asyncio.create_task(watch())
+    try:
+        await answering
+    except asyncio.CancelledError:
+        if not has_left or task is None or task.uncancel():
+            raise  # Somebody else cancelled it too.
+    finally:
+        watching.cancel()
 
 
 class _Replay:

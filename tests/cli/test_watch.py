@@ -8,13 +8,16 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Event, Thread
 
 import pytest
 
-from kinsplit.errors import LoadError
+from kinsplit.cli.terminal import Terminal
+from kinsplit.cli.watch import _each_told
+from kinsplit.errors import KinsplitWarning, LoadError
 from kinsplit.index import AddReport, Index
 from kinsplit.watching import watch
 from tests.cli.conftest import environment
@@ -146,6 +149,19 @@ def test_a_folder_that_was_emptied_is_told_and_watched_on(folder: Path, watching
 def test_wrong_paths_are_refused_at_once(tmp_path: Path) -> None:
     with Index("memory:", embedder="hash") as index, pytest.raises(LoadError, match="doesn't exist"):
         next(watch(index, [tmp_path / "nowhere"]))
+
+
+def test_warnings_are_told_with_their_round(capsys: pytest.CaptureFixture[str]) -> None:
+    def rounds() -> Iterator[AddReport]:
+        for number in (1, 2):
+            warnings.warn(f"Round {number} was odd.", KinsplitWarning, stacklevel=1)
+            yield AddReport((), (), (), 0, 0.0)
+
+    told = _each_told(rounds(), Terminal(as_json=False))
+    for number in (1, 2):
+        assert next(told)
+        assert f"Round {number} was odd." in capsys.readouterr().err
+    assert list(told) == []
 
 
 @pytest.mark.skipif(os.name == "nt", reason="sends a signal")

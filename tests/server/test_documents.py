@@ -5,7 +5,7 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from kinsplit import Index
+from kinsplit import Document, Index
 from tests.server.conftest import LOOPS, SCRIPT, STORE, error_of
 
 NAMES = ["course/alice, ch. 1?.txt", "course/loops.md", "gaps.txt"]
@@ -17,6 +17,17 @@ async def test_documents_come_in_pages(client: httpx.AsyncClient) -> None:
     assert [(page["total"], page["offset"]) for page in pages] == [(3, 0), (3, 2), (3, 4)]
     assert error_of(await client.get("/documents?limit=0"), 422)["field"] == "limit"
     assert error_of(await client.get("/documents?offset=-1"), 422)["field"] == "offset"
+
+
+async def test_a_document_without_text_is_nowhere(client: httpx.AsyncClient) -> None:
+    with Index(STORE, collection="by-sentence", embedder="hash", must_exist=True) as index:
+        assert not index.add([Document("empty.txt", ""), Document("blank.txt", " \n", {"course": "none"})]).failed
+    assert [row["id"] for row in (await client.get("/documents")).json()["documents"]] == NAMES
+    found = (await client.get("/search?q=empty.txt&top_k=50")).json()["passages"]
+    assert {passage["source_id"] for passage in found} <= set(NAMES)
+    assert "none" not in (await client.get("/filters")).text
+    for name in ("empty.txt", "blank.txt"):
+        assert error_of(await client.get(f"/documents/{name}"), 404)["field"] == "id"
 
 
 @pytest.mark.parametrize("strategy", ["sentence", "word"])

@@ -124,22 +124,73 @@ def test_heads_that_are_none(make_app: MakeApp, head: bytes) -> None:
         assert httpx.get(f"{address}/healthz").status_code == 200
 
 
-async def test_two_hundred_clients_lose_nothing_and_health_goes_first(make_app: MakeApp) -> None:
+async def test_two_hundred_clients_lose_nothing_and_health_goes_first(
+    make_app: MakeApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    search, begun, go = Index.search, threading.Event(), threading.Event()
+
+    def held(self: Index, query: str, **options: object) -> object:
+        begun.set()
+        go.wait(60)
+        return search(self, query, **options)
+
+    monkeypatch.setattr(Index, "search", held)
     with serving(make_app(threads=2)) as address:
         limits = httpx.Limits(max_connections=None)
         async with httpx.AsyncClient(base_url=address, limits=limits, timeout=60) as client:
             searches = [
                 asyncio.create_task(client.get("/search", params={"q": f"loop {i}", "top_k": 1})) for i in range(200)
             ]
-            async with asyncio.timeout(60):
-                while sum(task.done() for task in searches) < 5:
-                    await asyncio.sleep(0)
+            assert await asyncio.to_thread(begun.wait, 60)
             assert (await client.get("/healthz")).status_code == 200
             # It did not wait for those before it.
-            assert not all(task.done() for task in searches)
+            assert not any(task.done() for task in searches)
+            go.set()
             answers = [await task for task in searches]
     assert [answer.status_code for answer in answers] == [200] * 200
     assert [answer.json()["query"] for answer in answers] == [f"loop {i}" for i in range(200)]
+
+
+def test_what_waits_for_a_client_that_left_is_not_done(make_app: MakeApp, monkeypatch: pytest.MonkeyPatch) -> None:
+    go, begun, asked = threading.Event(), threading.Event(), []
+
+    def slow(_: Index, query: str, **__: object) -> list[object]:
+        asked.append(query)
+        begun.set()
+        go.wait(30)
+        return []
+
+    monkeypatch.setattr(Index, "search", slow)
+    app = make_app(threads=1, queue=1)
+    with serving(app) as address:
+
+        def ask(query: str) -> socket.socket:
+            client = connect_to(address)
+            client.sendall(f"GET /search?q={query} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+            return client
+
+        first = ask("first")
+        assert begun.wait(30)
+        for query in ("l", "lo", "loo"):
+            with ask(query):
+                until(lambda: app.state.workers._places._value == 0)
+            # The queue has a place again, although nothing is done yet.
+            until(lambda: app.state.workers._places._value == 1)
+        last = ask("loop")
+        go.set()
+        for client in (first, last):
+            assert client.recv(100).startswith(b"HTTP/1.1 200")
+            client.close()
+        text = httpx.get(f"{address}/metrics").text
+    assert asked == ["first", "loop"]
+    assert 'kinsplit_request_seconds_count{method="GET",route="/search",status="499"} 3.0' in text
+
+
+def until(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + 30
+    while not holds():
+        assert time.monotonic() < end, "it never came to be"
+        time.sleep(0.005)
 
 
 async def test_what_is_under_way_is_finished_when_the_service_stops(
@@ -213,6 +264,15 @@ def test_a_port_that_is_taken_is_one_line(tmp_path: Path, stored: str) -> None:
         f"Error: port: is taken already (got {port}). Stop what listens there, or take another one: --port 0 takes a "
         "free one.\n"
     )
+
+
+def test_a_variable_that_is_no_setting_is_warned_of(tmp_path: Path, stored: str) -> None:
+    with _serve(tmp_path, KINSPLIT_APIKEYS="sesame") as process:
+        process.stdout.readline()
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=60)
+    assert "KINSPLIT_APIKEYS is no setting." in errors
+    assert "sesame" not in errors
 
 
 def test_an_open_address_without_a_key_is_warned_of(tmp_path: Path, stored: str) -> None:

@@ -36,14 +36,14 @@ def _strategy(name: str) -> StrategyRow:
 
 
 def _indexed(shelf: Shelf, default: bool) -> IndexedRow:
-    strategy, store = shelf.index.strategy, shelf.index.store
+    strategy, sources = shelf.index.strategy, shelf.index.store.sources(0)
     return IndexedRow(
         name=shelf.name,
         collection=shelf.collection,
         strategy=strategy.name,
         # A tokenizer or a model may be named by its folder.
         parameters={key: value for key, value in strategy.described.items() if settable(type(strategy), key)},
-        documents=len(store.sources(0)),
-        chunks=store.count(0),
+        documents=len(sources),
+        chunks=sum(sources.values()),
         default=default,
     )
