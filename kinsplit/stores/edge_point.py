@@ -22,7 +22,8 @@ def to_point(id_: str, payload: Payload, vectors: Vectors) -> Point:
     layer = layer_of(payload["level"])
     named: dict[str, Any] = {}
     if vectors.dense is not None and layer.dense is not None:
-        named[layer.dense] = vectors.dense.tolist()
+        # A memory view, which the engine takes too: a list would hold an object for each number.
+        named[layer.dense] = np.asarray(vectors.dense, dtype=np.float32).data
     if vectors.sparse is not None:
         sparse = qe.SparseVector(list(vectors.sparse.indices), list(vectors.sparse.values))
         named[layer.sparse] = sparse

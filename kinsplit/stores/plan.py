@@ -95,8 +95,9 @@ def plan_sync(
         if chunk.source_id != source_id:
             rule = f"must all be of the source {source_id!r}"
             raise InvalidParameterError("chunks", rule, chunk.source_id, "Sync each source on its own.")
-    plan = plan_put(chunks, stored, vectors, dimension)
     wanted = {chunk.id for chunk in chunks}
+    check_ids(wanted)
+    plan = plan_put(chunks, stored, vectors, dimension)
     deletes = tuple(id_ for id_ in stored if id_ not in wanted)
     return replace(plan, deletes=deletes, report=replace(plan.report, deleted=_leaves(deletes, stored)))
 
@@ -107,7 +108,7 @@ def plan_put(
     """Plan the writes that bring chunks into a collection and leave all others alone.
 
     Args:
-        chunks: The chunks, of any sources.
+        chunks: The chunks, of any sources, whose ids have been checked.
         stored: Payload by id of the points that have their ids, and of others that may lend vectors.
         vectors: By content, what the caller embedded.
         dimension: Length that a dense vector must have.
@@ -146,6 +147,8 @@ def _givers_last(
     upserts: Sequence[tuple[str, Payload]], stored: Mapping[str, Payload]
 ) -> tuple[tuple[str, Payload], ...]:
     """Order points so that each comes after one that takes over its stored content, where there is one."""
+    if not stored:
+        return tuple(upserts)
     payloads = dict(upserts)
     takers = {content_of(payload): id_ for id_, payload in upserts}
     ordered: dict[str, Payload] = {}
@@ -172,7 +175,6 @@ def _equal(one: object, other: object) -> bool:
 
 
 def _check_chunks(chunks: Sequence[Chunk], wanted: Mapping[str, Payload]) -> None:
-    check_ids(wanted)
     if len(wanted) < len(chunks):
         twice = next(id_ for id_, times in Counter(chunk.id for chunk in chunks).items() if times > 1)
         raise InvalidParameterError("chunks", "must have ids that differ", twice, "Give each chunk once.")
