@@ -53,6 +53,8 @@ class Api:
         if not _LANGUAGE.fullmatch(language):
             raise InvalidParameterError("language", "must be a code such as en or de", language, "Give the code.")
         self.url = url or f"https://{language}.wikipedia.org/w/api.php"
+        # As messages have it: without a password.
+        self._shown = re.sub(r"(?<=//).*@", "", self.url)
         if contact and not (contact.isascii() and contact.isprintable()):
             raise InvalidParameterError("contact", "must be printable ASCII", contact, "Give an address or a page.")
         who = f"kinsplit/{kinsplit.__version__} ({contact or 'no contact given'})"
@@ -84,7 +86,7 @@ class Api:
                 pages.setdefault(page["title"], {}).update(page)
             last, more = more, answer.get("continue")
             if more is not None and more == last:
-                raise FetchError(f"{self.url} goes round in circles: it continues with what it said before.")
+                raise FetchError(f"{self._shown} goes round in circles: it continues with what it said before.")
         return {**found, "pages": list(pages.values())}
 
     def _retried(self, parameters: Mapping[str, str]) -> dict[str, Any]:
@@ -97,30 +99,30 @@ class Api:
         try:
             response = self._client.get(self.url, params=dict(parameters))
         except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
-            raise FetchError(f"{self.url} is no address: {error}.") from error
+            raise FetchError(f"{self._shown} is no address: {str(error).rstrip('.')}.") from error
         except httpx.TooManyRedirects as error:
-            raise FetchError(f"{self.url} redirects without end.") from error
+            raise FetchError(f"{self._shown} redirects without end.") from error
         except httpx.RequestError as error:
             reason = str(error) or type(error).__name__
-            raise _BusyError(f"{self.url} can't be reached: {reason}. Check the network.") from error
+            raise _BusyError(f"{self._shown} can't be reached: {reason}. Check the network.") from error
         pause = _asked_for(response)
         if response.status_code in _TRANSIENT:
             raise self._busy(f"status {response.status_code}", pause)
         if not response.is_success:
-            raise FetchError(f"{self.url} answered with status {response.status_code}.")
+            raise FetchError(f"{self._shown} answered with status {response.status_code}.")
         try:
             answer = response.json()
         except ValueError:
-            raise FetchError(f"{self.url} answered with something else than JSON. Is it a wiki's api.php?") from None
+            raise FetchError(f"{self._shown} answered with something else than JSON. Is it a wiki's api.php?") from None
         problem = answer.get("error") if isinstance(answer, dict) else {"info": "its answer is no object"}
         if problem:
             problem = problem if isinstance(problem, dict) else {"info": problem}
             info = str(problem.get("info") or problem)
-            raise self._busy(info, pause) if problem.get("code") in _BUSY else FetchError(f"{self.url}: {info}")
+            raise self._busy(info, pause) if problem.get("code") in _BUSY else FetchError(f"{self._shown}: {info}")
         return dict(answer)
 
     def _busy(self, reason: str, pause: float | None) -> FetchError:
-        message = f"{self.url} is busy: {reason.rstrip('.')}. Try again later."
+        message = f"{self._shown} is busy: {reason.rstrip('.')}. Try again later."
         if pause is not None and pause > LONGEST_PAUSE:
             return FetchError(f"{message} It asks to wait for {pause:.0f} s.")
         return _BusyError(message, pause)

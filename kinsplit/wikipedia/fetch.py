@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from kinsplit.errors import FetchError
+from kinsplit.errors import FetchError, InvalidParameterError
 from kinsplit.wikipedia.api import Api
 from kinsplit.wikipedia.articles import Article, look_up, markdown
 
@@ -46,10 +46,13 @@ def fetch(
         What became of each title, in order.
 
     Raises:
+        InvalidParameterError: A title is blank.
         FetchError: The wiki can't be asked. What was written before stays.
         OSError: The folder can't be written.
     """
-    articles = look_up(api, [title.strip() for title in titles if title.strip()])
+    if not all(title.strip() for title in titles):
+        raise InvalidParameterError("titles", "must each name an article", list(titles), "Leave blank ones out.")
+    articles = look_up(api, [title.strip() for title in titles])
     output.mkdir(parents=True, exist_ok=True)
     done: list[Fetched] = []
     owners: dict[str, str] = {}

@@ -192,6 +192,20 @@ def test_a_title_whose_accents_are_apart_leads_to_its_page(wiki: FakeWiki, tmp_p
     assert (one.article.title, one.state) == ("Caf\u00e9", "new")
 
 
+def test_a_blank_title_is_refused_before_anything_is_asked(wiki: FakeWiki, tmp_path: Path) -> None:
+    result = run(wiki, "Recursion", " ", "--output", tmp_path / "out")
+    assert (result.exit_code, wiki.calls, (tmp_path / "out").exists()) == (2, [], False)
+    assert result.stderr.startswith("Error: titles: must each name an article (got ['Recursion', ' ']).")
+
+
+@pytest.mark.parametrize("url", ["http://me:secret@127.0.0.1:1/api.php", "http://me:secret@h:port/", "me:secret"])
+def test_no_message_holds_the_password_of_an_address(pauses: list[float], socket_enabled: None, url: str) -> None:
+    with Api(url=url) as api, pytest.raises(FetchError) as caught:
+        api.query({})
+    assert "secret@" not in str(caught.value)
+    assert ".." not in str(caught.value)
+
+
 @pytest.mark.parametrize("contact", ["me\n@example.org", "m\u00e9@example.org", "me\x00"])
 def test_a_contact_that_can_not_be_sent_is_refused(contact: str) -> None:
     with pytest.raises(InvalidParameterError, match="contact: must be printable ASCII"):
