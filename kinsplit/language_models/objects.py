@@ -18,6 +18,9 @@ from kinsplit.language_models.failures import told_as_ours
 from kinsplit.language_models.protocol import USUAL_WINDOW, LanguageModel, Pieces, Schema
 from kinsplit.tokenizers import describe
 
+# Where a message of LangChain says why it ends, by who made the model.
+_REASONS = ("finish_reason", "done_reason", "stop_reason")
+
 
 def adapt(model: object) -> LanguageModel:
     """Return an object as a language model.
@@ -111,10 +114,10 @@ class LangChainModel(_ObjectModel):
         with _closed(self.model.stream(prompt)) as parts:
             for part in parts:
                 told = getattr(part, "response_metadata", None) or {}
-                reason = told.get("finish_reason") or told.get("done_reason") or reason
+                reason = next((told[key] for key in _REASONS if told.get(key)), reason)
                 if text := _text(part):
                     yield text
-        return reason in ("length", "max_tokens")
+        return str(reason).lower() in ("length", "max_tokens")
 
 
 class FunctionModel(_ObjectModel):

@@ -306,14 +306,27 @@ def test_a_model_of_any_kind_answers_in_pieces(given: object, pieces: list[str])
 class _Cut(GenericFakeChatModel):
     """A LangChain model of which the answer is cut, in parts of which one is a thought."""
 
+    told: dict[str, str]
+
     def _stream(self, *args: Any, **more: Any) -> Iterator[ChatGenerationChunk]:
         parts: list[str | dict[Any, Any]] = [{"type": "reasoning", "summary": []}, {"type": "text", "text": "so"}]
         yield ChatGenerationChunk(message=AIMessageChunk(content=parts))
-        yield ChatGenerationChunk(message=AIMessageChunk(content=" on", response_metadata={"finish_reason": "length"}))
+        yield ChatGenerationChunk(message=AIMessageChunk(content=" on", response_metadata=self.told))
 
 
-def test_a_langchain_model_tells_that_it_was_cut() -> None:
-    assert told(_Cut(messages=iter([AIMessage("")]))) == (["so", " on"], True)
+@pytest.mark.parametrize(
+    ("metadata", "is_cut"),
+    [
+        ({"finish_reason": "length"}, True),
+        ({"done_reason": "length"}, True),
+        ({"stop_reason": "max_tokens"}, True),
+        ({"finish_reason": "MAX_TOKENS"}, True),
+        ({"finish_reason": "stop"}, False),
+        ({}, False),
+    ],
+)
+def test_a_langchain_model_tells_whether_it_was_cut(metadata: dict[str, str], is_cut: bool) -> None:
+    assert told(_Cut(messages=iter([AIMessage("")]), told=metadata)) == (["so", " on"], is_cut)
 
 
 def test_closing_a_stream_closes_a_frameworks_iterator() -> None:
