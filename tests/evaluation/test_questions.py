@@ -123,6 +123,20 @@ def test_the_section_is_data_that_can_not_end_its_element() -> None:
     assert text_of(found.questions[0].labels[0].places[0], document) == "Say </b> nothing at all"
 
 
+def test_what_a_document_holds_of_the_prompts_own_writing_is_found_as_well() -> None:
+    document = Document("d", 'Write "<\\/script>" and never </script> in a string of it.')
+    found = make_questions(
+        [document],
+        Fake([asked("How is it written?", 'Write "<\\/script>" and', "and never <\\/script> in")]),
+        1,
+        filters(),
+    )
+    assert [text_of(label.places[0], document) for label in found.questions[0].labels] == [
+        'Write "<\\/script>" and',
+        "and never </script> in",
+    ]
+
+
 @pytest.mark.parametrize(
     ("one", "reason"),
     [

@@ -66,9 +66,11 @@ class Tally:
 
 def _checked(one: Written, section: Section, corpus: Corpus, filters: Filters) -> Question | str:
     """Return a question with its labels, or why it is dropped."""
-    question, excerpts = " ".join(one.question.split()), [quoted(excerpt) for excerpt in one.excerpts]
-    if reason := reason_of_form(question, excerpts):
+    question = " ".join(one.question.split())
+    if reason := reason_of_form(question, one.excerpts):
         return reason
+    # A document may itself hold what the prompt writes for something else.
+    excerpts = [each if corpus.places(each, section) else quoted(each) for each in one.excerpts]
     places = [corpus.places(excerpt, section) for excerpt in excerpts]
     if not all(places):
         return "excerpt not in the section"
