@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -12,6 +13,8 @@ from kinsplit.embedding.protocol import Embedder
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.parsers.segment import words
 
+# A row of a table, or a fence around code.
+_LINES = re.compile(r"^[ \t]*(?:\||```|~~~)", re.MULTILINE)
 #: Most sentences, and most of one source.
 MOST, MOST_OF_SOURCE = 4, 2
 _FEWEST_WORDS = 4
@@ -42,8 +45,11 @@ def quotes(question: str, sources: Sequence[Source], embedder: Embedder, bm25: B
 
 
 def shown(part: Part) -> str:
-    """Return a quotation on one line, as a person reads it: a very long one shortened."""
-    text = " ".join(part.text.split())
+    """Return a quotation as a person reads it: prose on one line, tables and code on theirs; shortened if long."""
+    if _LINES.search(part.text):
+        text = "\n".join(line.rstrip() for line in part.text.splitlines() if line.strip())
+    else:
+        text = " ".join(part.text.split())
     return f"“{text if len(text) <= _LONGEST else f'{text[:_LONGEST].rstrip()} …'}”"
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kinsplit import Index
 from kinsplit.answering import (
@@ -26,6 +29,7 @@ from kinsplit.answering import (
 )
 from kinsplit.chunk import Document
 from kinsplit.errors import InvalidParameterError, ModelUnavailableError
+from kinsplit.parsers import create
 from tests.answering.conftest import TEXTS
 from tests.answering.helpers import Scripted
 
@@ -78,6 +82,44 @@ def test_the_model_reads_the_numbered_passages_that_were_found(index: Index) -> 
     assert all(source.text in model.prompts[0] for source in found.sources)
     assert QUESTION in model.prompts[0]
     assert model.max_tokens == 77
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Index]:
+    strategy = create("structure", chunk_size=40, min_chunk_size=1)
+    with Index("memory:", strategy=strategy, embedder="hash") as opened:
+        opened.add([Document(id=name, text=text) for name, text in TEXTS.items()])
+        yield opened
+
+
+_PARTS = [GOOD, " ", "\n", "[1]", "[2, 3]", "[9]", "`x[1]`", "`", "```\n", "<think>", "</think>", NOT_FOUND, "堆是树。"]
+_SAID = st.lists(st.sampled_from(_PARTS), max_size=6).map("".join)
+
+
+@given(_SAID, st.lists(st.integers(0, 200), max_size=6), st.booleans())
+def test_an_answer_does_not_depend_on_how_it_is_cut(shared: Index, said: str, cuts: list[int], breaks: bool) -> None:
+    def told(pieces: list[str]) -> Answer:
+        model = Scripted(pieces)
+        model.fails_at = len(pieces) if breaks else None
+        first, *middle, last = answer(shared, QUESTION, model, top_k=2)
+        assert isinstance(first, SourcesFound)
+        assert isinstance(last, Finished)
+        parts = [event.text for event in middle if isinstance(event, TextPiece | CitationFound)]
+        assert all(parts)
+        assert last.answer.text == "".join(parts)
+        assert [event for event in middle if isinstance(event, Notice)] == list(last.answer.notices)
+        for citation in last.answer.citations:
+            marker = last.answer.text[citation.at.start : citation.at.end]
+            assert marker.startswith("[")
+            assert str(citation.number) in marker
+        for check in last.answer.checks:
+            inside = [each.number for each in last.answer.citations if check.at.start <= each.at.start < check.at.end]
+            assert set(check.cited) >= set(inside)
+        return last.answer
+
+    whole = told([said] if said else [])
+    pieces = [said[a:b] for a, b in pairwise([0, *sorted(cuts), len(said)])]
+    assert told([piece for piece in pieces if piece]) == whole == told(list(said))
 
 
 @pytest.mark.parametrize("model", [None, Scripted([GOOD])])

@@ -8,10 +8,12 @@ import pytest
 
 from kinsplit import Index
 from kinsplit.answering.citing import Marker, MarkerReader
+from kinsplit.answering.comparing import Part
 from kinsplit.answering.draft import Draft
 from kinsplit.answering.quoting import MOST, quotes, shown
 from kinsplit.answering.support import check, verdict
 from kinsplit.answering.values import Check
+from kinsplit.chunk import Span
 from kinsplit.embedding import create
 from kinsplit.embedding.sparse import Bm25Embedder
 from tests.answering.helpers import source
@@ -99,6 +101,18 @@ def test_a_source_of_short_words_alone_is_quoted_all_the_same() -> None:
     (found,) = quotes("What?", [source(1, "Heap.")], create("hash"), Bm25Embedder())
     assert shown(found) == "“Heap.”"
     assert shown(quotes("x", [source(1, "word " * 500)], create("hash"), Bm25Embedder())[0]).endswith(" …”")
+
+
+@pytest.mark.parametrize(
+    ("text", "quotation"),
+    [
+        ("A heap\n  is a tree.", "“A heap is a tree.”"),
+        ("See this.\n\n| a  | b |\n|---|---|\n| 1 | 2 |", "“See this.\n| a  | b |\n|---|---|\n| 1 | 2 |”"),
+        ("```\nif x:\n    y()\n```", "“```\nif x:\n    y()\n```”"),
+    ],
+)
+def test_a_quotation_of_a_table_or_code_keeps_its_lines(text: str, quotation: str) -> None:
+    assert shown(Part(source(1, text), Span(0, len(text)))) == quotation
 
 
 def test_sentences_of_scripts_without_spaces_are_quoted_as_well() -> None:
