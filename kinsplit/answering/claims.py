@@ -23,7 +23,7 @@ _NO_CLAIM = re.compile(r"\s*#{1,6}\s.*|.*[:?：？؟]\s*", re.DOTALL)
 _FEWEST_WORDS = 3
 # Stands for each character of a marker. Brackets around nothing but markers go with them.
 _MASK = "\0"
-_MARKERS = re.compile(rf"\s*(?:[(\[]\s*{_MASK}[{_MASK}\s,;]*[)\]]|{_MASK}+)")
+_MARKERS = re.compile(rf"(?:(?<!\s)\s+)?(?:[(\[]\s*{_MASK}[{_MASK}\s,;]*[)\]]|{_MASK}+)")
 
 
 @dataclass(frozen=True, slots=True)
