@@ -17,6 +17,7 @@ from kinsplit.loaders.equations import linear
 from kinsplit.loaders.markdown import escaped, pipe_table, without_blanks
 
 _BREAK = "\n\n"
+_DEEPEST = 8  # level of indentation in PowerPoint; a file may claim any
 _DML = "http://schemas.openxmlformats.org/drawingml/2006/main"
 _DGM = "http://schemas.openxmlformats.org/drawingml/2006/diagram"
 _DIAGRAM = f"{{{_DGM}}}relIds"
@@ -133,7 +134,8 @@ def _text(frame: Any) -> str:
     for paragraph in frame.paragraphs:
         text = "\n".join(line for part in paragraph.text.split("\v") if (line := " ".join(part.split())))
         if text:
-            lines.append(f"{'  ' * (paragraph.level - 1)}- {text}" if paragraph.level else text)
+            level = min(paragraph.level, _DEEPEST)
+            lines.append(f"{'  ' * (level - 1)}- {text}" if level else text)
     return escaped("\n".join(lines))
 
 

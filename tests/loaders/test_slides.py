@@ -127,3 +127,12 @@ def test_diagrams_are_lists_of_their_texts():
     graphic[:] = [etree.fromstring(f'<dgm:relIds {dgm} xmlns:r="{r}" r:dm="{related}"/>')]
 
     assert read(saved(slides)).contents[0].text == "## Steps\n\n- Plan\n- Do"
+
+
+def test_an_impossible_level_is_the_deepest():
+    slides = presentation("Deep")
+    frame = slides.slides[0].placeholders[1].text_frame
+    frame.text = "here"
+    frame.paragraphs[0]._p.get_or_add_pPr().set("lvl", "2000000000")
+
+    assert read(saved(slides)).contents[0].text == f"## Deep\n\n{'  ' * 7}- here"
