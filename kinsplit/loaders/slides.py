@@ -61,11 +61,13 @@ def _slide(slide: Any) -> Iterator[str]:
     if title is not None and (heading := " ".join(title.text_frame.text.split())):
         yield f"## {heading}"
     for shape in _in_order(slide.shapes):
-        if title is None or shape.shape_id != title.shape_id:
+        if title is None or shape.element is not title.element:  # Numbers of shapes occur twice.
             yield from filter(None, _blocks(shape))
-    if slide.has_notes_slide and (frame := slide.notes_slide.notes_text_frame) is not None and frame.text.strip():
-        yield "### Notes"
-        yield _text(frame)
+    if slide.has_notes_slide:
+        _make_plain(slide.notes_slide.element)
+        if (frame := slide.notes_slide.notes_text_frame) is not None and frame.text.strip():
+            yield "### Notes"
+            yield _text(frame)
 
 
 def _make_plain(slide: Any) -> None:
@@ -74,7 +76,7 @@ def _make_plain(slide: Any) -> None:
 
     for element in list(slide.iter(_ALTERNATIVES)):
         # The first is what PowerPoint itself shows; the others are for programs that lack its means, often a picture.
-        choice = next(element.iterchildren("{*}Choice"), ())
+        choice = next((form for form in element if len(form)), ())
         for child in reversed(choice):
             element.addnext(child)
         element.getparent().remove(element)
