@@ -100,7 +100,8 @@ def gone(store: ChunkStore, fingerprint: str, found: Discovery, read: Iterable[L
     return [
         source_id
         for source_id, file_id, path in origins(store, fingerprint, left)
-        if (
+        if file_id not in kept  # or this is a row of a file that couldn't be read, or needn't be
+        and (
             file_id.startswith(searched) and not file_id.startswith(unread)
             if path is None
             else file_id in paths and _same(path, paths[file_id])

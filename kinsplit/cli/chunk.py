@@ -13,6 +13,7 @@ import typer
 
 from kinsplit.cli.command import exit_code
 from kinsplit.cli.dry_run import dry_run as tell_cost
+from kinsplit.cli.loading import tell_loaded, tell_skipped
 from kinsplit.cli.options import (
     DEFAULT_STRATEGY,
     AsJson,
@@ -29,9 +30,8 @@ from kinsplit.cli.options import (
 from kinsplit.cli.progress import bar
 from kinsplit.cli.rows import Row, to_rows
 from kinsplit.cli.sizes import Summary, show
-from kinsplit.cli.skipped import tell_skipped
 from kinsplit.cli.terminal import Terminal, describe_error
-from kinsplit.errors import KinsplitError, LimitTooSmallError
+from kinsplit.errors import LimitTooSmallError
 
 if TYPE_CHECKING:
     from kinsplit.chunk import Chunk, Document
@@ -108,15 +108,9 @@ def chunk(
 
 
 def _report(loaded: Loaded, summary: Summary, terminal: Terminal) -> None:
-    for warning in loaded.warnings:
-        terminal.warning(f"{loaded.source.source_id}: {warning}")
+    tell_loaded(loaded, terminal)
     if loaded.error is not None:
-        _fail(loaded.source.source_id, loaded.error, summary, terminal)
-
-
-def _fail(name: str, error: KinsplitError, summary: Summary, terminal: Terminal) -> None:
-    summary.failed.append({"file": name, "error": describe_error(error)})
-    terminal.error(error)
+        summary.failed.append({"file": loaded.source.source_id, "error": describe_error(loaded.error)})
 
 
 def _chunked(
@@ -127,7 +121,8 @@ def _chunked(
         yield from splitter.chunk_many(batch)
     except LimitTooSmallError as error:
         if len(batch) == 1:
-            _fail(batch[0].id, error, summary, terminal)
+            summary.failed.append({"file": batch[0].id, "error": describe_error(error)})
+            terminal.error(error)
             return
         for document in batch:
             yield from _chunked(splitter, [document], summary, terminal)

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from kinsplit.cli.command import exit_code
+from kinsplit.cli.loading import tell_loaded
 from kinsplit.cli.tables import counted
 from kinsplit.cli.terminal import Terminal
 
@@ -28,11 +29,8 @@ def dry_run(strategy: Strategy, files: Sequence[SourceFile], terminal: Terminal)
 
     cost, documents, failed = Cost(), 0, 0
     for loaded in load_files(files):
-        for warning in loaded.warnings:
-            terminal.warning(f"{loaded.source.source_id}: {warning}")
-        if loaded.error is not None:
-            failed += 1
-            terminal.error(loaded.error)
+        tell_loaded(loaded, terminal)
+        failed += loaded.error is not None
         documents += len(loaded.documents)
         cost += strategy.cost([document.text for document in loaded.documents])
     if terminal.as_json:

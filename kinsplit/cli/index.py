@@ -11,6 +11,7 @@ import typer
 
 from kinsplit.cli.command import exit_code
 from kinsplit.cli.dry_run import dry_run as tell_cost
+from kinsplit.cli.loading import tell_loaded, tell_skipped
 from kinsplit.cli.options import (
     DEFAULT_STRATEGY,
     AsJson,
@@ -30,7 +31,6 @@ from kinsplit.cli.options import (
 )
 from kinsplit.cli.progress import Bar, bar
 from kinsplit.cli.report import file_line, summary, to_dict
-from kinsplit.cli.skipped import tell_skipped
 from kinsplit.cli.tables import figures
 from kinsplit.cli.terminal import Terminal
 from kinsplit.errors import CollectionNotFoundError
@@ -168,10 +168,7 @@ class _Watch:
         self._read += 1
         if not self._inputs:
             self._bar.remark(self._read, "read")
-        for warning in loaded.warnings:
-            self._terminal.warning(f"{name}: {warning}")
-        if loaded.error is not None:
-            self._terminal.error(loaded.error)
+        tell_loaded(loaded, self._terminal)
         self._file.update((document.id, name) for document in loaded.documents)
         self._waiting[name] = len(loaded.documents)
         if not loaded.documents:

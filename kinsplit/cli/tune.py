@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from kinsplit.evaluation.tuning import Trial, Tuned
 
 _ENDINGS = {
-    "trials": "--trials are done",
+    "trials": "all --trials were made",
     "time": "--minutes are over",
-    "all tried": "everything was tried",
+    "all tried": "there is nothing more to try",
     "stopped": "it was stopped",
 }
 
@@ -140,9 +140,9 @@ def _show(found: Tuned, terminal: Terminal) -> None:
 
     search = found.found
     refused = sum(trial.recall is None for trial in search.trials)
-    table = listing(
-        "", f"searched half ({found.searched})", f"held-out half ({found.held_out})", "tokens", "chunks", ""
-    )
+    halves = f"Searched half ({found.searched})", f"Held-out half ({found.held_out})"
+    table = listing("", *halves, "Tokens", "Chunks")
+    table.columns[2].no_wrap = True
     rows = {"Library default": search.baseline, "Best found": search.best}
     for name, trial in rows.items():
         spec, cost = spec_of(trial.strategy), trial.cost
@@ -153,7 +153,6 @@ def _show(found: Tuned, terminal: Terminal) -> None:
             f"{held.mean:.3f} [{held.low:.3f}, {held.high:.3f}]",
             f"{cost.ratio:.2f}" if cost else "",
             f"{cost.chunks:,}" if cost else "",
-            spec,
         )
     terminal.line("")
     terminal.line(
@@ -161,6 +160,9 @@ def _show(found: Tuned, terminal: Terminal) -> None:
         f"ended since {_ENDINGS[search.ending]}. {found.measure}:"
     )
     terminal.table(table)
+    terminal.line("")
+    for name, trial in rows.items():
+        terminal.line(f"{name}: {spec_of(trial.strategy)}")
     terminal.line(f"{found.verdict}.")
 
 

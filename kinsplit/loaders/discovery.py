@@ -11,7 +11,7 @@ from kinsplit.errors import InvalidParameterError, LoadError
 from kinsplit.loaders.course_file import NAME as COURSE_FILE
 from kinsplit.loaders.course_file import Told
 from kinsplit.loaders.facts import course_facts, kin_facts, readable
-from kinsplit.loaders.listing import Listing, absolute, checked_file, is_folder, list_folder, visible
+from kinsplit.loaders.listing import Listing, absolute, checked_file, folders_of, is_folder, list_folder
 from kinsplit.loaders.registry import format_of, known
 
 # What marks the folder of an embedded collection, which may lie inside the folder that it was made from.
@@ -149,7 +149,7 @@ def _search(root: Path, base: Path, top: Path, subject: str | None) -> Iterator[
 def _tops(root: Path, base: Path, subjects: Sequence[str]) -> list[tuple[Path, str | None]]:
     if not subjects:
         return [(base, None)]
-    there = {folder.name: folder for folder in visible(base) if folder.is_dir()}
+    there = {folder.name: folder for folder in folders_of(base)}
     for subject in subjects:
         if subject not in there:
             names = ", ".join(sorted(there)) or "none"

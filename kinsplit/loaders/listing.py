@@ -34,29 +34,38 @@ def list_folder(folder: Path) -> Listing:
         LoadError: It can't be listed.
     """
     listing = Listing([], [], [])
-    try:
-        for path in visible(folder):
-            kind = _kind(path)
-            if kind == "folder":
-                # A link could lead back up; following it would give files a second id or no end.
-                if path.is_symlink():
-                    listing.skipped.append(path)
-                elif path.name not in _NEVER_WALKED:
-                    listing.folders.append(path)
-            elif path.name == COURSE_FILE:
-                continue
-            elif kind == "file" and format_of(path) is not None:
-                listing.files.append(path)
-            else:
+    for path in _visible(folder):
+        kind = _kind(path)
+        if kind == "folder":
+            # A link could lead back up; following it would give files a second id or no end.
+            if path.is_symlink():
                 listing.skipped.append(path)
-    except OSError as error:
-        raise LoadError(folder, f"can't be listed: {error.strerror}. Check the folder's permissions.") from error
+            elif path.name not in _NEVER_WALKED:
+                listing.folders.append(path)
+        elif path.name == COURSE_FILE:
+            continue
+        elif kind == "file" and format_of(path) is not None:
+            listing.files.append(path)
+        else:
+            listing.skipped.append(path)
     return listing
 
 
-def visible(folder: Path) -> list[Path]:
+def folders_of(folder: Path) -> list[Path]:
+    """Return the folders in a folder, also links to such.
+
+    Raises:
+        LoadError: It can't be listed.
+    """
+    return [path for path in _visible(folder) if _kind(path) == "folder"]
+
+
+def _visible(folder: Path) -> list[Path]:
     """Return what lies in a folder and isn't hidden, sorted."""
-    return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+    try:
+        return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+    except OSError as error:
+        raise LoadError(folder, f"can't be listed: {error.strerror}. Check the folder's permissions.") from error
 
 
 def _kind(path: Path) -> Literal["folder", "file", "other"]:

@@ -34,15 +34,26 @@ def title_of(text: str) -> str | None:
         return _unquoted(field[1].strip()) or None
     fence = ""
     for line in head.splitlines():
-        mark = _FENCE.match(line)
-        if fence:
-            if mark and mark[1].startswith(fence):
-                fence = ""
-        elif mark:
-            fence = mark[1]
-        elif heading := _HEADING.match(line):
+        before, fence = fence, _fence_after(line, fence)
+        if not before and not fence and (heading := _HEADING.match(line)):
             return _without_closing(heading[1].strip()) or None
     return None
+
+
+def closed(text: str) -> str:
+    """Return Markdown with an end of the fence that it leaves open, if it does."""
+    fence = ""
+    for line in text.splitlines():
+        fence = _fence_after(line, fence)
+    return f"{text}\n{fence}" if fence else text
+
+
+def _fence_after(line: str, fence: str) -> str:
+    """Return the mark of the fence that is open after a line, given the one before it."""
+    mark = _FENCE.match(line)
+    if fence:
+        return "" if mark and mark[1].startswith(fence) else fence
+    return mark[1] if mark else ""
 
 
 def _origin(text: str) -> dict[str, str]:

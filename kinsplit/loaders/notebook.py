@@ -1,10 +1,11 @@
 """Jupyter notebooks as one Markdown text.
 
-Cells follow one another with a blank line between them. Markdown and raw cells are kept as they are; a code cell stands
-in a fence that is longer than any run of backticks inside it, marked with the notebook's language. After it come its
-plain-text results in a `text` fence: what was printed to standard output and the value of the last line, both without
-colours. Left out are images, HTML, errors, standard error, object addresses (`<Figure at 0x7f...>`, which change with
-every run) and any result of more than 2,000 characters; these long ones are counted in a warning.
+Cells follow one another with a blank line between them. Markdown and raw cells are kept as they are, but a fence that a
+Markdown cell leaves open ends with it; a code cell stands in a fence that is longer than any run of backticks inside
+it, marked with the notebook's language. After it come its plain-text results in a `text` fence: what was printed to
+standard output and the value of the last line, both without colours. Left out are images, HTML, errors, standard error,
+object addresses (`<Figure at 0x7f...>`, which change with every run) and any result of more than 2,000 characters;
+these long ones are counted in a warning.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 
 from kinsplit.loaders.content import Content, Format, Reading, UnreadableError
 from kinsplit.loaders.decoding import decode
-from kinsplit.loaders.markdown import fenced, title_of
+from kinsplit.loaders.markdown import closed, fenced, title_of
 
 _LONGEST_RESULT = 2_000  # characters; beyond that it is a log or a data set, not teaching
 _COLOUR = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")  # and other commands to a terminal
@@ -40,7 +41,8 @@ def read(data: bytes) -> Reading:
     for cell in cells:
         text = _joined(cell.get("source")).strip("\n")
         if cell.get("cell_type") != "code":
-            blocks.append(text)
+            # A fence that the author never closed ends with its cell, as Jupyter shows it.
+            blocks.append(closed(text) if cell.get("cell_type") == "markdown" else text)
             continue
         blocks.append(fenced(text, language) if text.strip() else "")
         for result in _results(cell):

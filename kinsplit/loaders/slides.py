@@ -17,6 +17,7 @@ from kinsplit.loaders.equations import linear
 from kinsplit.loaders.markdown import escaped, pipe_table, without_blanks
 
 _BREAK = "\n\n"
+_DEEPEST = 8  # level of indentation in PowerPoint; a file may claim any
 _DML = "http://schemas.openxmlformats.org/drawingml/2006/main"
 _DGM = "http://schemas.openxmlformats.org/drawingml/2006/diagram"
 _DIAGRAM = f"{{{_DGM}}}relIds"
@@ -60,11 +61,13 @@ def _slide(slide: Any) -> Iterator[str]:
     if title is not None and (heading := " ".join(title.text_frame.text.split())):
         yield f"## {heading}"
     for shape in _in_order(slide.shapes):
-        if title is None or shape.shape_id != title.shape_id:
+        if title is None or shape.element is not title.element:  # Numbers of shapes occur twice.
             yield from filter(None, _blocks(shape))
-    if slide.has_notes_slide and (frame := slide.notes_slide.notes_text_frame) is not None and frame.text.strip():
-        yield "### Notes"
-        yield _text(frame)
+    if slide.has_notes_slide:
+        _make_plain(slide.notes_slide.element)
+        if (frame := slide.notes_slide.notes_text_frame) is not None and frame.text.strip():
+            yield "### Notes"
+            yield _text(frame)
 
 
 def _make_plain(slide: Any) -> None:
@@ -73,7 +76,7 @@ def _make_plain(slide: Any) -> None:
 
     for element in list(slide.iter(_ALTERNATIVES)):
         # The first is what PowerPoint itself shows; the others are for programs that lack its means, often a picture.
-        choice = next(element.iterchildren("{*}Choice"), ())
+        choice = next((form for form in element if len(form)), ())
         for child in reversed(choice):
             element.addnext(child)
         element.getparent().remove(element)
@@ -133,7 +136,8 @@ def _text(frame: Any) -> str:
     for paragraph in frame.paragraphs:
         text = "\n".join(line for part in paragraph.text.split("\v") if (line := " ".join(part.split())))
         if text:
-            lines.append(f"{'  ' * (paragraph.level - 1)}- {text}" if paragraph.level else text)
+            level = min(paragraph.level, _DEEPEST)
+            lines.append(f"{'  ' * (level - 1)}- {text}" if level else text)
     return escaped("\n".join(lines))
 
 

@@ -19,6 +19,7 @@ from kinsplit.loaders.html import readable_html
 # Simple fields, text of another direction, and equations in a paragraph of their own.
 _WRAPPERS = frozenset({"fldSimple", "bdo", "dir", "oMathPara"})
 _DROPPED = re.compile(rb":(?:oMath|fldSimple|bdo|dir)\b")
+_TOO_DEEP = "nests its content too deeply. Open it and save it again."
 _STYLES = """
 p[style-name='Title'] => h1:fresh
 p[style-name='Subtitle'] => p:fresh
@@ -43,7 +44,7 @@ def read(data: bytes) -> Reading:
             include_embedded_style_map=False,
         )
     except (RecursionError, MemoryError):
-        raise UnreadableError("nests its content too deeply. Open it and save it again.") from None
+        raise UnreadableError(_TOO_DEEP) from None
     except Exception as error:  # mammoth raises whatever a malformed part leads to
         raise UnreadableError(f"is broken or no Word document: {error!r}. Open it and save it again.") from error
     text, title = readable_html(result.value)
@@ -61,9 +62,12 @@ def _for_mammoth(part: bytes) -> bytes:
     except UnreadableError:
         return part  # mammoth says what is wrong, if the document needs it.
     namespace = root.tag.rpartition("}")[0] + "}"
-    for parent in list(root.iter()):
-        parent[:] = _lifted(parent, namespace)
-    return bytes(tostring(root, "utf-8"))
+    try:
+        for parent in list(root.iter()):
+            parent[:] = list(_lifted(parent, namespace))
+        return bytes(tostring(root, "utf-8"))
+    except RecursionError:
+        raise UnreadableError(_TOO_DEEP) from None
 
 
 def _lifted(parent: Any, namespace: str) -> Iterator[Any]:

@@ -36,7 +36,7 @@ def test_the_choice_is_shown_and_written_for_index(cli: Cli, woods: Path) -> Non
     lines = result.stdout.splitlines()
     assert lines[0].split()[1] == "sentence:chunk_size=160,chunk_overlap=0"
     assert sum("structure:" in line and "chunks, " in line for line in lines) == 4
-    assert "ended since --trials are done. recall@60t:" in result.stdout
+    assert "ended since all --trials were made. recall@60t:" in result.stdout
     assert any(line.startswith("Its choice beats the library default on the held-out half by +") for line in lines)
     assert "Only 18 questions are held out" in result.stderr
 

@@ -220,3 +220,29 @@ def test_files_with_names_that_are_not_utf8_are_indexed_once(tmp_path: Path) -> 
         )
         (folder / os.fsdecode(b"caf\xe9.md")).unlink()
         assert index.add(folder, prune=True).gone == ("notes/caf\\xe9.md",)
+
+
+def test_rows_of_a_file_that_cannot_be_looked_at_are_not_pruned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, _ = two_folders(tmp_path)
+    write_rows(first / "r.jsonl", row="A row.")
+    looked_at = Path.stat
+
+    def refuse(self: Path, *, follow_symlinks: bool = True) -> os.stat_result:
+        if self.name == "r.jsonl":
+            raise PermissionError(13, "Permission denied", str(self))
+        return looked_at(self, follow_symlinks=follow_symlinks)
+
+    def refuse_reading(self: Path) -> bytes:
+        raise PermissionError(13, "Permission denied", str(self))
+
+    with open_index(tmp_path, RecordingEmbedder(), "sentence") as index:
+        index.add(first)
+        monkeypatch.setattr(Path, "stat", refuse)
+        monkeypatch.setattr(Path, "read_bytes", refuse_reading)
+        report = index.add(first, prune=True)
+
+        assert sorted(failure.source_id for failure in report.failed) == ["notes/r.jsonl", "notes/x.md"]
+        assert report.gone == ()
+        assert sorted(index.store.sources(level=0)) == ["notes/x.md", "row"]

@@ -204,8 +204,9 @@ def test_a_folder_that_cannot_be_listed_is_an_error(tmp_path, monkeypatch):
     tree(tmp_path / "r", "a.md")
     monkeypatch.setattr(Path, "iterdir", refuse)
 
-    with pytest.raises(LoadError, match="r: can't be listed: Permission denied"):
-        discover(tmp_path / "r")
+    for subjects in ([], ["cs"]):
+        with pytest.raises(LoadError, match="r: can't be listed: Permission denied"):
+            discover(tmp_path / "r", subjects=subjects)
 
 
 def test_two_files_of_one_id_name_both_and_the_remedy(tmp_path):
@@ -280,3 +281,5 @@ def test_a_file_that_cannot_be_looked_at_is_reported_alone(tmp_path, monkeypatch
 
     assert [source.source_id for source in found.files] == ["r/a.md", "r/link.md"]
     assert found.skipped == (root / "link.png",)
+    with pytest.raises(LoadError, match="has no folder for the subject 'link'"):
+        discover(root, subjects=["link"])

@@ -118,6 +118,15 @@ def test_odd_fields_do_no_harm():
     assert read(b'{"cells": [], "metadata": 3}').contents[0].text == ""
 
 
+@pytest.mark.parametrize(("fence", "info"), [("```", "python"), ("~~~~", ""), ("````", "")])
+def test_a_fence_that_was_never_closed_ends_with_its_cell(fence, info):
+    broken = {"cell_type": "markdown", "source": f"As in\n{fence}{info}\nx = 1"}
+    after = {"cell_type": "markdown", "source": "# Next"}
+
+    assert text_of(broken, after) == f"As in\n{fence}{info}\nx = 1\n{fence}\n\n# Next"
+    assert text_of({**broken, "source": f"{broken['source']}\n{fence}"}, after).count(fence) == 2
+
+
 def test_colours_of_a_terminal_are_no_text():
     printed = {
         "output_type": "stream",

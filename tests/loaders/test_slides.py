@@ -98,6 +98,33 @@ def test_shapes_with_equations_are_read_as_powerpoint_shows_them():
     assert read(saved(slides)).contents[0].text == "## Energy\n\nWe know thatE=mc²"
 
 
+def test_equations_in_notes_and_alternatives_without_a_first_form_are_read():
+    slides = presentation("Energy")
+    (slide,) = slides.slides
+    slide.notes_slide.notes_text_frame.text = "Recall: "
+    math = 'xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"'
+    equation = f"<m:oMath {math}><m:r><m:t>a=b</m:t></m:r></m:oMath>"
+    a14 = 'xmlns:a14="http://schemas.microsoft.com/office/drawing/2010/main"'
+    mc = 'xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006"'
+    slide.notes_slide.notes_text_frame.paragraphs[0]._p.append(
+        etree.fromstring(
+            f'<mc:AlternateContent {mc}><mc:Choice Requires="x"/><mc:Fallback><a14:m {a14}>{equation}</a14:m>'
+            "</mc:Fallback></mc:AlternateContent>"
+        )
+    )
+
+    assert read(saved(slides)).contents[0].text == "## Energy\n\n### Notes\n\nRecall: a=b"
+
+
+def test_a_shape_with_the_titles_number_is_read():
+    slides = presentation("Twice")
+    body = slides.slides[0].placeholders[1]
+    body.text_frame.text = "body"
+    body.element.nvSpPr.cNvPr.set("id", str(slides.slides[0].shapes.title.shape_id))
+
+    assert read(saved(slides)).contents[0].text == "## Twice\n\nbody"
+
+
 def test_a_shape_without_geometry_costs_nothing():
     slides = presentation("Plain")
     box = slides.slides[0].shapes.add_textbox(0, Inches(3), Inches(1), Inches(1))
@@ -127,3 +154,12 @@ def test_diagrams_are_lists_of_their_texts():
     graphic[:] = [etree.fromstring(f'<dgm:relIds {dgm} xmlns:r="{r}" r:dm="{related}"/>')]
 
     assert read(saved(slides)).contents[0].text == "## Steps\n\n- Plan\n- Do"
+
+
+def test_an_impossible_level_is_the_deepest():
+    slides = presentation("Deep")
+    frame = slides.slides[0].placeholders[1].text_frame
+    frame.text = "here"
+    frame.paragraphs[0]._p.get_or_add_pPr().set("lvl", "2000000000")
+
+    assert read(saved(slides)).contents[0].text == f"## Deep\n\n{'  ' * 7}- here"

@@ -4,7 +4,9 @@ import io
 import zipfile
 
 import docx
+import pytest
 
+from kinsplit.loaders.content import UnreadableError
 from kinsplit.loaders.word import read
 
 from .office import changed, saved
@@ -60,3 +62,16 @@ def test_equations_fields_and_text_of_another_direction_are_kept():
     reading = read(changed(data, {"word/document.xml": body.replace("</w:p>", more, 1)}))
 
     assert reading.contents[0].text == "See Figure 1: x=1x=1"
+
+
+@pytest.mark.parametrize("name", ["w:fldSimple", "m:e", "w:x"])
+def test_content_nested_without_end_is_one_error(name):
+    deep = (
+        f'<w:fldSimple w:instr=""/><m:oMath xmlns:m="{_MATH}">{f"<{name}>" * 50_000}{f"</{name}>" * 50_000}</m:oMath>'
+    )
+    data = saved(docx.Document())
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        body = archive.read("word/document.xml").decode()
+
+    with pytest.raises(UnreadableError, match="nests its content too deeply"):
+        read(changed(data, {"word/document.xml": body.replace("<w:body>", f"<w:body>{deep}")}))
