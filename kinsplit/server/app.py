@@ -57,6 +57,8 @@ def create_app(settings: ServiceSettings, library: Library) -> FastAPI:
     """
     figures = library.metrics
     workers = Workers(settings.threads, settings.queue, settings.timeout, figures)
+    # For previews that ask a language model.
+    askers = Workers(1, settings.answers, settings.answer_timeout, figures)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -64,6 +66,7 @@ def create_app(settings: ServiceSettings, library: Library) -> FastAPI:
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(settings.answers + 2))
         yield
         await workers.close()
+        await askers.close()
         library.close()
 
     app = FastAPI(
@@ -75,7 +78,8 @@ def create_app(settings: ServiceSettings, library: Library) -> FastAPI:
         docs_url=None,
         redoc_url=None,
     )
-    app.state.settings, app.state.library, app.state.workers = settings, library, workers
+    app.state.settings, app.state.library = settings, library
+    app.state.workers, app.state.askers = workers, askers
     app.state.answers = Answers(settings.answers, settings.answer_timeout, figures, settings.log_text)
     app.state.gate = Gate(settings, figures)
     add_handlers(app)

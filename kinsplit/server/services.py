@@ -42,9 +42,15 @@ async def _workers(request: Request) -> Workers:
     return workers
 
 
+async def _askers(request: Request) -> Workers:
+    askers: Workers = request.app.state.askers
+    return askers
+
+
 SettingsOf = Annotated[ServiceSettings, Depends(_settings)]
 LibraryOf = Annotated[Library, Depends(_library)]
 WorkersOf = Annotated[Workers, Depends(_workers)]
+AskersOf = Annotated[Workers, Depends(_askers)]
 
 
 async def _shelf(library: LibraryOf, strategy: StrategyName = None) -> Shelf:
