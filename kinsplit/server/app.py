@@ -57,8 +57,8 @@ def create_app(settings: ServiceSettings, library: Library) -> FastAPI:
     """
     figures = library.metrics
     workers = Workers(settings.threads, settings.queue, settings.timeout, figures)
-    # For previews that ask a language model.
-    askers = Workers(1, settings.answers, settings.answer_timeout, figures)
+    # For searches and previews that ask a language model.
+    askers = Workers(settings.answers, settings.answers, settings.answer_timeout, figures)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
