@@ -57,7 +57,7 @@ def create_app(settings: ServiceSettings, library: Library) -> FastAPI:
     """
     figures = library.metrics
     workers = Workers(settings.threads, settings.queue, settings.timeout, figures)
-    # For searches and previews that ask a language model.
+    previewers = Workers(1, settings.queue, settings.timeout, figures)
     askers = Workers(settings.answers, settings.answers, settings.answer_timeout, figures)
 
     @asynccontextmanager
@@ -65,8 +65,8 @@ def create_app(settings: ServiceSettings, library: Library) -> FastAPI:
         # A model that is slow blocks a thread for each of its answers, and none of those that search.
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(settings.answers + 2))
         yield
-        await workers.close()
-        await askers.close()
+        for each in (workers, previewers, askers):
+            await each.close()
         library.close()
 
     app = FastAPI(
@@ -79,7 +79,7 @@ def create_app(settings: ServiceSettings, library: Library) -> FastAPI:
         redoc_url=None,
     )
     app.state.settings, app.state.library = settings, library
-    app.state.workers, app.state.askers = workers, askers
+    app.state.workers, app.state.previewers, app.state.askers = workers, previewers, askers
     app.state.answers = Answers(settings.answers, settings.answer_timeout, figures, settings.log_text)
     app.state.gate = Gate(settings, figures)
     add_handlers(app)

@@ -97,6 +97,25 @@ async def test_a_preview_that_asks_a_model_keeps_nobody_waiting(
     assert asked
 
 
+async def test_a_long_preview_keeps_no_search_waiting(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, go = threading.Event(), threading.Event()
+    kind = strategy_class("word")
+    cut = kind._cut
+
+    def slow(self: Any, texts: Any) -> Any:
+        begun.set()
+        go.wait(30)
+        return cut(self, texts)
+
+    monkeypatch.setattr(kind, "_cut", slow)
+    client = await connect(threads=1, queue=1)
+    previews = [asyncio.create_task(client.post("/chunk", json={"text": TEXT, "strategy": "word"})) for _ in range(2)]
+    assert await asyncio.to_thread(begun.wait, 30)
+    assert (await client.get("/search?q=loop")).status_code == 200
+    go.set()
+    assert [(await preview).status_code for preview in previews] == [200, 200]
+
+
 async def test_a_preview_asks_a_model_only_so_often(connect: Connect) -> None:
     client = await connect(model="hash")
     text = " ".join(f"This is sentence number {number}." for number in range(400))

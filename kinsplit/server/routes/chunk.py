@@ -17,7 +17,7 @@ from kinsplit.server import bounds
 from kinsplit.server.models.base import Model
 from kinsplit.server.models.strategies import Preview
 from kinsplit.server.places import Places
-from kinsplit.server.services import AskersOf, SettingsOf, WorkersOf, answer
+from kinsplit.server.services import AskersOf, PreviewersOf, SettingsOf, answer
 from kinsplit.server.settings import ServiceSettings
 from kinsplit.server.shown import chunk_of
 
@@ -40,13 +40,12 @@ class PreviewRequest(Model):
 
 @router.post("/chunk", response_model=Preview, summary="Cut a text and look at it")
 async def chunk(
-    settings: SettingsOf, workers: WorkersOf, askers: AskersOf, request: Annotated[PreviewRequest, Body()]
+    settings: SettingsOf, previewers: PreviewersOf, askers: AskersOf, request: Annotated[PreviewRequest, Body()]
 ) -> Response:
     """Cut a text by a strategy. Nothing is kept, and no model is loaded but those that the service has."""
     strategy = _strategy(request, settings)
-    # A model is slow, and searches shall not wait for it.
     asks = strategy.parameters.get("model", NO_MODEL) != NO_MODEL
-    return await answer(askers if asks else workers, _preview, strategy, request.text)
+    return await answer(askers if asks else previewers, _preview, strategy, request.text)
 
 
 def settable(kind: type[Strategy], parameter: str) -> bool:

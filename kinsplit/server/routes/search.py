@@ -57,7 +57,6 @@ async def search(
         "budget": budget,
         "where": filter_of(where),
     }
-    # A language model is slow, and other searches shall not wait for it.
     asks = isinstance(options["rerank"], LanguageModelReranker)
     return await answer(askers if asks else workers, _search, shelf, q, options)
 
