@@ -57,13 +57,16 @@ def create_app(settings: ServiceSettings, library: Library) -> FastAPI:
     """
     figures = library.metrics
     workers = Workers(settings.threads, settings.queue, settings.timeout, figures)
+    previewers = Workers(1, settings.queue, settings.timeout, figures)
+    askers = Workers(settings.answers, settings.answers, settings.answer_timeout, figures)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         # A model that is slow blocks a thread for each of its answers, and none of those that search.
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(settings.answers + 2))
         yield
-        await workers.close()
+        for each in (workers, previewers, askers):
+            await each.close()
         library.close()
 
     app = FastAPI(
@@ -75,7 +78,8 @@ def create_app(settings: ServiceSettings, library: Library) -> FastAPI:
         docs_url=None,
         redoc_url=None,
     )
-    app.state.settings, app.state.library, app.state.workers = settings, library, workers
+    app.state.settings, app.state.library = settings, library
+    app.state.workers, app.state.previewers, app.state.askers = workers, previewers, askers
     app.state.answers = Answers(settings.answers, settings.answer_timeout, figures, settings.log_text)
     app.state.gate = Gate(settings, figures)
     add_handlers(app)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Annotated, ParamSpec
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any, ParamSpec
 
 from fastapi import Depends, Query, Request
 from fastapi.responses import Response
 from pydantic import BaseModel
 
 from kinsplit.server import bounds
+from kinsplit.server.answers import Answers
 from kinsplit.server.library import Library, Shelf
 from kinsplit.server.settings import ServiceSettings
 from kinsplit.server.workers import Workers
@@ -26,25 +27,25 @@ StrategyName = Annotated[
 ]
 
 
-# None of them waits, but FastAPI would call a plain function in a thread.
-async def _settings(request: Request) -> ServiceSettings:
-    settings: ServiceSettings = request.app.state.settings
-    return settings
+def _state(name: str) -> Callable[[Request], Awaitable[Any]]:
+    """Return what gives a route something of the application."""
+
+    # It waits for nothing, but FastAPI would call a plain function in a thread.
+    async def get(request: Request) -> Any:
+        return getattr(request.app.state, name)
+
+    return get
 
 
-async def _library(request: Request) -> Library:
-    library: Library = request.app.state.library
-    return library
-
-
-async def _workers(request: Request) -> Workers:
-    workers: Workers = request.app.state.workers
-    return workers
-
-
-SettingsOf = Annotated[ServiceSettings, Depends(_settings)]
-LibraryOf = Annotated[Library, Depends(_library)]
-WorkersOf = Annotated[Workers, Depends(_workers)]
+SettingsOf = Annotated[ServiceSettings, Depends(_state("settings"))]
+LibraryOf = Annotated[Library, Depends(_state("library"))]
+#: For searches and documents.
+WorkersOf = Annotated[Workers, Depends(_state("workers"))]
+#: For previews: a long text may take many seconds, and searches shall not wait for it.
+PreviewersOf = Annotated[Workers, Depends(_state("previewers"))]
+#: For what asks a language model, which may take minutes.
+AskersOf = Annotated[Workers, Depends(_state("askers"))]
+AnswersOf = Annotated[Answers, Depends(_state("answers"))]
 
 
 async def _shelf(library: LibraryOf, strategy: StrategyName = None) -> Shelf:

@@ -52,7 +52,8 @@ class ServiceSettings(BaseSettings):
         threads: Calls at work at the same time; as many as there are processors, and at least 2.
         queue: Calls that wait for a thread; more are turned away.
         timeout: Seconds from request to answer.
-        answers: Answers that are written at the same time; more are turned away.
+        answers: Answers that are written at the same time; more are turned away. Also as many searches and previews
+            that ask a language model.
         answer_timeout: Seconds that a language model may take for a piece of its answer.
         connections: Open connections; more are turned away.
         patience: Seconds for a client to send a head, to send a body, and to take a part of an answer.

@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+import asyncio
+import threading
 from typing import Any
 
 import httpx
 import pytest
 
-from kinsplit import Document
+from kinsplit import Document, language_models
+from kinsplit.language_models.hashing import HashModel
 from kinsplit.parsers import create, names, strategy_class
-from tests.server.conftest import error_of
+from tests.server.conftest import Connect, error_of
 
 TEXT = "# One\n\nFirst 😀 sentence here. A second one follows it. A third closes.\n\n# Two\n\nMore words. They end.\n"
 
@@ -66,6 +69,59 @@ async def test_wrong_bodies(client: httpx.AsyncClient, body: dict[str, Any], fie
 async def test_a_preview_asks_no_model_unless_the_service_has_one(client: httpx.AsyncClient) -> None:
     answer = (await client.post("/chunk", json={"text": TEXT, "strategy": "contextual"})).json()
     assert answer["parameters"]["model"] == "none"
+
+
+async def test_a_preview_that_asks_a_model_keeps_nobody_waiting(
+    connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, go = threading.Event(), threading.Event()
+    asked: list[str] = []
+
+    class Slow(HashModel):
+        def complete(self, prompt: str, *given: Any, **named: Any) -> str:
+            asked.append(prompt)
+            begun.set()
+            go.wait(30)
+            return super().complete(prompt, *given, **named)
+
+    monkeypatch.setattr(language_models, "resolve", lambda *_: Slow())
+    client = await connect(model="hash", threads=1, queue=0)
+    body = {"text": TEXT, "strategy": "contextual", "parameters": {"chunk_size": 5}}
+    preview = asyncio.create_task(client.post("/chunk", json=body))
+    assert await asyncio.to_thread(begun.wait, 30)
+    assert (await client.get("/search?q=loop")).status_code == 200
+    go.set()
+    answer = (await preview).json()
+    assert answer["parameters"]["model"] == "hash"
+    assert answer["chunks"]
+    assert asked
+
+
+async def test_a_long_preview_keeps_no_search_waiting(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, go = threading.Event(), threading.Event()
+    kind = strategy_class("word")
+    cut = kind._cut
+
+    def slow(self: Any, texts: Any) -> Any:
+        begun.set()
+        go.wait(30)
+        return cut(self, texts)
+
+    monkeypatch.setattr(kind, "_cut", slow)
+    client = await connect(threads=1, queue=1)
+    previews = [asyncio.create_task(client.post("/chunk", json={"text": TEXT, "strategy": "word"})) for _ in range(2)]
+    assert await asyncio.to_thread(begun.wait, 30)
+    assert (await client.get("/search?q=loop")).status_code == 200
+    go.set()
+    assert [(await preview).status_code for preview in previews] == [200, 200]
+
+
+async def test_a_preview_asks_a_model_only_so_often(connect: Connect) -> None:
+    client = await connect(model="hash")
+    text = " ".join(f"This is sentence number {number}." for number in range(400))
+    body = {"text": text, "strategy": "contextual", "parameters": {"segment_size": 30}}
+    error = error_of(await client.post("/chunk", json=body), 422)
+    assert (error["field"], error["rule"]) == ("text", "can't take more than 40 calls of the language model")
 
 
 async def test_a_text_is_cut_once(client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+import asyncio
+import threading
+
 import httpx
 import pytest
 
 from kinsplit import Index
+from kinsplit.retrieval import LanguageModelReranker, Ranked
 from tests.server.conftest import HOME, STORE, Connect, error_of
 
 
@@ -110,3 +114,22 @@ async def test_what_is_known_of_the_machine_stays_there(client: httpx.AsyncClien
         assert response.status_code == 200
         assert HOME not in response.text
         assert '"course":"cs"' in response.text
+
+
+async def test_a_search_that_asks_a_model_keeps_nobody_waiting(
+    connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, go = threading.Event(), threading.Event()
+
+    def slow(*_: object) -> list[Ranked]:
+        begun.set()
+        go.wait(30)
+        return [Ranked(0, 1.0)]
+
+    monkeypatch.setattr(LanguageModelReranker, "rerank", slow)
+    client = await connect(rerankers="none,llm:hash", threads=1, queue=0)
+    judged = asyncio.create_task(client.get("/search?q=loop&rerank=llm:hash"))
+    assert await asyncio.to_thread(begun.wait, 30)
+    assert (await client.get("/search?q=loop")).status_code == 200
+    go.set()
+    assert "rerank" in (await judged).json()["passages"][0]["scores"]

@@ -6,16 +6,15 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Body, Request
+from fastapi import APIRouter, Body
 from fastapi.responses import Response, StreamingResponse
 from pydantic import Field
 
 from kinsplit.answering import LONGEST, TOP_K, answer
 from kinsplit.server import bounds
-from kinsplit.server.answers import Answers
 from kinsplit.server.asked import filter_of, pick_reranker
 from kinsplit.server.models.base import Model
-from kinsplit.server.services import LibraryOf
+from kinsplit.server.services import AnswersOf, LibraryOf
 
 router = APIRouter(tags=["search"])
 
@@ -54,14 +53,13 @@ _EVENT = {
     response_class=Response,
     responses={200: {"description": "Server-sent events.", "content": {"text/event-stream": {"schema": _EVENT}}}},
 )
-async def ask(request: Request, library: LibraryOf, question: Annotated[Question, Body()]) -> Response:
+async def ask(library: LibraryOf, answers: AnswersOf, question: Annotated[Question, Body()]) -> Response:
     """Answer with citations to file, page and chunk, each sentence looked up in what it cites.
 
     The events, each with JSON for data: `sources` first, the passages; `text`, a piece of the answer; `citation`, a
     marker in it; `notice`, what should be known; `finished` last, the whole answer with its verdict and checks; or
     `error`. Without a language model the best sentences are quoted.
     """
-    answers: Answers = request.app.state.answers
     events = answer(
         library.pick(question.strategy).index,
         question.question,

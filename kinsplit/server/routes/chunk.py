@@ -12,17 +12,19 @@ from kinsplit.chunk import Document, Span
 from kinsplit.errors import InvalidParameterError
 from kinsplit.parsers import Strategy, create, strategy_class
 from kinsplit.parsers.base import Cut
+from kinsplit.parsers.contextual import NO_MODEL
 from kinsplit.server import bounds
 from kinsplit.server.models.base import Model
 from kinsplit.server.models.strategies import Preview
 from kinsplit.server.places import Places
-from kinsplit.server.services import SettingsOf, WorkersOf, answer
+from kinsplit.server.services import AskersOf, PreviewersOf, SettingsOf, answer
+from kinsplit.server.settings import ServiceSettings
 from kinsplit.server.shown import chunk_of
 
 router = APIRouter(tags=["strategies"])
 
 #: Names of what comes with kinsplit, so that nothing is looked up anywhere.
-_AT_HAND = frozenset({"bundled", "none"})
+_AT_HAND = frozenset({"bundled", NO_MODEL})
 _TEXT = "text"
 
 
@@ -37,9 +39,13 @@ class PreviewRequest(Model):
 
 
 @router.post("/chunk", response_model=Preview, summary="Cut a text and look at it")
-async def chunk(settings: SettingsOf, workers: WorkersOf, request: Annotated[PreviewRequest, Body()]) -> Response:
+async def chunk(
+    settings: SettingsOf, previewers: PreviewersOf, askers: AskersOf, request: Annotated[PreviewRequest, Body()]
+) -> Response:
     """Cut a text by a strategy. Nothing is kept, and no model is loaded but those that the service has."""
-    return await answer(workers, _preview, request, settings.model)
+    strategy = _strategy(request, settings)
+    asks = strategy.parameters.get("model", NO_MODEL) != NO_MODEL
+    return await answer(askers if asks else previewers, _preview, strategy, request.text)
 
 
 def settable(kind: type[Strategy], parameter: str) -> bool:
@@ -47,7 +53,8 @@ def settable(kind: type[Strategy], parameter: str) -> bool:
     return parameter not in kind.resources and parameter not in kind.incidental
 
 
-def _preview(request: PreviewRequest, model: str | None) -> Preview:
+def _strategy(request: PreviewRequest, settings: ServiceSettings) -> Strategy:
+    """Make the strategy that a request names; nothing is loaded yet."""
     kind = strategy_class(request.strategy.casefold())
     for name, value in request.parameters.items():
         if name in kind.model_fields and not settable(kind, name) and not _at_hand(value):
@@ -55,17 +62,23 @@ def _preview(request: PreviewRequest, model: str | None) -> Preview:
             raise InvalidParameterError(name, "can't be chosen in a preview", value, remedy)
     parameters = dict(request.parameters)
     if "model" in kind.resources:
-        parameters.setdefault("model", model or "none")
-    strategy = create(kind.name, **parameters)
-    document = Document(_TEXT, request.text)
+        parameters = {"model": settings.model or NO_MODEL, "timeout": settings.answer_timeout, **parameters}
+    return create(kind.name, **parameters)
+
+
+def _preview(strategy: Strategy, text: str) -> Preview:
+    calls = strategy.cost([text]).calls
+    if calls > bounds.CALLS:
+        rule = f"can't take more than {bounds.CALLS} calls of the language model"
+        raise InvalidParameterError("text", rule, f"{calls} calls", "Take a part of it.")
+    document = Document(_TEXT, text)
     levels = strategy.cut(document)
     _check_size([cut for level in levels for cut in level])
-    places = Places([Span(0, len(request.text))], request.text)
-    chunks = strategy.assemble(document, levels)
+    places = Places([Span(0, len(text))], text)
     return Preview(
         strategy=strategy.name,
         parameters=strategy.described,
-        chunks=[chunk_of(chunk, places) for chunk in chunks],
+        chunks=[chunk_of(chunk, places) for chunk in strategy.assemble(document, levels)],
     )
 
 

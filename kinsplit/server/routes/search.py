@@ -8,12 +8,12 @@ from fastapi import APIRouter, Query
 from fastapi.responses import Response
 
 from kinsplit.errors import InvalidParameterError
-from kinsplit.retrieval import SearchKeywords
+from kinsplit.retrieval import LanguageModelReranker, SearchKeywords
 from kinsplit.server import bounds
 from kinsplit.server.asked import filter_of, pick_reranker
 from kinsplit.server.library import Shelf
 from kinsplit.server.models.search import SearchAnswer
-from kinsplit.server.services import LibraryOf, ShelfOf, WorkersOf, answer
+from kinsplit.server.services import AskersOf, LibraryOf, ShelfOf, WorkersOf, answer
 from kinsplit.server.shown import passage_of
 
 router = APIRouter(tags=["search"])
@@ -26,6 +26,7 @@ async def search(
     library: LibraryOf,
     shelf: ShelfOf,
     workers: WorkersOf,
+    askers: AskersOf,
     q: Annotated[str, Query(min_length=1, max_length=bounds.QUERY, description="The question.")],
     top_k: Annotated[int, Query(ge=1, le=bounds.TOP_K, description="Most passages.")] = 3,
     window: Annotated[
@@ -56,7 +57,8 @@ async def search(
         "budget": budget,
         "where": filter_of(where),
     }
-    return await answer(workers, _search, shelf, q, options)
+    asks = isinstance(options["rerank"], LanguageModelReranker)
+    return await answer(askers if asks else workers, _search, shelf, q, options)
 
 
 def _search(shelf: Shelf, query: str, options: SearchKeywords) -> SearchAnswer:
