@@ -10,6 +10,7 @@ import typer
 
 from kinsplit.cli.findings import show_headline
 from kinsplit.cli.options import AsJson, SharedContext, SharedTerms
+from kinsplit.cli.places import check_place
 from kinsplit.cli.plans import planned, to_dict
 from kinsplit.cli.progress import steps
 from kinsplit.cli.tables import counted
@@ -211,8 +212,7 @@ def _check_output(output: Path, read: list[Path]) -> None:
     Raises:
         InvalidParameterError: They have none.
     """
-    if output.is_dir():
-        raise InvalidParameterError("--output", "must be a file, and is a folder", str(output), "Name a file in it.")
+    check_place(output)
     if output.exists() and any(path.exists() and output.samefile(path) for path in read):
         rule = "must not be a file that is read"
         raise InvalidParameterError("--output", rule, str(output), "Name another one.")

@@ -10,6 +10,7 @@ from rich.status import Status
 
 from kinsplit.cli.command import INTERRUPTED
 from kinsplit.cli.options import AsJson, Embedder, Paths, SharedContext, SharedTerms, parse_names
+from kinsplit.cli.places import check_place
 from kinsplit.cli.progress import waiting
 from kinsplit.cli.tables import counted, listing
 from kinsplit.cli.terminal import Terminal
@@ -167,13 +168,14 @@ def _show(found: Tuned, terminal: Terminal) -> None:
 
 
 def _check_output(output: Path) -> None:
-    """Make sure that nothing is replaced which somebody wrote by hand.
+    """Make sure that the choice has a place, and replaces nothing that somebody wrote by hand.
 
     Raises:
-        InvalidParameterError: There is such a file.
+        InvalidParameterError: It has none, or there is such a file.
     """
     from kinsplit.evaluation.tuning.tuned import SIGNATURE
 
+    check_place(output)
     if output.exists() and not output.read_bytes().startswith(f"# {SIGNATURE}".encode()):
         rule = "must be a new file, or one that kinsplit tune wrote"
         raise InvalidParameterError("--output", rule, str(output), "Name another one.")
