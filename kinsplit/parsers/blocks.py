@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator
 from itertools import accumulate
 from typing import Literal, NamedTuple
 
-from kinsplit.parsers.segment import SPACES, grapheme_end, grapheme_floor, trim, trimmed, with_line_feeds
+from kinsplit.parsers.graphemes import grapheme_end, grapheme_floor
+from kinsplit.parsers.white_space import SPACES, trimmed, with_line_feeds
 
 Kind = Literal["heading", "paragraph", "fence", "list", "table"]
 
@@ -20,19 +21,20 @@ _ATX = re.compile(r"(#{1,6})(?:[ \t]+(.*?))??(?:[ \t]+#+)?[ \t]*")
 # A single hyphen would be a heading to CommonMark; in texts from PDFs it is what is left of a word cut at a line's end.
 _SETEXT = re.compile(r"[ ]{0,3}(=+|--+)[ \t]*")
 _WIKI = re.compile(r"(={1,6})[ \t]+(\S.*?)[ \t]+\1|(={2,6})([^=\s].*?)\3")
-_FENCE = re.compile(r"(`{3,})[^`]*|(~{3,}).*")
-_ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])(?:[ \t]+\S|[ \t]*$)")
+#: The line that opens a fence.
+FENCE = re.compile(r"(`{3,})[^`]*|(~{3,}).*")
+#: How an item of a list begins.
+ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])(?:[ \t]+\S|[ \t]*$)")
 _RULE = re.compile(r"([-*_])(?:[ \t]*\1){2,}[ \t]*")
 _DELIMITER = re.compile(r"\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?")
 _HTML_TAG = re.compile(r"<(/?)(h[1-6]|pre|script|style|textarea)(?:\s[^<>]*)?>", re.IGNORECASE)
 _HTML_HEADING = re.compile(r"<[hH]")
 _HTML_RAW = re.compile(r"<(pre|script|style|textarea)\b", re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]*>")
-_MARKS = frozenset("#`~|<-*+=_0123456789")
+#: How a line begins that is no paragraph's, unless it is a table's.
+MARKS = frozenset("#`~|<-*+=_0123456789")
 # How a line begins that can be more than the next line of a paragraph; "" is an empty one's beginning.
-_BEGINNINGS = _MARKS | {"", *SPACES}
-_LINE_END = re.compile(r"\n")
-_NEXT_LINE = re.compile(r"\n([ \t]*)(.*)")
+_BEGINNINGS = MARKS | {"", *SPACES}
 _LONGEST_FRONT_MATTER = 200
 # A longer line is no heading; as one it would be repeated in the context of every chunk below it.
 _LONGEST_HEADING = 300
@@ -128,7 +130,7 @@ class _Scanner:
                 title = " ".join(self.text[self.starts[begun] : self.starts[i]].split())
                 self._add(begun, i + 1, "heading", 1 if match[1][0] == "=" else 2, title)
                 at = begun = i + 1
-            elif (line[0] in _MARKS or "|" in line) and (stop := self._special(i, line, begun)) > i:
+            elif (line[0] in MARKS or "|" in line) and (stop := self._special(i, line, begun)) > i:
                 at = begun = stop
         self._paragraph(begun, len(self.lines))
         return self.found
@@ -164,7 +166,7 @@ class _Scanner:
         elif mark == "=" and short and (match := _WIKI.fullmatch(line)):
             stop, kind = at + 1, "heading"
             depth, title = len(match[1] or match[3]), match[2] or match[4]
-        elif mark in "`~" and shallow and (match := _FENCE.fullmatch(line)):
+        elif mark in "`~" and shallow and (match := FENCE.fullmatch(line)):
             stop, kind = self._fence_end(at, match[1] or match[2]), "fence"
         elif mark == "<" and shallow and line.startswith("<!--"):
             stop = self._raw_end(at, "-->")
@@ -179,7 +181,7 @@ class _Scanner:
             title = self.text[self.starts[at] : self.starts[at + 2]].strip()[:_LONGEST_TITLE]
         elif mark in "-*_" and shallow and _RULE.fullmatch(line):
             stop = at + 1
-        elif shallow and _ITEM.match(line) and (begun == at or not (mark.isdigit() or len(line) == 1)):
+        elif shallow and ITEM.match(line) and (begun == at or not (mark.isdigit() or len(line) == 1)):
             # Neither a number nor a mark alone ends a paragraph.
             stop, kind = self._list_end(at), "list"
         if stop > at:
@@ -213,11 +215,11 @@ class _Scanner:
                 if after == len(self.lines):
                     return i
                 follows = self.lines[after]
-                if not (_ITEM.match(follows.strip()) or follows[:1] in {" ", "\t"}) or _RULE.fullmatch(follows.strip()):
+                if not (ITEM.match(follows.strip()) or follows[:1] in {" ", "\t"}) or _RULE.fullmatch(follows.strip()):
                     return i
                 i = after
                 continue
-            if not indented and (_ATX.fullmatch(line) or _FENCE.fullmatch(line) or _RULE.fullmatch(line)):
+            if not indented and (_ATX.fullmatch(line) or FENCE.fullmatch(line) or _RULE.fullmatch(line)):
                 return i
             i += 1
         return i
@@ -269,42 +271,3 @@ def _html_headings(text: str, start: int, end: int) -> Iterator[tuple[re.Match[s
             opened = None
         elif not tag[1] and (opened is None or opened[2][0] in "hH"):
             opened = tag
-
-
-def parts(text: str) -> list[tuple[int, int]] | None:
-    """Cut one block into the parts it is made of: a list into items, a table or fence into lines.
-
-    An item that holds a list is itself a block that is cut into the inner items.
-
-    Args:
-        text: The block's text.
-
-    Returns:
-        The parts' spans, or None for a block that has no such parts.
-    """
-    text = with_line_feeds(text)
-    first_line = text.partition("\n")[0]
-    if first_line[:1] not in _MARKS and "|" not in first_line:
-        return None
-    kind = blocks(text)[0].kind
-    if kind not in {"list", "table", "fence"}:
-        return None
-    places = [0, *(_items(text) if kind == "list" else (m.end() for m in _LINE_END.finditer(text)))]
-    cut = [trim(text, s, e) for s, e in zip(places, [*places[1:], len(text)], strict=True)]
-    return [span for span in cut if span]
-
-
-def _items(text: str) -> list[int]:
-    """Return where the items of a list begin, but the first: of those that follow, the least indented."""
-    found: list[tuple[int, int]] = []
-    fence = ""
-    for match in _NEXT_LINE.finditer(text):
-        line = match[2]
-        if fence:
-            fence = "" if line.startswith(fence) and not line.strip(fence[0] + " \t") else fence
-        elif opening := _FENCE.fullmatch(line):
-            fence = opening[1] or opening[2]
-        elif _ITEM.match(line):
-            found.append((len(match[1].expandtabs(4)), match.start(2)))
-    least = min(found, default=(0, 0))[0]
-    return [at for indentation, at in found if indentation == least]

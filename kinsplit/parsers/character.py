@@ -7,8 +7,8 @@ from pydantic import Field, model_validator
 
 from kinsplit.chunk import Span
 from kinsplit.parsers.base import Cut, Levels, Strategy
+from kinsplit.parsers.graphemes import grapheme_end, grapheme_floor
 from kinsplit.parsers.group import windows
-from kinsplit.parsers.segment import grapheme_end, grapheme_floor
 from kinsplit.parsers.sizes import Overlap, Size, check_below, share
 
 

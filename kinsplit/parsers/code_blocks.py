@@ -7,7 +7,8 @@ from itertools import pairwise
 
 from kinsplit.chunk import Part
 from kinsplit.parsers.blocks import Block, Section
-from kinsplit.parsers.segment import grapheme_floor, trim
+from kinsplit.parsers.graphemes import grapheme_floor
+from kinsplit.parsers.white_space import trim
 
 
 def code_sections(text: str, outline: Sequence[Part]) -> list[Section]:

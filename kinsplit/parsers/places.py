@@ -17,8 +17,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kinsplit.parsers.graphemes import grapheme_floor
 from kinsplit.parsers.measure import divide
-from kinsplit.parsers.segment import IntArray, code_points, grapheme_floor, runs, skip_space
+from kinsplit.parsers.segment import IntArray, code_points, runs
+from kinsplit.parsers.white_space import skip_space
 from kinsplit.tokenizers import SEPARATORS, STOPS, Tokenizer
 
 # Words in a piece.

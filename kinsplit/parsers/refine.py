@@ -9,16 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from kinsplit.errors import LimitTooSmallError
+from kinsplit.parsers.graphemes import graphemes
 from kinsplit.parsers.measure import Ruler, Scale
-from kinsplit.parsers.segment import (
-    IntArray,
-    Units,
-    as_units,
-    cut_units,
-    cut_units_with_origin,
-    graphemes,
-    words,
-)
+from kinsplit.parsers.segment import IntArray, Units, as_units, cut_units, cut_units_with_origin, words
 from kinsplit.parsers.sentences import detect_language, sentences
 from kinsplit.tokenizers import SEPARATORS
 

@@ -12,8 +12,9 @@ import numpy as np
 from kinsplit.parsers.blocks import blocks
 from kinsplit.parsers.group import merge
 from kinsplit.parsers.measure import Scale
-from kinsplit.parsers.segment import Units, cut_at, skip_space
+from kinsplit.parsers.segment import Units, cut_at
 from kinsplit.parsers.sentences import sentences
+from kinsplit.parsers.white_space import skip_space
 
 # A paragraph of one line is a heading if it is short and doesn't end as a sentence does, but for a question.
 _LONGEST_TITLE = 80

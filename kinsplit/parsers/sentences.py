@@ -8,44 +8,16 @@ aren't spaced, lines aren't wrapped at spaces either, so there the end of any li
 
 from __future__ import annotations
 
-import functools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from kinsplit.errors import InvalidParameterError
-from kinsplit.parsers.abbreviations import abbreviations
-from kinsplit.parsers.segment import Units, as_units, grapheme_floor, skip_space, trimmed, with_line_feeds
+from kinsplit.parsers.graphemes import grapheme_floor
+from kinsplit.parsers.punkt_stops import PUNKT_LANGUAGES, punkt_of
+from kinsplit.parsers.segment import Units, as_units
+from kinsplit.parsers.white_space import trimmed, with_line_feeds
 from kinsplit.tokenizers import replace_surrogates
-
-if TYPE_CHECKING:
-    from punkt import LanguageVars
-
-#: Languages with a Punkt model, by ISO 639-1 code.
-PUNKT_LANGUAGES = {
-    "cs": "czech",
-    "da": "danish",
-    "de": "german",
-    "el": "greek",
-    "en": "english",
-    "es": "spanish",
-    "et": "estonian",
-    "fi": "finnish",
-    "fr": "french",
-    "it": "italian",
-    "ml": "malayalam",
-    "nb": "norwegian",
-    "nl": "dutch",
-    "nn": "norwegian",
-    "no": "norwegian",
-    "pl": "polish",
-    "pt": "portuguese",
-    "ru": "russian",
-    "sl": "slovene",
-    "sv": "swedish",
-    "tr": "turkish",
-}
 
 #: Languages written without spaces between words.
 _UNSPACED_LANGUAGES = frozenset({"ja", "km", "lo", "my", "th", "wuu", "yue", "zh"})  # two of them only detected
@@ -64,7 +36,6 @@ LANGUAGES = frozenset(_ISO_639_1.split())
 _LINE = re.compile(r"\n\s*")
 _BLANK_LINE = re.compile(r"\n[^\S\n]*\n\s*")
 _UNSPACED_STOP = re.compile(r"[。！？｡．؟।॥۔]+[\"'”’»」』）)\]]*\s*")
-_GLUED_QUOTE = re.compile(r"[“”’»«›‹]+(\s*)")
 _ONLY_STOPS = re.compile(r"[\s.?!]+")
 _SAMPLE = 200
 _FEWEST_LETTERS = 200
@@ -107,7 +78,7 @@ def sentences(text: str, language: str = "auto", *, join_speech: bool = True) ->
     if not text.isascii():
         certain = sorted({*certain, *(m.end() for m in _UNSPACED_STOP.finditer(text))})
     if language in PUNKT_LANGUAGES:
-        starts = [0, *_punkt(language).starts(text, join_speech)]
+        starts = [0, *punkt_of(language).starts(text, join_speech)]
     else:
         starts = [0, *_sentencex_starts(text, language, certain)]
     if certain:
@@ -161,138 +132,3 @@ def _sentencex_starts(text: str, language: str, certain: list[int]) -> Iterator[
             for sentence in sentencex.get_sentence_boundaries(language, valid[start:end]):
                 yield start + int(sentence["start_index"])
             start = end
-
-
-@functools.cache
-def _punkt(language: str) -> _Punkt:
-    return _Punkt(language)
-
-
-class _Punkt:
-    """Punkt's decisions, evaluated only where a sentence could end and, where they are plain, without its machinery."""
-
-    def __init__(self, language: str) -> None:
-        import punkt
-
-        name = PUNKT_LANGUAGES[language]
-        model, rules = punkt.load_model(name), _rules(name)
-        words = punkt.PunktWordTokenizer(rules)
-        # One pattern for each stop, since a search for a literal is several times as fast as for a class.
-        after = f"(?={rules.non_word_char_class}|\\s+\\S)"
-        self._candidate = [re.compile(re.escape(stop) + after) for stop in rules.sent_end_chars]
-        self._dotted = re.compile(rules.multi_char_punct_pattern)
-        self._closing = re.compile(rules.boundary_realignment_pattern, re.MULTILINE)
-        self._stops = re.compile(f"{rules.sent_end_char_class}+")
-        self._non_word = re.compile(rules.non_word_char_class)
-        # A word that is none of these ends its sentence when a full stop follows it.
-        self._abbreviations = abbreviations(language)
-        self._doubtful = self._abbreviations.words.union(model.abbrev_types, (first for first, _ in model.collocations))
-        self._number_breaks = "##number##" not in self._doubtful
-
-        @functools.lru_cache(maxsize=1 << 16)
-        def decide(context: str) -> bool:
-            tokens = punkt.annotate_tokens(words.tokenize_annotated(context), model, rules)
-            broken = False
-            for token in tokens:
-                if broken:
-                    return True
-                broken = bool(token.sentbreak)
-            return False
-
-        self._decide: Callable[[str], bool] = decide
-
-    def starts(self, text: str, join_speech: bool) -> list[int]:
-        """Return where each sentence but the first begins."""
-        starts, total = [], len(text)
-        for end, following in pairwise([*self._ends(text), len(text.rstrip())]):
-            begin, closing = end, None
-            while begin < total and text[begin].isspace():
-                begin += 1
-            if text[begin : begin + 1].isalnum():
-                starts.append(begin)
-                continue
-            if self._stops.fullmatch(text, begin, following):
-                # A sentence of full stops alone ("acting! !!") is the tail of the one before it.
-                continue
-            if begin > end and text[begin] in "«‹":
-                # Behind white space it opens a quotation, though Punkt takes it for one that closes.
-                pass
-            elif closing := self._closing.match(text, begin):
-                begin = closing.end()
-            elif begin == end and (closing := _GLUED_QUOTE.match(text, begin)):
-                # What stands right behind a full stop closes, also “ and « where other languages open with them.
-                begin = closing.end()
-                if begin < len(text) and not closing[1]:
-                    continue
-            if join_speech and closing and text[end - 1] in "?!" and text[begin : begin + 1].islower():
-                continue
-            starts.append(begin)
-        return starts
-
-    def _ends(self, text: str) -> list[int]:
-        """Return where sentences end, before what closes them."""
-        ends: list[int] = []
-        doubtful = self._doubtful
-        for word, place in self._candidates(text):
-            last = text[word:place]
-            # Most are of this kind, and don't pay for a call.
-            plain = text[place] != "." or (last.isalpha() and len(last) > 1 and last.lower() not in doubtful)
-            if plain or self._full_stop_ends(text, word, place):
-                ends.append(place + 1)
-        return ends
-
-    def _candidates(self, text: str) -> list[tuple[int, int]]:
-        """Return where a sentence could end, each stop with the start of its word."""
-        dotted: set[int] = set()
-        if re.search(r"\.\s\.", text):
-            dotted = {i for m in self._dotted.finditer(text) for i in range(m.start(), m.end() - 1)}
-        find_space = text.rfind
-        # Punkt splits words at ASCII white space only.
-        others = [s for s in "\n\t\r\x0b\x0c" if s in text]
-        found: list[tuple[int, int]] = []
-        word = before = 0
-        pending = False
-        for place in sorted([match.start() for stop in self._candidate for match in stop.finditer(text)]):
-            if place in dotted:
-                continue
-            space = find_space(" ", before, place)
-            for other in others:
-                space = max(space, find_space(other, max(space, before), place))
-            # Of several stops in one word ("acting!!!", "a.b.c.") only the last can end the sentence.
-            if pending and (space > before or word == before):
-                found.append((word, before))
-            if space > before:
-                word = space + 1
-            before, pending = place, True
-        if pending:
-            found.append((word, before))
-        return found
-
-    def _full_stop_ends(self, text: str, word: int, place: int) -> bool:
-        last, after = text[word:place], skip_space(text, place + 1)
-        if not last:
-            if after > place + 1:
-                return True
-        elif len(last) > 1:
-            if last.isdecimal():
-                # A number keeps its full stop ("2. Bundesliga") only before a word in lower case or punctuation.
-                if self._number_breaks and text[after].isupper():
-                    return True
-            elif self._non_word.match(last[-1]):
-                return True
-        if self._abbreviations.go_on(text, word, place, after):
-            return False
-        stop = after + 1
-        if after > place + 1:
-            while stop < len(text) and not text[stop].isspace():
-                stop += 1
-        return self._decide(text[word:stop])
-
-
-def _rules(name: str) -> LanguageVars:
-    import punkt
-
-    try:
-        return punkt.rules_for_language(name)
-    except LookupError:
-        return punkt.DEFAULT_LANGUAGE_VARS

@@ -8,7 +8,8 @@ from pydantic import Field, model_validator
 
 from kinsplit.chunk import Part
 from kinsplit.parsers.base import Cut, Levels, Measured
-from kinsplit.parsers.blocks import Block, Section, parts, sections
+from kinsplit.parsers.block_parts import parts
+from kinsplit.parsers.blocks import Block, Section, sections
 from kinsplit.parsers.code_blocks import code_sections
 from kinsplit.parsers.group import Fits, Run, merge
 from kinsplit.parsers.measure import Unit

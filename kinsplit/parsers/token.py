@@ -8,11 +8,12 @@ from pydantic import Field, model_validator
 from kinsplit.chunk import Span
 from kinsplit.errors import InvalidParameterError, LimitTooSmallError
 from kinsplit.parsers.base import Cut, Levels, Strategy
+from kinsplit.parsers.graphemes import grapheme_end, grapheme_floor
 from kinsplit.parsers.group import Run, windows
 from kinsplit.parsers.places import TokenPlaces, count_tokens, locate
 from kinsplit.parsers.refine import LONG_WORD
-from kinsplit.parsers.segment import grapheme_end, grapheme_floor, skip_space, trim
 from kinsplit.parsers.sizes import Overlap, Size, check_below
+from kinsplit.parsers.white_space import skip_space, trim
 from kinsplit.tokenizers import Tokenizer, resolve
 
 # Most and fewest windows of one text that are looked at together: many keep all cores busy, but where a shortened

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 
-from kinsplit.parsers.blocks import blocks, parts, sections
+from kinsplit.parsers.block_parts import parts
+from kinsplit.parsers.blocks import blocks, sections
 from tests.generators import texts
 
 

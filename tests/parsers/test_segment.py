@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinsplit.parsers import segment
-from kinsplit.parsers.segment import grapheme_floor, runs, words
+from kinsplit.parsers.graphemes import grapheme_floor
+from kinsplit.parsers.segment import runs, words
 from tests.generators import texts
 
 #: Letters of flags, and characters that hold on to what stands before or behind them.

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from kinsplit.errors import InvalidParameterError
 from kinsplit.parsers import create
 from kinsplit.parsers.abbreviations import abbreviations
-from kinsplit.parsers.sentences import LANGUAGES, PUNKT_LANGUAGES, detect_language, sentences
+from kinsplit.parsers.punkt_stops import PUNKT_LANGUAGES
+from kinsplit.parsers.sentences import LANGUAGES, detect_language, sentences
 from tests.shared_data import shared_documents
 
 CHROMA = ["chatlogs", "finance", "pubmed", "state_of_the_union", "wikitexts"]
