@@ -160,7 +160,10 @@ def _reader(engine: str, address: str) -> Callable[[Question], Tasks]:
     if engine == "numpy":
         matrix = np.load(Path(address) / "dense.npy")
         return lambda question: {"dense": lambda: np.argpartition(matrix @ question.dense, -_HITS)[-_HITS:]}
-    store = open_store(f"edge:{address}" if engine == "edge alone" else address, _COLLECTION)
+    if engine == "edge alone":
+        store = open_store(f"edge:{address}", _COLLECTION)
+        return lambda question: dict(zip(("hybrid", "dense"), _edge_queries(store, question), strict=True))
+    store = open_store(address, _COLLECTION)
     return lambda question: _tasks(store, question)
 
 

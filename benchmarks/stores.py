@@ -22,8 +22,8 @@ from targets import Outcome
 TASKS = {"hybrid": "own hybrid", "dense": "own dense", "whole": "whole search", "expansion": "expansion"}
 #: How many times as fast as the client's local mode Edge is to write and to answer. Of a write the engine takes two
 #: fifths of the processor's time, and to turn payloads and vectors into its own values as much again, both under
-#: Python's lock: who does nothing else writes 1.2 times as fast as kinsplit. So 9 times is what is found and 11 the
-#: most there is, and less than half of it on a disk that costs nothing, where the local mode waits for no point.
+#: Python's lock. "edge alone" does nothing else, so no client of this engine writes faster; it reaches 12 times the
+#: local mode, and less than half of it on a disk that costs nothing, where the local mode waits for no point.
 _FASTER = 20
 #: How many times as long as the engine's own query a whole search may take.
 _SLOWER = 3
