@@ -204,9 +204,11 @@ class _Job:
 
     def _replace(self, chosen: Mask, rung: Rung) -> None:
         if chosen.any():
-            self.units, source = cut_units_with_origin(self.text, self.units, np.flatnonzero(chosen), rung)
+            before = self.units
+            self.units, source = cut_units_with_origin(self.text, before, np.flatnonzero(chosen), rung)
+            same = (self.units.starts == before.starts[source]) & (self.units.ends == before.ends[source])
             self.origin = self.origin[source]
-            self.lengths = np.where(chosen[source], -1, self.lengths[source])
+            self.lengths = np.where(chosen[source] & ~same, -1, self.lengths[source])
 
 
 def _chosen(units: Units, mask: Mask) -> Units:

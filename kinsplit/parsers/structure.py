@@ -18,8 +18,8 @@ from kinsplit.parsers.refine import Refined, Rung, ladder, refine
 from kinsplit.parsers.segment import Units, as_units
 from kinsplit.parsers.sizes import Language, Overlap, Size, check_below, share
 
-# Lists inside lists are cut at their own items down to this depth.
-_DEEPEST_LIST = 4
+# Lists inside lists inside lists ... are cut at their own items so many times.
+_INNER_LISTS = 3
 
 
 class StructureStrategy(Measured):
@@ -88,7 +88,11 @@ class StructureStrategy(Measured):
             cut = parts(text[start:end])
             return by_sentence(text, start, end) if cut is None else as_units(cut).shifted(start)
 
-        return [*[by_part] * _DEEPEST_LIST, by_sentence, *finer]
+        def by_inner_part(text: str, start: int, end: int) -> Units:
+            cut = parts(text[start:end])
+            return as_units([(start, end)]) if cut is None else as_units(cut).shifted(start)
+
+        return [by_part, *[by_inner_part] * _INNER_LISTS, by_sentence, *finer]
 
 
 def _starts_of(found: Sequence[Section], refined: Refined) -> list[int]:
