@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,14 +28,6 @@ from tests.integrations.finding import (
 )
 from tests.integrations.test_langchain_store import HashEmbeddings
 from tests.integrations.test_llama_index_store import HashEmbedding
-
-
-@pytest.fixture(scope="module")
-def index() -> Iterator[Index]:
-    with Index("memory:", strategy=STRATEGY, embedder=HASH) as made:
-        made.add(Document("lecture", LECTURE, {"subject": "cs"}, pages=(0, 300)))
-        made.add(Document("cells", "Cells divide. Cells grow. Cells die.", {"subject": "bio"}))
-        yield made
 
 
 class CountingStore:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -25,14 +24,6 @@ from tests.integrations.finding import (
     STRATEGY,
     ask,
 )
-
-
-@pytest.fixture(scope="module")
-def index() -> Iterator[Index]:
-    with Index("memory:", strategy=STRATEGY, embedder=HASH) as made:
-        made.add(Document("lecture", LECTURE, {"subject": "cs"}, pages=(0, 300)))
-        made.add(Document("cells", "Cells divide. Cells grow. Cells die.", {"subject": "bio"}))
-        yield made
 
 
 class TestTheirSuite(RetrieversIntegrationTests):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -13,16 +13,14 @@ from llama_index.core import VectorStoreIndex
 from llama_index.core.llms import MockLLM
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 
-from kinsplit import Document, Index
+from kinsplit import Index
 from kinsplit.embedding.hashing import HashEmbedder
 from kinsplit.errors import InvalidParameterError
 from kinsplit.integrations import langchain, llama_index
 from kinsplit.retrieval import Ranked, RerankWarning
 from tests.integrations.finding import (
     FRAMEWORKS,
-    HASH,
     LECTURE,
-    STRATEGY,
     Hit,
     found,
     process,
@@ -30,14 +28,6 @@ from tests.integrations.finding import (
 )
 from tests.integrations.test_langchain_store import HashEmbeddings
 from tests.integrations.test_llama_index_store import HashEmbedding
-
-
-@pytest.fixture(scope="module")
-def index() -> Iterator[Index]:
-    with Index("memory:", strategy=STRATEGY, embedder=HASH) as made:
-        made.add(Document("lecture", LECTURE, {"subject": "cs"}, pages=(0, 300)))
-        made.add(Document("cells", "Cells divide. Cells grow. Cells die.", {"subject": "bio"}))
-        yield made
 
 
 class Backwards:
