@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any
 
 import typer
@@ -43,14 +42,11 @@ def _overview(described: list[dict[str, Any]]) -> Table:
 
 
 def _parameters(described: list[dict[str, Any]]) -> Table:
+    from kinsplit.parsers.description import default_text
+
     table = listing("Parameter", "Default", "Type", "Meaning")
     for parameter in described:
         table.add_row(
             parameter["name"], default_text(parameter["default"]), parameter["type"], parameter["description"]
         )
     return table
-
-
-def default_text(value: object) -> str:
-    """Return a default as `--set` takes it."""
-    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import types
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -43,3 +44,8 @@ def type_name(annotation: object) -> str:
     if annotation is Any:
         return "str"
     return "null" if annotation is type(None) else getattr(annotation, "__name__", str(annotation))
+
+
+def default_text(value: object) -> str:
+    """Return a default as `--set` takes it."""
+    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))

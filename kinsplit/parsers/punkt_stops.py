@@ -82,11 +82,9 @@ class Punkt:
 
     def starts(self, text: str, join_speech: bool) -> list[int]:
         """Return where each sentence but the first begins."""
-        starts, total = [], len(text)
+        starts = []
         for end, following in pairwise([*self._ends(text), len(text.rstrip())]):
-            begin, closing = end, None
-            while begin < total and text[begin].isspace():
-                begin += 1
+            begin, closing = skip_space(text, end), None
             if text[begin : begin + 1].isalnum():
                 starts.append(begin)
                 continue

@@ -6,13 +6,12 @@ Run `python -m kinsplit.parsers.reference > docs/strategies.md` after a strategy
 from __future__ import annotations
 
 import inspect
-import json
 import sys
 import textwrap
 from collections.abc import Mapping
 from typing import Any
 
-from kinsplit.parsers.description import describe
+from kinsplit.parsers.description import default_text, describe
 from kinsplit.parsers.registry import names, strategy_class
 
 _HEAD = """\
@@ -52,10 +51,9 @@ The defaults come from: {described["origin"]}.
 
 
 def _row(parameter: Mapping[str, Any]) -> str:
-    default = parameter["default"]
     cells = [
         f"`{parameter['name']}`",
-        "`" + (default if isinstance(default, str) else json.dumps(default)) + "`",
+        f"`{default_text(parameter['default'])}`",
         parameter["type"],
         parameter["description"],
     ]
