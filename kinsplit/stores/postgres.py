@@ -43,7 +43,7 @@ class PostgresStore(EngineStore):
     wait for them. Sessions that the server has ended are begun again; a sync that was under way then raises, and has
     changed nothing. Terms are ranked by exact BM25, with the IDF of the collection's chunks as they are now; Edge also
     counts those that were deleted lately. Postgres chooses between comparing all vectors, which is exact, and the
-    index, which finds nearly all of the nearest. A filter for 1 also finds 1.0; a vector of length 0 is found last.
+    index, which finds nearly all of the nearest. A vector of length 0 is found last.
 
     The payload lies in a jsonb column as it does in Qdrant. NUL, which Postgres can't store, is escaped (see
     `kinsplit.stores.postgres_json`) and comes back.

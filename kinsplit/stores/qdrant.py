@@ -25,8 +25,7 @@ class QdrantStore(BlockingStore):
     the same time can leave stale chunks, which the next sync removes. The API key is read from the environment
     variable KINSPLIT_QDRANT_API_KEY.
 
-    Local mode differs from Edge in filters: there True equals 1, and 1.0 equals 1. A server, like Edge, counts deleted
-    chunks in the IDF until it clears its segments; local mode does not.
+    A server, like Edge, counts deleted chunks in the IDF until it clears its segments; local mode does not.
 
     Args:
         place: "http://..." or "https://..." for a server or a cluster, at port 6333 unless the URL names another;

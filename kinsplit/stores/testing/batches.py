@@ -93,4 +93,4 @@ class Batches(Contract):
         assert found({"subject": ["cs", "math"], "chunk_index": [1, 4], "tags": "b"}) == [ids("b")[1], ids("b")[4]]
         assert found({}, level=2) == found({"subject": []}) == found({"source_id": "nobody"}) == []
         with pytest.raises(InvalidParameterError, match=r"where\['year'\]"):
-            found({"year": 1.5})
+            found({"year": {"$near": 1.5}})
