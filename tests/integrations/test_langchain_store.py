@@ -107,6 +107,9 @@ def test_filters(store: KinsplitVectorStore) -> None:
     assert [document.id for document in retriever.invoke("red")] == ["3"]
     with pytest.raises(InvalidParameterError, match="strings or integers"):
         found({"n": 0.5})
+    with pytest.raises(InvalidParameterError, match="at most 32 conditions"):
+        found({"$or": [{f"key{i}": i} for i in range(33)]})
+    assert found({"$or": [{"n": i} for i in range(3, 300)]}) == {"3"}
 
 
 def test_scores_are_cosines_and_relevance_is_between_0_and_1(store: KinsplitVectorStore) -> None:

@@ -35,8 +35,16 @@ _GIVEN: dict[str, Any] = {
     "nothing": None,
 }
 _KEPT = {
-    "when": "2024-01-02T03:04:00Z", "day": "2024-01-02", "path": "a/b.md", "uuid": str(UUID(int=7)),
-    "tags": ["a", "b"], "count": 3, "share": 0.5, "year": 2020, "draft": True, "author": {"name": "Ada"},
+    "when": "2024-01-02T03:04:00Z",
+    "day": "2024-01-02",
+    "path": "a/b.md",
+    "uuid": str(UUID(int=7)),
+    "tags": ["a", "b"],
+    "count": 3,
+    "share": 0.5,
+    "year": 2020,
+    "draft": True,
+    "author": {"name": "Ada"},
     "nothing": None,
 }
 _FOUND_BY: list[Where] = [

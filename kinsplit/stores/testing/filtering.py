@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from kinsplit.errors import InvalidParameterError
+from kinsplit.stores.conditions import MOST_CONDITIONS, MOST_DEPTH, MOST_VALUES
 from kinsplit.stores.protocol import ChunkStore, Query, Where
 from kinsplit.stores.testing.base import Contract
 from kinsplit.stores.testing.data import DENSE, SPARSE, TEXTS, make_chunks, save
@@ -132,6 +133,15 @@ _EXPECTED: list[tuple[Where, str]] = [
     ({"$not": {"subject": []}}, "abcde"),
 ]
 
+
+def _nested(depth: int) -> dict[str, Any]:
+    """Return a filter of so many mappings inside each other."""
+    where: dict[str, Any] = {"subject": "cs"}
+    for _ in range(depth - 1):
+        where = {"$not": where}
+    return where
+
+
 _REFUSED: list[Any] = [
     {"year": {}},
     {"year": {"$near": 1}},
@@ -156,6 +166,14 @@ _REFUSED: list[Any] = [
     {"$and": [1]},
     {"$not": [{"year": 1}]},
     {"$nor": [{"year": 1}]},
+    {"$or": [{f"key{i}": i} for i in range(MOST_CONDITIONS + 1)]},
+    {f"key{i}": {"$gte": i} for i in range(MOST_CONDITIONS + 1)},
+    {"$not": {"$and": [{"source_id": i} for i in range(MOST_CONDITIONS + 2)]}},
+    {"year": [2020] * MOST_VALUES},
+    {"year": set(range(MOST_VALUES))},
+    {"year": [i + 0.5 for i in range(MOST_CONDITIONS + 1)]},
+    {f"key.{i}": i for i in range(MOST_CONDITIONS // 2 + 1)},
+    _nested(MOST_DEPTH),
     [{"year": 1}],
     {"a\\b": 1},
     {'a"b': {"$gt": 1}},
@@ -174,6 +192,23 @@ class Filtering(Contract):
     def test_values_of_every_kind(self, store: ChunkStore) -> None:
         """Booleans, floats, None, dates, and what lies inside mappings and lists of them."""
         _check_filters(store, _KINDS, _EXPECTED_KINDS)
+
+    def test_the_largest_filters(self, store: ChunkStore) -> None:
+        """Every engine takes what is just not refused, and alternatives on one key count as one condition."""
+        save(store, "a", make_chunks("a", TEXTS, 0, year=2019, tags=["x", "y"]))
+        save(store, "b", make_chunks("b", TEXTS, 0, year=2020))
+        absent = [{f"key{i}": i} for i in range(MOST_CONDITIONS - 1)]
+        expected: list[tuple[Where, str]] = [
+            ({"year": [2020, *range(-MOST_VALUES + 5, -1)]}, "b"),
+            ({"$or": [{"year": 2020 + i} for i in range(500)]}, "b"),
+            ({"$or": [*({"year": 3000 + i} for i in range(100)), {"$or": [{"year": 1}, {"year": 2019}]}]}, "a"),
+            ({"$and": [{"year": {"$ne": 2019}}, *({"$not": {"year": i}} for i in range(100))]}, "b"),
+            ({"$or": [*absent, {"tags": "x"}], "source_id": ["a", "b"]}, "a"),
+            ({"$not": {"$or": absent}, "year": {"$gt": 2019}}, "b"),
+            (_nested(MOST_DEPTH - 1), ""),
+        ]
+        for where, sources in expected:
+            assert "".join(sorted({chunk.source_id for chunk in store.find(where)})) == sources, str(where)[:99]
 
     def test_a_filter_that_is_none_is_refused(self, store: ChunkStore) -> None:
         """Whatever is wrong is named, and nothing is searched."""
