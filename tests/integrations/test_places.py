@@ -9,11 +9,15 @@ from typing import Any
 import pytest
 from langchain_core.documents import Document as LangChainDocument
 from langchain_qdrant import QdrantVectorStore as LangChainQdrant
+from langchain_text_splitters import RecursiveCharacterTextSplitter
+from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.schema import TextNode
 from llama_index.vector_stores.qdrant import QdrantVectorStore as LlamaIndexQdrant
 from qdrant_client import QdrantClient, models
 
+from kinsplit import Index
 from kinsplit.integrations import langchain, llama_index
+from kinsplit.stores.verify import verify
 from tests.integrations.finding import FRAMEWORKS, LECTURE, STRATEGY, Hit, expansion, found, process, split
 from tests.integrations.test_expanding import CountingStore
 from tests.integrations.test_langchain_store import HashEmbeddings
@@ -116,3 +120,54 @@ def test_versions_of_a_document_are_not_joined(framework: str) -> None:
         (passage,) = process(expansion(framework, store), [found(framework, chunks[hit], 0.5)])
 
     assert passage.text == LECTURE[chunks[hit - 1].metadata["char_start"] : chunks[hit].metadata["char_end"]]
+
+
+def places(found: list[Any]) -> list[tuple[Any, ...]]:
+    return [tuple(Hit(one).metadata[key] for key in ("source_id", "char_start", "char_end")) for one in found]
+
+
+@pytest.mark.parametrize("by", ["retriever", "expansion"])
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_splitting_a_passage_again_keeps_the_documents_offsets(framework: str, by: str, index: Index) -> None:
+    if by == "retriever":
+        retriever: Any = (llama_index if framework == "llama_index" else langchain).KinsplitRetriever
+        made = retriever(index, top_k=3, where={"subject": "cs"})
+        passages = made.retrieve("classes") if framework == "llama_index" else made.invoke("classes")
+    else:
+        stage: Any = expansion(framework, index.store)
+        hit = found(framework, split(framework)[MIDDLE], 0.5)
+        passages = stage.postprocess_nodes([hit]) if framework == "llama_index" else stage.compress_documents([hit], "")
+    if framework == "llama_index":
+        again = llama_index.node_parser("word", chunk_size=4)([passage.node for passage in passages])
+    else:
+        again = langchain.text_splitter("word", chunk_size=4).split_documents(passages)
+
+    assert len(again) > len(passages)
+    for chunk in map(Hit, again):
+        assert chunk.metadata["source_id"] == "lecture"
+        assert chunk.text == LECTURE[chunk.metadata["char_start"] : chunk.metadata["char_end"]]
+        assert "kinsplit" not in chunk.metadata
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_what_a_stock_splitter_cuts_out_of_a_chunk_has_no_place(framework: str) -> None:
+    chunks = split(framework)
+    words: Any
+    if framework == "llama_index":
+        cut = SentenceSplitter(chunk_size=12, chunk_overlap=0)(chunks)
+        words = llama_index.node_parser("word", chunk_size=4)
+    else:
+        cut = RecursiveCharacterTextSplitter(chunk_size=40, chunk_overlap=0).split_documents(chunks)
+        words = langchain.text_splitter("word", chunk_size=4).split_documents
+    stale = [one for one in cut if Hit(one).text not in {Hit(chunk).text for chunk in chunks}]
+    assert len(stale) > 9
+
+    assert {(source, start) for source, start, _ in places(words(stale))} == {("lecture", None)}
+    store = kept(framework, "kinsplit", [*chunks, *stale])
+    given = [found(framework, stale[0], 0.9), found(framework, chunks[MIDDLE], 0.5)]
+    own, passage = process(expansion(framework, store), given)
+    assert own.text == Hit(stale[0]).text
+    assert passage.text == LECTURE[chunks[4].metadata["char_start"] : chunks[6].metadata["char_end"]]
+    problems = verify(store)
+    assert len(problems) == len(stale)
+    assert all("are those of a text that it was cut out of" in str(problem) for problem in problems)
