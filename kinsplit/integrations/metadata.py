@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from kinsplit.chunk import SURROUNDINGS, Chunk, blank_before, content_hash, shared
 from kinsplit.errors import InvalidParameterError
-from kinsplit.integrations.origins import CONTEXT, SPANS, Origin, spans_of
+from kinsplit.integrations.origins import CONTEXT, FINDING, SPANS, Origin, spans_of
 from kinsplit.parsers.semantic import SIMILARITY_GAP
 from kinsplit.stores.payload import GAP
 
@@ -24,7 +24,9 @@ BOOKKEEPING = (
 #: Not for those eyes either, and only in the metadata of some chunks.
 HIDDEN = (*BOOKKEEPING, SPANS, GAP, SIMILARITY_GAP, SURROUNDINGS)
 
-_REPLACED = frozenset(HIDDEN)
+_REPLACED = frozenset({*HIDDEN, CONTEXT})
+# How a passage was found says nothing about its chunks.
+_DROPPED = _REPLACED | {FINDING}
 
 
 class Piece(NamedTuple):
@@ -45,7 +47,7 @@ class Piece(NamedTuple):
 
 def inherited(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the chunks of a text take over from its metadata: all that kinsplit doesn't say itself."""
-    return {key: value for key, value in metadata.items() if key not in _REPLACED}
+    return {key: value for key, value in metadata.items() if key not in _DROPPED}
 
 
 def check_inputs(names: Sequence[str], metadatas: Iterable[Mapping[str, Any]]) -> None:
@@ -62,7 +64,7 @@ def check_inputs(names: Sequence[str], metadatas: Iterable[Mapping[str, Any]]) -
         name = Counter(names).most_common(1)[0][0]
         remedy = "Give each document an id of its own, or split them one after the other."
         raise InvalidParameterError("documents", "must have different ids", name, remedy)
-    replaced = sorted((_REPLACED | {CONTEXT}).intersection(chain.from_iterable(metadatas)))
+    replaced = sorted(_REPLACED.intersection(chain.from_iterable(metadatas)))
     if replaced:
         keys = ", ".join(map(repr, replaced))
         warnings.warn(f"metadata: in the chunks {keys} will be kinsplit's own. Rename the keys.", stacklevel=3)

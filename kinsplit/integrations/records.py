@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kinsplit.chunk import Chunk, Span, chunk_id, content_hash
+from kinsplit.chunk import Chunk, Span, chunk_id, content_hash, stretches
 from kinsplit.integrations.origins import CONTEXT, is_chunk, spans_of
 from kinsplit.stores.json_values import to_json
 from kinsplit.stores.payload import PLACED, RECORD, RESERVED, to_metadata, to_payload
@@ -44,8 +44,9 @@ def stored_id(id_: str) -> str:
 def to_chunk(item: Item, vector: NDArray[np.float32] | None = None) -> Chunk:
     """Return the chunk of an item.
 
-    A chunk of kinsplit's keeps its place and its kin. Anything else becomes a document of a single chunk; of its
-    metadata, those that have a name of kinsplit's own can't be filtered by.
+    A chunk of kinsplit's keeps its place and its kin. Anything else becomes a document of a single chunk, also a text
+    that was cut out of such a chunk and has its metadata; those that have a name of kinsplit's own can't be filtered
+    by then.
 
     Args:
         item: What to keep.
@@ -57,9 +58,11 @@ def to_chunk(item: Item, vector: NDArray[np.float32] | None = None) -> Chunk:
     metadata = to_json(item.metadata, "metadata")
     kept = {"id": item.id, "metadata": metadata, **({} if item.own is None else {"own": to_json(item.own, "node")})}
     record = json.dumps(kept, ensure_ascii=False, allow_nan=False)
-    place = metadata if is_chunk(metadata) else {}
+    place = metadata if is_chunk(metadata, item.text) else {}
     hidden = RESERVED if place else RESERVED | PLACED
-    spans = (spans_of(place) if place else item.span and [item.span]) or [Span(0, len(item.text))]
+    spans = (spans_of(place) if place else item.span and [item.span]) or []
+    if not spans or stretches(spans, item.text) is None:
+        spans = [Span(0, len(item.text))]
     context = place.get(CONTEXT, "")
     return Chunk(
         id=stored_id(item.id),

@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from kinsplit.chunk import Chunk, chunk_id
-from kinsplit.integrations.origins import SPANS
+from kinsplit.chunk import Chunk, chunk_id, content_hash
+from kinsplit.integrations.origins import FINDING, SPANS
 from kinsplit.integrations.records import from_chunk
 from kinsplit.retrieval import Passage
-
-#: The one metadata key under which a result says how it was found; not for the eyes of an embedding or language model.
-#: `score` is the last stage's and `scores` every stage's; `hits` holds id and score of each chunk that was found.
-FINDING = "kinsplit"
 
 
 class Result(NamedTuple):
@@ -58,6 +54,7 @@ def to_result(passage: Passage, finding: Mapping[str, Any]) -> Result:
         "source_id": passage.source_id,
         "char_start": passage.start,
         "char_end": passage.end,
+        "content_hash": content_hash(passage.text, passage.context),
     }
     apart = [list(span) for span in passage.spans] if len(passage.spans) > 1 else []
     if apart:

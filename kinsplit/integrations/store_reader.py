@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kinsplit.chunk import Chunk
+from kinsplit.integrations.origins import is_located
+from kinsplit.integrations.records import from_chunk
 from kinsplit.integrations.siblings import Found, Place
 from kinsplit.stores import ChunkStore
+from kinsplit.stores.payload import RECORD
 
 
 class StoreReader:
@@ -26,18 +29,26 @@ class StoreReader:
 
     def get(self, ids: Sequence[str]) -> list[Chunk]:
         """Return chunks by id; see `KinReader.get`."""
-        return self._store.get(ids)
+        return [chunk for chunk in self._store.get(ids) if _stands(chunk)]
 
     def find(self, places: Sequence[Place], ids: Sequence[str]) -> list[Chunk]:
         """Return chunks by place and id; see `KinReader.find`."""
         found = self._store.get(ids) if ids else []
-        if not places:
-            return found
-        sources, levels, indices = ([*dict.fromkeys(column)] for column in zip(*places, strict=True))
-        where = {"source_id": sources, "chunk_index": indices}
-        return [*found, *self._store.find(where, levels[0] if len(levels) == 1 else None)]
+        if places:
+            sources, levels, indices = ([*dict.fromkeys(column)] for column in zip(*places, strict=True))
+            where = {"source_id": sources, "chunk_index": indices}
+            found += self._store.find(where, levels[0] if len(levels) == 1 else None)
+        return [chunk for chunk in found if _stands(chunk)]
 
     def whole(self, paths: Sequence[str]) -> list[Found]:
         """Return nothing: whatever a store of kinsplit's holds is a chunk."""
         del paths
         return []
+
+
+def _stands(chunk: Chunk) -> bool:
+    """Whether a chunk has its place from kinsplit; what else a framework keeps is a document of a single chunk."""
+    if RECORD not in chunk.metadata:
+        return True
+    item = from_chunk(chunk)
+    return is_located(item.metadata, item.text)

@@ -21,7 +21,7 @@ from kinsplit import Document as CoreDocument
 from kinsplit import Index
 from kinsplit.embedding.hashing import HashEmbedder
 from kinsplit.errors import InvalidParameterError
-from kinsplit.integrations.langchain import KinsplitVectorStore, key_by_content, text_splitter
+from kinsplit.integrations.langchain import ChunkKeys, KinsplitVectorStore, text_splitter
 from kinsplit.integrations.llama_index import KinsplitVectorStore as LlamaIndexStore
 from kinsplit.integrations.llama_index import node_parser
 from kinsplit.stores import Schema, open_async_store
@@ -210,7 +210,12 @@ def test_chunks_come_back_equal_and_index_skips_what_has_not_changed(store: Kins
     for text in (TEXT, TEXT, TEXT + "More."):
         chunks = text_splitter("sentence", chunk_size=20).split_documents([Document(id="d", page_content=text)])
         done = index(
-            chunks, records, store, cleanup="incremental", source_id_key="source_id", key_encoder=key_by_content
+            chunks,
+            records,
+            store,
+            cleanup="incremental",
+            source_id_key="source_id",
+            key_encoder=ChunkKeys(records, store),
         )
         added.append(done["num_added"])
     assert added[0] > 1

@@ -22,7 +22,7 @@ from llama_index.core.schema import (
 from kinsplit.chunk import Span, stretches
 from kinsplit.errors import InvalidParameterError
 from kinsplit.integrations.metadata import HIDDEN, Piece, inherited
-from kinsplit.integrations.origins import CONTEXT, Origin, is_chunk
+from kinsplit.integrations.origins import CONTEXT, Origin, is_marked
 
 
 def origin_of(node: BaseNode) -> Origin:
@@ -32,7 +32,7 @@ def origin_of(node: BaseNode) -> Origin:
     node or its character indices span exactly its text; a node without a SOURCE counts as a document.
     """
     text, source = text_of(node), node.source_node
-    if is_chunk(node.metadata):
+    if is_marked(node.metadata):
         return Origin.chunk(node.node_id, text, node.metadata, source.node_id if source else None)
     start, end = getattr(node, "start_char_idx", None), getattr(node, "end_char_idx", None)
     spans = None if start is None or end is None else stretches([Span(start, end)], text)

@@ -20,7 +20,7 @@ from llama_index.core.schema import (
 
 from kinsplit.chunk import Chunk, Span
 from kinsplit.integrations.llama_index.nodes import text_of, with_hidden
-from kinsplit.integrations.origins import is_chunk
+from kinsplit.integrations.origins import is_chunk, is_marked
 from kinsplit.integrations.records import Item, from_chunk
 from kinsplit.stores.json_values import to_json
 
@@ -45,7 +45,7 @@ def item_of(node: BaseNode) -> Item:
         fallback=lambda value: to_json(value, "relationships"),
     )
     start, end = getattr(node, "start_char_idx", None), getattr(node, "end_char_idx", None)
-    span = None if start is None or end is None or is_chunk(metadata) else Span(start, end)
+    span = None if start is None or end is None or is_marked(metadata) else Span(start, end)
     return Item(node.node_id, text_of(node), metadata, node.ref_doc_id or node.node_id, span, dumped)
 
 
@@ -65,7 +65,7 @@ def _foreign(item: Item) -> TextNode:
     links: dict[NodeRelationship, RelatedNodeType] = {}
     if item.source_id != item.id:
         links[NodeRelationship.SOURCE] = RelatedNodeInfo(node_id=item.source_id, node_type=ObjectType.DOCUMENT)
-    placed = is_chunk(item.metadata)
+    placed = is_chunk(item.metadata, item.text)
     for relationship, key in _KIN.items() if placed else ():
         if item.metadata.get(key):
             links[relationship] = RelatedNodeInfo(node_id=item.metadata[key], node_type=ObjectType.TEXT)
