@@ -72,11 +72,14 @@ def to_request(query: Query, keys: Sequence[str] | None) -> models.QueryRequest:
         using = layer.sparse
     else:
         vector, using = query.vector.tolist(), layer.dense
+    # Where a vector's name is that of one level alone it says enough, and the client's local mode would look at every
+    # payload.
+    wanted = to_filter(to_conditions(query.level if len(layer.levels) > 1 else None, query.where))
     return models.QueryRequest(
         query=models.NearestQuery(nearest=vector),
         using=using,
         limit=query.limit,
-        filter=to_filter(to_conditions(query.level, query.where)),
+        filter=wanted,
         with_payload=own_payload() if keys is None else list(keys),
     )
 
@@ -99,7 +102,7 @@ def _all(conditions: Sequence[Condition]) -> models.Filter:
     return models.Filter(must=[_filter(condition) for condition in conditions])
 
 
-def _filter(condition: Condition) -> models.Filter:
+def _filter(condition: Condition) -> models.Filter | models.FieldCondition:
     from qdrant_client import models
 
     if isinstance(condition, Not):
@@ -108,6 +111,10 @@ def _filter(condition: Condition) -> models.Filter:
         return models.Filter(should=[_all(group) for group in condition.groups])
     path = f'"{condition.key}"'  # Quoted, a dot in the key is no step into a nested value.
     if isinstance(condition, Range):
-        return models.Filter(must=[models.FieldCondition(key=path, range=models.Range(**condition.bounds))])
-    matches = [models.MatchAny(any=list(condition.strings)), models.MatchAny(any=list(condition.integers))]
-    return models.Filter(should=[models.FieldCondition(key=path, match=match) for match in matches])
+        return models.FieldCondition(key=path, range=models.Range(**condition.bounds))
+    # An empty match costs local mode as much as another, so there is one only where nothing is to be found.
+    matches = [models.MatchAny(any=list(condition.integers))] if condition.integers else []
+    if condition.strings or not condition.integers:
+        matches.append(models.MatchAny(any=list(condition.strings)))
+    either = [models.FieldCondition(key=path, match=match) for match in matches]
+    return either[0] if len(either) == 1 else models.Filter(should=either)
