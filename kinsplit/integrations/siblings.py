@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
@@ -73,7 +73,7 @@ class KinReader(Protocol):
         ...
 
     def whole(self, paths: Sequence[str]) -> list[Found]:
-        """Return the documents that were embedded whole, before there were chunks, of files by their `file_path`."""
+        """Return the documents that were embedded whole, or are a single chunk, of files by their `file_path`."""
         ...
 
 
@@ -112,7 +112,8 @@ def expand_found(
     expanded = [one for passage in passages for one in _expanded(passage, numbers, found)]
     expanded += [Expanded(number, None) for number in range(len(found)) if number not in hits]
     if expansion.window:
-        expanded += beside_whole(found, reader)
+        results = [one.result for one in expanded if one.result is not None]
+        expanded += beside_whole(found, reader, {result.metadata.get("file_path") for result in results})
     if slim:
         expanded = [one if one.result is None else one._replace(result=_slim(one.result)) for one in expanded]
     return sorted(expanded, key=lambda one: one.hit)
@@ -144,20 +145,21 @@ def _expanded(passage: Passage, numbers: Mapping[str, int], found: Sequence[Foun
         yield Expanded(number, to_related(chunk, result), related=True)
 
 
-def beside_whole(found: Sequence[Found], reader: KinReader) -> list[Expanded]:
-    """Return the files that belong to documents which were embedded whole, before there were chunks.
+def beside_whole(found: Sequence[Found], reader: KinReader, known: Set[object] = frozenset()) -> list[Expanded]:
+    """Return the files that belong to documents which were embedded whole, or are a single chunk.
 
     A course search stored them with `file_path`, `sibling_files` and `group_id`, and without `is_chunked`.
 
     Args:
         found: What was found; each file follows the first document that names it, unless it was found itself.
         reader: Where the files are.
+        known: Paths of the files that are there already.
     """
     owners: dict[str, int] = {}
     for number, one in enumerate(found):
         for path in _sibling_paths(one):
             owners.setdefault(path, number)
-    seen = {one.metadata.get("file_path") for one in found}
+    seen = known | {one.metadata.get("file_path") for one in found}
     wanted = [path for path in owners if path not in seen]
     by_path = {one.metadata["file_path"]: one for one in reader.whole(wanted)} if wanted else {}
     expanded = []
@@ -173,7 +175,8 @@ def beside_whole(found: Sequence[Found], reader: KinReader) -> list[Expanded]:
 def _sibling_paths(one: Found) -> Iterator[str]:
     """Yield the paths of the other files of a document's group, which are kept as names in its own folder."""
     path, names = one.metadata.get("file_path"), one.metadata.get("sibling_files")
-    if is_marked(one.metadata) or one.metadata.get("is_chunked") or not isinstance(path, str):
+    # What has no such key is a part of a document where kinsplit made it, and a whole one where others did.
+    if one.metadata.get("is_chunked", is_marked(one.metadata)) or not isinstance(path, str):
         return
     for name in names if isinstance(names, list) else ():
         if isinstance(name, str):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ from kinsplit.stores.logic import Found, batches
 from kinsplit.stores.payload import Payload
 from kinsplit.stores.plan import Plan, content_of
 from kinsplit.stores.protocol import Query, Schema, Vectors, Where
+from kinsplit.stores.qdrant_payload import level_of, places_of, roots_of, unwrapped, wrapped
 
 if TYPE_CHECKING:
     from qdrant_edge import EdgeShard
@@ -78,11 +80,15 @@ class EdgeStore(EngineStore):
         """Return the number of chunks of every source that a filter lets through; see `ChunkStore.sources`."""
         import qdrant_edge as qe
 
-        with self._engine() as shard:
-            wanted = to_filter(to_conditions(level, where))
-            response = shard.facet(qe.FacetRequest("source_id", limit=_ALL, exact=True, filter=wanted))
+        conditions = to_conditions(level, where)
+        wanted, found = to_filter(conditions), Counter[str]()
+        for root in roots_of(level_of(conditions)):
+            place = ".".join([*map(str, root), "source_id"])
+            with self._engine() as shard:
+                response = shard.facet(qe.FacetRequest(place, limit=_ALL, exact=True, filter=wanted))
+            found.update({str(hit.value): hit.count for hit in response.hits})
         # A source whose points are all deleted stays in the index with a count of 0.
-        return dict(sorted((str(hit.value), hit.count) for hit in response.hits if hit.count))
+        return {source_id: number for source_id, number in sorted(found.items()) if number}
 
     def close(self) -> None:
         """Write everything to disk and unlock the folder, once other threads' calls are done. A second does nothing."""
@@ -141,12 +147,12 @@ class EdgeStore(EngineStore):
         request = qe.ScrollRequest(
             limit=_ALL,
             filter=to_filter(conditions),
-            with_payload=True if keys is None else list(keys),
+            with_payload=True if keys is None else places_of(keys),
             with_vector=False,
         )
         with self._engine() as shard:
             records, _ = shard.scroll(request)
-        return {str(record.id): record.payload or {} for record in records}
+        return {str(record.id): unwrapped(record.payload) for record in records}
 
     def _vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
         vectors: dict[str, Vectors] = {}
@@ -165,7 +171,7 @@ class EdgeStore(EngineStore):
                     points = [to_point(id_, payload, vectors[content_of(payload)]) for id_, payload in batch]
                     shard.update(qe.UpdateOperation.upsert_points(points))
                 for id_, payload in plan.payloads:
-                    shard.update(qe.UpdateOperation.overwrite_payload([id_], payload))
+                    shard.update(qe.UpdateOperation.overwrite_payload([id_], wrapped(payload)))
                 if plan.deletes:
                     shard.update(qe.UpdateOperation.delete_points(list(plan.deletes)))
             finally:
@@ -181,10 +187,10 @@ class EdgeStore(EngineStore):
         with self._engine() as shard:
             rankings = shard.query_batch(request)
             if keys is None:
-                return [[Found(str(point.id), point.payload or {}, point.score) for point in r] for r in rankings]
+                return [[Found(str(point.id), unwrapped(point.payload), point.score) for point in r] for r in rankings]
             found = [[(str(point.id), point.score) for point in ranking] for ranking in rankings]
             ids = (id_ for ranking in found for id_, _ in ranking)
-            places = self._places.read(ids, lambda ids: _read(shard, list(keys), ids))
+            places = self._places.read(ids, lambda ids: _read(shard, places_of(keys), ids))
         # Without those that were deleted in between.
         return [[Found(id_, places[id_], score) for id_, score in ranking if id_ in places] for ranking in found]
 
@@ -194,4 +200,4 @@ class EdgeStore(EngineStore):
 
 
 def _read(shard: EdgeShard, keys: bool | list[str], ids: Sequence[str]) -> dict[str, Payload]:
-    return {str(record.id): record.payload or {} for record in shard.retrieve(list(ids), keys, False)}
+    return {str(record.id): unwrapped(record.payload) for record in shard.retrieve(list(ids), keys, False)}

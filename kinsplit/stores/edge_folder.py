@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kinsplit.errors import StoreError, StoreLockedError
-from kinsplit.stores.layout import DENSE, INDEXED, SPARSE
+from kinsplit.stores.layout import DENSE, SPARSE
 from kinsplit.stores.protocol import Schema
+from kinsplit.stores.qdrant_payload import INDEXES
 from kinsplit.stores.schema import check_collection, check_schema, parse_schema, wanted_schema
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def _create_shard(path: Path, dimension: int) -> None:
         "integer": qe.IntegerIndexParams(lookup=True, range=False),
         "uuid": qe.PayloadSchemaType.Uuid,
     }
-    for key, kind in INDEXED.items():
+    for key, kind in INDEXES.items():
         shard.update(qe.UpdateOperation.create_field_index(key, kinds[kind]))
     shard.close()
 
