@@ -144,7 +144,7 @@ async def test_mmr_is_langchains_own(lambda_mult: float) -> None:
 def test_mmr_reads_its_vectors_in_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
     store = KinsplitVectorStore(DeterministicFakeEmbedding(size=4), "memory:")
     store.add_documents([Document(id=str(n), page_content=f"text {n}") for n in range(30)])
-    kept: Any = store._kept.store
+    kept: Any = store.client
     calls: list[str] = []
 
     def count(name: str, method: Any) -> None:

@@ -84,8 +84,8 @@ class KinsplitVectorStore(BasePydanticVectorStore):
 
     @property
     def client(self) -> ChunkStore | None:
-        """The chunk store, once it is open."""
-        return self._kept.store
+        """The chunk store, which is opened for it; None as long as there is no collection."""
+        return self._kept.open()
 
     def add(self, nodes: Sequence[BaseNode], **kwargs: object) -> list[str]:
         """Add nodes with their embeddings, or replace those that have their ids.
