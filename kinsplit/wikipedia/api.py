@@ -85,7 +85,7 @@ class Api:
         pages: dict[str, dict[str, Any]] = {}
         more: dict[str, str] | None = {}
         for _ in range(MOST_PARTS):
-            answer = self._retried({**asked, **more})
+            answer = self._retried({**asked, **(more or {})})
             try:
                 part = answer.get("query") or {}
                 found |= part
