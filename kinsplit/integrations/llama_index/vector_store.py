@@ -26,7 +26,7 @@ from kinsplit.integrations.fusion import fuse
 from kinsplit.integrations.llama_index.filters import to_queries, to_where
 from kinsplit.integrations.llama_index.records import item_of, node_of
 from kinsplit.integrations.records import stored_id
-from kinsplit.stores import AsyncChunkStore, ChunkStore, Hit, Vectors
+from kinsplit.stores import AsyncChunkStore, ChunkStore, Hit, Query, Vectors
 
 T = TypeVar("T")
 
@@ -231,11 +231,16 @@ class KinsplitVectorStore(BasePydanticVectorStore):
         ids = {stored_id(id_) for id_ in query.node_ids or ()}
         if not ids or len(ids) > _MANY:
             queries = to_queries(query, where, self._kept.bm25)
-            rankings: list[list[Hit]] = yield lambda store: store.search(queries)
+            rankings = yield from _ask(queries)
             if not ids or all(hit.chunk.id in ids for hits in rankings for hit in hits):
                 return rankings
-        within = to_queries(query, {"$and": [where, {"$id": ids}]} if where else {"$id": ids}, self._kept.bm25)
-        return (yield lambda store: store.search(within))
+        within = {"$and": [where, {"$id": ids}]} if where else {"$id": ids}
+        return (yield from _ask(to_queries(query, within, self._kept.bm25)))
+
+
+def _ask(queries: Sequence[Query]) -> Work[list[list[Hit]]]:
+    rankings: list[list[Hit]] = yield lambda store: store.search(queries)
+    return rankings
 
 
 def _delete(ref_doc_id: str) -> Work[None]:
