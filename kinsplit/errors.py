@@ -9,6 +9,7 @@ KinsplitError
 ├── TokenizerError          a tokenizer can't be found, loaded or carried to another process
 ├── LoadError               a file can't be read as text
 ├── FetchError              a source on the network can't be fetched
+├── CacheError              a cache folder can't be used
 ├── EmbeddingError          a model's files are missing or not the ones expected
 ├── LanguageModelError      a language model gave no answer that can be used
 │   └── ModelUnavailableError it can't be reached, isn't there, or lets nobody in
@@ -157,6 +158,10 @@ class LoadError(KinsplitError):
 
 class FetchError(KinsplitError):
     """A source on the network can't be fetched."""
+
+
+class CacheError(KinsplitError):
+    """A cache folder can't be written, or what lies there is damaged."""
 
 
 class EmbeddingError(KinsplitError):

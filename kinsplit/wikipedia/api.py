@@ -83,9 +83,9 @@ class Api:
         asked = {"action": "query", "format": "json", "formatversion": "2", "maxlag": str(_MAX_LAG), **parameters}
         found: dict[str, Any] = {}
         pages: dict[str, dict[str, Any]] = {}
-        more: dict[str, str] | None = {}
+        more: dict[str, str] = {}
         for _ in range(MOST_PARTS):
-            answer = self._retried({**asked, **more})
+            answer = self._retried({**asked, **(more or {})})
             try:
                 part = answer.get("query") or {}
                 found |= part
@@ -93,11 +93,12 @@ class Api:
                     pages.setdefault(page["title"], {}).update(page)
             except (AttributeError, KeyError, TypeError, ValueError):
                 raise FetchError(f"{self._shown}: its pages are not those of a wiki. Is it an api.php?") from None
-            last, more = more, answer.get("continue")
-            if more is None:
+            goes_on = answer.get("continue")
+            if goes_on is None:
                 return {**found, "pages": list(pages.values())}
-            if more == last:
+            if goes_on == more:
                 raise FetchError(f"{self._shown} goes round in circles: it continues with what it said before.")
+            more = goes_on
         raise FetchError(f"{self._shown} has no end: {MOST_PARTS} parts of an answer came. Ask for fewer titles.")
 
     def _retried(self, parameters: Mapping[str, str]) -> dict[str, Any]:
