@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -13,7 +14,8 @@ from kinsplit.stores.edge_engine import EdgeEngine, read
 from kinsplit.stores.edge_folder import SCHEMA_FILE
 from kinsplit.stores.edge_query import to_filter, to_request
 from kinsplit.stores.engine import EngineStore
-from kinsplit.stores.ledger import digest, encode_payload, sketch
+from kinsplit.stores.layout import INDEXED
+from kinsplit.stores.ledger import Mark, digest, encode_payload, sketch
 from kinsplit.stores.logic import Found
 from kinsplit.stores.payload import Payload
 from kinsplit.stores.plan import Plan
@@ -76,42 +78,51 @@ class EdgeStore(EngineStore):
 
     def sources(self, level: int | None = None) -> dict[str, int]:
         """Return the number of chunks of every source, of a level or all."""
+        return dict(sorted(self._facet("source_id", level).items()))
+
+    def _facet(self, key: str, level: int | None = None) -> dict[str, int]:
         import qdrant_edge as qe
 
         with self._engine() as shard:
             wanted = to_filter(to_conditions(level, None))
-            response = shard.facet(qe.FacetRequest("source_id", limit=_ALL, exact=True, filter=wanted))
+            response = shard.facet(qe.FacetRequest(key, limit=_ALL, exact=True, filter=wanted))
         # A source whose points are all deleted stays in the index with a count of 0.
-        return dict(sorted((str(hit.value), hit.count) for hit in response.hits if hit.count))
+        return {str(hit.value): hit.count for hit in response.hits if hit.count}
 
     def close(self) -> None:
         """Write everything to disk and, if no other store object uses the folder, unlock it. A second does nothing."""
         self._lease.release()
 
     def damage(self) -> list[Damage]:
-        """Return how what is stored differs from what was acknowledged."""
+        """Return how what is stored differs from what was acknowledged, and which filters miss what is stored."""
         found: list[Damage] = []
         with self._exclusively():
             sources, is_whole = self._lease.engine.acknowledged()
-            for source_id in sorted({*sources, *(self.sources() if is_whole else ())}):
+            indexed = {key: Counter[str]() for key in INDEXED}
+            for source_id in sorted({*sources, *self.sources()}):
                 marks = sources.get(source_id, {})
                 payloads = self._payloads(to_conditions(None, {"source_id": source_id}))
-                vectors = self._vectors([id_ for id_ in marks if id_ in payloads])
-                for id_, mark in marks.items():
-                    place = (source_id, mark.level, mark.number)
-                    if id_ not in payloads:
-                        found.append(Damage(*place, "lost"))
-                    elif digest(encode_payload(payloads[id_])) != mark.payload:
-                        found.append(Damage(*place, "payload"))
-                    elif id_ not in vectors or not mark.resembles(sketch(vectors[id_])):
-                        found.append(Damage(*place, "vectors"))
-                if is_whole:
-                    found += (
-                        Damage(source_id, payload["level"], payload["chunk_index"], "unknown")
-                        for id_, payload in payloads.items()
-                        if id_ not in marks
-                    )
+                found += self._compared(source_id, marks, payloads, is_whole=is_whole)
+                for key, counts in indexed.items():
+                    counts.update(value for payload in payloads.values() for value in _values(payload.get(key)))
+            found += (Damage("", 0, 0, "filter", key) for key, counts in indexed.items() if self._facet(key) != counts)
         return found
+
+    def _compared(
+        self, source_id: str, marks: Mapping[str, Mark], payloads: Mapping[str, Payload], *, is_whole: bool
+    ) -> Iterator[Damage]:
+        vectors = self._vectors([id_ for id_ in marks if id_ in payloads])
+        for id_, mark in marks.items():
+            place = (source_id, mark.level, mark.number)
+            if id_ not in payloads:
+                yield Damage(*place, "lost")
+            elif digest(encode_payload(payloads[id_])) != mark.payload:
+                yield Damage(*place, "payload")
+            elif id_ not in vectors or not mark.resembles(sketch(vectors[id_])):
+                yield Damage(*place, "vectors")
+        for id_, payload in payloads.items() if is_whole else ():
+            if id_ not in marks:
+                yield Damage(source_id, payload["level"], payload["chunk_index"], "unknown")
 
     @contextmanager
     def _engine(self) -> Iterator[EdgeShard]:
@@ -156,3 +167,8 @@ class EdgeStore(EngineStore):
 
     def _fetch(self, ids: Sequence[str]) -> dict[str, Payload]:
         return self._lease.engine.payloads(ids)
+
+
+def _values(value: object) -> set[str]:
+    """Return what an index has of a payload's value; of a list each member."""
+    return {str(one) for one in (value if isinstance(value, list) else [value]) if one is not None}

@@ -177,13 +177,15 @@ class Damage:
         level: Of the chunk.
         index: Of the chunk.
         kind: "lost" where it is gone, "payload" and "vectors" where these are others, "unknown" where it was deleted
-            or never written.
+            or never written; "filter", of no chunk, where filters find other chunks than they should.
+        key: The payload key of these filters.
     """
 
     source_id: str
     level: int
     index: int
-    kind: Literal["lost", "payload", "vectors", "unknown"]
+    kind: Literal["lost", "payload", "vectors", "unknown", "filter"]
+    key: str = ""
 
 
 #: How `kinsplit.chunk.chunk_id` writes an id.

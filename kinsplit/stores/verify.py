@@ -11,7 +11,7 @@ from kinsplit.chunk import DOCUMENT, Chunk, chunk_id, document_hash, embedding_h
 from kinsplit.stores.payload import RECORD
 from kinsplit.stores.protocol import ChunkStore, Damage
 
-Kind = Literal["index", "link", "parent", "child", "hash", "lost", "payload", "vectors", "unknown"]
+Kind = Literal["index", "link", "parent", "child", "hash", "lost", "payload", "vectors", "unknown", "filter"]
 
 #: Of a chunk that is not stored as the store has acknowledged it.
 _DAMAGE = {
@@ -29,12 +29,12 @@ class Problem:
     """Something in a collection that a sync would not have left. Indexing the source again mends it.
 
     Attributes:
-        source_id: The document.
+        source_id: The document; empty where it is the whole collection.
         level: Of the chunks.
         index: Of the chunk; None where the level as a whole is concerned.
         kind: "index" for indices that are not 0 to total - 1, "link" for neighbours, "parent" and "child" for kin
             between levels, "hash" for a text, or a document's leaves, that are not those of the content hash. Where
-            the store knows what it has acknowledged: "lost", "payload", "vectors" and "unknown", as of
+            the store knows what it has acknowledged: "lost", "payload", "vectors", "unknown" and "filter", as of
             `kinsplit.stores.protocol.Damage`.
         detail: What is wrong, as a sentence without a full stop.
     """
@@ -46,6 +46,8 @@ class Problem:
     detail: str
 
     def __str__(self) -> str:
+        if not self.source_id:
+            return self.detail
         place = f"level {self.level}" if self.index is None else f"level {self.level}, chunk {self.index}"
         return f"{self.source_id}: {place}: {self.detail}"
 
@@ -86,6 +88,9 @@ def _damaged(damage: Sequence[Damage]) -> Iterator[Problem]:
     for one in damage:
         if one.kind == "lost":
             lost.setdefault((one.source_id, one.level), []).append(one.index)
+        elif one.kind == "filter":
+            detail = f"filters by {one.key!r} find other chunks than they should; copy the collection, or make it anew"
+            yield Problem("", 0, None, "filter", detail)
         else:
             yield Problem(one.source_id, one.level, one.index, one.kind, _DAMAGE[one.kind])
     for (source_id, level), indices in lost.items():

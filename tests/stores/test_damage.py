@@ -61,7 +61,7 @@ def copy(source, target):
     """Copy a file with its holes."""
     if not hasattr(os, "SEEK_DATA"):
         return shutil.copyfile(source, target)
-    with open(source, "rb") as given, open(target, "wb") as taken:
+    with Path(source).open("rb") as given, Path(target).open("wb") as taken:
         end = given.seek(0, os.SEEK_END)
         at = 0
         while at < end:
@@ -85,7 +85,7 @@ def cut(path, keep=0.0):
 
 
 def flip(path):
-    with open(path, "r+b") as file:
+    with path.open("r+b") as file:
         data = file.read(2**16)
         places = [place for place, byte in enumerate(data) if byte]
         for place in places[:: max(1, len(places) // 8)]:
@@ -183,6 +183,15 @@ def test_a_chunk_that_nobody_wrote_here(store, tmp_path):
         ledger.execute("DELETE FROM points WHERE source_id = 'doc1'")
     ledger.close()
     assert {kind for *_, kind in kinds(store)} == {"unknown"}
+
+
+@pytest.mark.parametrize("key", ["level", "chunk_index"])
+def test_a_filter_that_misses_what_is_stored(key, whole, tmp_path):
+    shutil.copytree(whole[0], tmp_path / "cs", copy_function=copy)
+    (path,) = (path for path in (tmp_path / "cs").rglob("page_0.dat") if f"-{key[:8]}" in path.parent.name)
+    flip(path)
+    with EdgeStore(str(tmp_path), "cs") as store:
+        assert f"filters by '{key}' find other chunks" in "\n".join(map(str, verify(store)))
 
 
 def test_everything_that_writes_keeps_the_ledger(store):
