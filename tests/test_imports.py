@@ -27,7 +27,7 @@ LAYERS: dict[str, set[str]] = {
     "language_models": {"folders", "errors", "tokenizers"},
     "parsers": {"chunk", "errors", "tokenizers", "embedding", "language_models"},
     "loaders": {"chunk", "errors", "settings", "workers"},
-    "stores": {"chunk", "errors", "embedding"},
+    "stores": {"chunk", "errors", "embedding", "workers"},
     "retrieval": {"chunk", "errors", "settings", "tokenizers", "embedding", "language_models", "stores"},
     "surroundings": {"chunk", "errors", "embedding"},
     "configuration": {"errors", "settings", "parsers", "embedding", "surroundings"},

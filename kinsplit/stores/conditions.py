@@ -141,14 +141,16 @@ def _check_size(where: object) -> None:
 
 
 def _count(conditions: Iterable[Condition]) -> int:
-    return sum(
-        _count(each.conditions)
-        if isinstance(each, Not)
-        else sum(map(_count, each.groups))
-        if isinstance(each, Either)
-        else 1
-        for each in conditions
-    )
+    """Count what an engine looks up: strings and integers of one key are two conditions to it."""
+    number = 0
+    for each in conditions:
+        if isinstance(each, Not):
+            number += _count(each.conditions)
+        elif isinstance(each, Either):
+            number += sum(map(_count, each.groups))
+        else:
+            number += 2 if isinstance(each, OneOf) and each.strings and each.integers else 1
+    return number
 
 
 def _parsed(where: object) -> Iterator[Condition]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -252,6 +253,19 @@ def test_one_command_finds_the_demo_and_says_where_it_listens(tmp_path: Path, st
     assert process.returncode in (0, -signal.SIGTERM)
     (line,) = [json.loads(line) for line in errors.splitlines()]
     assert (line["event"], line["route"], line["status"]) == ("request", "/search", 200)
+
+
+def test_an_engine_that_works_for_long_holds_nothing_else_up(make_app: MakeApp, stored: str) -> None:
+    app = make_app(store=stored, collections="demo")
+    (shelf,) = app.state.library
+    (engine,) = shelf.index.store._pool._alive
+    with serving(app) as address, connect_to(address) as client:
+        os.kill(engine._process.pid, signal.SIGSTOP)
+        client.sendall(b"GET /search?q=loop HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        until(lambda: app.state.library.metrics.in_flight._value.get() == 1)
+        assert httpx.get(f"{address}/healthz").status_code == 200
+        os.kill(engine._process.pid, signal.SIGCONT)
+        assert client.recv(100).startswith(b"HTTP/1.1 200")
 
 
 def test_a_port_that_is_taken_is_one_line(tmp_path: Path, stored: str) -> None:
