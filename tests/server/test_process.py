@@ -28,9 +28,9 @@ MakeApp = Callable[..., FastAPI]
 pytestmark = pytest.mark.usefixtures("socket_enabled")
 
 
-def connect_to(address: str) -> socket.socket:
+def connect_to(address: str, source: str = "127.0.0.1") -> socket.socket:
     parts = urlsplit(address)
-    return socket.create_connection((parts.hostname, parts.port), timeout=30)
+    return socket.create_connection((parts.hostname, parts.port), timeout=30, source_address=(source, 0))
 
 
 def test_clients_that_do_not_finish_a_head_are_cut_off(make_app: MakeApp) -> None:
@@ -42,6 +42,37 @@ def test_clients_that_do_not_finish_a_head_are_cut_off(make_app: MakeApp) -> Non
             with contextlib.suppress(ConnectionResetError):
                 assert client.recv(100) == b""
             client.close()
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"",
+        b"GET /healthz HTTP/1.1\r\nHost: loc",
+        b"POST /chunk HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{",
+        b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /heal",
+    ],
+    ids=["silent", "half a head", "half a body", "one request and half a head"],
+)
+def test_connections_without_a_request_give_way_to_others(make_app: MakeApp, sent: bytes) -> None:
+    app, head = make_app(connections=64, patience=60), b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
+    with serving(app) as address, contextlib.ExitStack() as stack:
+        # Older than all of the crowd, but of an address that has one connection only.
+        slow = stack.enter_context(connect_to(address, "127.0.0.3"))
+        slow.sendall(head)
+        assert httpx.get(f"{address}/healthz").status_code == 200
+        crowd = [stack.enter_context(connect_to(address)) for _ in range(300)]
+        for each in crowd:
+            with contextlib.suppress(OSError):  # Closed already.
+                each.sendall(sent)
+            if each is crowd[-100]:
+                for source in ("127.0.0.1", "127.0.0.2"):
+                    with connect_to(address, source) as other:
+                        other.sendall(head + b"\r\n")
+                        assert other.recv(100).startswith(b"HTTP/1.1 200")
+        slow.sendall(b"\r\n")
+        assert slow.recv(100).startswith(b"HTTP/1.1 200")
+        assert app.state.library.metrics.rejected.labels("crowd")._value.get() >= 300 - 64
 
 
 def test_a_second_head_on_a_connection_is_not_waited_for_either(make_app: MakeApp) -> None:
