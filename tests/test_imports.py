@@ -29,7 +29,7 @@ LAYERS: dict[str, set[str]] = {
     "language_models": {"disk_cache", "folders", "errors", "http", "tokenizers"},
     "parsers": {"chunk", "errors", "tokenizers", "embedding", "language_models"},
     "loaders": {"chunk", "errors", "settings", "workers"},
-    "stores": {"chunk", "errors", "embedding"},
+    "stores": {"chunk", "errors", "embedding", "workers"},
     "retrieval": {"chunk", "errors", "settings", "tokenizers", "embedding", "language_models", "stores"},
     "surroundings": {"chunk", "errors", "embedding"},
     "configuration": {"errors", "settings", "parsers", "embedding", "surroundings"},
