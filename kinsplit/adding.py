@@ -63,7 +63,7 @@ class Adding:
     def documents(self) -> Iterator[Document]:
         """Yield the given documents and those of the files, which are read as they are asked for."""
         yield from self._documents
-        files = {source.path.resolve() for source in self._found.files}
+        files = {source.resolved for source in self._found.files}
         for file in load_files(self._to_read, self._limits):
             loaded = checked_rows(self._store, self._fingerprint, file, files)
             if self._on_file is not None:

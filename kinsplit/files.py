@@ -37,7 +37,7 @@ class Origin(NamedTuple):
 def with_paths(loaded: Loaded) -> Iterator[Document]:
     """Yield the documents of a file with the place of the file."""
     for document in loaded.documents:
-        yield replace(document, metadata={**document.metadata, ABSOLUTE_PATH: str(loaded.path.resolve())})
+        yield replace(document, metadata={**document.metadata, ABSOLUTE_PATH: str(loaded.source.resolved)})
 
 
 def check_same(store: ChunkStore, fingerprint: str, files: Iterable[SourceFile]) -> None:

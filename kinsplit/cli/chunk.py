@@ -135,7 +135,7 @@ def _chunked(
 def _without(output: Path | None, files: Iterable[SourceFile]) -> list[SourceFile]:
     """Leave the rows of an earlier run out of this one."""
     own = output and output.resolve()
-    return [file for file in files if file.path.resolve() != own]
+    return [file for file in files if file.resolved != own]
 
 
 @contextmanager

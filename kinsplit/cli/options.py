@@ -141,6 +141,8 @@ def parse_limits(limits: Iterable[str] | None) -> Limits:
         kind: Any = {"size": ByteSize, "text": ByteSize, "memory": ByteSize, "seconds": float}.get(key)
         if kind is None:
             raise InvalidParameterError("--limit", "must be size, text, memory or seconds", key, "Name one of them.")
+        if key in parsed:
+            raise InvalidParameterError("--limit", f"can't give {key} twice", value, "Give it once.")
         try:
             parsed[key] = TypeAdapter(kind).validate_python(value)
         except ValidationError:

@@ -49,7 +49,9 @@ def read(data: bytes) -> Reading:
 def readable_html(source: str) -> tuple[str, str | None]:
     """Return the readable text of HTML, and its title."""
     page = _Page()
-    page.feed(_closed(with_readable_numbers(source).replace("\r\n", "\n").replace("\r", "\n")))  # As the standard reads line ends.
+    page.feed(
+        _closed(with_readable_numbers(source).replace("\r\n", "\n").replace("\r", "\n"))
+    )  # As the standard reads line ends.
     page.close()
     return page.writer.finish(), page.title or page.writer.first_heading
 

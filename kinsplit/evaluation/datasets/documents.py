@@ -33,7 +33,7 @@ def load_documents(paths: Sequence[Path], questions: Iterable[Path] = ()) -> tup
     rows = [rows_file(path) for path in paths]
     left_out = {path.resolve() for path in questions}
     others = [path for path, file in zip(paths, rows, strict=True) if file is None]
-    files = [file for file in discover(others).files if file.path.resolve() not in left_out] if others else []
+    files = [file for file in discover(others).files if file.resolved not in left_out] if others else []
     # Several folders may each hold a docs.jsonl, so the ids of files don't matter here; rows have their own.
     files += [SourceFile(file, file.as_posix(), {}, given=True) for file in rows if file is not None]
     documents: list[Document] = []
