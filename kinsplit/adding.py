@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kinsplit.chunk import Document
+from kinsplit.display import inline
 from kinsplit.files import check_same, checked_rows, gone, with_paths
 from kinsplit.indexing import check_documents
 from kinsplit.loaders import Discovery, Limits, Loaded, SourceFile, discover, load_files
@@ -72,7 +73,7 @@ class Adding:
                 self._read.append(replace(loaded, documents=()))
             else:
                 self.failed.append(Failure(loaded.source.source_id, loaded.error))
-            self.warnings.extend(f"{loaded.path}: {warning}" for warning in loaded.warnings)
+            self.warnings.extend(inline(f"{loaded.path}: {warning}") for warning in loaded.warnings)
             yield from with_paths(loaded)
 
     def report(self, report: DocumentReport) -> None:

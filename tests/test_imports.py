@@ -15,7 +15,8 @@ PACKAGE = Path(kinsplit.__file__).parent
 
 #: What each part may import from, besides itself.
 LAYERS: dict[str, set[str]] = {
-    "errors": set(),
+    "display": set(),
+    "errors": {"display"},
     "chunk": set(),
     "folders": set(),
     "settings": {"errors"},
@@ -27,7 +28,7 @@ LAYERS: dict[str, set[str]] = {
     "language_models": {"folders", "errors", "tokenizers"},
     "parsers": {"chunk", "errors", "tokenizers", "embedding", "language_models"},
     "loaders": {"chunk", "errors", "settings", "workers"},
-    "stores": {"chunk", "errors", "embedding"},
+    "stores": {"chunk", "display", "errors", "embedding"},
     "retrieval": {"chunk", "errors", "settings", "tokenizers", "embedding", "language_models", "stores"},
     "surroundings": {"chunk", "errors", "embedding"},
     "configuration": {"errors", "settings", "parsers", "embedding", "surroundings"},
@@ -36,7 +37,7 @@ LAYERS: dict[str, set[str]] = {
     "placing": {"chunk", "kin", "parsers", "stores", "surroundings"},
     "indexing": {"chunk", "errors", "parsers", "embedding", "stores", "surroundings", "reports", "placing"},
     "files": {"chunk", "errors", "loaders", "stores"},
-    "adding": {"chunk", "files", "indexing", "loaders", "reports", "stores"},
+    "adding": {"chunk", "display", "files", "indexing", "loaders", "reports", "stores"},
     "index": {
         "chunk",
         "errors",
@@ -55,6 +56,7 @@ LAYERS: dict[str, set[str]] = {
     "wikipedia": {"errors"},
     "watching": {"errors", "indexing", "index", "loaders"},
     "evaluation": {
+        "display",
         "folders",
         "settings",
         "chunk",
@@ -84,6 +86,7 @@ LAYERS: dict[str, set[str]] = {
     },
     "integrations": {"chunk", "errors", "tokenizers", "parsers", "embedding", "stores", "retrieval", "index"},
     "cli": {
+        "display",
         "chunk",
         "errors",
         "tokenizers",

@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import Literal
 
 from kinsplit.chunk import DOCUMENT, Chunk, chunk_id, document_hash, embedding_hash, holds
+from kinsplit.display import inline
 from kinsplit.stores.payload import RECORD
 from kinsplit.stores.protocol import ChunkStore
 
@@ -38,7 +39,7 @@ class Problem:
 
     def __str__(self) -> str:
         place = f"level {self.level}" if self.index is None else f"level {self.level}, chunk {self.index}"
-        return f"{self.source_id}: {place}: {self.detail}"
+        return inline(f"{self.source_id}: {place}: {self.detail}")
 
 
 def verify(store: ChunkStore) -> list[Problem]:

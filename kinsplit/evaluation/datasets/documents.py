@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kinsplit.chunk import Document
+from kinsplit.display import inline
 from kinsplit.errors import KinsplitWarning, LoadError
 from kinsplit.loaders import SourceFile, discover, load_files
 
@@ -41,7 +42,7 @@ def load_documents(paths: Sequence[Path], questions: Iterable[Path] = ()) -> tup
         if loaded.error is not None:
             raise loaded.error
         for warning in loaded.warnings:
-            warnings.warn(DatasetWarning(f"{loaded.source.source_id}: {warning}"), stacklevel=2)
+            warnings.warn(DatasetWarning(inline(f"{loaded.source.source_id}: {warning}")), stacklevel=2)
         for document in loaded.documents:
             # Of the other facts no measure asks, and every chunk would carry them.
             title = {"title": document.metadata["title"]} if "title" in document.metadata else {}
