@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from kinsplit.chunk import Document
 from kinsplit.display import inline
-from kinsplit.files import check_same, checked_rows, gone, with_paths
+from kinsplit.errors import KinsplitWarning
+from kinsplit.files import check_same, checked_rows, gone, twins, with_paths
 from kinsplit.indexing import check_documents
 from kinsplit.loaders import Discovery, Limits, Loaded, SourceFile, discover, load_files
 from kinsplit.reports import DocumentReport, Failure
 from kinsplit.stores import ChunkStore
+
+
+class TwinWarning(KinsplitWarning):
+    """A file is indexed under two ids."""
 
 
 class Adding:
@@ -60,6 +66,19 @@ class Adding:
         self.reports: list[DocumentReport] = []
         self.failed: list[Failure] = []
         self.warnings: list[str] = []
+        self._tell_twins(twins(store, fingerprint, self._to_read))
+
+    def _tell_twins(self, found: dict[str, str]) -> None:
+        if not found:
+            return
+        added, other = next(iter(found.items()))
+        told = (
+            f"{len(found):,} of the files added {'is' if len(found) == 1 else 'are'} in the collection already, under "
+            f"another id: {added!r} is also {other!r}, and what it holds will be found twice. An id begins with the "
+            "name of the given folder: give the same folder each time, and delete one of the two (kinsplit delete ID)."
+        )
+        self.warnings.append(told)
+        warnings.warn(TwinWarning(told), stacklevel=4)
 
     def documents(self) -> Iterator[Document]:
         """Yield the given documents and those of the files, which are read as they are asked for."""

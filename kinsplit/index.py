@@ -71,7 +71,7 @@ class Index:
 
     Example:
         >>> with Index("edge:./kinsplit-data", collection="cs") as index:
-        ...     report = index.add("courses/cs")
+        ...     report = index.add("courses")
         ...     passages = index.search("What is OOP?", top_k=3)
     """
 

@@ -37,7 +37,7 @@ LAYERS: dict[str, set[str]] = {
     "placing": {"chunk", "kin", "parsers", "stores", "surroundings"},
     "indexing": {"chunk", "errors", "parsers", "embedding", "stores", "surroundings", "reports", "placing"},
     "files": {"chunk", "errors", "loaders", "stores"},
-    "adding": {"chunk", "display", "files", "indexing", "loaders", "reports", "stores"},
+    "adding": {"chunk", "display", "errors", "files", "indexing", "loaders", "reports", "stores"},
     "index": {
         "chunk",
         "errors",
