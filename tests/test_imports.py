@@ -15,7 +15,8 @@ PACKAGE = Path(kinsplit.__file__).parent
 
 #: What each part may import from, besides itself.
 LAYERS: dict[str, set[str]] = {
-    "errors": set(),
+    "display": set(),
+    "errors": {"display"},
     "chunk": set(),
     "folders": set(),
     "settings": {"errors"},
@@ -29,7 +30,7 @@ LAYERS: dict[str, set[str]] = {
     "language_models": {"disk_cache", "folders", "errors", "http", "tokenizers"},
     "parsers": {"chunk", "errors", "tokenizers", "embedding", "language_models"},
     "loaders": {"chunk", "errors", "settings", "workers"},
-    "stores": {"chunk", "errors", "embedding", "workers"},
+    "stores": {"chunk", "display", "errors", "embedding", "workers"},
     "retrieval": {"chunk", "errors", "settings", "tokenizers", "embedding", "language_models", "stores"},
     "surroundings": {"chunk", "errors", "embedding"},
     "configuration": {"errors", "settings", "parsers", "embedding", "surroundings"},
@@ -38,7 +39,7 @@ LAYERS: dict[str, set[str]] = {
     "placing": {"chunk", "kin", "parsers", "stores", "surroundings"},
     "indexing": {"chunk", "errors", "parsers", "embedding", "stores", "surroundings", "reports", "placing"},
     "files": {"chunk", "errors", "loaders", "stores"},
-    "adding": {"chunk", "files", "indexing", "loaders", "reports", "stores"},
+    "adding": {"chunk", "display", "errors", "files", "indexing", "loaders", "reports", "stores"},
     "index": {
         "chunk",
         "errors",
@@ -58,6 +59,7 @@ LAYERS: dict[str, set[str]] = {
     "watching": {"errors", "indexing", "index", "loaders"},
     "evaluation": {
         "disk_cache",
+        "display",
         "folders",
         "settings",
         "chunk",
@@ -87,6 +89,7 @@ LAYERS: dict[str, set[str]] = {
     },
     "integrations": {"chunk", "errors", "tokenizers", "parsers", "embedding", "stores", "retrieval", "index"},
     "cli": {
+        "display",
         "chunk",
         "errors",
         "tokenizers",
