@@ -36,8 +36,10 @@ def test_a_missing_framework_is_named_with_its_extra(twin: str, blocked: str, me
     "call",
     [
         "from kinsplit.tokenizers import resolve; resolve('tiktoken:cl100k_base')",
-        "from kinsplit.integrations.langchain import KinsplitTokenTextSplitter as Splitter\n"
-        "Splitter.from_tiktoken_encoder(model_name='gpt-4')",
+        (
+            "from kinsplit.integrations.langchain import KinsplitTokenTextSplitter as Splitter\n"
+            "Splitter.from_tiktoken_encoder(model_name='gpt-4')"
+        ),
     ],
     ids=["core", "langchain"],
 )
