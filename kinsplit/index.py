@@ -66,7 +66,8 @@ class Index:
             are. None takes the one that the collection was made with, and English for a new collection.
         must_exist: Whether a collection that is not there is an error, and not made.
         vector_cache: A folder in which `add` keeps vectors, so that a text embedded before, in whatever collection,
-            costs no model; True for kinsplit's own cache folder. See `kinsplit.embedding.keeping_vectors`.
+            costs no model; True for kinsplit's own cache folder. See `kinsplit.embedding.keeping_vectors`; the vectors
+            of an object that isn't repeatable are not kept (see `kinsplit.embedding.protocol.repeatable`).
         opener: Opens the store. `kinsplit.stores.detached.open_detached` keeps an embedded engine from holding up the
             program's other threads.
 
