@@ -91,7 +91,7 @@ class Terminal:
         if self.as_json:
             note = Text(json.dumps(value))
         else:
-            note = Text.assemble((label, style), " ", re.sub(r"\s*\n\s*", " ", visible(message)))
+            note = Text.assemble((label, style), " ", re.sub(r"(?<!\s)\s*\n\s*", " ", visible(message)))
         # A bar on the same terminal would be written over by another console.
         console = self.screen if self.err.is_terminal else self.err
         console.print(note, soft_wrap=True)

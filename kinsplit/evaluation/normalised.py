@@ -17,6 +17,7 @@ import regex
 from numpy.typing import NDArray
 
 from kinsplit.chunk import Span
+from kinsplit.parsers.graphemes import CLUSTER
 
 Offsets = NDArray[np.int64]
 
@@ -163,4 +164,4 @@ _QUOTES = str.maketrans("\u2018\u2019\u201c\u201d", "''\"\"")
 _DASHES = str.maketrans("\u2013\u2014", "--")
 # A single space stays as it is, and costs nothing.
 _SPACES = re.compile(r"\s{2,}|[^\S ]")
-_CLUSTERS = regex.compile(r"\X")
+_CLUSTERS = regex.compile(CLUSTER)

@@ -17,11 +17,29 @@ _THOUGHTS = re.compile(
 # Types of parts of a message that are none of its text, although they may have some.
 _NO_TEXT = frozenset({"reasoning", "thinking"})
 _OPENING = re.compile(r"[\[{]")
+# A string of JSON, which may lack its end, or a bracket outside of strings.
+_JSON_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\\?\Z)|[\[{\]}]', re.DOTALL)
+# Nothing that is asked for is nested more deeply.
+_DEEPEST = 50
+# Python reads no number of more digits than about this.
+_LONGEST_INTEGER = 4_000
 _NUMBER = re.compile(r"[+-]?\d{1,18}(?:\.\d*)?")
 # What a model writes that knows JSON from hearsay: signs, other quotation marks, a comma at the end.
 _LOOSE_ARRAY = re.compile(r"\[([\s\d,.+\-\"']*)\]")
-# Numbers of an array without an end; the last one may be cut, so it needs something behind it.
-_OPEN_ARRAY = re.compile(r"\[(?P<numbers>(?:\s*\"?[+-]?\d{1,18}(?:\.\d+)?\"?\s*,)+)[^\]]*\Z")
+# Numbers of an array that isn't closed; the last one may be cut, so it needs something behind it.
+_OPEN_ARRAY = re.compile(r"\[(?P<numbers>(?:\s*\"?[+-]?\d{1,18}(?:\.\d+)?\"?\s*,)+)")
+
+
+class _Unnumbered(str):
+    """A text whose lines aren't counted, which each of JSON's errors would do from the beginning."""
+
+    __slots__ = ()
+
+    def count(self, *_: object) -> int:
+        return 0
+
+    def rfind(self, *_: object) -> int:
+        return -1
 
 
 class Numbers(NamedTuple):
@@ -67,7 +85,7 @@ def read_numbers(answer: str, key: str) -> Numbers:
             bare.append(_integers(value))
     loose = (_loose_integers(array) for array in _LOOSE_ARRAY.findall(answer))
     best = next((best for found in (named, bare, loose) if (best := max(found, key=len, default=[]))), [])
-    cut = _OPEN_ARRAY.search(answer)
+    cut = _OPEN_ARRAY.search(answer, answer.rfind("]") + 1)
     begun = _loose_integers(cut["numbers"]) if cut else []
     return Numbers(begun, whole=False) if len(begun) > len(best) else Numbers(best, whole=True)
 
@@ -93,15 +111,48 @@ def inert(text: str) -> str:
 
 def _values(answer: str) -> Iterator[Any]:
     """Yield the objects and lists that an answer holds, outermost only."""
-    decoder = json.JSONDecoder()
+    decoder = json.JSONDecoder(parse_int=_json_number)
+    answer = _Unnumbered(answer)
     at = 0
     while match := _OPENING.search(answer, at):
+        start = match.start()
         try:
-            value, at = decoder.raw_decode(answer, match.start())
-        except (ValueError, RecursionError):
-            at = match.end()
+            value, at = decoder.raw_decode(answer, start)
+        except (json.JSONDecodeError, RecursionError) as error:
+            stop = error.pos if isinstance(error, json.JSONDecodeError) else len(answer)
+            inner, at = _whole_values(answer, start, stop)
+            yield from (decoder.raw_decode(answer, place)[0] for place in inner)
         else:
             yield value
+
+
+def _whole_values(text: str, start: int, stop: int) -> tuple[list[int], int]:
+    """Return where objects and lists begin that are whole, inside JSON that breaks off; and where to read on.
+
+    To try each bracket as a beginning would take quadratic time.
+
+    Args:
+        text: The text.
+        start: Where the JSON begins.
+        stop: Where it breaks off, unless it is nested too deeply before.
+    """
+    opened: list[int] = []
+    whole: list[int] = []
+    for token in _JSON_TOKEN.finditer(text, start, stop):
+        if token[0] in "[{":
+            if len(opened) == _DEEPEST:
+                return whole, token.start()
+            opened.append(token.start())
+        elif token[0] in "]}" and opened:
+            begin = opened.pop()
+            while whole and whole[-1] > begin:
+                whole.pop()
+            whole.append(begin)
+    return whole, max(stop, start + 1)
+
+
+def _json_number(digits: str) -> int | float:
+    return int(digits) if len(digits) <= _LONGEST_INTEGER else float(digits)
 
 
 def _loose_integers(text: str) -> list[int]:

@@ -10,7 +10,7 @@ from kinsplit.errors import InvalidParameterError
 
 # No more digits than 64 bits have, as Python refuses to read very long numbers.
 _INTEGER = re.compile(r"-?\d{1,19}")
-_CONDITION = re.compile(r"(?P<key>[^=!<>]*[^=!<>\s][^=!<>]*)(?P<sign>=|!=|<=|>=|<|>)(?P<value>.*)", re.DOTALL)
+_CONDITION = re.compile(r"(?=\s*[^=!<>\s])(?P<key>[^=!<>]+)(?P<sign>=|!=|<=|>=|<|>)(?P<value>.*)", re.DOTALL)
 _LISTS = {"=": "$in", "!=": "$nin"}
 _BOUNDS = {"<": "$lt", "<=": "$lte", ">": "$gt", ">=": "$gte"}
 

@@ -83,3 +83,10 @@ def test_an_inert_text_ends_no_element_and_is_valid() -> None:
 )
 def test_what_a_message_says_may_come_in_parts(content: object, text: str) -> None:
     assert text_of(content) == text
+
+
+def test_values_inside_json_that_breaks_off_are_read_however_deep_it_is() -> None:
+    assert read_numbers("[" * 3000 + "[1, 2]", "starts").values == [1, 2]
+    assert read_numbers('{"a": [[0, 1], [2, {"b": ' + '{"starts": [4, 5]}, "c": ', "starts").values == [4, 5]
+    assert read_numbers('[{"starts": [1]}, {"starts": [1, 2, 3]}, {"starts": ', "starts").values == [1, 2, 3]
+    assert read_numbers('{"starts": [1, 2, ' + "9" * 5000 + "]}", "starts").values == [1, 2]
