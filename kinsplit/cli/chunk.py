@@ -20,6 +20,7 @@ from kinsplit.cli.options import (
     Cache,
     Config,
     DryRun,
+    Normalise,
     Paths,
     Settings,
     Subjects,
@@ -54,6 +55,7 @@ def chunk(
         Path | None, typer.Option(metavar="FILE", help="Write the rows here and a summary to stdout.")
     ] = None,
     subjects: Subjects = None,
+    normalise: Normalise = None,
     cache: Cache = False,
     dry_run: DryRun = False,
     as_json: AsJson = False,
@@ -64,6 +66,7 @@ def chunk(
     """
     from kinsplit.chunk import by_size
     from kinsplit.embedding import keeping_vectors
+    from kinsplit.evaluation.normalised import normalised_document, steps_of
     from kinsplit.loaders import discover, load_files
     from kinsplit.tokenizers import resolve
 
@@ -71,6 +74,7 @@ def chunk(
     configured = read_config(config)
     splitter = make_strategy(strategy or configured.strategy or DEFAULT_STRATEGY, settings, configured)
     tokenizer = resolve(splitter.tokenizer)
+    steps = steps_of(normalise) if normalise else ()
     found = discover(paths, subjects=parse_names(subjects))
     files = _without(output, found.files)
     tell_skipped(found.skipped, terminal)
@@ -90,7 +94,7 @@ def chunk(
             for loaded in load_files(files):
                 _report(loaded, summary, terminal)
                 moving.advance()
-                yield from loaded.documents
+                yield from (normalised_document(own, steps) if steps else own for own in loaded.documents)
 
         for batch in by_size(documents(), _BATCH):
             chunked = list(_chunked(splitter, batch, summary, terminal))

@@ -63,6 +63,15 @@ Cache = Annotated[
     bool,
     typer.Option("--cache", help="Keep vectors for later runs, in KINSPLIT_CACHE or the user's cache folder."),
 ]
+Normalise = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Normalise the texts before they are split, as labels or chunks made elsewhere were counted: sc-qrels. "
+        "Offsets count the normalised text.",
+        show_default=False,
+    ),
+]
 DryRun = Annotated[
     bool,
     typer.Option(
