@@ -22,8 +22,9 @@ from typing import Any, NamedTuple
 
 import regex
 
-# Four times the text may take four times as long, and a busy machine makes that eight at times, but not three times.
-_TIMES, _ALLOWED, _TRIES = 4, 8.0, 3
+# Four times the text may take four times as long, and sixteen times were it quadratic. A busy machine may make ten of
+# the four, but not three times in a row.
+_TIMES, _ALLOWED, _TRIES = 4, 10.0, 3
 # Behind the text, so that nothing matches up to the end.
 _STRANGER = "\x01"
 _WAYS = {
@@ -35,7 +36,10 @@ _AS = dict.fromkeys(("findall", "finditer", "search", "sub", "subn", "split"), "
     way: way for way in ("match", "fullmatch")
 }
 #: Patterns that are made while the program runs from what a test can't foresee; each with one that was made so.
-MADE_LATER = {"evaluation/measures/registry.py": re.compile(r"recall@(?:[1-9]\d*)t")}
+MADE_LATER = {
+    "evaluation/measures/registry.py": re.compile(r"recall@(?:[1-9]\d*)t"),
+    "language_models/addresses.py": re.compile(r"s\\*e\\*c\\*r\\*e\\*t"),
+}
 
 
 class Used(NamedTuple):
@@ -93,14 +97,14 @@ def package_patterns() -> Iterator[Used]:
                 lines = range(call.lineno, (call.end_lineno or call.lineno) + 1)
                 patterns = {p.pattern: p for line in lines for p in compiled.get((str(file), line), [])}
                 ways = {way for name, way in uses if name == names.get(call.lineno)} or set(_WAYS)
-            elif isinstance(call.args[0], ast.Constant):
+            elif not isinstance(call.args[0], ast.Constant):
+                patterns, ways = {}, {_AS[function]}
+            else:
                 found = re.compile(call.args[0].value, _flags(call))
                 patterns, ways = {found.pattern: found}, {_AS[function]}
-            else:
-                patterns, ways = {"": MADE_LATER[where]}, {_AS[function]}
-            if not patterns:
-                raise LookupError(f"no pattern of {place} was compiled")
-            for pattern in patterns.values():
+            if not patterns and where not in MADE_LATER:
+                raise LookupError(f"no pattern of {place} was compiled, and MADE_LATER has none")
+            for pattern in patterns.values() or [MADE_LATER[where]]:
                 yield Used(place, pattern, tuple(sorted(ways)))
 
 

@@ -10,24 +10,19 @@ from typing import Any, NamedTuple
 from kinsplit.language_models.protocol import Schema
 from kinsplit.tokenizers import replace_surrogates
 
-# Where a chat template begins the thoughts, the answer only ends them.
-_THOUGHTS = re.compile(
-    r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)|\A(?:(?!<think(?:ing)?>).)*</think(?:ing)?>", re.DOTALL
-)
+_THOUGHTS = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL)
+_BEGIN_OF_THOUGHTS, _ENDS_OF_THOUGHTS = re.compile(r"<think(?:ing)?>"), ("</think>", "</thinking>")
 # Types of parts of a message that are none of its text, although they may have some.
 _NO_TEXT = frozenset({"reasoning", "thinking"})
 _OPENING = re.compile(r"[\[{]")
-# A string of JSON, which may lack its end, or a bracket outside of strings.
-_JSON_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\\?\Z)|[\[{\]}]', re.DOTALL)
-# Nothing that is asked for is nested more deeply.
-_DEEPEST = 50
-# Python reads no number of more digits than about this.
-_LONGEST_INTEGER = 4_000
 _NUMBER = re.compile(r"[+-]?\d{1,18}(?:\.\d*)?")
 # What a model writes that knows JSON from hearsay: signs, other quotation marks, a comma at the end.
 _LOOSE_ARRAY = re.compile(r"\[([\s\d,.+\-\"']*)\]")
-# Numbers of an array that isn't closed; the last one may be cut, so it needs something behind it.
-_OPEN_ARRAY = re.compile(r"\[(?P<numbers>(?:\s*\"?[+-]?\d{1,18}(?:\.\d+)?\"?\s*,)+)")
+# Numbers of an array without an end; the last one may be cut, so it needs something behind it.
+_OPEN_ARRAY = re.compile(r"\[(?P<numbers>(?:\s*+\"?[+-]?\d{1,18}+(?:\.\d++)?\"?\s*+,)++)")
+# How much is looked through to find JSON in an answer, as a multiple of its length: what looks like the beginning of a
+# list a thousand times over would otherwise be read a thousand times. The parser gives up at about that depth.
+_LOOKS, _DEPTH = 8, 1000
 
 
 class _Unnumbered(str):
@@ -73,7 +68,7 @@ def read_numbers(answer: str, key: str) -> Numbers:
     Returns:
         The numbers; none if the answer holds no list of numbers.
     """
-    answer = _THOUGHTS.sub(" ", answer)
+    answer = _without_thoughts(answer)
     named: list[list[int]] = []
     bare: list[list[int]] = []
     for value in _values(answer):
@@ -92,7 +87,7 @@ def read_numbers(answer: str, key: str) -> Numbers:
 
 def read_objects(answer: str) -> Iterator[dict[str, Any]]:
     """Yield the JSON objects that an answer holds, outermost only, however it is dressed up."""
-    return (value for value in _values(_THOUGHTS.sub(" ", answer)) if isinstance(value, dict))
+    return (value for value in _values(_without_thoughts(answer)) if isinstance(value, dict))
 
 
 def text_of(content: Any) -> str:
@@ -111,48 +106,29 @@ def inert(text: str) -> str:
 
 def _values(answer: str) -> Iterator[Any]:
     """Yield the objects and lists that an answer holds, outermost only."""
-    decoder = json.JSONDecoder(parse_int=_json_number)
+    decoder = json.JSONDecoder()
     answer = _Unnumbered(answer)
-    at = 0
-    while match := _OPENING.search(answer, at):
-        start = match.start()
+    at, left = 0, _LOOKS * (len(answer) + _DEPTH)
+    while left > 0 and (match := _OPENING.search(answer, at)):
         try:
-            value, at = decoder.raw_decode(answer, start)
-        except (json.JSONDecodeError, RecursionError) as error:
-            stop = error.pos if isinstance(error, json.JSONDecodeError) else len(answer)
-            inner, at = _whole_values(answer, start, stop)
-            yield from (decoder.raw_decode(answer, place)[0] for place in inner)
+            value, at = decoder.raw_decode(answer, match.start())
+        except json.JSONDecodeError as error:
+            left -= error.pos - match.start()
+            at = match.end()
+        except (ValueError, RecursionError):  # A number of too many digits, or too many lists in lists.
+            left -= _DEPTH
+            at = match.end()
         else:
             yield value
 
 
-def _whole_values(text: str, start: int, stop: int) -> tuple[list[int], int]:
-    """Return where objects and lists begin that are whole, inside JSON that breaks off; and where to read on.
-
-    To try each bracket as a beginning would take quadratic time.
-
-    Args:
-        text: The text.
-        start: Where the JSON begins.
-        stop: Where it breaks off, unless it is nested too deeply before.
-    """
-    opened: list[int] = []
-    whole: list[int] = []
-    for token in _JSON_TOKEN.finditer(text, start, stop):
-        if token[0] in "[{":
-            if len(opened) == _DEEPEST:
-                return whole, token.start()
-            opened.append(token.start())
-        elif token[0] in "]}" and opened:
-            begin = opened.pop()
-            while whole and whole[-1] > begin:
-                whole.pop()
-            whole.append(begin)
-    return whole, max(stop, start + 1)
-
-
-def _json_number(digits: str) -> int | float:
-    return int(digits) if len(digits) <= _LONGEST_INTEGER else float(digits)
+def _without_thoughts(answer: str) -> str:
+    """Return an answer without what the model only thinks."""
+    # Where a chat template begins the thoughts, the answer only ends them.
+    first = _BEGIN_OF_THOUGHTS.search(answer)
+    before = answer[: first.start()] if first else answer
+    ends = (found + len(end) for end in _ENDS_OF_THOUGHTS if (found := before.rfind(end)) >= 0)
+    return _THOUGHTS.sub(" ", answer[max(ends, default=0) :])
 
 
 def _loose_integers(text: str) -> list[int]:
