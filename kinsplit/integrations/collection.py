@@ -45,10 +45,9 @@ class Collection:
         self._async_store = async_store
         self._lock = threading.Lock()
 
-    @property
-    def store(self) -> ChunkStore | None:
-        """The store, if it is open."""
-        return self._store
+    def open(self) -> ChunkStore | None:
+        """Return the store, which is opened unless it is open; None as long as there is no collection."""
+        return self._opened(None)
 
     @property
     def bm25(self) -> Bm25Embedder:
@@ -65,7 +64,7 @@ class Collection:
             otherwise: What to return where there is no collection yet.
             dimension: Of the vectors to make a collection for, instead.
         """
-        store = self._open(dimension)
+        store = self._opened(dimension)
         if store is None:
             return otherwise
         call, result = _advance(work, None)
@@ -75,7 +74,7 @@ class Collection:
 
     async def run_async(self, work: Work[T], otherwise: T, dimension: int | None = None) -> T:
         """Do some work without keeping the event loop; see `run`."""
-        store = await asyncio.to_thread(self._open, dimension)
+        store = await asyncio.to_thread(self._opened, dimension)
         if store is None:
             return otherwise
         call, result = await asyncio.to_thread(_advance, work, None)
@@ -94,7 +93,7 @@ class Collection:
                 self._store.close()
                 self._store = None
 
-    def _open(self, dimension: int | None) -> ChunkStore | None:
+    def _opened(self, dimension: int | None) -> ChunkStore | None:
         with self._lock:
             if self._store is None and self._address is not None:
                 try:

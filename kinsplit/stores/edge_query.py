@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from kinsplit.embedding.protocol import SparseVector
-from kinsplit.stores.conditions import Condition, Either, Not, OneOf, Path, Range, TimeRange, to_conditions
+from kinsplit.stores.conditions import Condition, Either, HasId, Not, OneOf, Path, Range, TimeRange, to_conditions
 from kinsplit.stores.json_values import around
 from kinsplit.stores.layout import layer_of
 from kinsplit.stores.protocol import Query
@@ -52,6 +52,8 @@ def _filter(condition: Condition, roots: Sequence[Path]) -> Filter | FieldCondit
         return qe.Filter(must_not=[_all(condition.conditions, roots)])
     if isinstance(condition, Either):
         return qe.Filter(should=[_all(group, roots) for group in condition.groups])
+    if isinstance(condition, HasId):
+        return qe.Filter(must=[qe.HasIdCondition(set(condition.ids))])
     paths = written_paths(roots, condition.key)
     if isinstance(condition, Range):
         bounds = qe.RangeFloat(**condition.bounds)

@@ -40,6 +40,10 @@ GAP = "gap"
 #: Another one, under which a framework's adapter keeps what it needs to give back exactly what it was given.
 RECORD = "_record"
 
+#: Metadata of files that no embedding or language model gets to see: they say nothing about the text, and one of them
+#: tells where the file lies on somebody's disk.
+UNSEEN = ("absolute_path", "sibling_files")
+
 # What a framework shows in fields of its own, or not at all.
 _NOT_METADATA = frozenset({"full_content", "content_preview", "content_length", "token_count", RECORD})
 

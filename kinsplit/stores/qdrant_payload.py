@@ -38,6 +38,12 @@ INDEXES: Mapping[str, Kind] = {
 }
 
 
+def kept_at(place: str, payload: Payload) -> object:
+    """Return what is kept of a payload at a place of `INDEXES`; None where there is nothing."""
+    key = place.removeprefix(f"{ABOVE}.")
+    return payload.get(key) if (key != place) == bool(payload["level"]) else None
+
+
 def roots_of(level: int | None) -> list[Path]:
     """Return the paths of the payloads of a level, or of all levels, in what is kept."""
     if level is None:

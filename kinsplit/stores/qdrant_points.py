@@ -9,7 +9,7 @@ import numpy as np
 
 from kinsplit.chunk import Content
 from kinsplit.embedding.protocol import SparseVector
-from kinsplit.stores.conditions import Condition, Either, Not, OneOf, Path, Range, TimeRange, to_conditions
+from kinsplit.stores.conditions import Condition, Either, HasId, Not, OneOf, Path, Range, TimeRange, to_conditions
 from kinsplit.stores.json_values import around
 from kinsplit.stores.layout import DENSE, SPARSE, layer_of
 from kinsplit.stores.payload import Payload
@@ -112,6 +112,8 @@ def _filter(condition: Condition, roots: Sequence[Path]) -> models.Filter | mode
         return models.Filter(must_not=[_all(condition.conditions, roots)])
     if isinstance(condition, Either):
         return models.Filter(should=[_all(group, roots) for group in condition.groups])
+    if isinstance(condition, HasId):
+        return models.Filter(must=[models.HasIdCondition(has_id=list(condition.ids))])
     paths = written_paths(roots, condition.key)
     if isinstance(condition, Range):
         bounds = models.Range(**condition.bounds)

@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import json
 import uuid
+from pathlib import Path
 from typing import Any
 
 import pytest
 from langchain_core.documents import Document as LangChainDocument
+from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_qdrant import QdrantVectorStore as LangChainQdrant
 from langchain_text_splitters import RecursiveCharacterTextSplitter
+from llama_index.core import VectorStoreIndex
 from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.schema import TextNode
+from llama_index.core.vector_stores import SimpleVectorStore
 from llama_index.vector_stores.qdrant import QdrantVectorStore as LlamaIndexQdrant
 from qdrant_client import QdrantClient, models
 
 from kinsplit import Index
+from kinsplit.errors import InvalidParameterError
 from kinsplit.integrations import langchain, llama_index
 from kinsplit.stores.verify import verify
 from tests.integrations.finding import FRAMEWORKS, LECTURE, STRATEGY, Hit, expansion, found, process, split
 from tests.integrations.test_expanding import CountingStore
 from tests.integrations.test_langchain_store import HashEmbeddings
-from tests.integrations.test_llama_index_store import embedded
+from tests.integrations.test_llama_index_store import HashEmbedding, embedded
 
 pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant:UserWarning")
 
@@ -45,21 +50,27 @@ def lost(framework: str, chunk: Any) -> Any:
 
 def kept(framework: str, engine: str, chunks: list[Any]) -> Any:
     """Return what expansion reads, a collection in which a framework's adapter or its own store keeps chunks."""
-    if engine == "kinsplit":
-        if framework == "llama_index":
-            ours = llama_index.KinsplitVectorStore("memory:")
-            ours.add(embedded(chunks))
-            return ours.client
-        theirs = langchain.KinsplitVectorStore(HashEmbeddings(), "memory:")
-        theirs.add_documents(chunks)
-        return theirs._kept.store
-    client = QdrantClient(":memory:")
+    return vector_store(framework, engine, "default", "memory:", chunks).client
+
+
+def vector_store(framework: str, engine: str, collection: str, address: str, chunks: list[Any]) -> Any:
+    """Return a vector store of a framework that holds chunks."""
+    store: Any
     if framework == "llama_index":
-        LlamaIndexQdrant("default", client=client).add(embedded(chunks))
+        if engine == "kinsplit":
+            store = llama_index.KinsplitVectorStore(address, collection=collection)
+        else:
+            store = LlamaIndexQdrant(collection, client=QdrantClient(":memory:"))
+        store.add(embedded(chunks))
+        return store
+    if engine == "kinsplit":
+        store = langchain.KinsplitVectorStore(HashEmbeddings(), address, collection=collection)
     else:
-        client.create_collection("default", models.VectorParams(size=64, distance=models.Distance.COSINE))
-        LangChainQdrant(client, "default", HashEmbeddings()).add_documents(chunks)
-    return client
+        client = QdrantClient(":memory:")
+        client.create_collection(collection, models.VectorParams(size=64, distance=models.Distance.COSINE))
+        store = LangChainQdrant(client, collection, HashEmbeddings())
+    store.add_documents(chunks)
+    return store
 
 
 @pytest.mark.parametrize("window", [1, 2])
@@ -171,3 +182,55 @@ def test_what_a_stock_splitter_cuts_out_of_a_chunk_has_no_place(framework: str) 
     problems = verify(store)
     assert len(problems) == len(stale)
     assert all("are those of a text that it was cut out of" in str(problem) for problem in problems)
+
+
+@pytest.mark.parametrize("engine", ["kinsplit", "qdrant"])
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_expansion_takes_any_vector_store(framework: str, engine: str) -> None:
+    chunks = split(framework)
+    store = vector_store(framework, engine, "lessons", "memory:", chunks)
+
+    (passage,) = process(expansion(framework, store), [found(framework, chunks[MIDDLE], 0.5)])
+
+    assert passage.text == LECTURE[chunks[4].metadata["char_start"] : chunks[6].metadata["char_end"]]
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_expansion_takes_an_index_and_nothing_that_is_no_store(framework: str, index: Index) -> None:
+    chunks = split(framework)
+    (passage,) = process(expansion(framework, index), [found(framework, chunks[MIDDLE], 0.5)])
+    assert passage.text == LECTURE[chunks[4].metadata["char_start"] : chunks[6].metadata["char_end"]]
+    for other in (InMemoryVectorStore(HashEmbeddings()), SimpleVectorStore(), None):
+        with pytest.raises(InvalidParameterError, match="store: must be the address of a store, an open store"):
+            expansion(framework, other)
+
+
+def test_expansion_takes_llama_indexs_index_over_any_vector_store() -> None:
+    store = llama_index.KinsplitVectorStore("memory:")
+    made = VectorStoreIndex.from_vector_store(store, embed_model=HashEmbedding())
+    stage = llama_index.SiblingExpansion(made)
+    chunks = split("llama_index")
+    made.insert_nodes(chunks)
+
+    (passage,) = process(stage, [found("llama_index", chunks[MIDDLE], 0.5)])
+
+    assert passage.text == LECTURE[chunks[4].metadata["char_start"] : chunks[6].metadata["char_end"]]
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_a_vector_store_of_a_folder_has_a_client_and_siblings_before_its_first_use(
+    framework: str, tmp_path: Path
+) -> None:
+    chunks = split(framework)
+    vector_store(framework, "kinsplit", "c", f"edge:{tmp_path}", chunks).close()
+    store: Any
+    if framework == "llama_index":
+        store = llama_index.KinsplitVectorStore(f"edge:{tmp_path}", collection="c")
+    else:
+        store = langchain.KinsplitVectorStore(HashEmbeddings(), f"edge:{tmp_path}", collection="c")
+
+    (passage,) = process(expansion(framework, store), [found(framework, chunks[MIDDLE], 0.5)])
+
+    assert passage.text == LECTURE[chunks[4].metadata["char_start"] : chunks[6].metadata["char_end"]]
+    assert store.client.count() == len(chunks)
+    store.close()

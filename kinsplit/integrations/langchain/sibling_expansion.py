@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from langchain_core.callbacks import Callbacks
 from langchain_core.documents import BaseDocumentCompressor, Document
@@ -15,10 +15,6 @@ from kinsplit.integrations.readers import Opened, open_reader
 from kinsplit.integrations.siblings import expand_found
 from kinsplit.parsers import Strategy
 from kinsplit.retrieval import Expansion
-from kinsplit.stores import ChunkStore
-
-if TYPE_CHECKING:
-    from qdrant_client import QdrantClient
 
 
 class SiblingExpansion(BaseDocumentCompressor, AbstractContextManager[Any]):
@@ -31,9 +27,10 @@ class SiblingExpansion(BaseDocumentCompressor, AbstractContextManager[Any]):
     they are; one that a course search embedded whole is followed by the files that its `sibling_files` names.
 
     Args:
-        store: Address of a store, which is opened and closed with this object, an open one such as `Index.store`, or a
-            `QdrantClient`.
-        collection: Name of the collection, unless the store is open.
+        store: Where the documents are: a `KinsplitVectorStore`, LangChain's own `QdrantVectorStore`, a
+            `kinsplit.Index`, an open store, or a `QdrantClient`; or the address of a store, which is opened and closed
+            with this object.
+        collection: Name of the collection, for an address or a `QdrantClient`.
         window: Siblings to add on each side.
         parents: Whether to take the whole parent instead; a document without one gets siblings.
         within_sections: Whether siblings stop where the heading path changes.
@@ -43,7 +40,7 @@ class SiblingExpansion(BaseDocumentCompressor, AbstractContextManager[Any]):
             `kinsplit.integrations.metadata.slimmed`), for prompts that hold metadata.
 
     Raises:
-        InvalidParameterError: A negative window.
+        InvalidParameterError: A negative window, or a store that is none of these.
         StoreError: There is no such collection, or it can't be opened.
 
     Example:
@@ -60,7 +57,7 @@ class SiblingExpansion(BaseDocumentCompressor, AbstractContextManager[Any]):
 
     def __init__(
         self,
-        store: str | ChunkStore | QdrantClient,
+        store: object,
         collection: str = "default",
         *,
         window: int = 1,

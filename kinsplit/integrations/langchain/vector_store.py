@@ -73,6 +73,11 @@ class KinsplitVectorStore(VectorStore):
         """What embeds documents and questions."""
         return self._embedding
 
+    @property
+    def client(self) -> ChunkStore | None:
+        """The chunk store, which is opened for it; None as long as there is no collection."""
+        return self._kept.open()
+
     @classmethod
     def from_texts(
         cls,

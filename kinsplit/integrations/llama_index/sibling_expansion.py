@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, QueryBundle
@@ -14,10 +14,6 @@ from kinsplit.integrations.readers import Opened, open_reader
 from kinsplit.integrations.siblings import expand_found
 from kinsplit.parsers import Strategy
 from kinsplit.retrieval import Expansion
-from kinsplit.stores import ChunkStore
-
-if TYPE_CHECKING:
-    from qdrant_client import QdrantClient
 
 
 class SiblingExpansion(BaseNodePostprocessor, AbstractContextManager[Any]):
@@ -30,9 +26,10 @@ class SiblingExpansion(BaseNodePostprocessor, AbstractContextManager[Any]):
     whole is followed by the files that its `sibling_files` names.
 
     Args:
-        store: Address of a store, which is opened and closed with this object, an open one such as `Index.store`, or a
-            `QdrantClient`.
-        collection: Name of the collection, unless the store is open.
+        store: Where the nodes are: a `KinsplitVectorStore`, LlamaIndex's own `QdrantVectorStore`, a `VectorStoreIndex`
+            over either, a `kinsplit.Index`, an open store, or a `QdrantClient`; or the address of a store, which is
+            opened and closed with this object.
+        collection: Name of the collection, for an address or a `QdrantClient`.
         window: Siblings to add on each side.
         parents: Whether to take the whole parent instead; a node without one gets siblings.
         within_sections: Whether siblings stop where the heading path changes.
@@ -42,7 +39,7 @@ class SiblingExpansion(BaseNodePostprocessor, AbstractContextManager[Any]):
             `kinsplit.integrations.metadata.slimmed`), for prompts that hold metadata.
 
     Raises:
-        InvalidParameterError: A negative window.
+        InvalidParameterError: A negative window, or a store that is none of these.
         StoreError: There is no such collection, or it can't be opened.
 
     Example:
@@ -61,7 +58,7 @@ class SiblingExpansion(BaseNodePostprocessor, AbstractContextManager[Any]):
 
     def __init__(
         self,
-        store: str | ChunkStore | QdrantClient,
+        store: object,
         collection: str = "default",
         *,
         window: int = 1,
