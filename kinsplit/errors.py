@@ -9,9 +9,15 @@ KinsplitError
 ├── TokenizerError          a tokenizer can't be found, loaded or carried to another process
 ├── LoadError               a file can't be read as text
 ├── FetchError              a source on the network can't be fetched
+├── CacheError              a cache folder can't be used
 ├── EmbeddingError          a model's files are missing or not the ones expected
 ├── LanguageModelError      a language model gave no answer that can be used
 │   └── ModelUnavailableError it can't be reached, isn't there, or lets nobody in
+├── WorkerError             a call in a worker process gave no result
+│   ├── TimeLimitError      it took longer than it may
+│   ├── MemoryLimitError    it needed more memory than it may
+│   ├── ResultSizeError     its result is larger than it may be
+│   └── WorkerDiedError     the process ended in the middle of it
 └── StoreError              a chunk store can't do what was asked
     ├── CollectionNotFoundError nothing was indexed under that name
     ├── StoreLockedError    another process holds the folder
@@ -25,6 +31,7 @@ KinsplitWarning             (a UserWarning) and those of the parts: BackendWarni
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -154,6 +161,10 @@ class FetchError(KinsplitError):
     """A source on the network can't be fetched."""
 
 
+class CacheError(KinsplitError):
+    """A cache folder can't be written, or what lies there is damaged."""
+
+
 class EmbeddingError(KinsplitError):
     """A model's files are missing or not the ones expected."""
 
@@ -164,6 +175,77 @@ class LanguageModelError(KinsplitError):
 
 class ModelUnavailableError(LanguageModelError):
     """A language model can't be reached, isn't there, or lets nobody in; so it will be with every other prompt."""
+
+
+class WorkerError(KinsplitError):
+    """A call in a worker process gave no result."""
+
+
+class TimeLimitError(WorkerError):
+    """A call took longer than it may.
+
+    Args:
+        limit: Seconds that it may take.
+    """
+
+    def __init__(self, limit: float) -> None:
+        super().__init__(limit)
+        self.limit = limit
+
+    def __str__(self) -> str:
+        return f"took longer than {self.limit:,g} s"
+
+
+class MemoryLimitError(WorkerError):
+    """A call needed more memory than it may.
+
+    Args:
+        limit: Bytes that it may take.
+    """
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(limit)
+        self.limit = limit
+
+    def __str__(self) -> str:
+        return f"needs more than {self.limit / 2**20:,.0f} MiB of memory"
+
+
+class ResultSizeError(WorkerError):
+    """The result of a call is larger than it may be.
+
+    Args:
+        size: Bytes of the result.
+        limit: Bytes that it may have.
+    """
+
+    def __init__(self, size: int, limit: int) -> None:
+        super().__init__(size, limit)
+        self.size, self.limit = size, limit
+
+    def __str__(self) -> str:
+        return f"gives a result of {self.size:,} bytes, where at most {self.limit:,} are allowed"
+
+
+class WorkerDiedError(WorkerError):
+    """The process that ran a call ended in the middle of it.
+
+    Args:
+        code: Its exit code; negative for the number of the signal that killed it.
+    """
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
+
+    def __str__(self) -> str:
+        if self.code >= 0:
+            return f"ended its process with exit code {self.code}"
+        try:
+            name = f" ({signal.Signals(-self.code).name})"
+        except ValueError:  # a real-time signal
+            name = ""
+        return f"ended its process with signal {-self.code}{name}"
 
 
 class StoreError(KinsplitError):

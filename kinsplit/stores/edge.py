@@ -19,12 +19,12 @@ from kinsplit.stores.ledger import Mark, digest, encode_payload, sketch
 from kinsplit.stores.logic import Found
 from kinsplit.stores.payload import Payload
 from kinsplit.stores.plan import Plan
-from kinsplit.stores.protocol import Damage, Query, Schema, Vectors
+from kinsplit.stores.protocol import Damage, Query, Schema, Vectors, Where
 from kinsplit.stores.schema import check_collection, check_schema
 from kinsplit.stores.sharing import Sharing
 
 if TYPE_CHECKING:
-    from qdrant_edge import EdgeShard
+    from qdrant_edge import EdgeShard, Filter
 
 #: More than a shard holds: a scroll or a facet is to return everything at once.
 _ALL = 2**31
@@ -69,22 +69,21 @@ class EdgeStore(EngineStore):
             raise
         super().__init__(stored)
 
-    def count(self, level: int | None = None) -> int:
-        """Count the chunks of a level, or all."""
+    def count(self, level: int | None = None, where: Where | None = None) -> int:
+        """Count the chunks of a level, or all, that a filter lets through; see `ChunkStore.count`."""
         import qdrant_edge as qe
 
         with self._engine() as shard:
-            return shard.count(qe.CountRequest(filter=to_filter(to_conditions(level, None))))
+            return shard.count(qe.CountRequest(filter=to_filter(to_conditions(level, where))))
 
-    def sources(self, level: int | None = None) -> dict[str, int]:
-        """Return the number of chunks of every source, of a level or all."""
-        return dict(sorted(self._facet("source_id", level).items()))
+    def sources(self, level: int | None = None, where: Where | None = None) -> dict[str, int]:
+        """Return the number of chunks of every source that a filter lets through; see `ChunkStore.sources`."""
+        return dict(sorted(self._facet("source_id", to_filter(to_conditions(level, where))).items()))
 
-    def _facet(self, key: str, level: int | None = None) -> dict[str, int]:
+    def _facet(self, key: str, wanted: Filter | None = None) -> dict[str, int]:
         import qdrant_edge as qe
 
         with self._engine() as shard:
-            wanted = to_filter(to_conditions(level, None))
             response = shard.facet(qe.FacetRequest(key, limit=_ALL, exact=True, filter=wanted))
         # A source whose points are all deleted stays in the index with a count of 0.
         return {str(hit.value): hit.count for hit in response.hits if hit.count}

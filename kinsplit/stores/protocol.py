@@ -16,10 +16,17 @@ from kinsplit.embedding.protocol import SparseVector
 from kinsplit.errors import InvalidParameterError
 
 #: A filter: payload keys with what each must have. That is a value, the list of values one of which it must have, or a
-#: mapping of operators: "$eq", "$ne", "$in" and "$nin", and on numbers "$gt", "$gte", "$lt" and "$lte". Values are
-#: strings and integers; not bools, since Qdrant Edge 0.9 takes True for 1, which no stored bool equals. A stored list
-#: has a value, or lies within bounds, when any of its members does; "$ne" and "$nin" also let through what lacks the
-#: key. In the place of a key, "$and" and "$or" join a list of filters, and "$not" turns one round.
+#: mapping of operators: "$eq", "$ne", "$in" and "$nin", and on numbers and dates "$gt", "$gte", "$lt" and "$lte". In
+#: the place of a key, "$and" and "$or" join a list of filters, and "$not" negates one.
+#:
+#: Values are what metadata can hold (see `kinsplit.stores.json_values.to_json`), without lists and mappings. Numbers
+#: are compared by value, 2020 with 2020.0, and are no booleans. None stands for no value: the key is missing, or is
+#: None or an empty list. A bound that is a date, or a string such as "2024-05-31" or "2024-05-31T12:00:00Z", is
+#: compared with stored strings of this form; a time without a zone is in UTC. A stored list has a value, or lies within
+#: bounds, when any of its members does; "$ne" and "$nin" also let through what lacks the key.
+#:
+#: A dot in a key steps into a mapping, unless the stored key has it itself, and "[]" into a list of mappings:
+#: "author.name", "authors[].name".
 Where = Mapping[str, Any]
 
 #: Of payloads and vectors' names; raised whenever a collection of an older version can't be read any more.
@@ -347,12 +354,24 @@ class ChunkStore(Protocol):
         """Delete all chunks of a source, of all levels, and return the number of its leaves, as `sync` counts."""
         ...
 
-    def count(self, level: int | None = None) -> int:
-        """Count the chunks of a level, or all."""
+    def count(self, level: int | None = None, where: Where | None = None) -> int:
+        """Count the chunks of a level, or all, that a filter lets through.
+
+        Raises:
+            InvalidParameterError: A filter that the engine can't take.
+        """
         ...
 
-    def sources(self, level: int | None = None) -> dict[str, int]:
-        """Return the number of chunks of every source, of a level or all, in order of the source ids."""
+    def sources(self, level: int | None = None, where: Where | None = None) -> dict[str, int]:
+        """Return the number of chunks, of a level or all, of every source that has any, in order of the source ids.
+
+        Args:
+            level: Of the chunks to count; None for all levels.
+            where: A filter that lets chunks through, as in `Query`.
+
+        Raises:
+            InvalidParameterError: A filter that the engine can't take.
+        """
         ...
 
     def damage(self) -> list[Damage]:

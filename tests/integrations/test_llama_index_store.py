@@ -7,6 +7,7 @@ import pickle
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -223,8 +224,10 @@ def test_filters(store: KinsplitVectorStore) -> None:
         MetadataFilters(filters=[MetadataFilter(key="a", value=["x"])]),
         MetadataFilters(filters=[MetadataFilter(key="a", value=[], operator=FilterOperator.ALL)]),
         MetadataFilters(filters=[MetadataFilter(key="a", value=0.5)]),
+        MetadataFilters(filters=[MetadataFilter(key=f"key{i}", value=i) for i in range(33)], condition="or"),
+        reduce(lambda inner, _: MetadataFilters(filters=[inner]), range(2000), MetadataFilters(filters=[])),
     ],
-    ids=["text", "empty", "bound", "list", "all", "float"],
+    ids=["text", "empty", "bound", "list", "all", "float", "many", "deep"],
 )
 def test_what_a_store_cannot_filter_is_refused(filters: MetadataFilters) -> None:
     store = KinsplitVectorStore("memory:")

@@ -17,6 +17,7 @@ from llama_index.core.vector_stores.types import (
 
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import InvalidParameterError
+from kinsplit.stores.conditions import MOST_DEPTH
 from kinsplit.stores.protocol import Query, Where
 
 #: Operators that take a value, and those that take a list, as a store has them.
@@ -81,8 +82,11 @@ def to_queries(query: VectorStoreQuery, bm25: Bm25Embedder) -> list[Query]:
     return queries
 
 
-def _joined(filters: MetadataFilters) -> dict[str, Any]:
-    parts = [_joined(one) if isinstance(one, MetadataFilters) else _one(one) for one in filters.filters]
+def _joined(filters: MetadataFilters, depth: int = 1) -> dict[str, Any]:
+    if depth > MOST_DEPTH:
+        remedy = "Take fewer filters inside each other."
+        raise InvalidParameterError("filters", f"must be at most {MOST_DEPTH} deep", depth, remedy)
+    parts = [_joined(one, depth + 1) if isinstance(one, MetadataFilters) else _one(one) for one in filters.filters]
     if filters.condition is FilterCondition.NOT:
         return {"$not": {"$or": parts}} if parts else {}
     parts = [part for part in parts if part]

@@ -18,11 +18,13 @@ from pydantic import ConfigDict, Field, PrivateAttr
 from kinsplit.chunk import Chunk
 from kinsplit.errors import InvalidParameterError
 from kinsplit.integrations.arguments import refuse_unknown
-from kinsplit.integrations.collection import Collection, Work, clear, find, get, put, remove
+from kinsplit.integrations.collection import Collection, Work, clear, count, find, get, put, remove
 from kinsplit.integrations.fusion import fuse
 from kinsplit.integrations.llama_index.filters import to_queries, to_where
 from kinsplit.integrations.llama_index.records import item_of, node_of
+from kinsplit.integrations.metadata import slimmed
 from kinsplit.stores import AsyncChunkStore, ChunkStore, Hit
+from kinsplit.stores.payload import RECORD
 
 T = TypeVar("T")
 
@@ -47,6 +49,8 @@ class KinsplitVectorStore(BasePydanticVectorStore):
             they are.
         async_store: The same collection for an event loop, such as a Qdrant server that
             `kinsplit.stores.open_async_store` opened; without it coroutines ask `store` in threads.
+        slim: Whether what a query finds carries only the keys of kinsplit's that its place and kin need (see
+            `kinsplit.integrations.metadata.slimmed`), for prompts that hold metadata. What is fetched by id has all.
 
     Example:
         >>> store = KinsplitVectorStore("edge:./kinsplit-data", collection="cs")
@@ -61,6 +65,7 @@ class KinsplitVectorStore(BasePydanticVectorStore):
     model: str = "given"
     terms: str | None = "english"
     async_store: Any = Field(default=None, exclude=True, description="The same collection for an event loop.")
+    slim: bool = False
 
     _kept: Collection = PrivateAttr()
 
@@ -72,9 +77,11 @@ class KinsplitVectorStore(BasePydanticVectorStore):
         model: str = "given",
         terms: str | None = "english",
         async_store: AsyncChunkStore | None = None,
+        slim: bool = False,
         **data: object,
     ) -> None:
-        super().__init__(store=store, collection=collection, model=model, terms=terms, async_store=async_store, **data)
+        own = {"collection": collection, "model": model, "terms": terms, "async_store": async_store, "slim": slim}
+        super().__init__(store=store, **own, **data)
         self._kept = Collection(store, collection, model, terms, async_store)
 
     @classmethod
@@ -84,8 +91,8 @@ class KinsplitVectorStore(BasePydanticVectorStore):
 
     @property
     def client(self) -> ChunkStore | None:
-        """The chunk store, once it is open."""
-        return self._kept.store
+        """The chunk store, which is opened for it; None as long as there is no collection."""
+        return self._kept.open()
 
     def add(self, nodes: Sequence[BaseNode], **kwargs: object) -> list[str]:
         """Add nodes with their embeddings, or replace those that have their ids.
@@ -150,6 +157,18 @@ class KinsplitVectorStore(BasePydanticVectorStore):
         """Return nodes; see `get_nodes`."""
         return await self._kept.run_async(_nodes(node_ids, filters), [])
 
+    def count(self, filters: MetadataFilters | None = None) -> int:
+        """Return the number of nodes, or of those that filters let through; parents are not counted.
+
+        Raises:
+            InvalidParameterError: A filter is not supported.
+        """
+        return self._kept.run(count(to_where(filters)), 0)
+
+    async def acount(self, filters: MetadataFilters | None = None) -> int:
+        """Return the number of nodes; see `count`."""
+        return await self._kept.run_async(count(to_where(filters)), 0)
+
     def query(self, query: VectorStoreQuery, **kwargs: object) -> VectorStoreQueryResult:
         """Find nodes by meaning, by terms, or by both.
 
@@ -183,10 +202,10 @@ class KinsplitVectorStore(BasePydanticVectorStore):
         queries = to_queries(query, self._kept.bm25)
         rankings: list[list[Hit]] = yield lambda store: store.search(queries)
         if query.mode is not VectorStoreQueryMode.HYBRID:
-            return _result(rankings[0])
+            return _result(rankings[0], self.slim)
         limit = query.hybrid_top_k or query.similarity_top_k
         dense, terms = rankings
-        return _result(fuse(dense, terms, 0.5 if query.alpha is None else query.alpha)[:limit])
+        return _result(fuse(dense, terms, 0.5 if query.alpha is None else query.alpha)[:limit], self.slim)
 
 
 def _delete(ref_doc_id: str) -> Work[None]:
@@ -196,16 +215,18 @@ def _delete(ref_doc_id: str) -> Work[None]:
 def _chunks(node_ids: list[str] | None, filters: MetadataFilters | None) -> Work[list[Chunk]]:
     where = to_where(filters)
     if node_ids is None:
-        return (yield from find(where))
+        return (yield from find(where, None))
     chunks = yield from get(node_ids)
     if not where:
         return chunks
-    within = {chunk.id for chunk in (yield from find(where))}
+    within = {chunk.id for chunk in (yield from find(where, None))}
     return [chunk for chunk in chunks if chunk.id in within]
 
 
 def _nodes(node_ids: list[str] | None, filters: MetadataFilters | None) -> Work[list[BaseNode]]:
-    return [node_of(chunk) for chunk in (yield from _chunks(node_ids, filters))]
+    chunks = yield from _chunks(node_ids, filters)
+    # Parents and whole documents that `Index.add` wrote are found by id alone.
+    return [node_of(chunk) for chunk in chunks if node_ids is not None or not chunk.level or RECORD in chunk.metadata]
 
 
 def _delete_nodes(node_ids: list[str] | None, filters: MetadataFilters | None) -> Work[None]:
@@ -215,6 +236,9 @@ def _delete_nodes(node_ids: list[str] | None, filters: MetadataFilters | None) -
     yield from remove([chunk.id for chunk in found])
 
 
-def _result(hits: Sequence[Hit]) -> VectorStoreQueryResult:
+def _result(hits: Sequence[Hit], slim: bool = False) -> VectorStoreQueryResult:
     nodes = [node_of(hit.chunk) for hit in hits]
+    if slim:
+        for node in nodes:
+            node.metadata = slimmed(node.metadata)
     return VectorStoreQueryResult(nodes, [hit.score for hit in hits], [node.node_id for node in nodes])
