@@ -43,6 +43,8 @@ class EdgeStore(EngineStore):
     with `close`; the next sync writes it again.
 
     Free space is checked before anything is written: 16 MB must stay, and three times the size of what is written.
+    A key that is filtered by gets a payload index when that happens first, in a collection of 1,000 chunks or more.
+
     What was acknowledged is kept in a ledger of its own, with which `kinsplit.stores.verify` compares what is there.
 
     Up to a gigabyte of dense vectors, 650,000 of 384 dimensions, is compared exactly. Where there is more, a write or
@@ -73,12 +75,16 @@ class EdgeStore(EngineStore):
         """Count the chunks of a level, or all, that a filter lets through; see `ChunkStore.count`."""
         import qdrant_edge as qe
 
+        conditions = to_conditions(level, where)
+        self._lease.engine.prepare(conditions)
         with self._engine() as shard:
-            return shard.count(qe.CountRequest(filter=to_filter(to_conditions(level, where))))
+            return shard.count(qe.CountRequest(filter=to_filter(conditions)))
 
     def sources(self, level: int | None = None, where: Where | None = None) -> dict[str, int]:
         """Return the number of chunks of every source that a filter lets through; see `ChunkStore.sources`."""
-        return dict(sorted(self._facet("source_id", to_filter(to_conditions(level, where))).items()))
+        conditions = to_conditions(level, where)
+        self._lease.engine.prepare(conditions)
+        return dict(sorted(self._facet("source_id", to_filter(conditions)).items()))
 
     def _facet(self, key: str, wanted: Filter | None = None) -> dict[str, int]:
         import qdrant_edge as qe
@@ -140,6 +146,7 @@ class EdgeStore(EngineStore):
             with_payload=True if keys is None else list(keys),
             with_vector=False,
         )
+        self._lease.engine.prepare(conditions)
         with self._engine() as shard:
             records, _ = shard.scroll(request)
         return {str(record.id): record.payload or {} for record in records}
@@ -154,6 +161,7 @@ class EdgeStore(EngineStore):
         import qdrant_edge as qe
 
         request = qe.QueryBatchRequest([to_request(query, whole=keys is None) for query in queries])
+        self._lease.engine.prepare([each for query in queries for each in to_conditions(None, query.where)])
         with self._engine() as shard:
             rankings = shard.query_batch(request)
             if keys is None:
