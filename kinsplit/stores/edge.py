@@ -24,7 +24,7 @@ from kinsplit.stores.schema import check_collection, check_schema
 from kinsplit.stores.sharing import Sharing
 
 if TYPE_CHECKING:
-    from qdrant_edge import EdgeShard
+    from qdrant_edge import EdgeShard, Filter
 
 #: More than a shard holds: a scroll or a facet is to return everything at once.
 _ALL = 2**31
@@ -43,6 +43,8 @@ class EdgeStore(EngineStore):
     with `close`; the next sync writes it again.
 
     Free space is checked before anything is written: 16 MB must stay, and three times the size of what is written.
+    A key that is filtered by gets a payload index when that happens first, in a collection of 1,000 chunks or more.
+
     What was acknowledged is kept in a ledger of its own, with which `kinsplit.stores.verify` compares what is there.
 
     Up to a gigabyte of dense vectors, 650,000 of 384 dimensions, is compared exactly. Where there is more, a write or
@@ -73,22 +75,25 @@ class EdgeStore(EngineStore):
         """Count the chunks of a level, or all, that a filter lets through; see `ChunkStore.count`."""
         import qdrant_edge as qe
 
+        conditions = to_conditions(level, where)
+        self._lease.engine.prepare(conditions)
         with self._engine() as shard:
-            return shard.count(qe.CountRequest(filter=to_filter(to_conditions(level, where))))
+            return shard.count(qe.CountRequest(filter=to_filter(conditions)))
 
     def sources(self, level: int | None = None, where: Where | None = None) -> dict[str, int]:
         """Return the number of chunks of every source that a filter lets through; see `ChunkStore.sources`."""
         conditions = to_conditions(level, where)
-        found = Counter[str]()
+        self._lease.engine.prepare(conditions)
+        wanted, found = to_filter(conditions), Counter[str]()
         for root in roots_of(level_of(conditions)):
-            found.update(self._facet(".".join([*map(str, root), "source_id"]), conditions))
+            found.update(self._facet(".".join([*map(str, root), "source_id"]), wanted))
         return dict(sorted(found.items()))
 
-    def _facet(self, key: str, conditions: Sequence[Condition] = ()) -> dict[str, int]:
+    def _facet(self, key: str, wanted: Filter | None = None) -> dict[str, int]:
         import qdrant_edge as qe
 
         with self._engine() as shard:
-            response = shard.facet(qe.FacetRequest(key, limit=_ALL, exact=True, filter=to_filter(conditions)))
+            response = shard.facet(qe.FacetRequest(key, limit=_ALL, exact=True, filter=wanted))
         # A source whose points are all deleted stays in the index with a count of 0.
         return {str(hit.value): hit.count for hit in response.hits if hit.count}
 
@@ -144,6 +149,7 @@ class EdgeStore(EngineStore):
             with_payload=True if keys is None else places_of(keys),
             with_vector=False,
         )
+        self._lease.engine.prepare(conditions)
         with self._engine() as shard:
             records, _ = shard.scroll(request)
         return {str(record.id): unwrapped(record.payload) for record in records}
@@ -158,6 +164,7 @@ class EdgeStore(EngineStore):
         import qdrant_edge as qe
 
         request = qe.QueryBatchRequest([to_request(query, whole=keys is None) for query in queries])
+        self._lease.engine.prepare([each for query in queries for each in to_conditions(None, query.where)])
         with self._engine() as shard:
             rankings = shard.query_batch(request)
             if keys is None:

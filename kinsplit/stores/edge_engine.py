@@ -5,13 +5,15 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kinsplit.chunk import Content
-from kinsplit.errors import StoreError
+from kinsplit.errors import DiskFullError, StoreError
+from kinsplit.stores.conditions import Condition
 from kinsplit.stores.edge_folder import LEDGER_FILE, SHARD, edge_errors, open_folder
+from kinsplit.stores.edge_indexes import KeyIndexes
 from kinsplit.stores.edge_places import Places
 from kinsplit.stores.edge_point import to_point, to_vectors
 from kinsplit.stores.edge_space import can_optimize, check_write
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 
 #: Points per write or read of vectors.
 _BATCH = 500
+#: What a payload index may take on disk.
+_INDEX_BYTES = 8_000_000
 #: Seconds from one flush to the next, as in Qdrant's server. The log alone survives the end of the process; a flush
 #: survives the end of the machine's power, and can wait for the disk ten times as long as the writes take.
 _SETTLE_SECONDS = 5.0
@@ -55,6 +59,7 @@ class EdgeEngine:
         self.schema, self.shard = open_folder(folder, schema)
         self.places = Places()
         self.writing = threading.RLock()
+        self._indexes = KeyIndexes()
         self._ledger: Ledger | None = None
         self._settled = True
         self._settle_at = time.monotonic() + _SETTLE_SECONDS
@@ -98,9 +103,27 @@ class EdgeEngine:
                     shard.update(qe.UpdateOperation.delete_points(list(plan.deletes)))
             finally:
                 self.places.forget(plan.ids)
+                self._indexes.written()
             ledger.end(marks, plan.deletes)
             if time.monotonic() >= self._settle_at:
                 self._settle(shard)
+
+    def prepare(self, conditions: Sequence[Condition]) -> None:
+        """Make payload indexes for what is to be filtered by, unless somebody writes or the disk is full.
+
+        Without them everything is found too, but slowly.
+        """
+        wanted = self._indexes.missing(conditions)
+        if not wanted or not self.writing.acquire(blocking=False):
+            return
+        try:
+            with suppress(DiskFullError):
+                check_write(self.folder, _INDEX_BYTES * len(wanted))
+                with self.calling() as shard:
+                    if self._indexes.make(shard, wanted):
+                        self._settled = False
+        finally:
+            self.writing.release()
 
     def _marks(self, plan: Plan, vectors: Mapping[Content, Vectors]) -> tuple[dict[str, Mark], int]:
         """Return what the ledger is to know of the points that a plan writes, and their size in bytes."""

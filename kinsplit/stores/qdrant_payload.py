@@ -61,5 +61,9 @@ def level_of(conditions: Sequence[Condition]) -> int | None:
 
 def written_paths(roots: Iterable[Path], key: str) -> list[str]:
     """Return where a filter's key may be, as Qdrant writes it: quoted, so that a dot in a key is no step."""
-    paths = [(*root, *path) for root in roots for path in paths_of(key)]
-    return ["".join("[]" if step is None else f'."{step}"' for step in path)[1:] for path in paths]
+    return [written((*root, *path)) for root in roots for path in paths_of(key)]
+
+
+def written(path: Path) -> str:
+    """Return a path as Qdrant writes it."""
+    return "".join("[]" if step is None else f'."{step}"' for step in path)[1:]
