@@ -70,7 +70,8 @@ def get(ids: Sequence[str]) -> Steps[list[Chunk]]:
 
 def find(where: Where, level: int | None) -> Steps[list[Chunk]]:
     """Fetch all chunks that a filter lets through, of one level or of all, in one call to the store."""
-    return (yield Find(where, level))
+    chunks: list[Chunk] = yield Find(where, level)
+    return chunks
 
 
 def run(steps: Steps[T], store: ChunkStore) -> T:
