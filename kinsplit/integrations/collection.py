@@ -130,10 +130,19 @@ def get(ids: Sequence[str]) -> Work[list[Chunk]]:
     return chunks
 
 
-def find(where: Where) -> Work[list[Chunk]]:
-    """Fetch all chunks that a filter lets through, of all levels."""
-    chunks: list[Chunk] = yield lambda store: store.find(where, None)
-    return chunks
+def find(where: Where, level: int | None = 0, ids: Sequence[str] | None = None) -> Work[list[Chunk]]:
+    """Fetch all chunks of a level, or all, that a filter lets through, or those of them that have some ids."""
+    chunks: list[Chunk] = yield lambda store: store.find(where, level)
+    if ids is None:
+        return chunks
+    wanted = {stored_id(id_) for id_ in ids}
+    return [chunk for chunk in chunks if chunk.id in wanted]
+
+
+def count(where: Where | None) -> Work[int]:
+    """Count the leaves that a filter lets through."""
+    number: int = yield lambda store: store.count(0, where)
+    return number
 
 
 def remove(ids: Sequence[str]) -> Work[None]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from kinsplit.chunk import Chunk, chunk_id, content_hash
+from kinsplit.integrations.metadata import slimmed
 from kinsplit.integrations.origins import FINDING, SPANS
 from kinsplit.integrations.records import from_chunk
 from kinsplit.retrieval import Passage
@@ -27,8 +28,13 @@ class Result(NamedTuple):
     score: float | None
 
 
-def to_results(passages: Iterable[Passage]) -> list[Result]:
-    """Return passages as results, each followed by the related files that came with it."""
+def to_results(passages: Iterable[Passage], *, slim: bool = False) -> list[Result]:
+    """Return passages as results, each followed by the related files that came with it.
+
+    Args:
+        passages: The passages.
+        slim: Whether metadata are those for a prompt; see `kinsplit.integrations.metadata.slimmed`.
+    """
     results = []
     for passage in passages:
         finding = {
@@ -39,7 +45,7 @@ def to_results(passages: Iterable[Passage]) -> list[Result]:
         result = to_result(passage, finding)
         results.append(result)
         results += [to_related(chunk, result) for chunk in passage.related]
-    return results
+    return [result._replace(metadata=slimmed(result.metadata)) for result in results] if slim else results
 
 
 def to_result(passage: Passage, finding: Mapping[str, Any]) -> Result:

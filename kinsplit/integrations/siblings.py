@@ -9,8 +9,9 @@ from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
 from kinsplit.chunk import Chunk, chunk_id
+from kinsplit.integrations.metadata import is_slim, slimmed
 from kinsplit.integrations.origins import FINDING, is_located, is_marked
-from kinsplit.integrations.records import Item, to_chunk
+from kinsplit.integrations.records import Item, from_chunk, stored_id, to_chunk
 from kinsplit.integrations.results import Result, to_related, to_result
 from kinsplit.retrieval import Candidate, Expansion, Passage
 from kinsplit.retrieval.expand import arrange, wanted_ids
@@ -76,7 +77,9 @@ class KinReader(Protocol):
         ...
 
 
-def expand_found(found: Sequence[Found], expansion: Expansion, reader: KinReader) -> list[Expanded]:
+def expand_found(
+    found: Sequence[Found], expansion: Expansion, reader: KinReader, *, slim: bool = False
+) -> list[Expanded]:
     """Expand what was found by its kin, and merge what touches.
 
     The kin come in one read; a second one asks by place for siblings whose ids lead nowhere. A passage ends where a
@@ -85,13 +88,15 @@ def expand_found(found: Sequence[Found], expansion: Expansion, reader: KinReader
     Args:
         found: Best first; nothing in it is changed.
         expansion: What is added.
-        reader: Where the kin are.
+        reader: Where the kin are, and the rest of the metadata of hits whose metadata are slim.
+        slim: Whether passages have the metadata for a prompt; see `kinsplit.integrations.metadata.slimmed`.
 
     Returns:
         A passage in the place of each best hit, and what is no chunk of kinsplit's, or has no known place, in its own.
         A document of one chunk, or that was embedded whole by another system, is followed by the other files of its
         group.
     """
+    found = _completed(found, reader)
     hits = {
         number: to_chunk(Item(one.id, one.text, one.metadata, one.metadata["source_id"]))
         for number, one in enumerate(found)
@@ -112,7 +117,20 @@ def expand_found(found: Sequence[Found], expansion: Expansion, reader: KinReader
     expanded += [Expanded(number, None) for number in range(len(found)) if number not in hits]
     if expansion.window:
         expanded += beside_whole(found, reader)
+    if slim:
+        expanded = [one if one.result is None else one._replace(result=_slim(one.result)) for one in expanded]
     return sorted(expanded, key=lambda one: one.hit)
+
+
+def _slim(result: Result) -> Result:
+    return result._replace(metadata=slimmed(result.metadata))
+
+
+def _completed(found: Sequence[Found], reader: KinReader) -> Sequence[Found]:
+    """Return what was found with all its metadata, which take a read of their own where some are slim."""
+    ids = [stored_id(one.id) for one in found if is_slim(one.metadata)]
+    kept = {chunk.id: from_chunk(chunk).metadata for chunk in reader.get(ids)} if ids else {}
+    return [one._replace(metadata={**kept.get(stored_id(one.id), {}), **one.metadata}) for one in found]
 
 
 def _expanded(passage: Passage, numbers: Mapping[str, int], found: Sequence[Found]) -> Iterator[Expanded]:

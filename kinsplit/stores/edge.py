@@ -20,7 +20,7 @@ from kinsplit.stores.layout import DENSE, SPARSE
 from kinsplit.stores.logic import Found, batches
 from kinsplit.stores.payload import Payload
 from kinsplit.stores.plan import Plan, content_of
-from kinsplit.stores.protocol import Query, Schema, Vectors
+from kinsplit.stores.protocol import Query, Schema, Vectors, Where
 
 if TYPE_CHECKING:
     from qdrant_edge import EdgeShard
@@ -67,19 +67,19 @@ class EdgeStore(EngineStore):
         self._inside = 0
         self._left = threading.Condition()
 
-    def count(self, level: int | None = None) -> int:
-        """Count the chunks of a level, or all."""
+    def count(self, level: int | None = None, where: Where | None = None) -> int:
+        """Count the chunks of a level, or all, that a filter lets through; see `ChunkStore.count`."""
         import qdrant_edge as qe
 
         with self._engine() as shard:
-            return shard.count(qe.CountRequest(filter=to_filter(to_conditions(level, None))))
+            return shard.count(qe.CountRequest(filter=to_filter(to_conditions(level, where))))
 
-    def sources(self, level: int | None = None) -> dict[str, int]:
-        """Return the number of chunks of every source, of a level or all."""
+    def sources(self, level: int | None = None, where: Where | None = None) -> dict[str, int]:
+        """Return the number of chunks of every source that a filter lets through; see `ChunkStore.sources`."""
         import qdrant_edge as qe
 
         with self._engine() as shard:
-            wanted = to_filter(to_conditions(level, None))
+            wanted = to_filter(to_conditions(level, where))
             response = shard.facet(qe.FacetRequest("source_id", limit=_ALL, exact=True, filter=wanted))
         # A source whose points are all deleted stays in the index with a count of 0.
         return dict(sorted((str(hit.value), hit.count) for hit in response.hits if hit.count))

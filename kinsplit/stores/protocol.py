@@ -335,12 +335,24 @@ class ChunkStore(Protocol):
         """Delete all chunks of a source, of all levels, and return the number of its leaves, as `sync` counts."""
         ...
 
-    def count(self, level: int | None = None) -> int:
-        """Count the chunks of a level, or all."""
+    def count(self, level: int | None = None, where: Where | None = None) -> int:
+        """Count the chunks of a level, or all, that a filter lets through.
+
+        Raises:
+            InvalidParameterError: A filter that the engine can't take.
+        """
         ...
 
-    def sources(self, level: int | None = None) -> dict[str, int]:
-        """Return the number of chunks of every source, of a level or all, in order of the source ids."""
+    def sources(self, level: int | None = None, where: Where | None = None) -> dict[str, int]:
+        """Return the number of chunks, of a level or all, of every source that has any, in order of the source ids.
+
+        Args:
+            level: Of the chunks to count; None for all levels.
+            where: A filter that lets chunks through, as in `Query`.
+
+        Raises:
+            InvalidParameterError: A filter that the engine can't take.
+        """
         ...
 
     def close(self) -> None:

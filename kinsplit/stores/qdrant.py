@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 from kinsplit.stores.blocking import AtOnce, Held, finish
 from kinsplit.stores.engine import BlockingStore
-from kinsplit.stores.protocol import Schema
+from kinsplit.stores.protocol import Schema, Where
 from kinsplit.stores.qdrant_async import AsyncQdrantStore
 from kinsplit.stores.qdrant_collection import open_client, open_collection
 from kinsplit.stores.qdrant_options import QdrantOptions, is_url
@@ -49,13 +49,13 @@ class QdrantStore(BlockingStore):
         self._store = AsyncQdrantStore(client, f"{place}/{collection}", collection, stored, writing)
         super().__init__(self._store)
 
-    def count(self, level: int | None = None) -> int:
-        """Count the chunks of a level, or all."""
-        return finish(self._store.count(level))
+    def count(self, level: int | None = None, where: Where | None = None) -> int:
+        """Count the chunks of a level, or all, that a filter lets through; see `ChunkStore.count`."""
+        return finish(self._store.count(level, where))
 
-    def sources(self, level: int | None = None) -> dict[str, int]:
-        """Return the number of chunks of every source, of a level or all."""
-        return finish(self._store.sources(level))
+    def sources(self, level: int | None = None, where: Where | None = None) -> dict[str, int]:
+        """Return the number of chunks of every source that a filter lets through; see `ChunkStore.sources`."""
+        return finish(self._store.sources(level, where))
 
     def close(self) -> None:
         """Let go of the collection. A second call does nothing."""

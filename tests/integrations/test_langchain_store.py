@@ -105,6 +105,7 @@ def test_filters(store: KinsplitVectorStore) -> None:
     assert found({"$or": [{"n": {"$lt": 2}}, {"kind": "other"}]}) == {"1", "3"}
     retriever = store.as_retriever(search_kwargs={"k": 9, "filter": {"kind": "other"}})
     assert [document.id for document in retriever.invoke("red")] == ["3"]
+    assert found({"n": [0.5, 2.0]}) == {"2"}
     assert found({"n": 0.5}) == set()
     with pytest.raises(InvalidParameterError, match="at most 32 conditions"):
         found({"$or": [{f"key{i}": i} for i in range(33)]})

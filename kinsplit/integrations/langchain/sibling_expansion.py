@@ -36,6 +36,8 @@ class SiblingExpansion(BaseDocumentCompressor, AbstractContextManager[Any]):
         within_sections: Whether siblings stop where the heading path changes.
         strategy: What split the documents, such as `splitter.strategy`. Where it is known, or the collection is one
             that `Index` made, kin are fetched by their ids, otherwise by a filter.
+        slim: Whether passages carry only the keys of kinsplit's that their place needs, and their score (see
+            `kinsplit.integrations.metadata.slimmed`), for prompts that hold metadata.
 
     Raises:
         InvalidParameterError: A negative window, or a store that is none of these.
@@ -48,6 +50,7 @@ class SiblingExpansion(BaseDocumentCompressor, AbstractContextManager[Any]):
     window: int = 1
     parents: bool = False
     within_sections: bool = False
+    slim: bool = False
 
     _opened: Opened = PrivateAttr()
     _expansion: Expansion = PrivateAttr()
@@ -61,9 +64,10 @@ class SiblingExpansion(BaseDocumentCompressor, AbstractContextManager[Any]):
         parents: bool = False,
         within_sections: bool = False,
         strategy: Strategy | None = None,
+        slim: bool = False,
     ) -> None:
         expansion = Expansion(window=window, parents=parents, within_sections=within_sections)
-        super().__init__(window=window, parents=parents, within_sections=within_sections)
+        super().__init__(window=window, parents=parents, within_sections=within_sections, slim=slim)
         self._expansion = expansion
         self._opened = open_reader(store, collection, strategy)
 
@@ -80,5 +84,6 @@ class SiblingExpansion(BaseDocumentCompressor, AbstractContextManager[Any]):
     ) -> Sequence[Document]:
         """Return passages in the place of their best documents."""
         del query, callbacks
-        expanded = expand_found([found(document) for document in documents], self._expansion, self._opened.reader)
+        hits = [found(document) for document in documents]
+        expanded = expand_found(hits, self._expansion, self._opened.reader, slim=self.slim)
         return [documents[hit] if result is None else to_document(result) for hit, result, _ in expanded]

@@ -35,6 +35,8 @@ class SiblingExpansion(BaseNodePostprocessor, AbstractContextManager[Any]):
         within_sections: Whether siblings stop where the heading path changes.
         strategy: What split the documents, such as `parser.strategy`. Where it is known, or the collection is one that
             `Index` made, kin are fetched by their ids, otherwise by a filter.
+        slim: Whether passages carry only the keys of kinsplit's that their place needs, and their score (see
+            `kinsplit.integrations.metadata.slimmed`), for prompts that hold metadata.
 
     Raises:
         InvalidParameterError: A negative window, or a store that is none of these.
@@ -49,6 +51,7 @@ class SiblingExpansion(BaseNodePostprocessor, AbstractContextManager[Any]):
     window: int = 1
     parents: bool = False
     within_sections: bool = False
+    slim: bool = False
 
     _opened: Opened = PrivateAttr()
     _expansion: Expansion = PrivateAttr()
@@ -62,10 +65,11 @@ class SiblingExpansion(BaseNodePostprocessor, AbstractContextManager[Any]):
         parents: bool = False,
         within_sections: bool = False,
         strategy: Strategy | None = None,
+        slim: bool = False,
         **data: object,
     ) -> None:
         expansion = Expansion(window=window, parents=parents, within_sections=within_sections)
-        super().__init__(window=window, parents=parents, within_sections=within_sections, **data)
+        super().__init__(window=window, parents=parents, within_sections=within_sections, slim=slim, **data)
         self._expansion = expansion
         self._opened = open_reader(store, collection, strategy)
 
@@ -86,7 +90,7 @@ class SiblingExpansion(BaseNodePostprocessor, AbstractContextManager[Any]):
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
         del query_bundle
-        expanded = expand_found([found(node) for node in nodes], self._expansion, self._opened.reader)
+        expanded = expand_found([found(node) for node in nodes], self._expansion, self._opened.reader, slim=self.slim)
         return [
             nodes[hit] if result is None else node_with_score(result, None if related else nodes[hit].node)
             for hit, result, related in expanded

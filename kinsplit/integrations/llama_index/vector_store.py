@@ -21,12 +21,14 @@ from pydantic import ConfigDict, Field, PrivateAttr
 from kinsplit.chunk import Chunk
 from kinsplit.errors import InvalidParameterError
 from kinsplit.integrations.arguments import refuse_unknown
-from kinsplit.integrations.collection import Collection, Work, clear, find, get, put, remove
+from kinsplit.integrations.collection import Collection, Work, clear, count, find, get, put, remove
 from kinsplit.integrations.fusion import fuse
 from kinsplit.integrations.llama_index.filters import to_queries, to_where
 from kinsplit.integrations.llama_index.records import item_of, node_of
+from kinsplit.integrations.metadata import slimmed
 from kinsplit.integrations.records import stored_id
 from kinsplit.stores import AsyncChunkStore, ChunkStore, Hit, Query, Vectors
+from kinsplit.stores.payload import RECORD
 
 T = TypeVar("T")
 
@@ -57,6 +59,8 @@ class KinsplitVectorStore(BasePydanticVectorStore):
             they are.
         async_store: The same collection for an event loop, such as a Qdrant server that
             `kinsplit.stores.open_async_store` opened; without it coroutines ask `store` in threads.
+        slim: Whether what a query finds carries only the keys of kinsplit's that its place and kin need (see
+            `kinsplit.integrations.metadata.slimmed`), for prompts that hold metadata. What is fetched by id has all.
 
     Example:
         >>> store = KinsplitVectorStore("edge:./kinsplit-data", collection="cs")
@@ -71,6 +75,7 @@ class KinsplitVectorStore(BasePydanticVectorStore):
     model: str = "given"
     terms: str | None = "english"
     async_store: Any = Field(default=None, exclude=True, description="The same collection for an event loop.")
+    slim: bool = False
 
     _kept: Collection = PrivateAttr()
 
@@ -82,9 +87,11 @@ class KinsplitVectorStore(BasePydanticVectorStore):
         model: str = "given",
         terms: str | None = "english",
         async_store: AsyncChunkStore | None = None,
+        slim: bool = False,
         **data: object,
     ) -> None:
-        super().__init__(store=store, collection=collection, model=model, terms=terms, async_store=async_store, **data)
+        own = {"collection": collection, "model": model, "terms": terms, "async_store": async_store, "slim": slim}
+        super().__init__(store=store, **own, **data)
         self._kept = Collection(store, collection, model, terms, async_store)
 
     @classmethod
@@ -162,6 +169,18 @@ class KinsplitVectorStore(BasePydanticVectorStore):
         """Return nodes; see `get_nodes`."""
         return await self._kept.run_async(_nodes(node_ids, filters), [])
 
+    def count(self, filters: MetadataFilters | None = None) -> int:
+        """Return the number of nodes, or of those that filters let through; parents are not counted.
+
+        Raises:
+            InvalidParameterError: A filter is not supported.
+        """
+        return self._kept.run(_count(filters), 0)
+
+    async def acount(self, filters: MetadataFilters | None = None) -> int:
+        """Return the number of nodes; see `count`."""
+        return await self._kept.run_async(_count(filters), 0)
+
     def query(
         self,
         query: VectorStoreQuery,
@@ -219,13 +238,13 @@ class KinsplitVectorStore(BasePydanticVectorStore):
             threshold = query.mmr_threshold if mmr_threshold is None else mmr_threshold
             limit = mmr_prefetch_k or _MMR_PREFETCH * query.similarity_top_k
             (hits,) = yield from self._search(replace(query, similarity_top_k=limit), where)
-            return _result((yield from _diverse(query, hits, threshold)))
+            return _result((yield from _diverse(query, hits, threshold)), self.slim)
         rankings = yield from self._search(query, where)
         if query.mode is not VectorStoreQueryMode.HYBRID:
-            return _result(rankings[0])
+            return _result(rankings[0], self.slim)
         limit = query.hybrid_top_k or query.similarity_top_k
         dense, terms = rankings
-        return _result(fuse(dense, terms, 0.5 if query.alpha is None else query.alpha)[:limit])
+        return _result(fuse(dense, terms, 0.5 if query.alpha is None else query.alpha)[:limit], self.slim)
 
     def _search(self, query: VectorStoreQuery, where: dict[str, Any]) -> Work[list[list[Hit]]]:
         ids = {stored_id(id_) for id_ in query.node_ids or ()}
@@ -264,24 +283,31 @@ def _diverse(query: VectorStoreQuery, hits: Sequence[Hit], threshold: float | No
 def _chunks(node_ids: list[str] | None, filters: MetadataFilters | None) -> Work[list[Chunk]]:
     where = yield from to_where(filters)
     if node_ids is None:
-        return (yield from find(where))
+        return (yield from find(where, None))
     chunks = yield from get(node_ids)
     if not where:
         return chunks
-    within = {chunk.id for chunk in (yield from find(where))}
+    within = {chunk.id for chunk in (yield from find(where, None))}
     return [chunk for chunk in chunks if chunk.id in within]
 
 
 def _nodes(node_ids: list[str] | None, filters: MetadataFilters | None) -> Work[list[BaseNode]]:
     chunks = yield from _chunks(node_ids, filters)
-    vectors = yield lambda store: store.vectors([chunk.id for chunk in chunks])
-    return [_embedded(node_of(chunk), vectors.get(chunk.id)) for chunk in chunks]
+    # Parents and whole documents that `Index.add` wrote are found by id alone.
+    found = [chunk for chunk in chunks if node_ids is not None or not chunk.level or RECORD in chunk.metadata]
+    vectors = yield lambda store: store.vectors([chunk.id for chunk in found])
+    return [_embedded(node_of(chunk), vectors.get(chunk.id)) for chunk in found]
 
 
 def _embedded(node: BaseNode, vectors: Vectors | None) -> BaseNode:
     if vectors is not None and vectors.dense is not None:
         node.embedding = vectors.dense.tolist()
     return node
+
+
+def _count(filters: MetadataFilters | None) -> Work[int]:
+    where = yield from to_where(filters)
+    return (yield from count(where))
 
 
 def _delete_nodes(node_ids: list[str] | None, filters: MetadataFilters | None) -> Work[None]:
@@ -292,6 +318,9 @@ def _delete_nodes(node_ids: list[str] | None, filters: MetadataFilters | None) -
     yield from remove([chunk.id for chunk in found])
 
 
-def _result(hits: Sequence[Hit]) -> VectorStoreQueryResult:
+def _result(hits: Sequence[Hit], slim: bool = False) -> VectorStoreQueryResult:
     nodes = [node_of(hit.chunk) for hit in hits]
+    if slim:
+        for node in nodes:
+            node.metadata = slimmed(node.metadata)
     return VectorStoreQueryResult(nodes, [hit.score for hit in hits], [node.node_id for node in nodes])
