@@ -98,9 +98,7 @@ def expand_found(
     """
     found = _completed(found, reader)
     hits = {
-        number: to_chunk(Item(one.id, one.text, one.metadata, one.metadata["source_id"]))
-        for number, one in enumerate(found)
-        if is_located(one.metadata, one.text)
+        number: _hit(one, expansion.window) for number, one in enumerate(found) if is_located(one.metadata, one.text)
     }
     kin = _Kin(hits.values(), expansion.window, reader)
     numbers: dict[str, int] = {}
@@ -120,6 +118,17 @@ def expand_found(
     if slim:
         expanded = [one if one.result is None else one._replace(result=_slim(one.result)) for one in expanded]
     return sorted(expanded, key=lambda one: one.hit)
+
+
+def _hit(one: Found, window: int) -> Chunk:
+    """Return the chunk of what was found, with room for its window.
+
+    The number of its siblings isn't known where metadata are slim, and not a good bound where others were added later.
+    """
+    chunk = to_chunk(Item(one.id, one.text, one.metadata, one.metadata["source_id"]))
+    if one.metadata.get("total_chunks") == 1:
+        return chunk
+    return replace(chunk, total=max(chunk.total, chunk.index + window + 1))
 
 
 def _slim(result: Result) -> Result:

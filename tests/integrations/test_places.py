@@ -23,6 +23,7 @@ from qdrant_client import QdrantClient, models
 from kinsplit import Index
 from kinsplit.errors import InvalidParameterError
 from kinsplit.integrations import langchain, llama_index
+from kinsplit.integrations.metadata import slimmed
 from kinsplit.stores.verify import verify
 from tests.integrations.finding import FRAMEWORKS, HASH, LECTURE, STRATEGY, Hit, expansion, found, process, split
 from tests.integrations.test_expanding import CountingStore
@@ -74,8 +75,15 @@ def vector_store(framework: str, engine: str, collection: str, address: str, chu
     return store
 
 
+def slim(framework: str, chunk: Any) -> Any:
+    """Return a chunk without an id, and with the metadata for a prompt."""
+    other = lost(framework, chunk)
+    other.metadata = slimmed(other.metadata)
+    return other
+
+
 @pytest.mark.parametrize("window", [1, 2])
-@pytest.mark.parametrize("hit", ["renamed", "own", "lost"])
+@pytest.mark.parametrize("hit", ["renamed", "own", "lost", "slim"])
 @pytest.mark.parametrize("engine", ["kinsplit", "qdrant"])
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_the_nearest_siblings_are_found_whatever_ids_the_store_gave(
@@ -83,7 +91,9 @@ def test_the_nearest_siblings_are_found_whatever_ids_the_store_gave(
 ) -> None:
     chunks = split(framework)
     store = kept(framework, engine, [renamed(framework, chunk) for chunk in chunks])
-    given = {"renamed": renamed, "own": lambda _, chunk: chunk, "lost": lost}[hit](framework, chunks[MIDDLE])
+    given = {"renamed": renamed, "own": lambda _, chunk: chunk, "lost": lost, "slim": slim}[hit](
+        framework, chunks[MIDDLE]
+    )
 
     (passage,) = process(expansion(framework, store, window=window), [found(framework, given, 0.5)])
 
