@@ -176,6 +176,26 @@ class Entry:
     score: float
 
 
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """A chunk that is not stored as the store has acknowledged it.
+
+    Attributes:
+        source_id: The document.
+        level: Of the chunk.
+        index: Of the chunk.
+        kind: "lost" where it is gone, "payload" and "vectors" where these are others, "unknown" where it was deleted
+            or never written; "filter", of no chunk, where filters find other chunks than they should.
+        key: The payload key of these filters.
+    """
+
+    source_id: str
+    level: int
+    index: int
+    kind: Literal["lost", "payload", "vectors", "unknown", "filter"]
+    key: str = ""
+
+
 #: How `kinsplit.chunk.chunk_id` writes an id.
 UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
@@ -354,6 +374,14 @@ class ChunkStore(Protocol):
             InvalidParameterError: A filter that the engine can't take.
         """
         ...
+
+    def damage(self) -> list[Damage]:
+        """Return how what is stored differs from what was acknowledged, by source.
+
+        Only a store that keeps a record of its own beside its engine's files can tell, as Edge does. A database answers
+        for what it holds by itself, and memory holds nothing for long.
+        """
+        return []
 
     def close(self) -> None:
         """Write everything to disk and let go of the collection. A second call does nothing."""
