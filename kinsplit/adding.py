@@ -9,7 +9,7 @@ from pathlib import Path
 from kinsplit.chunk import Document
 from kinsplit.files import check_same, checked_rows, gone, with_paths
 from kinsplit.indexing import check_documents
-from kinsplit.loaders import Discovery, Loaded, SourceFile, discover, load_files
+from kinsplit.loaders import Discovery, Limits, Loaded, SourceFile, discover, load_files
 from kinsplit.reports import DocumentReport, Failure
 from kinsplit.stores import ChunkStore
 
@@ -23,6 +23,7 @@ class Adding:
         items: Files, folders and documents.
         subjects: Names of sub-folders of the given folders; only these are read.
         known: Tells which files are indexed as they are, and needn't be read.
+        limits: How much a file may cost; None takes the defaults.
         on_file: Told of each file once it is read, or couldn't be.
 
     Attributes:
@@ -43,6 +44,7 @@ class Adding:
         *,
         subjects: Sequence[str],
         known: Callable[[SourceFile], bool] | None,
+        limits: Limits | None,
         on_file: Callable[[Loaded], None] | None,
     ) -> None:
         given = [items] if isinstance(items, str | Path | Document) else list(items)
@@ -52,7 +54,7 @@ class Adding:
         self._found = discover(paths, subjects=subjects) if paths else Discovery()
         check_same(store, fingerprint, self._found.files)
         self._to_read = [source for source in self._found.files if known is None or not known(source)]
-        self._store, self._fingerprint, self._on_file = store, fingerprint, on_file
+        self._store, self._fingerprint, self._limits, self._on_file = store, fingerprint, limits, on_file
         self._read: list[Loaded] = []
         self.reports: list[DocumentReport] = []
         self.failed: list[Failure] = []
@@ -62,7 +64,7 @@ class Adding:
         """Yield the given documents and those of the files, which are read as they are asked for."""
         yield from self._documents
         files = {source.path.resolve() for source in self._found.files}
-        for file in load_files(self._to_read):
+        for file in load_files(self._to_read, self._limits):
             loaded = checked_rows(self._store, self._fingerprint, file, files)
             if self._on_file is not None:
                 self._on_file(loaded)

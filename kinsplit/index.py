@@ -19,7 +19,7 @@ from kinsplit.embedding.protocol import Progress
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import CollectionNotFoundError, InvalidParameterError, StoreError
 from kinsplit.indexing import Indexer
-from kinsplit.loaders import Loaded, SourceFile
+from kinsplit.loaders import Limits, Loaded, SourceFile
 from kinsplit.parsers import Strategy, create, names
 from kinsplit.readers import Readers
 from kinsplit.reports import AddReport, DocumentReport, Failure
@@ -144,6 +144,7 @@ class Index:
         subjects: Sequence[str] = (),
         prune: bool = False,
         known: Callable[[SourceFile], bool] | None = None,
+        limits: Limits | None = None,
         progress: Progress | None = None,
         on_file: Callable[[Loaded], None] | None = None,
         on_document: Callable[[DocumentReport], None] | None = None,
@@ -161,6 +162,7 @@ class Index:
                 files included. What lies below a sub-folder that can't be listed is kept, and so is what another
                 folder of that name still holds.
             known: Tells which files are indexed as they are; these aren't read, and what is stored of them stays.
+            limits: How much a file may cost (see `kinsplit.loaders.Limits`); None takes the defaults.
             progress: Told how many of the new texts of a batch are embedded.
             on_file: Told of each file once it is read, or couldn't be.
             on_document: Told of each document once it is stored, or couldn't be split.
@@ -176,7 +178,15 @@ class Index:
                 written; or rows of the files do, and what came before them stays.
         """
         begun = time.perf_counter()
-        adding = Adding(self.store, self.strategy.fingerprint, items, subjects=subjects, known=known, on_file=on_file)
+        adding = Adding(
+            self.store,
+            self.strategy.fingerprint,
+            items,
+            subjects=subjects,
+            known=known,
+            limits=limits,
+            on_file=on_file,
+        )
         with keeping_vectors(self._vector_cache):
             # Late chunking asks for tokens, which no cache keeps.
             embedder = plain(self.embedder) if self.context == "late" else embedding.resolve(self.embedder)

@@ -20,10 +20,12 @@ from kinsplit.cli.options import (
     Cache,
     Config,
     DryRun,
+    FileLimits,
     Paths,
     Settings,
     Subjects,
     make_strategy,
+    parse_limits,
     parse_names,
     read_config,
 )
@@ -54,6 +56,7 @@ def chunk(
         Path | None, typer.Option(metavar="FILE", help="Write the rows here and a summary to stdout.")
     ] = None,
     subjects: Subjects = None,
+    limit: FileLimits = None,
     cache: Cache = False,
     dry_run: DryRun = False,
     as_json: AsJson = False,
@@ -71,11 +74,12 @@ def chunk(
     configured = read_config(config)
     splitter = make_strategy(strategy or configured.strategy or DEFAULT_STRATEGY, settings, configured)
     tokenizer = resolve(splitter.tokenizer)
+    limits = parse_limits(limit)
     found = discover(paths, subjects=parse_names(subjects))
     files = _without(output, found.files)
     tell_skipped(found.skipped, terminal)
     if dry_run:
-        raise typer.Exit(tell_cost(splitter, files, terminal))
+        raise typer.Exit(tell_cost(splitter, files, terminal, limits))
     begun = time.perf_counter()
     summary = Summary(len(files))
     # Rows and a bar on one screen would overwrite each other.
@@ -87,7 +91,7 @@ def chunk(
     ):
 
         def documents() -> Iterator[Document]:
-            for loaded in load_files(files):
+            for loaded in load_files(files, limits):
                 _report(loaded, summary, terminal)
                 moving.advance()
                 yield from loaded.documents

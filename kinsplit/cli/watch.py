@@ -16,11 +16,13 @@ from kinsplit.cli.options import (
     Cache,
     Collection,
     Config,
+    FileLimits,
     Model,
     Paths,
     Store,
     Subjects,
     make_strategy,
+    parse_limits,
     parse_names,
     read_config,
 )
@@ -41,6 +43,7 @@ def watch(
     subjects: Subjects = None,
     config: Config = None,
     embedder: Model = None,
+    limit: FileLimits = None,
     cache: Cache = False,
     settle: Annotated[
         float,
@@ -57,7 +60,7 @@ def watch(
     from kinsplit.watching import watch as keep_in_step
 
     terminal = Terminal(as_json=as_json)
-    names = parse_names(subjects)
+    names, limits = parse_names(subjects), parse_limits(limit)
     configured = read_config(config)
     splitter = None if configured.strategy is None else make_strategy(configured.strategy, None, configured)
     discover(paths, subjects=names)  # Wrong paths are found out before a collection is made.
@@ -77,6 +80,7 @@ def watch(
             [Path(path) for path in paths],
             subjects=names,
             settle=settle,
+            limits=limits,
             on_file=lines.file_read,
             on_document=lines.document_stored,
             on_error=terminal.error,

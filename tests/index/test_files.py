@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 from kinsplit import Document, adding
 from kinsplit.errors import LoadError
-from kinsplit.loaders import Discovery, discover
+from kinsplit.loaders import Discovery, Limits, Loaded, SourceFile, discover, load_files
 from tests.index.helpers import RecordingEmbedder, open_index
 
 
@@ -181,19 +182,18 @@ def test_files_that_go_while_they_are_found_or_read_are_reported(
     rows, again = write_rows(first / "r.jsonl", row="first"), write_rows(second / "s.jsonl", row="second")
     with open_index(tmp_path, RecordingEmbedder(), "sentence") as index:
         index.add([first / "x.md", rows])
-        read = Path.read_bytes
 
-        def read_last(self: Path) -> bytes:
-            data = read(self)
-            self.unlink()
-            return data
+        def load_last(files: Iterable[SourceFile], limits: Limits) -> Iterator[Loaded]:
+            for loaded in load_files(files, limits):
+                loaded.path.unlink(missing_ok=True)
+                yield loaded
 
         def find(*arguments: Any, **options: Any) -> Discovery:
             found = discover(*arguments, **options)
             (second / "x.md").unlink()
             return found
 
-        monkeypatch.setattr(Path, "read_bytes", read_last)
+        monkeypatch.setattr(adding, "load_files", load_last)
         monkeypatch.setattr(adding, "discover", find)
         report = index.add([second / "x.md", again])
 
@@ -234,13 +234,13 @@ def test_rows_of_a_file_that_cannot_be_looked_at_are_not_pruned(
             raise PermissionError(13, "Permission denied", str(self))
         return looked_at(self, follow_symlinks=follow_symlinks)
 
-    def refuse_reading(self: Path) -> bytes:
-        raise PermissionError(13, "Permission denied", str(self))
+    def refuse_reading(files: Iterable[SourceFile], limits: Limits) -> Iterator[Loaded]:
+        return (Loaded(source, error=LoadError(source.path, "can't be read")) for source in files)
 
     with open_index(tmp_path, RecordingEmbedder(), "sentence") as index:
         index.add(first)
         monkeypatch.setattr(Path, "stat", refuse)
-        monkeypatch.setattr(Path, "read_bytes", refuse_reading)
+        monkeypatch.setattr(adding, "load_files", refuse_reading)
         report = index.add(first, prune=True)
 
         assert sorted(failure.source_id for failure in report.failed) == ["notes/r.jsonl", "notes/x.md"]
