@@ -17,7 +17,7 @@ from kinsplit.parsers.packing import group_units
 from kinsplit.parsers.refine import ladder, refine
 from kinsplit.parsers.segment import Units, cut_at
 from kinsplit.parsers.sentences import sentences
-from kinsplit.parsers.sizes import Language, Size
+from kinsplit.parsers.sizes import Language, Size, Sizes
 
 
 class _Layer(NamedTuple):
@@ -50,10 +50,9 @@ class HierarchicalStrategy(Measured):
     origin = "notebook (parents 1000, children 200 characters)"
 
     unit: Unit = Field(default="character", description="What sizes are counted in.")
-    parent_size: Annotated[
-        tuple[Size, ...], BeforeValidator(lambda v: (v,) if isinstance(v, int) else v), Field(min_length=1)
-    ] = Field(
-        default=(1000,), description="Budget of a parent; several descending sizes make several levels of parents."
+    parent_size: Annotated[Sizes, BeforeValidator(lambda v: (v,) if isinstance(v, int) else v)] = Field(
+        default=(1000,),
+        description="Budget of a parent; several descending sizes, at most 16, make several levels of parents.",
     )
     child_size: Size = Field(default=200, description="Budget of a child.")
     headings: bool = Field(default=False, description="Whether no parent reaches across a heading.")
