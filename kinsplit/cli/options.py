@@ -72,6 +72,15 @@ FileLimits = Annotated[
         help="How much a file may cost: size, text or memory, such as memory=4GiB, or seconds; may be repeated.",
     ),
 ]
+Normalise = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Normalise the texts before they are split, as labels or chunks made elsewhere were counted: sc-qrels. "
+        "Offsets count the normalised text.",
+        show_default=False,
+    ),
+]
 DryRun = Annotated[
     bool,
     typer.Option(
@@ -141,6 +150,8 @@ def parse_limits(limits: Iterable[str] | None) -> Limits:
         kind: Any = {"size": ByteSize, "text": ByteSize, "memory": ByteSize, "seconds": float}.get(key)
         if kind is None:
             raise InvalidParameterError("--limit", "must be size, text, memory or seconds", key, "Name one of them.")
+        if key in parsed:
+            raise InvalidParameterError("--limit", f"can't give {key} twice", value, "Give it once.")
         try:
             parsed[key] = TypeAdapter(kind).validate_python(value)
         except ValidationError:

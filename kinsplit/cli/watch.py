@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
+from kinsplit.cli.loading import tell_loaded
 from kinsplit.cli.options import (
     AsJson,
     Cache,
@@ -27,7 +28,7 @@ from kinsplit.cli.options import (
     read_config,
 )
 from kinsplit.cli.report import file_line, to_dict
-from kinsplit.cli.terminal import Terminal, visible
+from kinsplit.cli.terminal import Terminal
 from kinsplit.cli.told import told_by
 
 if TYPE_CHECKING:
@@ -112,10 +113,7 @@ class _Lines:
 
     def file_read(self, loaded: Loaded) -> None:
         name = loaded.source.source_id
-        for warning in loaded.warnings:
-            self._terminal.warning(f"{name}: {warning}")
-        if loaded.error is not None:
-            self._terminal.error(loaded.error)
+        tell_loaded(loaded, self._terminal)
         self._file.update((document.id, name) for document in loaded.documents)
 
     def document_stored(self, report: DocumentReport) -> None:
@@ -136,4 +134,4 @@ class _Lines:
             if any(each.changes.added or each.changes.updated or each.changes.deleted for each in of_file):
                 self._terminal.line(file_line(name, of_file))
         for source_id in report.gone:
-            self._terminal.line(f"{visible(source_id)}  Gone")
+            self._terminal.line(f"{source_id}  Gone")

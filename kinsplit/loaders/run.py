@@ -130,7 +130,7 @@ def _readings(
     try:
         while True:
             for source in itertools.islice(rest, _AHEAD - len(begun)):
-                begun.append((source, pool.submit(read_file, source.path, limits.size, given=source.given)))
+                begun.append((source, _begun(source, pool, limits)))
             if not begun:
                 return
             source, future = begun[0]
@@ -139,6 +139,12 @@ def _readings(
     finally:
         for _, future in begun:
             future.cancel()
+
+
+def _begun(source: SourceFile, pool: WorkerPool, limits: Limits) -> Future[Reading]:
+    if source.error is not None:
+        return Future()  # Nobody waits for it.
+    return pool.submit(read_file, source.path, limits.size, given=source.given)
 
 
 def _loaded(source: SourceFile, reading: Callable[[], Reading]) -> Loaded:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, TypeAlias
 
 from kinsplit.embedding.protocol import SparseVector
-from kinsplit.embedding.texts import replace_surrogates
 from kinsplit.errors import InvalidParameterError
-from kinsplit.stores.protocol import Query, Where
+from kinsplit.stores.json_values import EXACT, parse_time, to_json, to_stored
+from kinsplit.stores.protocol import Query, Where, check_ids
 
 #: Most conditions of a filter. Where a key has no index, an engine reads every chunk's payload once for each of them.
 MOST_CONDITIONS = 32
@@ -20,12 +20,14 @@ MOST_VALUES = 10_000
 #: Most lists and mappings inside each other.
 MOST_DEPTH = 16
 
-#: Whole numbers up to this one are the same in every engine, whether it computes in floats or not.
-_EXACT = 2**53
-
 _BOUNDS = ("$gt", "$gte", "$lt", "$lte")
 _OPERATORS = ("$eq", "$ne", "$in", "$nin", *_BOUNDS)
 _JOINTS = ("$and", "$or", "$not")
+_ID = "$id"
+_BOUND = 'Give a finite number, or a date such as "2024-05-31".'
+
+#: Where a payload keeps a value: a key at top level, keys of the mappings inside it, None for all members of a list.
+Path: TypeAlias = tuple[str | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +35,20 @@ class OneOf:
     """A payload key has one of the values, or is a list that holds one; without any value nothing matches.
 
     Attributes:
-        key: At top level; a dot in it is no step into a nested value.
+        key: See `paths_of`.
         strings: The values that are strings.
         integers: The values that are integers.
+        floats: The values that are other numbers.
+        booleans: The values that are True or False.
+        empty: Whether no value at all matches too: a missing key, None, or a list without members.
     """
 
     key: str
     strings: tuple[str, ...] = ()
     integers: tuple[int, ...] = ()
+    floats: tuple[float, ...] = ()
+    booleans: tuple[bool, ...] = ()
+    empty: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +56,32 @@ class Range:
     """A payload key is a number within bounds, or is a list that holds one.
 
     Attributes:
-        key: At top level.
+        key: See `paths_of`.
         bounds: By their operators without the "$".
     """
 
     key: str
     bounds: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class TimeRange:
+    """A payload key is a date or a time within bounds, or is a list that holds one; see `parse_time`.
+
+    Attributes:
+        key: See `paths_of`.
+        bounds: By their operators without the "$", with a time zone.
+    """
+
+    key: str
+    bounds: Mapping[str, datetime]
+
+
+@dataclass(frozen=True, slots=True)
+class HasId:
+    """A chunk has one of some ids, of which there is at least one."""
+
+    ids: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +98,26 @@ class Either:
     groups: tuple[tuple[Condition, ...], ...]
 
 
-Condition: TypeAlias = OneOf | Range | Not | Either
+Condition: TypeAlias = OneOf | Range | TimeRange | HasId | Not | Either
+
+
+# Nothing meets it.
+_NONE = OneOf("level")
+
+
+def paths_of(key: str) -> list[Path]:
+    """Return where a key of a filter may be: at top level, and where it has dots, inside of what is there.
+
+    Args:
+        key: A payload key, or keys of nested mappings with dots between them; "[]" after one steps into a list.
+    """
+    steps: list[str | None] = []
+    for step in key.split("."):
+        name = step.removesuffix("[]")
+        if not name:
+            return [(key,)]
+        steps += [name] if name == step else [name, None]
+    return [(key,)] if len(steps) == 1 else [(key,), tuple(steps)]
 
 
 def to_conditions(level: int | None, where: Where | None) -> list[Condition]:
@@ -115,7 +162,10 @@ def _checked(where: Where) -> list[Condition]:
     of_source = any(isinstance(each, OneOf) and each.key == "source_id" and each.strings for each in conditions)
     number = _count(conditions) - of_source
     if number > MOST_CONDITIONS:
-        rule = f"must have at most {MOST_CONDITIONS} conditions, where alternatives on one key count as one"
+        rule = (
+            f"must have at most {MOST_CONDITIONS} conditions, where alternatives on one key count as one unless they "
+            "are fractions, and a key with a dot counts twice"
+        )
         raise InvalidParameterError("where", rule, number, "Filter by fewer keys, or store one key that says it.")
     return conditions
 
@@ -131,7 +181,7 @@ def _check_size(where: object) -> None:
         layer = [
             inner
             for each in layer
-            if isinstance(each, Mapping | list | tuple)
+            if isinstance(each, Mapping | list | tuple | set | frozenset)
             for inner in (each.values() if isinstance(each, Mapping) else each)
         ]
         if not layer:
@@ -141,16 +191,22 @@ def _check_size(where: object) -> None:
 
 
 def _count(conditions: Iterable[Condition]) -> int:
-    """Count what an engine looks up: strings and integers of one key are two conditions to it."""
-    number = 0
-    for each in conditions:
-        if isinstance(each, Not):
-            number += _count(each.conditions)
-        elif isinstance(each, Either):
-            number += sum(map(_count, each.groups))
-        else:
-            number += 2 if isinstance(each, OneOf) and each.strings and each.integers else 1
-    return number
+    return sum(map(_size, conditions))
+
+
+def _size(condition: Condition) -> int:
+    """Return how often an engine without an index reads a payload for a condition."""
+    if isinstance(condition, Not):
+        return _count(condition.conditions)
+    if isinstance(condition, Either):
+        return sum(map(_count, condition.groups))
+    if isinstance(condition, HasId):
+        return 1
+    kinds = 1
+    if isinstance(condition, OneOf):
+        # Engines look for strings and for integers apart, and Qdrant for each fraction by a range of its own.
+        kinds = max(1, bool(condition.strings) + bool(condition.integers) + len(condition.floats))
+    return kinds * len(paths_of(condition.key))
 
 
 def _parsed(where: object) -> Iterator[Condition]:
@@ -160,13 +216,16 @@ def _parsed(where: object) -> Iterator[Condition]:
         if key in _JOINTS:
             yield from _joined(key, wanted)
             continue
+        if key == _ID:
+            yield _has_id(wanted)
+            continue
         if not isinstance(key, str):
             raise InvalidParameterError("where", "must have strings as keys", key, "Write the key as a string.")
         if '"' in key or "\\" in key:
             rule = "can't filter by a key with a quotation mark or a backslash"
             raise InvalidParameterError("where", rule, key, "Rename the key.")
         if key.startswith("$"):
-            remedy = f"Take one of {', '.join(_JOINTS)}, or the name of a key."
+            remedy = f"Take one of {', '.join((*_JOINTS, _ID))}, or the name of a key."
             raise InvalidParameterError("where", "has an operator that is unknown here", key, remedy)
         if isinstance(wanted, Mapping):
             yield from _operators(key, wanted)
@@ -174,11 +233,18 @@ def _parsed(where: object) -> Iterator[Condition]:
             yield _one_of(key, wanted)
 
 
+def _has_id(wanted: Any) -> Condition:
+    if not isinstance(wanted, list | tuple | set | frozenset) or not all(isinstance(id_, str) for id_ in wanted):
+        raise InvalidParameterError('where["$id"]', "must be a list of ids", wanted, "Give the chunks' ids.")
+    check_ids(wanted)
+    return HasId(tuple(dict.fromkeys(wanted))) if wanted else _NONE
+
+
 def _joined(joint: str, wanted: Any) -> Iterator[Condition]:
     if joint == "$not":
         # Nothing is met by what must not meet an empty filter, which all meet.
         inner = tuple(_joined_exceptions(_parsed(wanted)))
-        yield Not(inner) if inner else OneOf("level")
+        yield Not(inner) if inner else _NONE
         return
     if not isinstance(wanted, list | tuple) or not wanted:
         remedy = f'Write for example {{"{joint}": [{{"subject": "cs"}}, {{"year": 2020}}]}}.'
@@ -219,8 +285,14 @@ def _joined_exceptions(conditions: Iterable[Condition]) -> list[Condition]:
 
 
 def _union(key: str, found: Sequence[OneOf]) -> OneOf:
-    strings = dict.fromkeys(value for each in found for value in each.strings)
-    return OneOf(key, tuple(strings), tuple(dict.fromkeys(value for each in found for value in each.integers)))
+    return OneOf(
+        key,
+        tuple(dict.fromkeys(value for each in found for value in each.strings)),
+        tuple(dict.fromkeys(value for each in found for value in each.integers)),
+        tuple(dict.fromkeys(value for each in found for value in each.floats)),
+        tuple(dict.fromkeys(value for each in found for value in each.booleans)),
+        any(each.empty for each in found),
+    )
 
 
 def _operators(key: str, wanted: Mapping[Any, Any]) -> Iterator[Condition]:
@@ -229,9 +301,9 @@ def _operators(key: str, wanted: Mapping[Any, Any]) -> Iterator[Condition]:
         rule = f"must be a value, a list of values, or a mapping of {', '.join(_OPERATORS)}"
         raise InvalidParameterError(f"where[{key!r}]", rule, wanted, 'Write for example {"year": {"$gte": 2020}}.')
     for operator, value in wanted.items():
-        if operator in ("$in", "$nin") and not isinstance(value, list | tuple):
+        if operator in ("$in", "$nin") and not isinstance(value, list | tuple | set | frozenset):
             raise InvalidParameterError(f"where[{key!r}]", f"needs a list for {operator}", value, "Give a list.")
-        if operator in ("$eq", "$ne") and isinstance(value, list | tuple):
+        if operator in ("$eq", "$ne") and isinstance(value, list | tuple | set | frozenset):
             raise InvalidParameterError(
                 f"where[{key!r}]", f"needs one value for {operator}", value, "Take $in or $nin."
             )
@@ -239,35 +311,49 @@ def _operators(key: str, wanted: Mapping[Any, Any]) -> Iterator[Condition]:
             yield _one_of(key, value)
         elif operator in ("$ne", "$nin"):
             yield Not((_one_of(key, value),))
-    bounds = {operator[1:]: _number(key, value) for operator, value in wanted.items() if operator in _BOUNDS}
+    bounds = {operator[1:]: value for operator, value in wanted.items() if operator in _BOUNDS}
     if bounds:
-        yield Range(key, bounds)
+        yield _range(key, bounds)
 
 
-def _number(key: str, value: object) -> float:
-    if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
-        raise InvalidParameterError(f"where[{key!r}]", "needs a number as a bound", value, "Give a finite number.")
-    if abs(value) > _EXACT:
+def _range(key: str, bounds: Mapping[str, object]) -> Range | TimeRange:
+    plain = {name: to_json(value, f"where[{key!r}]") for name, value in bounds.items()}
+    if all(isinstance(value, int | float) for value in plain.values()):
+        return Range(key, {name: _number(key, value) for name, value in plain.items()})
+    return TimeRange(key, {name: _time(key, value) for name, value in plain.items()})
+
+
+def _number(key: str, value: float) -> float:
+    if isinstance(value, bool):
+        raise InvalidParameterError(f"where[{key!r}]", "needs a number or a date as a bound", value, _BOUND)
+    if abs(value) > EXACT:
         raise InvalidParameterError(f"where[{key!r}]", "needs a bound up to 2**53", value, "Leave the bound out.")
     return value
 
 
+def _time(key: str, value: object) -> datetime:
+    time = parse_time(value) if isinstance(value, str) else None
+    if time is None:
+        raise InvalidParameterError(f"where[{key!r}]", "needs numbers or dates as bounds", value, _BOUND)
+    return time
+
+
 def _one_of(key: str, wanted: object) -> OneOf:
-    values: Iterable[object] = wanted if isinstance(wanted, list | tuple) else [wanted]
-    strings: list[str] = []
-    integers: list[int] = []
-    for value in values:
-        if isinstance(value, str):
-            strings.append(replace_surrogates(value))
-        elif not isinstance(value, int) or isinstance(value, bool):
-            remedy = "Filter by another key, or store the value as a string."
-            raise InvalidParameterError(f"where[{key!r}]", "must be strings or integers", value, remedy)
-        elif not -(2**63) <= value < 2**63:
-            remedy = "No stored value is that large."
-            raise InvalidParameterError(f"where[{key!r}]", "must fit into 64 bits", value, remedy)
-        else:
-            integers.append(value)
-    return OneOf(key, tuple(strings), tuple(integers))
+    values: Iterable[object] = wanted if isinstance(wanted, list | tuple | set | frozenset) else [wanted]
+    plain = [to_stored(to_json(value, f"where[{key!r}]")) for value in values]
+    for value in plain:
+        if isinstance(value, list | dict):
+            remedy = "Filter by what is inside it, such as 'author.name'."
+            raise InvalidParameterError(f"where[{key!r}]", "must be single values, or one list of them", value, remedy)
+    numbers = [value for value in plain if isinstance(value, int | float) and not isinstance(value, bool)]
+    return OneOf(
+        key,
+        tuple(value for value in plain if isinstance(value, str)),
+        tuple(value for value in numbers if isinstance(value, int)),
+        tuple(value for value in numbers if isinstance(value, float)),
+        tuple(value for value in plain if isinstance(value, bool)),
+        None in plain,
+    )
 
 
 def values_of(conditions: Sequence[Condition], key: str) -> tuple[str, ...] | None:

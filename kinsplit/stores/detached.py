@@ -16,7 +16,7 @@ from kinsplit.stores.engine import EngineStore
 from kinsplit.stores.logic import Found
 from kinsplit.stores.payload import Payload
 from kinsplit.stores.plan import Plan
-from kinsplit.stores.protocol import ChunkStore, Query, Schema, Vectors
+from kinsplit.stores.protocol import ChunkStore, Damage, Query, Schema, Vectors, Where
 from kinsplit.workers import WorkerPool
 
 _P = ParamSpec("_P")
@@ -83,13 +83,17 @@ class DetachedStore(EngineStore):
             self._pool.close()
             raise
 
-    def count(self, level: int | None = None) -> int:
-        """Count the chunks of a level, or all."""
-        return self._call(EngineStore.count, level)
+    def count(self, level: int | None = None, where: Where | None = None) -> int:
+        """Count the chunks of a level, or all, that a filter lets through; see `ChunkStore.count`."""
+        return self._call(EngineStore.count, level, where)
 
-    def sources(self, level: int | None = None) -> dict[str, int]:
-        """Return the number of chunks of every source, of a level or all."""
-        return self._call(EngineStore.sources, level)
+    def sources(self, level: int | None = None, where: Where | None = None) -> dict[str, int]:
+        """Return the number of chunks of every source that a filter lets through; see `ChunkStore.sources`."""
+        return self._call(EngineStore.sources, level, where)
+
+    def damage(self) -> list[Damage]:
+        """Return how what is stored differs from what was acknowledged; see `ChunkStore.damage`."""
+        return self._call(EngineStore.damage)
 
     def close(self) -> None:
         """Write everything to disk, and end the engine's process. A second call does nothing."""
