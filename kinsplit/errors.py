@@ -9,6 +9,7 @@ KinsplitError
 ├── TokenizerError          a tokenizer can't be found, loaded or carried to another process
 ├── LoadError               a file can't be read as text
 ├── FetchError              a source on the network can't be fetched
+├── CacheError              a cache folder can't be used
 ├── EmbeddingError          a model's files are missing or not the ones expected
 ├── LanguageModelError      a language model gave no answer that can be used
 │   └── ModelUnavailableError it can't be reached, isn't there, or lets nobody in
@@ -20,6 +21,7 @@ KinsplitError
 └── StoreError              a chunk store can't do what was asked
     ├── CollectionNotFoundError nothing was indexed under that name
     ├── StoreLockedError    another process holds the folder
+    ├── DiskFullError       there is too little free space
     └── SchemaMismatchError the collection was made with another model or strategy
 
 KinsplitWarning             (a UserWarning) and those of the parts: BackendWarning, FallbackWarning, RerankWarning
@@ -161,6 +163,10 @@ class FetchError(KinsplitError):
     """A source on the network can't be fetched."""
 
 
+class CacheError(KinsplitError):
+    """A cache folder can't be written, or what lies there is damaged."""
+
+
 class EmbeddingError(KinsplitError):
     """A model's files are missing or not the ones expected."""
 
@@ -254,6 +260,28 @@ class CollectionNotFoundError(StoreError):
 
 class StoreLockedError(StoreError):
     """Another process holds the store's folder."""
+
+
+class DiskFullError(StoreError):
+    """There is too little free space for what was asked, and nothing was written.
+
+    Args:
+        folder: Where the space is missing.
+        action: What was to be done.
+        needed: Bytes that it needs.
+        free: Bytes that are free.
+    """
+
+    def __init__(self, folder: str, action: str, needed: int, free: int) -> None:
+        super().__init__(folder, action, needed, free)
+        self.folder, self.action, self.needed, self.free = folder, action, needed, free
+
+    def __str__(self) -> str:
+        needed, free = (f"{size / 1e6:.1f} MB" for size in (self.needed, self.free))
+        return (
+            f"{self.folder}: to {self.action}, {needed} must be free, and {free} are. Nothing was written. "
+            "Free some space on that disk, or use a folder on another one."
+        )
 
 
 class SchemaMismatchError(StoreError):

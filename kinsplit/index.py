@@ -12,7 +12,7 @@ from typing import Self, Unpack
 
 from kinsplit import embedding
 from kinsplit.adding import Adding
-from kinsplit.chunk import Document
+from kinsplit.chunk import Chunk, Document
 from kinsplit.embedding.cached import keeping_vectors, plain
 from kinsplit.embedding.late import token_embedder
 from kinsplit.embedding.protocol import Progress
@@ -36,6 +36,7 @@ from kinsplit.retrieval import (
 )
 from kinsplit.retrieval.steps import Steps
 from kinsplit.stores import Schema, open_store
+from kinsplit.stores.protocol import Where
 from kinsplit.surroundings import Context, check_context, context_of, marked
 from kinsplit.tokenizers import resolve
 
@@ -238,9 +239,40 @@ class Index:
             self._rerankers[rerank] = create_reranker(rerank, plain(self.embedder))
         return self._rerankers[rerank]
 
-    def delete(self, source_id: str) -> int:
-        """Delete a document with its parents and return the number of its chunks, 0 if there is none."""
-        return self.store.delete(source_id)
+    def find(self, where: Where, level: int | None = 0) -> list[Chunk]:
+        """Return all chunks that a filter lets through, in order of source, level and index.
+
+        Args:
+            where: See `kinsplit.stores.protocol.Where`; {} lets all through.
+            level: Of the chunks: 0 for leaves, 1 for their parents, None for all levels.
+
+        Raises:
+            InvalidParameterError: A filter that is not valid.
+        """
+        return self.store.find(where, level)
+
+    def count(self, where: Where | None = None, level: int | None = 0) -> int:
+        """Return the number of chunks that a filter lets through; see `find`."""
+        return self.store.count(level, where)
+
+    def delete(self, source_id: str | None = None, *, where: Where | None = None) -> int:
+        """Delete a document with its parents, or every document of which a filter lets a chunk through.
+
+        Args:
+            source_id: Id of the document.
+            where: A filter instead of the id; see `kinsplit.stores.protocol.Where`.
+
+        Returns:
+            The number of deleted chunks.
+
+        Raises:
+            InvalidParameterError: Neither or both are given, or the filter is empty or not valid.
+        """
+        if (source_id is None) == (not where):
+            remedy = "To delete all documents, delete each of store.sources()."
+            raise InvalidParameterError("source_id", "or where must be given, and not both", source_id, remedy)
+        sources = [source_id] if source_id is not None else self.store.sources(0, where)
+        return sum(self.store.delete(each) for each in sources)
 
     def close(self) -> None:
         """Write everything to disk and let go of the collection."""

@@ -23,9 +23,11 @@ LAYERS: dict[str, set[str]] = {
     "workers": {"errors"},
     "kin": {"chunk"},
     "tokenizers": {"errors"},
-    "embedding": {"folders", "chunk", "errors", "tokenizers"},
+    "embedding": {"disk_cache", "folders", "chunk", "errors", "tokenizers"},
     "values": set(),
-    "language_models": {"folders", "errors", "tokenizers"},
+    "http": set(),
+    "disk_cache": {"errors", "folders"},
+    "language_models": {"disk_cache", "folders", "errors", "http", "tokenizers"},
     "parsers": {"chunk", "errors", "tokenizers", "embedding", "language_models"},
     "loaders": {"chunk", "errors", "settings", "workers"},
     "stores": {"chunk", "display", "errors", "embedding"},
@@ -53,10 +55,11 @@ LAYERS: dict[str, set[str]] = {
         "readers",
         "adding",
     },
-    "wikipedia": {"errors"},
+    "wikipedia": {"errors", "http"},
     "watching": {"errors", "indexing", "index", "loaders"},
     "evaluation": {
         "display",
+        "disk_cache",
         "folders",
         "settings",
         "chunk",
@@ -133,6 +136,7 @@ ONLY_IN: dict[str, set[str]] = {
     "pptx": {"loaders"},
     "mammoth": {"loaders"},
     "webvtt": {"loaders"},
+    "httpx": {"http", "language_models", "wikipedia"},
     "watchfiles": {"watching"},
     "psycopg": {"stores"},
     "qdrant_client": {"stores", "integrations"},
@@ -195,8 +199,9 @@ def test_importing_kinsplit_loads_neither_a_model_nor_a_framework() -> None:
 def test_the_parsers_load_neither_a_model_nor_a_framework() -> None:
     code = (
         "import sys, kinsplit.parsers as p\n"
-        "p.create('sentence').split('One. Two.')\n"
-        "heavy = {'torch', 'llama_index', 'langchain_core', 'sentence_transformers', 'transformers', 'qdrant_edge'}\n"
+        "p.create('sentence').split('The parts of a text that you know and that they have were what this was. ' * 9)\n"
+        "heavy = {'torch', 'llama_index', 'langchain_core', 'sentence_transformers', 'transformers', 'qdrant_edge',"
+        " 'httpx', 'py3langid'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -28,7 +28,7 @@ def keeping_vectors(where: VectorCache | str | Path | bool = True) -> Iterator[N
             or False, and nothing is kept.
 
     Raises:
-        EmbeddingError: The folder can't be written, or what lies there is damaged.
+        CacheError: The folder can't be written, or what lies there is damaged.
 
     Example:
         >>> with keeping_vectors("vectors"):

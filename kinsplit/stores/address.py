@@ -31,7 +31,8 @@ def open_store(address: str, collection: str, schema: Schema | None = None) -> C
         InvalidParameterError: No engine has that name, or the collection's name is not allowed.
         MissingExtraError: The engine's client is not installed.
         SchemaMismatchError: The collection was made with another model or strategy.
-        StoreLockedError: Another process, or another store object in this one, holds the collection.
+        StoreLockedError: Another process holds the collection.
+        DiskFullError: There is too little free space.
         StoreError: There is no such collection and no schema to make it with, or what is there is no collection.
     """
     engine, place = _split(address)

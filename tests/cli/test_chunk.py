@@ -9,6 +9,7 @@ from typer.testing import Result
 
 from kinsplit import loaders, parsers
 from kinsplit.cli.rows import chunk_name
+from kinsplit.disk_cache import FILE
 from kinsplit.tokenizers import resolve
 from tests.cli.conftest import COURSE, Cli
 from tests.loaders.helpers import pdf
@@ -182,4 +183,4 @@ def test_vectors_are_kept_for_later_runs_if_asked(cli: Cli, tmp_path: Path, monk
     options = ("--strategy", "semantic", "--set", "embedder=hash", "--set", "min_sentences=1", "--cache")
     first, second = (cli("chunk", tmp_path / "tale.txt", *options) for _ in range(2))
     assert (first.exit_code, first.stdout) == (0, second.stdout)
-    assert (tmp_path / "cache" / "vectors" / "cache.db").is_file()
+    assert (tmp_path / "cache" / "vectors" / FILE).is_file()

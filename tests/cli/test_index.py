@@ -9,6 +9,7 @@ import pytest
 from typer.testing import Result
 
 from kinsplit import loaders
+from kinsplit.disk_cache import FILE
 from kinsplit.index import default_strategy
 from tests.cli.conftest import COURSE, Cli
 from tests.loaders.helpers import pdf
@@ -206,7 +207,7 @@ def test_a_document_with_a_character_over_the_limit_is_named_and_the_rest_is_ind
 
 def test_vectors_are_kept_for_later_runs_if_asked(cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KINSPLIT_CACHE", str(folder.parent / "cache"))
-    kept = folder.parent / "cache" / "vectors" / "cache.db"
+    kept = folder.parent / "cache" / "vectors" / FILE
     assert cli("index", folder, "--embedder", "hash").exit_code == 0
     assert not kept.exists()
     assert cli("index", folder, "--embedder", "hash", "--collection", "other", "--cache").exit_code == 0

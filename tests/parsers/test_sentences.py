@@ -15,7 +15,7 @@ from kinsplit.errors import InvalidParameterError
 from kinsplit.parsers import create
 from kinsplit.parsers.abbreviations import abbreviations
 from kinsplit.parsers.punkt_stops import PUNKT_LANGUAGES
-from kinsplit.parsers.sentences import LANGUAGES, detect_language, sentences
+from kinsplit.parsers.sentences import LANGUAGES, detect_language, is_surely_english, sentences
 from tests.shared_data import shared_documents
 
 CHROMA = ["chatlogs", "finance", "pubmed", "state_of_the_union", "wikitexts"]
@@ -262,6 +262,13 @@ def test_a_detected_language_gives_the_sentences_of_the_given_one(language: str)
     for document in shared_documents(f"xquad/{language}/docs.jsonl"):
         assert detect_language(document.text) == language
         assert spans(document.text) == spans(document.text, language)
+
+
+@pytest.mark.parametrize("language", [language for language in XQUAD if language != "en"])
+def test_no_other_language_is_taken_for_english_at_a_glance(language: str) -> None:
+    for document in shared_documents(f"xquad/{language}/docs.jsonl"):
+        text = document.text[:20_000]
+        assert not any(is_surely_english(text[at : at + 600]) for at in range(0, len(text), 600))
 
 
 @pytest.mark.parametrize("language", ["ar", "hi", "th"])
