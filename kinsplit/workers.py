@@ -130,6 +130,11 @@ class WorkerPool:
         self._end_all()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether it takes no more calls."""
+        return self._closed
+
     def __enter__(self) -> Self:
         return self
 

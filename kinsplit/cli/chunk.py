@@ -21,6 +21,7 @@ from kinsplit.cli.options import (
     Config,
     DryRun,
     FileLimits,
+    Normalise,
     Paths,
     Settings,
     Subjects,
@@ -57,6 +58,7 @@ def chunk(
     ] = None,
     subjects: Subjects = None,
     limit: FileLimits = None,
+    normalise: Normalise = None,
     cache: Cache = False,
     dry_run: DryRun = False,
     as_json: AsJson = False,
@@ -67,6 +69,7 @@ def chunk(
     """
     from kinsplit.chunk import by_size
     from kinsplit.embedding import keeping_vectors
+    from kinsplit.evaluation.normalised import normalised_document, steps_of
     from kinsplit.loaders import discover, load_files
     from kinsplit.tokenizers import resolve
 
@@ -75,6 +78,7 @@ def chunk(
     splitter = make_strategy(strategy or configured.strategy or DEFAULT_STRATEGY, settings, configured)
     tokenizer = resolve(splitter.tokenizer)
     limits = parse_limits(limit)
+    steps = steps_of(normalise) if normalise else ()
     found = discover(paths, subjects=parse_names(subjects))
     files = _without(output, found.files)
     tell_skipped(found.skipped, terminal)
@@ -94,7 +98,7 @@ def chunk(
             for loaded in load_files(files, limits):
                 _report(loaded, summary, terminal)
                 moving.advance()
-                yield from loaded.documents
+                yield from (normalised_document(own, steps) if steps else own for own in loaded.documents)
 
         for batch in by_size(documents(), _BATCH):
             chunked = list(_chunked(splitter, batch, summary, terminal))

@@ -72,6 +72,15 @@ FileLimits = Annotated[
         help="How much a file may cost: size, text or memory, such as memory=4GiB, or seconds; may be repeated.",
     ),
 ]
+Normalise = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Normalise the texts before they are split, as labels or chunks made elsewhere were counted: sc-qrels. "
+        "Offsets count the normalised text.",
+        show_default=False,
+    ),
+]
 DryRun = Annotated[
     bool,
     typer.Option(

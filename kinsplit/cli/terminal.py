@@ -23,7 +23,7 @@ _INDENT = "    "
 # Control characters, the escape of terminal commands among them, would let a file's text or name act on the terminal.
 # JSON allows these as they are; terminals act on some, others turn the direction of writing, or end lines.
 _RAW_CONTROL = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-_LINE_END = re.compile(r"\s*\n\s*")
+_LINE_END = re.compile(r"(?<!\s)\s*\n\s*")
 _CONTROLS = dict.fromkeys([*range(9), *range(11, 32), *range(127, 160)], "\ufffd")
 
 

@@ -32,7 +32,7 @@ _BLOCKS = frozenset(
     }
 )
 _CHARSET = re.compile(
-    rb"<meta[^>]{1,200}?charset\s*=\s*[\"']?\s*([\w.:-]+)|<\?xml[^>]{1,200}?encoding=[\"']([\w.-]+)", re.I
+    rb"<meta[^>]{1,200}?charset\s*=\s*(?:[\"']\s*)?([\w.:-]+)|<\?xml[^>]{1,200}?encoding=[\"']([\w.-]+)", re.I
 )
 _LONG_NUMBER = re.compile(r"&#([0-9]{100,})")
 _LANGUAGE = re.compile(r"\blang(?:uage)?-([\w+#.-]+)")

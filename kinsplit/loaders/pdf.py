@@ -32,7 +32,7 @@ from kinsplit.loaders.pdf_lines import Line, continues, paragraphs, without_runn
 PAGE_BREAK = "\n\n"
 _MARK = re.compile("[\ufffe\x02]")
 _WORD = re.compile(r"\w+(?:-\w+)*")
-_FIRST_WORD, _LAST_WORD = re.compile(r"\w+"), re.compile(r"\w+\Z")
+_FIRST_WORD, _LAST_WORD = re.compile(r"\w+"), re.compile(r"(?<!\w)\w+\Z")
 _FINE = 1_000_000  # steps in which a page's height is measured
 _FAR = 1_000  # points, more than most pages are high
 _STRAIGHT = 0.9  # cosine of the angle between a line and the page

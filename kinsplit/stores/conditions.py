@@ -202,8 +202,11 @@ def _size(condition: Condition) -> int:
         return sum(map(_count, condition.groups))
     if isinstance(condition, HasId):
         return 1
-    # Qdrant looks for a fraction by a range of its own.
-    return max(1, len(condition.floats) if isinstance(condition, OneOf) else 1) * len(paths_of(condition.key))
+    kinds = 1
+    if isinstance(condition, OneOf):
+        # Engines look for strings and for integers apart, and Qdrant for each fraction by a range of its own.
+        kinds = max(1, bool(condition.strings) + bool(condition.integers) + len(condition.floats))
+    return kinds * len(paths_of(condition.key))
 
 
 def _parsed(where: object) -> Iterator[Condition]:

@@ -182,3 +182,8 @@ def test_help_keeps_brackets_and_joins_lines(cli: Cli) -> None:
     assert "its table [index] has strategy, [index.parameters], embedder" in words["index"]
     assert "in a table [service]" in words["serve"]
     assert "reports the best so far; another run" in words["tune"]
+
+
+@pytest.mark.parametrize("command", [(), ("search",), ("chunk",)])
+def test_h_is_help(cli: Cli, command: tuple[str, ...]) -> None:
+    assert cli(*command, "-h").stdout == cli(*command, "--help").stdout != ""
