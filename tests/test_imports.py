@@ -15,10 +15,12 @@ PACKAGE = Path(kinsplit.__file__).parent
 
 #: What each part may import from, besides itself.
 LAYERS: dict[str, set[str]] = {
-    "errors": set(),
+    "display": set(),
+    "errors": {"display"},
     "chunk": set(),
     "folders": set(),
     "settings": {"errors"},
+    "workers": {"errors"},
     "kin": {"chunk"},
     "tokenizers": {"errors", "hub"},
     "embedding": {"disk_cache", "folders", "hub", "chunk", "errors", "tokenizers"},
@@ -28,8 +30,8 @@ LAYERS: dict[str, set[str]] = {
     "disk_cache": {"errors", "folders"},
     "language_models": {"disk_cache", "folders", "errors", "http", "tokenizers"},
     "parsers": {"chunk", "errors", "tokenizers", "embedding", "language_models"},
-    "loaders": {"chunk", "errors", "settings"},
-    "stores": {"chunk", "errors", "embedding"},
+    "loaders": {"chunk", "errors", "settings", "workers"},
+    "stores": {"chunk", "display", "errors", "embedding", "workers"},
     "retrieval": {"chunk", "errors", "hub", "settings", "tokenizers", "embedding", "language_models", "stores"},
     "surroundings": {"chunk", "errors", "embedding"},
     "configuration": {"errors", "settings", "parsers", "embedding", "surroundings"},
@@ -38,7 +40,7 @@ LAYERS: dict[str, set[str]] = {
     "placing": {"chunk", "kin", "parsers", "stores", "surroundings"},
     "indexing": {"chunk", "errors", "parsers", "embedding", "stores", "surroundings", "reports", "placing"},
     "files": {"chunk", "errors", "loaders", "stores"},
-    "adding": {"chunk", "files", "indexing", "loaders", "reports", "stores"},
+    "adding": {"chunk", "display", "errors", "files", "indexing", "loaders", "reports", "stores"},
     "index": {
         "chunk",
         "errors",
@@ -58,6 +60,7 @@ LAYERS: dict[str, set[str]] = {
     "watching": {"errors", "indexing", "index", "loaders"},
     "evaluation": {
         "disk_cache",
+        "display",
         "folders",
         "settings",
         "chunk",
@@ -87,6 +90,7 @@ LAYERS: dict[str, set[str]] = {
     },
     "integrations": {"chunk", "errors", "tokenizers", "parsers", "embedding", "stores", "retrieval", "index"},
     "cli": {
+        "display",
         "chunk",
         "errors",
         "tokenizers",
@@ -196,8 +200,9 @@ def test_importing_kinsplit_loads_neither_a_model_nor_a_framework() -> None:
 def test_the_parsers_load_neither_a_model_nor_a_framework() -> None:
     code = (
         "import sys, kinsplit.parsers as p\n"
-        "p.create('sentence').split('One. Two.')\n"
-        "heavy = {'torch', 'llama_index', 'langchain_core', 'sentence_transformers', 'transformers', 'qdrant_edge'}\n"
+        "p.create('sentence').split('The parts of a text that you know and that they have were what this was. ' * 9)\n"
+        "heavy = {'torch', 'llama_index', 'langchain_core', 'sentence_transformers', 'transformers', 'qdrant_edge',"
+        " 'httpx', 'py3langid'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

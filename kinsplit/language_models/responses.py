@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any
-
-import httpx
+from typing import TYPE_CHECKING, Any
 
 from kinsplit.errors import LanguageModelError, ModelUnavailableError
+
+if TYPE_CHECKING:
+    import httpx
 
 #: Longest wait that a server may ask for, in seconds.
 LONGEST_PAUSE = 60.0

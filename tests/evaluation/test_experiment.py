@@ -106,6 +106,13 @@ def test_results_hold_everything_that_reports_need(tmp_path: Path) -> None:
     assert all(summary[f"avg_{name}"] is not None for name in RAG_EVAL)
 
 
+def test_rag_evals_figures_are_left_out_unless_they_were_asked_for() -> None:
+    results = experiment(measures=["recall@20t", "jaccard"]).run()
+    summary, row = results.to_json()["summary"]["word"], results.to_json()["results"][0]
+    assert {key for key in summary if key.startswith("avg_")} == {"avg_relevancy"}
+    assert {name for name in RAG_EVAL if name in row} == {"relevancy"}
+
+
 def test_half_a_surrogate_pair_is_written_and_read(tmp_path: Path) -> None:
     first, *others = DATASET.questions
     asked = (replace(first, text="Is \ud800 text? Ja, \u00fcberall."), *others)
