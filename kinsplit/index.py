@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -13,11 +14,11 @@ from typing import Self, Unpack
 from kinsplit import embedding
 from kinsplit.adding import Adding
 from kinsplit.chunk import Chunk, Document
-from kinsplit.embedding.cached import keeping_vectors, plain
+from kinsplit.embedding.cached import VERSIONED, keeping_vectors, plain
 from kinsplit.embedding.late import token_embedder
-from kinsplit.embedding.protocol import Progress
+from kinsplit.embedding.protocol import Progress, repeatable
 from kinsplit.embedding.sparse import Bm25Embedder
-from kinsplit.errors import CollectionNotFoundError, InvalidParameterError, StoreError
+from kinsplit.errors import CacheWarning, CollectionNotFoundError, InvalidParameterError, StoreError
 from kinsplit.indexing import Indexer
 from kinsplit.loaders import Limits, Loaded, SourceFile
 from kinsplit.parsers import Strategy, create, names
@@ -101,6 +102,9 @@ class Index:
             token_embedder(plain(self.embedder))
         asked = None if terms is None else _terms(terms)
         self._vector_cache = vector_cache
+        if vector_cache and not repeatable(self.embedder):
+            rule = f"The vectors of {self.embedder.name} are not kept, since nothing tells when its code changes"
+            warnings.warn(f"{rule}. {VERSIONED}", CacheWarning, stacklevel=2)
         self._rerankers: dict[str, Reranker | None] = {}
         if isinstance(strategy, str):
             strategy = create(strategy)

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from kinsplit.chunk import Document
 from kinsplit.errors import InvalidParameterError, MissingExtraError, TokenizerError
 from kinsplit.parsers import create
-from kinsplit.tokenizers import describe, resolve
+from kinsplit.tokenizers import describe, names, resolve
 from tests.generators import FRAGMENTS, strategy_parameters, texts
 from tests.parsers.contract import check_chunks
 from tests.parsers.sized import sized
@@ -355,3 +355,9 @@ def test_token_windows_that_once_went_wrong(kind: str, text: str, size: int, str
     strategy = create("token", chunk_size=size, stride=stride, tokenizer=tokenizer)
     document = Document("d", text)
     check_chunks(strategy, document, strategy.chunk(document))
+
+
+def test_another_file_than_the_bundled_tokenizers_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(names, "BUNDLED_SHA256", "0" * 64)
+    with pytest.raises(TokenizerError, match=r"the tokenizer has sha256 be50.*expected 000.*pip install"):
+        names._named.__wrapped__("bundled")
