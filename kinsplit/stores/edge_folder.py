@@ -82,11 +82,15 @@ def edge_errors(
         raise StoreError(f"{folder}: {reason}. {remedy}") from error
 
 
+def _collections(place: Path) -> list[str]:
+    return [file.parent.name for file in place.glob(f"[!.]*/{SCHEMA_FILE}")]
+
+
 def _create(folder: Path, schema: Schema | None) -> None:
     """Make the folder under another name and rename it when it is complete, so a crash leaves no half a collection."""
     if folder.exists() and any(folder.iterdir()):
         raise StoreError(f"{folder} holds files but no {SCHEMA_FILE}, so it is no collection. Choose another name.")
-    schema = wanted_schema(folder.parent, folder.name, schema)
+    schema = wanted_schema(folder.parent, folder.name, schema, _collections(folder.parent))
     draft = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}")
     draft.mkdir(parents=True)
     try:

@@ -37,7 +37,8 @@ async def open_collection(
     try:
         with qdrant_errors(name):
             if not await client.collection_exists(collection):
-                await _create(client, options, collection, wanted_schema(place, collection, schema))
+                known = [] if schema else [found.name for found in (await client.get_collections()).collections]
+                await _create(client, options, collection, wanted_schema(place, collection, schema, known))
             info = await client.get_collection(collection)
             stored = (info.config.metadata or {}).get(_METADATA)
             if not isinstance(stored, dict):
