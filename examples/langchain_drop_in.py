@@ -9,7 +9,7 @@ from langchain_core.indexing import InMemoryRecordManager, index
 from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_text_splitters import RecursiveCharacterTextSplitter, TextSplitter
 
-from kinsplit.integrations.langchain import key_by_content, text_splitter
+from kinsplit.integrations.langchain import ChunkKeys, text_splitter
 
 # Short, repetitive text, as in logs, tables and lecture notes, is what a search for each chunk's text stumbles over.
 LESSON = "Run it. Read the error. Run it. Fix it. Run it. Read the error. Run it. Done. " * 5
@@ -40,12 +40,12 @@ report(
 splitter = text_splitter("sentence", chunk_size=12, chunk_overlap=4, unit="word")
 report("kinsplit, 12 words with 4 shared", splitter)
 
-# `index()` writes what is new, changed or moved, if its keys are made of the chunks' ids, contents and places; with
-# `key_by_id` the store holds the chunks under their own ids.
+# With these keys `index()` writes what is new, changed or moved, and the store holds the chunks under their own ids.
 store = InMemoryVectorStore(DeterministicFakeEmbedding(size=16))
 records = InMemoryRecordManager(namespace="lessons")
 records.create_schema()
+keys = ChunkKeys(records, store)
 for title, text in (("first run", LESSON), ("second run", LESSON), ("new last line", f"{LESSON}Well done!")):
     chunks = splitter.split_documents([Document(id="lesson.md", page_content=text)])
-    done = index(chunks, records, store, cleanup="incremental", source_id_key="source_id", key_encoder=key_by_content)
+    done = index(chunks, records, store, cleanup="incremental", source_id_key="source_id", key_encoder=keys)
     print(f"{title:13} added {done['num_added']:2}, skipped {done['num_skipped']:2}, deleted {done['num_deleted']:2}")

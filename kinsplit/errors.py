@@ -9,12 +9,19 @@ KinsplitError
 ├── TokenizerError          a tokenizer can't be found, loaded or carried to another process
 ├── LoadError               a file can't be read as text
 ├── FetchError              a source on the network can't be fetched
+├── CacheError              a cache folder can't be used
 ├── EmbeddingError          a model's files are missing or not the ones expected
 ├── LanguageModelError      a language model gave no answer that can be used
 │   └── ModelUnavailableError it can't be reached, isn't there, or lets nobody in
+├── WorkerError             a call in a worker process gave no result
+│   ├── TimeLimitError      it took longer than it may
+│   ├── MemoryLimitError    it needed more memory than it may
+│   ├── ResultSizeError     its result is larger than it may be
+│   └── WorkerDiedError     the process ended in the middle of it
 └── StoreError              a chunk store can't do what was asked
     ├── CollectionNotFoundError nothing was indexed under that name
     ├── StoreLockedError    another process holds the folder
+    ├── DiskFullError       there is too little free space
     └── SchemaMismatchError the collection was made with another model or strategy
 
 KinsplitWarning             (a UserWarning) and those of the parts: BackendWarning, FallbackWarning, RerankWarning
@@ -24,8 +31,11 @@ KinsplitWarning             (a UserWarning) and those of the parts: BackendWarni
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Sequence
 from typing import Any, Self
+
+from kinsplit.display import inline
 
 
 class KinsplitWarning(UserWarning):
@@ -146,11 +156,15 @@ class LoadError(KinsplitError):
         self.path, self.reason = str(path), reason
 
     def __str__(self) -> str:
-        return f"{self.path}: {self.reason}"
+        return inline(f"{self.path}: {self.reason}")
 
 
 class FetchError(KinsplitError):
     """A source on the network can't be fetched."""
+
+
+class CacheError(KinsplitError):
+    """A cache folder can't be written, or what lies there is damaged."""
 
 
 class EmbeddingError(KinsplitError):
@@ -165,6 +179,77 @@ class ModelUnavailableError(LanguageModelError):
     """A language model can't be reached, isn't there, or lets nobody in; so it will be with every other prompt."""
 
 
+class WorkerError(KinsplitError):
+    """A call in a worker process gave no result."""
+
+
+class TimeLimitError(WorkerError):
+    """A call took longer than it may.
+
+    Args:
+        limit: Seconds that it may take.
+    """
+
+    def __init__(self, limit: float) -> None:
+        super().__init__(limit)
+        self.limit = limit
+
+    def __str__(self) -> str:
+        return f"took longer than {self.limit:,g} s"
+
+
+class MemoryLimitError(WorkerError):
+    """A call needed more memory than it may.
+
+    Args:
+        limit: Bytes that it may take.
+    """
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(limit)
+        self.limit = limit
+
+    def __str__(self) -> str:
+        return f"needs more than {self.limit / 2**20:,.0f} MiB of memory"
+
+
+class ResultSizeError(WorkerError):
+    """The result of a call is larger than it may be.
+
+    Args:
+        size: Bytes of the result.
+        limit: Bytes that it may have.
+    """
+
+    def __init__(self, size: int, limit: int) -> None:
+        super().__init__(size, limit)
+        self.size, self.limit = size, limit
+
+    def __str__(self) -> str:
+        return f"gives a result of {self.size:,} bytes, where at most {self.limit:,} are allowed"
+
+
+class WorkerDiedError(WorkerError):
+    """The process that ran a call ended in the middle of it.
+
+    Args:
+        code: Its exit code; negative for the number of the signal that killed it.
+    """
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
+
+    def __str__(self) -> str:
+        if self.code >= 0:
+            return f"ended its process with exit code {self.code}"
+        try:
+            name = f" ({signal.Signals(-self.code).name})"
+        except ValueError:  # a real-time signal
+            name = ""
+        return f"ended its process with signal {-self.code}{name}"
+
+
 class StoreError(KinsplitError):
     """A chunk store can't do what was asked."""
 
@@ -175,6 +260,28 @@ class CollectionNotFoundError(StoreError):
 
 class StoreLockedError(StoreError):
     """Another process holds the store's folder."""
+
+
+class DiskFullError(StoreError):
+    """There is too little free space for what was asked, and nothing was written.
+
+    Args:
+        folder: Where the space is missing.
+        action: What was to be done.
+        needed: Bytes that it needs.
+        free: Bytes that are free.
+    """
+
+    def __init__(self, folder: str, action: str, needed: int, free: int) -> None:
+        super().__init__(folder, action, needed, free)
+        self.folder, self.action, self.needed, self.free = folder, action, needed, free
+
+    def __str__(self) -> str:
+        needed, free = (f"{size / 1e6:.1f} MB" for size in (self.needed, self.free))
+        return (
+            f"{self.folder}: to {self.action}, {needed} must be free, and {free} are. Nothing was written. "
+            "Free some space on that disk, or use a folder on another one."
+        )
 
 
 class SchemaMismatchError(StoreError):

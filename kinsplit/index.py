@@ -12,14 +12,14 @@ from typing import Self, Unpack
 
 from kinsplit import embedding
 from kinsplit.adding import Adding
-from kinsplit.chunk import Document
+from kinsplit.chunk import Chunk, Document
 from kinsplit.embedding.cached import keeping_vectors, plain
 from kinsplit.embedding.late import token_embedder
 from kinsplit.embedding.protocol import Progress
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import CollectionNotFoundError, InvalidParameterError, StoreError
 from kinsplit.indexing import Indexer
-from kinsplit.loaders import Loaded, SourceFile
+from kinsplit.loaders import Limits, Loaded, SourceFile
 from kinsplit.parsers import Strategy, create, names
 from kinsplit.readers import Readers
 from kinsplit.reports import AddReport, DocumentReport, Failure
@@ -35,11 +35,15 @@ from kinsplit.retrieval import (
     search,
 )
 from kinsplit.retrieval.steps import Steps
-from kinsplit.stores import Schema, open_store
+from kinsplit.stores import ChunkStore, Schema, open_store
+from kinsplit.stores.protocol import Where
 from kinsplit.surroundings import Context, check_context, context_of, marked
 from kinsplit.tokenizers import resolve
 
 __all__ = ["DEFAULT_COLLECTION", "DEFAULT_STORE", "AddReport", "Failure", "Index", "default_strategy"]
+
+#: Opens a collection as `open_store` does.
+Opener = Callable[[str, str, Schema | None], ChunkStore]
 
 DEFAULT_STORE = "edge:./kinsplit-data"
 DEFAULT_COLLECTION = "default"
@@ -62,7 +66,10 @@ class Index:
             are. None takes the one that the collection was made with, and English for a new collection.
         must_exist: Whether a collection that is not there is an error, and not made.
         vector_cache: A folder in which `add` keeps vectors, so that a text embedded before, in whatever collection,
-            costs no model; True for kinsplit's own cache folder. See `kinsplit.embedding.keeping_vectors`.
+            costs no model; True for kinsplit's own cache folder. See `kinsplit.embedding.keeping_vectors`; the vectors
+            of an object that isn't repeatable are not kept (see `kinsplit.embedding.protocol.repeatable`).
+        opener: Opens the store. `kinsplit.stores.detached.open_detached` keeps an embedded engine from holding up the
+            program's other threads.
 
     Raises:
         CollectionNotFoundError: There is no such collection, and it had to exist.
@@ -71,7 +78,7 @@ class Index:
 
     Example:
         >>> with Index("edge:./kinsplit-data", collection="cs") as index:
-        ...     report = index.add("courses/cs")
+        ...     report = index.add("courses")
         ...     passages = index.search("What is OOP?", top_k=3)
     """
 
@@ -86,6 +93,7 @@ class Index:
         terms: str | None = None,
         must_exist: bool = False,
         vector_cache: bool | str | Path = False,
+        opener: Opener = open_store,
     ) -> None:
         self.embedder = embedding.resolve(embedder)
         self._context: Context | None = None if context is None else check_context(context)
@@ -97,13 +105,13 @@ class Index:
         if isinstance(strategy, str):
             strategy = create(strategy)
         try:
-            self.store = open_store(store, collection)
+            self.store = opener(store, collection, None)
         except CollectionNotFoundError:
             if must_exist:
                 raise
             strategy = strategy or default_strategy()
             self.bm25 = asked or Bm25Embedder()
-            self.store = open_store(store, collection, self._schema(strategy))
+            self.store = opener(store, collection, self._schema(strategy))
         try:
             self.bm25 = asked or Bm25Embedder.of(self.store.schema.sparse)
             self.strategy = strategy or _stored_strategy(self.store.schema)
@@ -111,7 +119,7 @@ class Index:
             if self.store.schema != self._schema(self.strategy):
                 # Made with something else: the store's own check says what, and what to do.
                 self.store.close()
-                self.store = open_store(store, collection, self._schema(self.strategy))
+                self.store = opener(store, collection, self._schema(self.strategy))
         except BaseException:
             self.store.close()
             raise
@@ -138,6 +146,7 @@ class Index:
         subjects: Sequence[str] = (),
         prune: bool = False,
         known: Callable[[SourceFile], bool] | None = None,
+        limits: Limits | None = None,
         progress: Progress | None = None,
         on_file: Callable[[Loaded], None] | None = None,
         on_document: Callable[[DocumentReport], None] | None = None,
@@ -155,6 +164,7 @@ class Index:
                 files included. What lies below a sub-folder that can't be listed is kept, and so is what another
                 folder of that name still holds.
             known: Tells which files are indexed as they are; these aren't read, and what is stored of them stays.
+            limits: How much a file may cost (see `kinsplit.loaders.Limits`); None takes the defaults.
             progress: Told how many of the new texts of a batch are embedded.
             on_file: Told of each file once it is read, or couldn't be.
             on_document: Told of each document once it is stored, or couldn't be split.
@@ -170,7 +180,15 @@ class Index:
                 written; or rows of the files do, and what came before them stays.
         """
         begun = time.perf_counter()
-        adding = Adding(self.store, self.strategy.fingerprint, items, subjects=subjects, known=known, on_file=on_file)
+        adding = Adding(
+            self.store,
+            self.strategy.fingerprint,
+            items,
+            subjects=subjects,
+            known=known,
+            limits=limits,
+            on_file=on_file,
+        )
         with keeping_vectors(self._vector_cache):
             # Late chunking asks for tokens, which no cache keeps.
             embedder = plain(self.embedder) if self.context == "late" else embedding.resolve(self.embedder)
@@ -228,9 +246,40 @@ class Index:
             self._rerankers[rerank] = create_reranker(rerank, plain(self.embedder))
         return self._rerankers[rerank]
 
-    def delete(self, source_id: str) -> int:
-        """Delete a document with its parents and return the number of its chunks, 0 if there is none."""
-        return self.store.delete(source_id)
+    def find(self, where: Where, level: int | None = 0) -> list[Chunk]:
+        """Return all chunks that a filter lets through, in order of source, level and index.
+
+        Args:
+            where: See `kinsplit.stores.protocol.Where`; {} lets all through.
+            level: Of the chunks: 0 for leaves, 1 for their parents, None for all levels.
+
+        Raises:
+            InvalidParameterError: A filter that is not valid.
+        """
+        return self.store.find(where, level)
+
+    def count(self, where: Where | None = None, level: int | None = 0) -> int:
+        """Return the number of chunks that a filter lets through; see `find`."""
+        return self.store.count(level, where)
+
+    def delete(self, source_id: str | None = None, *, where: Where | None = None) -> int:
+        """Delete a document with its parents, or every document of which a filter lets a chunk through.
+
+        Args:
+            source_id: Id of the document.
+            where: A filter instead of the id; see `kinsplit.stores.protocol.Where`.
+
+        Returns:
+            The number of deleted chunks.
+
+        Raises:
+            InvalidParameterError: Neither or both are given, or the filter is empty or not valid.
+        """
+        if (source_id is None) == (not where):
+            remedy = "To delete all documents, delete each of store.sources()."
+            raise InvalidParameterError("source_id", "or where must be given, and not both", source_id, remedy)
+        sources = [source_id] if source_id is not None else self.store.sources(0, where)
+        return sum(self.store.delete(each) for each in sources)
 
     def close(self) -> None:
         """Write everything to disk and let go of the collection."""

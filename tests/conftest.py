@@ -8,6 +8,8 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.hostile_server import Hostile, serving
+
 # Derandomised, so that a run depends on the code alone; what breaks a property becomes a test of its own.
 settings.register_profile(
     "kinsplit",
@@ -26,3 +28,10 @@ def no_cache_of_the_users(tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KINSPLIT_CACHE", str(folder))
         yield
+
+
+@pytest.fixture
+def hostile(socket_enabled: None) -> Iterator[Hostile]:
+    """A server that sends whatever the test wants."""
+    with serving() as running:
+        yield running

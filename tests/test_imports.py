@@ -15,19 +15,24 @@ PACKAGE = Path(kinsplit.__file__).parent
 
 #: What each part may import from, besides itself.
 LAYERS: dict[str, set[str]] = {
-    "errors": set(),
+    "display": set(),
+    "errors": {"display"},
     "chunk": set(),
     "folders": set(),
     "settings": {"errors"},
+    "workers": {"errors"},
     "kin": {"chunk"},
-    "tokenizers": {"errors"},
-    "embedding": {"folders", "chunk", "errors", "tokenizers"},
+    "tokenizers": {"errors", "hub"},
+    "embedding": {"disk_cache", "folders", "hub", "chunk", "errors", "tokenizers"},
     "values": set(),
-    "language_models": {"folders", "errors", "tokenizers"},
+    "http": set(),
+    "hub": set(),
+    "disk_cache": {"errors", "folders"},
+    "language_models": {"disk_cache", "folders", "errors", "http", "tokenizers"},
     "parsers": {"chunk", "errors", "tokenizers", "embedding", "language_models"},
-    "loaders": {"chunk", "errors", "settings"},
-    "stores": {"chunk", "errors", "embedding"},
-    "retrieval": {"chunk", "errors", "settings", "tokenizers", "embedding", "language_models", "stores"},
+    "loaders": {"chunk", "errors", "settings", "workers"},
+    "stores": {"chunk", "display", "errors", "embedding", "workers"},
+    "retrieval": {"chunk", "errors", "hub", "settings", "tokenizers", "embedding", "language_models", "stores"},
     "surroundings": {"chunk", "errors", "embedding"},
     "configuration": {"errors", "settings", "parsers", "embedding", "surroundings"},
     "reports": {"errors", "stores"},
@@ -35,7 +40,7 @@ LAYERS: dict[str, set[str]] = {
     "placing": {"chunk", "kin", "parsers", "stores", "surroundings"},
     "indexing": {"chunk", "errors", "parsers", "embedding", "stores", "surroundings", "reports", "placing"},
     "files": {"chunk", "errors", "loaders", "stores"},
-    "adding": {"chunk", "files", "indexing", "loaders", "reports", "stores"},
+    "adding": {"chunk", "display", "errors", "files", "indexing", "loaders", "reports", "stores"},
     "index": {
         "chunk",
         "errors",
@@ -51,9 +56,11 @@ LAYERS: dict[str, set[str]] = {
         "readers",
         "adding",
     },
-    "wikipedia": {"errors"},
+    "wikipedia": {"errors", "http"},
     "watching": {"errors", "indexing", "index", "loaders"},
     "evaluation": {
+        "disk_cache",
+        "display",
         "folders",
         "settings",
         "chunk",
@@ -83,6 +90,7 @@ LAYERS: dict[str, set[str]] = {
     },
     "integrations": {"chunk", "errors", "tokenizers", "parsers", "embedding", "stores", "retrieval", "index"},
     "cli": {
+        "display",
         "chunk",
         "errors",
         "tokenizers",
@@ -129,6 +137,7 @@ ONLY_IN: dict[str, set[str]] = {
     "pptx": {"loaders"},
     "mammoth": {"loaders"},
     "webvtt": {"loaders"},
+    "httpx": {"http", "language_models", "wikipedia"},
     "watchfiles": {"watching"},
     "psycopg": {"stores"},
     "qdrant_client": {"stores", "integrations"},
@@ -191,8 +200,9 @@ def test_importing_kinsplit_loads_neither_a_model_nor_a_framework() -> None:
 def test_the_parsers_load_neither_a_model_nor_a_framework() -> None:
     code = (
         "import sys, kinsplit.parsers as p\n"
-        "p.create('sentence').split('One. Two.')\n"
-        "heavy = {'torch', 'llama_index', 'langchain_core', 'sentence_transformers', 'transformers', 'qdrant_edge'}\n"
+        "p.create('sentence').split('The parts of a text that you know and that they have were what this was. ' * 9)\n"
+        "heavy = {'torch', 'llama_index', 'langchain_core', 'sentence_transformers', 'transformers', 'qdrant_edge',"
+        " 'httpx', 'py3langid'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import inspect
 import re
 import sys
@@ -70,7 +71,7 @@ app = typer.Typer(
     help="Split documents into chunks that know their kin, index them, and find passages in them.",
     epilog="Exit codes: 0 all done, 1 some files failed, 2 nothing could be done, 130 stopped by Ctrl-C.",
     no_args_is_help=True,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
 
@@ -116,6 +117,8 @@ def _root(
 
 def main() -> None:
     """Run the command line; the entry point of the `kinsplit` script."""
+    # A full disk under a mapped file, or a fault in native code, ends the process by a signal; this says where.
+    faulthandler.enable()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # A terminal without a character shows "?" in its place.

@@ -7,15 +7,25 @@ from typing import Annotated
 import typer
 
 from kinsplit.cli.command import exit_code
-from kinsplit.cli.options import AsJson, Collection, Store
+from kinsplit.cli.options import AsJson, Collection, Store, parse_where
 from kinsplit.cli.tables import counted
 from kinsplit.cli.terminal import Terminal
 
 
 def delete(
     sources: Annotated[
-        list[str], typer.Argument(metavar="SOURCE...", help="Ids of documents, as kinsplit info shows them.")
-    ],
+        list[str] | None,
+        typer.Argument(
+            metavar="[SOURCE...]", help="Ids of documents, as kinsplit info shows them.", show_default=False
+        ),
+    ] = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=VALUE",
+            help="Delete the documents that have a chunk with this metadata; written as in kinsplit search.",
+        ),
+    ] = None,
     store: Store = "edge:./kinsplit-data",
     collection: Collection = "default",
     as_json: AsJson = False,
@@ -24,8 +34,12 @@ def delete(
     from kinsplit.stores import open_store
 
     terminal = Terminal(as_json=as_json)
+    conditions = parse_where(where)
+    if not (sources or conditions):
+        raise typer.BadParameter("Name documents, or give --where.")
     with open_store(store, collection) as opened:
-        deleted = {source_id: opened.delete(source_id) for source_id in dict.fromkeys(sources)}
+        found = opened.sources(0, conditions) if conditions else {}
+        deleted = {source_id: opened.delete(source_id) for source_id in dict.fromkeys([*(sources or ()), *found])}
     if as_json:
         terminal.document({"deleted": deleted})
     for source_id, number in deleted.items():
@@ -33,6 +47,8 @@ def delete(
             terminal.warning(f"{source_id}: there is no such document.")
         elif not as_json:
             terminal.line(f"{source_id}  Deleted {counted(number, 'chunk')}")
+    if not (deleted or as_json):
+        terminal.line("Nothing found.")
     missing = sum(not number for number in deleted.values())
     if code := exit_code(failed=missing, done=len(deleted) - missing):
         raise typer.Exit(code)

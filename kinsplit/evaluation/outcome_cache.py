@@ -4,19 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sqlite3
-import warnings
-import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-import diskcache
-
 import kinsplit
-from kinsplit.errors import CacheWarning
+from kinsplit.disk_cache import JsonCache
 
 #: Bytes on disk; what was not used for the longest time goes first.
 _SIZE = 1 << 29
@@ -49,41 +42,20 @@ class OutcomeCache:
     """
 
     def __init__(self, folder: Path | None) -> None:
-        self.folder = folder
-        self._cache: diskcache.Cache | None = None
-        if folder is not None:
-            with self._guarded():
-                self._cache = diskcache.Cache(
-                    str(folder), disk=diskcache.JSONDisk, size_limit=_SIZE, eviction_policy="least-recently-used"
-                )
+        self._cache = JsonCache(folder, _SIZE, "Outcomes")
 
     def get(self, key: str) -> dict[str, Any] | None:
         """Return a record, or None."""
-        if self._cache is not None:
-            with self._guarded():
-                found = self._cache.get(key)
-                return found if isinstance(found, dict) else None
-        return None
+        found = self._cache.get(key.encode())
+        return found if isinstance(found, dict) else None
 
     def put(self, key: str, record: dict[str, Any]) -> None:
         """Keep a record of what JSON can hold."""
-        if self._cache is not None:
-            with self._guarded():
-                self._cache.set(key, record)
+        self._cache.put(key.encode(), record)
 
     def close(self) -> None:
         """Let go of the file."""
-        if self._cache is not None:
-            self._cache.close()
-
-    @contextmanager
-    def _guarded(self) -> Iterator[None]:
-        try:
-            yield
-        except (OSError, ValueError, zlib.error, sqlite3.Error, diskcache.Timeout) as error:
-            self._cache = None
-            rule = f"Outcomes are not kept, since {self.folder} can't be used: {error}."
-            warnings.warn(f"{rule} Delete it, or set KINSPLIT_CACHE to another folder.", CacheWarning, stacklevel=4)
+        self._cache.close()
 
 
 @cache

@@ -45,10 +45,9 @@ class Collection:
         self._async_store = async_store
         self._lock = threading.Lock()
 
-    @property
-    def store(self) -> ChunkStore | None:
-        """The store, if it is open."""
-        return self._store
+    def open(self) -> ChunkStore | None:
+        """Return the store, which is opened unless it is open; None as long as there is no collection."""
+        return self._opened(None)
 
     @property
     def bm25(self) -> Bm25Embedder:
@@ -65,7 +64,7 @@ class Collection:
             otherwise: What to return where there is no collection yet.
             dimension: Of the vectors to make a collection for, instead.
         """
-        store = self._open(dimension)
+        store = self._opened(dimension)
         if store is None:
             return otherwise
         call, result = _advance(work, None)
@@ -75,7 +74,7 @@ class Collection:
 
     async def run_async(self, work: Work[T], otherwise: T, dimension: int | None = None) -> T:
         """Do some work without keeping the event loop; see `run`."""
-        store = await asyncio.to_thread(self._open, dimension)
+        store = await asyncio.to_thread(self._opened, dimension)
         if store is None:
             return otherwise
         call, result = await asyncio.to_thread(_advance, work, None)
@@ -94,7 +93,7 @@ class Collection:
                 self._store.close()
                 self._store = None
 
-    def _open(self, dimension: int | None) -> ChunkStore | None:
+    def _opened(self, dimension: int | None) -> ChunkStore | None:
         with self._lock:
             if self._store is None and self._address is not None:
                 try:
@@ -131,10 +130,19 @@ def get(ids: Sequence[str]) -> Work[list[Chunk]]:
     return chunks
 
 
-def find(where: Where) -> Work[list[Chunk]]:
-    """Fetch all chunks that a filter lets through, of all levels."""
-    chunks: list[Chunk] = yield lambda store: store.find(where, None)
-    return chunks
+def find(where: Where, level: int | None = 0, ids: Sequence[str] | None = None) -> Work[list[Chunk]]:
+    """Fetch all chunks of a level, or all, that a filter lets through, or those of them that have some ids."""
+    chunks: list[Chunk] = yield lambda store: store.find(where, level)
+    if ids is None:
+        return chunks
+    wanted = {stored_id(id_) for id_ in ids}
+    return [chunk for chunk in chunks if chunk.id in wanted]
+
+
+def count(where: Where | None) -> Work[int]:
+    """Count the leaves that a filter lets through."""
+    number: int = yield lambda store: store.count(0, where)
+    return number
 
 
 def remove(ids: Sequence[str]) -> Work[None]:

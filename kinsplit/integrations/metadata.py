@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from kinsplit.chunk import SURROUNDINGS, Chunk, blank_before, content_hash, shared
 from kinsplit.errors import InvalidParameterError
-from kinsplit.integrations.origins import CONTEXT, SPANS, Origin, spans_of
+from kinsplit.integrations.origins import CONTEXT, FINDING, SPANS, Origin, is_marked, spans_of
 from kinsplit.parsers.semantic import SIMILARITY_GAP
 from kinsplit.stores.payload import GAP
 
@@ -24,7 +24,14 @@ BOOKKEEPING = (
 #: Not for those eyes either, and only in the metadata of some chunks.
 HIDDEN = (*BOOKKEEPING, SPANS, GAP, SIMILARITY_GAP, SURROUNDINGS)
 
-_REPLACED = frozenset(HIDDEN)
+_REPLACED = frozenset({*HIDDEN, CONTEXT})
+# How a passage was found says nothing about its chunks.
+_DROPPED = _REPLACED | {FINDING}
+
+
+# What `slimmed` leaves out.
+_PLACE = frozenset({"source_id", "level", "chunk_index", "char_start", "char_end", "content_hash", SPANS, SURROUNDINGS})
+_UNNEEDED = (frozenset(HIDDEN) - _PLACE) | {"start_index", "end_index", "absolute_path", "sibling_files"}
 
 
 class Piece(NamedTuple):
@@ -45,7 +52,27 @@ class Piece(NamedTuple):
 
 def inherited(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the chunks of a text take over from its metadata: all that kinsplit doesn't say itself."""
-    return {key: value for key, value in metadata.items() if key not in _REPLACED}
+    return {key: value for key, value in metadata.items() if key not in _DROPPED}
+
+
+def slimmed(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the metadata of a chunk or passage for a prompt: the document's own, the chunk's place, and its score.
+
+    Left are `source_id`, `level`, `chunk_index`, `char_start`, `char_end`, `spans`, `content_hash` and `context`, by
+    which it can be expanded by its kin and split again; of how it was found only the score. Metadata of anything else
+    stay as they are.
+    """
+    if not is_marked(metadata):
+        return dict(metadata)
+    kept = {key: value for key, value in metadata.items() if key not in _UNNEEDED}
+    if FINDING in kept:
+        kept[FINDING] = {key: value for key, value in kept[FINDING].items() if key in ("score", "related_to")}
+    return kept
+
+
+def is_slim(metadata: Mapping[str, Any]) -> bool:
+    """Whether metadata are those of a chunk, without what `slimmed` leaves out."""
+    return "chunk_index" in metadata and "total_chunks" not in metadata
 
 
 def check_inputs(names: Sequence[str], metadatas: Iterable[Mapping[str, Any]]) -> None:
@@ -62,7 +89,7 @@ def check_inputs(names: Sequence[str], metadatas: Iterable[Mapping[str, Any]]) -
         name = Counter(names).most_common(1)[0][0]
         remedy = "Give each document an id of its own, or split them one after the other."
         raise InvalidParameterError("documents", "must have different ids", name, remedy)
-    replaced = sorted((_REPLACED | {CONTEXT}).intersection(chain.from_iterable(metadatas)))
+    replaced = sorted(_REPLACED.intersection(chain.from_iterable(metadatas)))
     if replaced:
         keys = ", ".join(map(repr, replaced))
         warnings.warn(f"metadata: in the chunks {keys} will be kinsplit's own. Rename the keys.", stacklevel=3)

@@ -6,14 +6,20 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kinsplit.chunk import Span, Stretch, stretches
+from kinsplit.chunk import Span, Stretch, embedding_hash, stretches
 
 #: Only in the metadata of a chunk with several spans: where each lies, as pairs of offsets.
 SPANS = "spans"
 #: Only in the metadata of a chunk that has one: heading path or table header, to be embedded with the text.
 CONTEXT = "context"
 
+#: The one metadata key under which a result says how it was found; not for the eyes of an embedding or language model.
+#: `score` is the last stage's and `scores` every stage's; `hits` holds id and score of each chunk that was found.
+FINDING = "kinsplit"
+
 _MARKS = frozenset({"source_id", "char_start", "char_end", "content_hash"})
+# What a store writes for a character that it can't keep, so that the text is not the one that was hashed.
+_REPLACED = "\ufffd"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,22 +49,25 @@ class Origin:
 
     @classmethod
     def chunk(cls, name: str, text: str, metadata: Mapping[str, Any], source_id: str | None = None) -> Origin:
-        """Return the origin of a chunk that kinsplit made, from its metadata.
+        """Return the origin of a chunk or passage of kinsplit's, or of a text cut out of one, from its metadata.
+
+        Only the metadata of a chunk or passage itself say where it lies; what was cut out of it is a part of the same
+        document at an unknown place.
 
         Args:
-            name: The chunk's id.
+            name: The text's id.
             text: Its text.
             metadata: Its metadata.
             source_id: Its document's id, where the framework knows better than the metadata.
         """
-        spans = spans_of(metadata)
+        spans = spans_of(metadata) if is_placed(metadata, text) else None
         return cls(
             name,
             source_id or metadata["source_id"],
             None if spans is None else stretches(spans, text),
             name,
             metadata.get("level"),
-            metadata.get(CONTEXT, ""),
+            _context(metadata),
         )
 
     def locate(self, spans: Iterable[Span]) -> tuple[Span, ...] | None:
@@ -82,6 +91,32 @@ def spans_of(metadata: Mapping[str, Any]) -> list[Span] | None:
     return [Span(*span) for span in spans] if known else None
 
 
-def is_chunk(metadata: Mapping[str, Any]) -> bool:
-    """Whether metadata are those of a chunk that kinsplit made."""
+def is_marked(metadata: Mapping[str, Any]) -> bool:
+    """Whether metadata are those of a chunk or passage of kinsplit's, though perhaps copied to a text cut out of it."""
     return metadata.keys() >= _MARKS
+
+
+def is_placed(metadata: Mapping[str, Any], text: str) -> bool:
+    """Whether a text is a chunk or passage of kinsplit's: the one of which its metadata were written."""
+    if not is_marked(metadata):
+        return False
+    context = _context(metadata)
+    if metadata["content_hash"] == embedding_hash(text, context, metadata):
+        return True
+    spans = spans_of(metadata) if _REPLACED in text + context else None
+    return spans is not None and stretches(spans, text) is not None
+
+
+def is_chunk(metadata: Mapping[str, Any], text: str) -> bool:
+    """Whether a text is a chunk that kinsplit made, and not a passage or a text cut out of one."""
+    return "chunk_index" in metadata and is_placed(metadata, text)
+
+
+def is_located(metadata: Mapping[str, Any], text: str) -> bool:
+    """Whether a text is a chunk that kinsplit made, at a known place of its document."""
+    return is_chunk(metadata, text) and metadata["char_start"] is not None
+
+
+def _context(metadata: Mapping[str, Any]) -> str:
+    context = metadata.get(CONTEXT, "")
+    return context if isinstance(context, str) else ""

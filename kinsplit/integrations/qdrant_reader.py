@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from kinsplit.chunk import Chunk
-from kinsplit.integrations.origins import is_chunk
+from kinsplit.integrations.origins import is_located, is_marked
 from kinsplit.integrations.records import Item, to_chunk
 from kinsplit.integrations.siblings import Found, Place
 
@@ -97,7 +97,7 @@ class QdrantReader:
             if offset is None:
                 break
         contents = ((str(record.id), *_content(record.payload or {})) for record in records)
-        return [Found(id_, text, metadata, None) for id_, text, metadata in contents if not is_chunk(metadata)]
+        return [Found(id_, text, metadata, None) for id_, text, metadata in contents if not is_marked(metadata)]
 
 
 def _runs(places: Sequence[Place]) -> Iterator[tuple[Place, int]]:
@@ -124,7 +124,7 @@ def _within(prefix: str, run: tuple[Place, int]) -> models.Filter:
 def _chunks(records: Sequence[models.Record]) -> Iterator[Chunk]:
     for record in records:
         text, metadata = _content(record.payload or {})
-        if is_chunk(metadata):
+        if is_located(metadata, text):
             yield to_chunk(Item(str(record.id), text, metadata, metadata["source_id"]))
 
 

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kinsplit.chunk import Chunk, Span, chunk_id, content_hash
-from kinsplit.errors import InvalidParameterError
+from kinsplit.chunk import Chunk, Span, chunk_id, content_hash, stretches
 from kinsplit.integrations.origins import CONTEXT, is_chunk, spans_of
+from kinsplit.stores.json_values import to_json
 from kinsplit.stores.payload import PLACED, RECORD, RESERVED, to_metadata, to_payload
 from kinsplit.stores.protocol import UUID
 
@@ -22,7 +22,7 @@ class Item(NamedTuple):
     Attributes:
         id: Any string.
         text: Its text.
-        metadata: Its metadata, JSON.
+        metadata: Its metadata, of values that `kinsplit.stores.json_values.to_json` can write.
         source_id: Id of the document that it is, or is a part of.
         span: Where it lies there, if that is known.
         own: What only the framework that it comes from understands, JSON; None if it comes from elsewhere.
@@ -44,21 +44,25 @@ def stored_id(id_: str) -> str:
 def to_chunk(item: Item, vector: NDArray[np.float32] | None = None) -> Chunk:
     """Return the chunk of an item.
 
-    A chunk of kinsplit's keeps its place and its kin. Anything else becomes a document of a single chunk; of its
-    metadata, those that have a name of kinsplit's own can't be filtered by.
+    A chunk of kinsplit's keeps its place and its kin. Anything else becomes a document of a single chunk, also a text
+    that was cut out of such a chunk and has its metadata; those that have a name of kinsplit's own can't be filtered
+    by then.
 
     Args:
         item: What to keep.
         vector: Part of the content hash, since equal texts may have been embedded with different metadata.
 
     Raises:
-        InvalidParameterError: Metadata that JSON does not have.
+        InvalidParameterError: Metadata that can't be written as JSON.
     """
-    record = _to_json(item)
-    metadata = json.loads(record)["metadata"]
-    place = metadata if is_chunk(metadata) else {}
+    metadata = to_json(item.metadata, "metadata")
+    kept = {"id": item.id, "metadata": metadata, **({} if item.own is None else {"own": to_json(item.own, "node")})}
+    record = json.dumps(kept, ensure_ascii=False, allow_nan=False)
+    place = metadata if is_chunk(metadata, item.text) else {}
     hidden = RESERVED if place else RESERVED | PLACED
-    spans = (spans_of(place) if place else item.span and [item.span]) or [Span(0, len(item.text))]
+    spans = (spans_of(place) if place else item.span and [item.span]) or []
+    if not spans or stretches(spans, item.text) is None:
+        spans = [Span(0, len(item.text))]
     context = place.get(CONTEXT, "")
     return Chunk(
         id=stored_id(item.id),
@@ -86,17 +90,6 @@ def from_chunk(chunk: Chunk) -> Item:
         return Item(chunk.id, chunk.text, to_metadata(to_payload(chunk)), chunk.source_id, span)
     kept = json.loads(record)
     return Item(kept["id"], chunk.text, kept["metadata"], chunk.source_id, span, kept.get("own"))
-
-
-def _to_json(item: Item) -> str:
-    kept: dict[str, Any] = {"id": item.id, "metadata": item.metadata}
-    if item.own is not None:
-        kept["own"] = item.own
-    try:
-        return json.dumps(kept, ensure_ascii=False, allow_nan=False)
-    except (TypeError, ValueError) as error:
-        remedy = "Convert what is not, for example with str()."
-        raise InvalidParameterError("metadata", f"must be JSON: {error}", item.metadata, remedy) from error
 
 
 def _kin(place: Mapping[str, Any], key: str) -> str | None:

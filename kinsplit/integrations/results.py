@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from kinsplit.chunk import Chunk, chunk_id
-from kinsplit.integrations.origins import SPANS
+from kinsplit.chunk import Chunk, chunk_id, content_hash
+from kinsplit.integrations.metadata import slimmed
+from kinsplit.integrations.origins import FINDING, SPANS
 from kinsplit.integrations.records import from_chunk
 from kinsplit.retrieval import Passage
-
-#: The one metadata key under which a result says how it was found; not for the eyes of an embedding or language model.
-#: `score` is the last stage's and `scores` every stage's; `hits` holds id and score of each chunk that was found.
-FINDING = "kinsplit"
 
 
 class Result(NamedTuple):
@@ -31,8 +28,13 @@ class Result(NamedTuple):
     score: float | None
 
 
-def to_results(passages: Iterable[Passage]) -> list[Result]:
-    """Return passages as results, each followed by the related files that came with it."""
+def to_results(passages: Iterable[Passage], *, slim: bool = False) -> list[Result]:
+    """Return passages as results, each followed by the related files that came with it.
+
+    Args:
+        passages: The passages.
+        slim: Whether metadata are those for a prompt; see `kinsplit.integrations.metadata.slimmed`.
+    """
     results = []
     for passage in passages:
         finding = {
@@ -43,7 +45,7 @@ def to_results(passages: Iterable[Passage]) -> list[Result]:
         result = to_result(passage, finding)
         results.append(result)
         results += [to_related(chunk, result) for chunk in passage.related]
-    return results
+    return [result._replace(metadata=slimmed(result.metadata)) for result in results] if slim else results
 
 
 def to_result(passage: Passage, finding: Mapping[str, Any]) -> Result:
@@ -58,6 +60,7 @@ def to_result(passage: Passage, finding: Mapping[str, Any]) -> Result:
         "source_id": passage.source_id,
         "char_start": passage.start,
         "char_end": passage.end,
+        "content_hash": content_hash(passage.text, passage.context),
     }
     apart = [list(span) for span in passage.spans] if len(passage.spans) > 1 else []
     if apart:

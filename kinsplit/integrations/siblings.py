@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import posixpath
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
 from kinsplit.chunk import Chunk, chunk_id
-from kinsplit.integrations.origins import is_chunk
-from kinsplit.integrations.records import Item, to_chunk
-from kinsplit.integrations.results import FINDING, Result, to_related, to_result
+from kinsplit.integrations.metadata import is_slim, slimmed
+from kinsplit.integrations.origins import FINDING, is_located, is_marked
+from kinsplit.integrations.records import Item, from_chunk, stored_id, to_chunk
+from kinsplit.integrations.results import Result, to_related, to_result
 from kinsplit.retrieval import Candidate, Expansion, Passage
 from kinsplit.retrieval.expand import arrange, wanted_ids
+from kinsplit.retrieval.passage import are_siblings
 
 
 class Place(NamedTuple):
@@ -74,36 +77,56 @@ class KinReader(Protocol):
         ...
 
 
-def expand_found(found: Sequence[Found], expansion: Expansion, reader: KinReader) -> list[Expanded]:
-    """Expand what was found by its kin, in one read, and merge what touches.
+def expand_found(
+    found: Sequence[Found], expansion: Expansion, reader: KinReader, *, slim: bool = False
+) -> list[Expanded]:
+    """Expand what was found by its kin, and merge what touches.
+
+    The kin come in one read; a second one asks by place for siblings whose ids lead nowhere. A passage ends where a
+    sibling can't be found, and a warning says so.
 
     Args:
         found: Best first; nothing in it is changed.
         expansion: What is added.
-        reader: Where the kin are.
+        reader: Where the kin are, and the rest of the metadata of hits whose metadata are slim.
+        slim: Whether passages have the metadata for a prompt; see `kinsplit.integrations.metadata.slimmed`.
 
     Returns:
         A passage in the place of each best hit, and what is no chunk of kinsplit's, or has no known place, in its own.
         A document of one chunk, or that was embedded whole by another system, is followed by the other files of its
         group.
     """
+    found = _completed(found, reader)
     hits = {
         number: to_chunk(Item(one.id, one.text, one.metadata, one.metadata["source_id"]))
         for number, one in enumerate(found)
-        if is_chunk(one.metadata) and one.metadata["char_start"] is not None
+        if is_located(one.metadata, one.text)
     }
-    kin = _Kin(hits.values(), expansion, reader)
+    kin = _Kin(hits.values(), expansion.window, reader)
     numbers: dict[str, int] = {}
     for number, chunk in zip(hits, kin.hits, strict=True):
         numbers.setdefault(chunk.id, number)
     candidates = [Candidate(chunk, found[number].score or 0.0) for number, chunk in zip(hits, kin.hits, strict=True)]
-    chunks = kin.read(wanted_ids(kin.hits, expansion, kin.fingerprint))
+    chunks = kin.read(wanted_ids(kin.hits, expansion, kin.fingerprint), siblings=not expansion.parents)
     passages = arrange(candidates, chunks, expansion, kin.fingerprint, len(candidates))
     expanded = [one for passage in passages for one in _expanded(passage, numbers, found)]
     expanded += [Expanded(number, None) for number in range(len(found)) if number not in hits]
     if expansion.window:
         expanded += beside_whole(found, reader)
+    if slim:
+        expanded = [one if one.result is None else one._replace(result=_slim(one.result)) for one in expanded]
     return sorted(expanded, key=lambda one: one.hit)
+
+
+def _slim(result: Result) -> Result:
+    return result._replace(metadata=slimmed(result.metadata))
+
+
+def _completed(found: Sequence[Found], reader: KinReader) -> Sequence[Found]:
+    """Return what was found with all its metadata, which take a read of their own where some are slim."""
+    ids = [stored_id(one.id) for one in found if is_slim(one.metadata)]
+    kept = {chunk.id: from_chunk(chunk).metadata for chunk in reader.get(ids)} if ids else {}
+    return [one._replace(metadata={**kept.get(stored_id(one.id), {}), **one.metadata}) for one in found]
 
 
 def _expanded(passage: Passage, numbers: Mapping[str, int], found: Sequence[Found]) -> Iterator[Expanded]:
@@ -150,7 +173,7 @@ def beside_whole(found: Sequence[Found], reader: KinReader) -> list[Expanded]:
 def _sibling_paths(one: Found) -> Iterator[str]:
     """Yield the paths of the other files of a document's group, which are kept as names in its own folder."""
     path, names = one.metadata.get("file_path"), one.metadata.get("sibling_files")
-    if is_chunk(one.metadata) or one.metadata.get("is_chunked") or not isinstance(path, str):
+    if is_marked(one.metadata) or one.metadata.get("is_chunked") or not isinstance(path, str):
         return
     for name in names if isinstance(names, list) else ():
         if isinstance(name, str):
@@ -160,22 +183,33 @@ def _sibling_paths(one: Found) -> Iterator[str]:
 class _Kin:
     """The ids of hits and of their kin: kinsplit's own where these can be computed, and names made up of places."""
 
-    def __init__(self, hits: Iterable[Chunk], expansion: Expansion, reader: KinReader) -> None:
-        self._reader = reader
+    def __init__(self, hits: Iterable[Chunk], window: int, reader: KinReader) -> None:
+        self._reader, self._window = reader, window
         own = reader.fingerprint
         chunks = list(hits)
         self._computed = own is not None and all(chunk.id == _id(_place(chunk), own) for chunk in chunks)
         self.fingerprint = own if self._computed and own is not None else ""
-        places = [place for chunk in chunks for place in _around(chunk, expansion.window)]
+        places = [place for chunk in chunks for place in _around(chunk, window)]
         self._places = {_id(place, self.fingerprint): place for place in places}
         #: The hits, under the ids by which they are asked for.
-        self.hits = [self._named(chunk) for chunk in chunks]
+        self.hits = chunks if self._computed else [self._named(chunk) for chunk in chunks]
 
-    def read(self, ids: Sequence[str]) -> dict[str, Chunk]:
-        """Return the hits, and what is kept of the others that are asked for, by id, in one read."""
-        known = {hit.id for hit in self.hits}
-        found = self._read([id_ for id_ in ids if id_ not in known])
-        return {chunk.id: chunk for chunk in [*found, *self.hits]}
+    def read(self, ids: Sequence[str], siblings: bool) -> dict[str, Chunk]:
+        """Return the hits, and what is kept of the others that are asked for, by id.
+
+        Args:
+            ids: Of what is asked for.
+            siblings: Whether to look again for siblings that are not among what is found.
+        """
+        chunks = {hit.id: hit for hit in self.hits}
+        chunks.update((chunk.id, chunk) for chunk in self._read([id_ for id_ in ids if id_ not in chunks]))
+        if siblings and (missing := self._missing(chunks)):
+            if self._computed:
+                found = [chunk for chunk in self._reader.find(missing, []) if _place(chunk) in missing]
+                chunks.update((chunk.id, chunk) for chunk in map(self._named, found))
+                missing = self._missing(chunks)
+            _warn_of(missing)
+        return chunks
 
     def _read(self, ids: Sequence[str]) -> list[Chunk]:
         if not ids:
@@ -185,10 +219,44 @@ class _Kin:
         others = {id_ for id_ in ids if id_ not in self._places}
         found = self._reader.find([self._places[id_] for id_ in ids if id_ in self._places], list(others))
         named = [self._named(chunk) for chunk in found]
-        return [*(c for c in named if c.id in self._places), *(c for c in found if c.id in others)]
+        known = {hit.id for hit in self.hits}
+        siblings = (chunk for chunk in named if chunk.id in self._places and chunk.id not in known)
+        return [*siblings, *(chunk for chunk in found if chunk.id in others)]
+
+    def _missing(self, chunks: Mapping[str, Chunk]) -> list[Place]:
+        """Return the places, within the window of a hit, of which a neighbour knows and where nothing fitting is."""
+        return [place for hit in self.hits for step in (-1, 1) for place in self._missing_beside(hit, step, chunks)]
+
+    def _missing_beside(self, hit: Chunk, step: int, chunks: Mapping[str, Chunk]) -> list[Place]:
+        places = [_place(hit)._replace(position=hit.index + step * n) for n in range(1, self._window + 1)]
+        last = hit
+        for number, place in enumerate(places):
+            if (last.prev_id if step < 0 else last.next_id) is None:
+                return []
+            sibling = chunks.get(_id(place, self.fingerprint))
+            if sibling is None or not are_siblings((last, sibling)):
+                return places[number:]
+            last = sibling
+        return []
 
     def _named(self, chunk: Chunk) -> Chunk:
-        return chunk if self._computed else replace(chunk, id=_id(_place(chunk), self.fingerprint))
+        """Return a chunk under the id of its place, where the links of its neighbours lead too."""
+        place = _place(chunk)
+        before, after = (
+            _id(place._replace(position=place.position + step), self.fingerprint) if link is not None else None
+            for step, link in ((-1, chunk.prev_id), (1, chunk.next_id))
+        )
+        return replace(chunk, id=_id(place, self.fingerprint), prev_id=before, next_id=after)
+
+
+def _warn_of(missing: Sequence[Place]) -> None:
+    if missing:
+        source_id, _, position = missing[0]
+        warnings.warn(
+            f"{len(missing)} siblings of what was found, the first of them chunk {position} of {source_id!r}, are not "
+            "in the collection, or not of the same version. Passages end before them. Index the document again.",
+            stacklevel=4,
+        )
 
 
 def _around(chunk: Chunk, window: int) -> Iterator[Place]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from kinsplit.chunk import Chunk
+from kinsplit.integrations.origins import is_located
+from kinsplit.integrations.records import from_chunk
 from kinsplit.integrations.siblings import Found, Place
 from kinsplit.stores import ChunkStore
+from kinsplit.stores.payload import RECORD
 
 
 class StoreReader:
@@ -16,28 +19,45 @@ class StoreReader:
     through than is asked for, and parents by id in a call of their own.
 
     Args:
-        store: The store.
+        opened: Returns the store; None as long as there is no collection, in which nothing is found.
         fingerprint: Of the strategy that made the chunks; None takes the one that the collection was made with.
     """
 
-    def __init__(self, store: ChunkStore, fingerprint: str | None = None) -> None:
-        self._store = store
-        self.fingerprint = fingerprint or store.schema.fingerprint
+    def __init__(self, opened: Callable[[], ChunkStore | None], fingerprint: str | None = None) -> None:
+        self._opened, self._fingerprint = opened, fingerprint
+
+    @property
+    def fingerprint(self) -> str | None:
+        """The strategy's; see `KinReader.fingerprint`."""
+        store = None if self._fingerprint else self._opened()
+        return self._fingerprint if store is None else store.schema.fingerprint
 
     def get(self, ids: Sequence[str]) -> list[Chunk]:
         """Return chunks by id; see `KinReader.get`."""
-        return self._store.get(ids)
+        store = self._opened()
+        return [] if store is None else [chunk for chunk in store.get(ids) if _stands(chunk)]
 
     def find(self, places: Sequence[Place], ids: Sequence[str]) -> list[Chunk]:
         """Return chunks by place and id; see `KinReader.find`."""
-        found = self._store.get(ids) if ids else []
-        if not places:
-            return found
-        sources, levels, indices = ([*dict.fromkeys(column)] for column in zip(*places, strict=True))
-        where = {"source_id": sources, "chunk_index": indices}
-        return [*found, *self._store.find(where, levels[0] if len(levels) == 1 else None)]
+        store = self._opened()
+        if store is None:
+            return []
+        found = store.get(ids) if ids else []
+        if places:
+            sources, levels, indices = ([*dict.fromkeys(column)] for column in zip(*places, strict=True))
+            where = {"source_id": sources, "chunk_index": indices}
+            found += store.find(where, levels[0] if len(levels) == 1 else None)
+        return [chunk for chunk in found if _stands(chunk)]
 
     def whole(self, paths: Sequence[str]) -> list[Found]:
         """Return nothing: whatever a store of kinsplit's holds is a chunk."""
         del paths
         return []
+
+
+def _stands(chunk: Chunk) -> bool:
+    """Whether a chunk has its place from kinsplit; what else a framework keeps is a document of a single chunk."""
+    if RECORD not in chunk.metadata:
+        return True
+    item = from_chunk(chunk)
+    return is_located(item.metadata, item.text)

@@ -38,8 +38,7 @@ from kinsplit.integrations.llama_index.vector_store import KinsplitVectorStore a
 _LANGCHAIN = """\
 from typing import Literal, overload
 
-from kinsplit.integrations.langchain.keys import key_by_content as key_by_content
-from kinsplit.integrations.langchain.keys import key_by_id as key_by_id
+from kinsplit.integrations.langchain.keys import ChunkKeys as ChunkKeys
 from kinsplit.integrations.langchain.rerank import Rerank as Rerank
 from kinsplit.integrations.langchain.retriever import KinsplitRetriever as KinsplitRetriever
 from kinsplit.integrations.langchain.sibling_expansion import SiblingExpansion as SiblingExpansion

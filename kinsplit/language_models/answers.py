@@ -10,10 +10,8 @@ from typing import Any, NamedTuple
 from kinsplit.language_models.protocol import Schema
 from kinsplit.tokenizers import replace_surrogates
 
-# Where a chat template begins the thoughts, the answer only ends them.
-_THOUGHTS = re.compile(
-    r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)|\A(?:(?!<think(?:ing)?>).)*</think(?:ing)?>", re.DOTALL
-)
+_THOUGHTS = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL)
+_BEGIN_OF_THOUGHTS, _ENDS_OF_THOUGHTS = re.compile(r"<think(?:ing)?>"), ("</think>", "</thinking>")
 # Types of parts of a message that are none of its text, although they may have some.
 _NO_TEXT = frozenset({"reasoning", "thinking"})
 _OPENING = re.compile(r"[\[{]")
@@ -21,7 +19,22 @@ _NUMBER = re.compile(r"[+-]?\d{1,18}(?:\.\d*)?")
 # What a model writes that knows JSON from hearsay: signs, other quotation marks, a comma at the end.
 _LOOSE_ARRAY = re.compile(r"\[([\s\d,.+\-\"']*)\]")
 # Numbers of an array without an end; the last one may be cut, so it needs something behind it.
-_OPEN_ARRAY = re.compile(r"\[(?P<numbers>(?:\s*\"?[+-]?\d{1,18}(?:\.\d+)?\"?\s*,)+)[^\]]*\Z")
+_OPEN_ARRAY = re.compile(r"\[(?P<numbers>(?:\s*+\"?[+-]?\d{1,18}+(?:\.\d++)?\"?\s*+,)++)")
+# How much is looked through to find JSON in an answer, as a multiple of its length: what looks like the beginning of a
+# list a thousand times over would otherwise be read a thousand times. The parser gives up at about that depth.
+_LOOKS, _DEPTH = 8, 1000
+
+
+class _Unnumbered(str):
+    """A text whose lines aren't counted, which each of JSON's errors would do from the beginning."""
+
+    __slots__ = ()
+
+    def count(self, *_: object) -> int:
+        return 0
+
+    def rfind(self, *_: object) -> int:
+        return -1
 
 
 class Numbers(NamedTuple):
@@ -55,7 +68,7 @@ def read_numbers(answer: str, key: str) -> Numbers:
     Returns:
         The numbers; none if the answer holds no list of numbers.
     """
-    answer = _THOUGHTS.sub(" ", answer)
+    answer = _without_thoughts(answer)
     named: list[list[int]] = []
     bare: list[list[int]] = []
     for value in _values(answer):
@@ -67,14 +80,14 @@ def read_numbers(answer: str, key: str) -> Numbers:
             bare.append(_integers(value))
     loose = (_loose_integers(array) for array in _LOOSE_ARRAY.findall(answer))
     best = next((best for found in (named, bare, loose) if (best := max(found, key=len, default=[]))), [])
-    cut = _OPEN_ARRAY.search(answer)
+    cut = _OPEN_ARRAY.search(answer, answer.rfind("]") + 1)
     begun = _loose_integers(cut["numbers"]) if cut else []
     return Numbers(begun, whole=False) if len(begun) > len(best) else Numbers(best, whole=True)
 
 
 def read_objects(answer: str) -> Iterator[dict[str, Any]]:
     """Yield the JSON objects that an answer holds, outermost only, however it is dressed up."""
-    return (value for value in _values(_THOUGHTS.sub(" ", answer)) if isinstance(value, dict))
+    return (value for value in _values(_without_thoughts(answer)) if isinstance(value, dict))
 
 
 def text_of(content: Any) -> str:
@@ -94,14 +107,28 @@ def inert(text: str) -> str:
 def _values(answer: str) -> Iterator[Any]:
     """Yield the objects and lists that an answer holds, outermost only."""
     decoder = json.JSONDecoder()
-    at = 0
-    while match := _OPENING.search(answer, at):
+    answer = _Unnumbered(answer)
+    at, left = 0, _LOOKS * (len(answer) + _DEPTH)
+    while left > 0 and (match := _OPENING.search(answer, at)):
         try:
             value, at = decoder.raw_decode(answer, match.start())
-        except (ValueError, RecursionError):
+        except json.JSONDecodeError as error:
+            left -= error.pos - match.start()
+            at = match.end()
+        except (ValueError, RecursionError):  # A number of too many digits, or too many lists in lists.
+            left -= _DEPTH
             at = match.end()
         else:
             yield value
+
+
+def _without_thoughts(answer: str) -> str:
+    """Return an answer without what the model only thinks."""
+    # Where a chat template begins the thoughts, the answer only ends them.
+    first = _BEGIN_OF_THOUGHTS.search(answer)
+    before = answer[: first.start()] if first else answer
+    ends = (found + len(end) for end in _ENDS_OF_THOUGHTS if (found := before.rfind(end)) >= 0)
+    return _THOUGHTS.sub(" ", answer[max(ends, default=0) :])
 
 
 def _loose_integers(text: str) -> list[int]:

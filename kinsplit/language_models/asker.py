@@ -92,7 +92,6 @@ class Asker:
                 while prompt not in outcomes:
                     asked, outcome = next(answers)
                     outcomes[asked] = outcome
-                    # From this thread alone: the cache has a connection for each thread that uses it.
                     self._remember(asked, outcome)
                 outcome = outcomes[prompt]
                 if prompt in uncounted:

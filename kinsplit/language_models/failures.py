@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import httpx
-
 from kinsplit.errors import KinsplitError, LanguageModelError, ModelUnavailableError
 from kinsplit.language_models.responses import told_by
 
@@ -33,6 +31,8 @@ def told_as_ours(name: str) -> Iterator[None]:
 
 def _is_unreachable(error: BaseException | None) -> bool:
     """Return whether an error, or one that led to it, says that no connection could be made."""
+    import httpx  # Here, since to load it takes as long as to load a strategy that asks no model.
+
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         if isinstance(error, ConnectionRefusedError | httpx.ConnectError):

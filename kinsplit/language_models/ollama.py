@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from kinsplit.errors import InvalidParameterError, LanguageModelError
 from kinsplit.language_models.addresses import shown
 from kinsplit.language_models.protocol import USUAL_WINDOW, Pieces, Schema
-from kinsplit.language_models.responses import TransientError, told_by
+from kinsplit.language_models.responses import TransientError, quoted, told_by
 from kinsplit.language_models.server import Server
 
 _PORT = 11434
@@ -68,8 +68,8 @@ class OllamaModel:
     def _text(self, answer: Any) -> str:
         try:
             return str(answer["message"]["content"] or "")
-        except (KeyError, TypeError):
-            raise LanguageModelError(f"{self.name}: the server answered with {str(answer)[:80]!r}.") from None
+        except (KeyError, TypeError, RecursionError):
+            raise LanguageModelError(f"{self.name}: the server answered with {quoted(answer)[:80]!r}.") from None
 
     def _read(self, lines: Iterator[str]) -> Pieces:
         for line in filter(str.strip, lines):

@@ -10,7 +10,7 @@ from typing import Any
 from kinsplit.errors import InvalidParameterError, LanguageModelError, ModelUnavailableError
 from kinsplit.language_models.answers import text_of
 from kinsplit.language_models.protocol import USUAL_WINDOW, Pieces, Schema
-from kinsplit.language_models.responses import TransientError, told_by
+from kinsplit.language_models.responses import TransientError, quoted, told_by
 from kinsplit.language_models.server import Server
 from kinsplit.language_models.wire import events
 
@@ -87,8 +87,8 @@ class OpenAIModel:
         try:
             choice = answer["choices"][0]
             content = _said(choice["message"])
-        except (AttributeError, KeyError, IndexError, TypeError):
-            raise LanguageModelError(f"{self.name}: the server answered with {str(answer)[:80]!r}.") from None
+        except (AttributeError, KeyError, IndexError, TypeError, RecursionError):
+            raise LanguageModelError(f"{self.name}: the server answered with {quoted(answer)[:80]!r}.") from None
         self._check(choice.get("finish_reason"))
         return content
 

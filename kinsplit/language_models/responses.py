@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any
-
-import httpx
+from typing import TYPE_CHECKING, Any
 
 from kinsplit.errors import LanguageModelError, ModelUnavailableError
+
+if TYPE_CHECKING:
+    import httpx
 
 #: Longest wait that a server may ask for, in seconds.
 LONGEST_PAUSE = 60.0
@@ -16,6 +17,8 @@ LONGEST_PAUSE = 60.0
 _UNAVAILABLE = frozenset({401, 403, 404, 405, 407, 501})
 _TRANSIENT = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 _BAD_REQUEST = frozenset({400, 422})
+# Characters that a message quotes.
+_TOLD = 200
 
 
 class TransientError(LanguageModelError):
@@ -88,7 +91,15 @@ def told_by(answer: Any) -> str:
     for keys in (("error", "detail", "message"), ("message",)):
         if isinstance(told, dict):
             told = next((told[key] for key in keys if told.get(key)), told)
-    return " ".join(str(told).split())[:200].rstrip(".")
+    return " ".join(quoted(told)[: 10 * _TOLD].split())[:_TOLD].rstrip(".")
+
+
+def quoted(answer: Any) -> str:
+    """Return what an answer looks like; lists in lists may be too deep to be written out."""
+    try:
+        return str(answer)
+    except RecursionError:
+        return f"{type(answer).__name__} in {type(answer).__name__} without end"
 
 
 def _problem(response: httpx.Response) -> str:

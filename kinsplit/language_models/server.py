@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 import httpx
 
 from kinsplit.errors import LanguageModelError, ModelUnavailableError
-from kinsplit.language_models.addresses import divide, shown
+from kinsplit.http import Client, OverdueError, OverlongError, body, settled
+from kinsplit.language_models.addresses import Secrets, divide, shown
 from kinsplit.language_models.protocol import Pieces
 from kinsplit.language_models.responses import BadRequestError, TransientError, as_json, check
 from kinsplit.language_models.retrying import retrying
@@ -20,9 +21,11 @@ from kinsplit.language_models.wire import lines
 
 #: Seconds for which a server that could not be used isn't asked again.
 REST = 5.0
+#: Most bytes of a whole answer, and of a stream, in which each token has some hundred bytes around it.
+LONGEST_ANSWER, LONGEST_STREAM = 4 << 20, 64 << 20
+#: How many times as long as for a whole answer a stream may take until its end.
+STREAM_TIME = 12
 _CONNECT = 10.0
-# Fewer characters are a placeholder for servers that want none, such as "x".
-_LEAST_KEY = 8
 
 T = TypeVar("T")
 
@@ -30,6 +33,7 @@ T = TypeVar("T")
 class Server:
     """One model's server.
 
+    What it sends is read up to `LONGEST_ANSWER` or `LONGEST_STREAM`, and no longer than its time; see `kinsplit.http`.
     Connection errors, timeouts, broken answers, 429 (after the time that the server asks for) and 5xx are tried again,
     a few times. Options that the server doesn't know are left out from then on. A server that can't be used at all is
     left alone for some seconds, so that of many calls only the first one waits.
@@ -39,7 +43,7 @@ class Server:
         url: Where the server is; a name and a password in it are sent with each call.
         remedy: What to do if it can't be reached.
         key: Sent with each call, and shown nowhere; without one none is sent.
-        timeout: Seconds to wait for an answer, or for the next piece of one.
+        timeout: Seconds to wait for a whole answer, or for the next piece of one.
 
     Attributes:
         url: Where the server is, without name and password.
@@ -47,9 +51,11 @@ class Server:
 
     def __init__(self, name: str, url: str, remedy: str, key: str = "", timeout: float = 300.0) -> None:
         self.name, self.remedy, self.timeout = name, remedy, timeout
-        address, self._auth = divide(url)
+        address, token, password = divide(url)
         self.url = address.rstrip("/")
-        self._key = key
+        authorization = f"Basic {token}" if token else f"Bearer {key}" if key else ""
+        self._headers = {"Authorization": authorization} if authorization else {}
+        self._secrets = Secrets(key, token, password)
         self._unknown: frozenset[str] = frozenset()
         # Until when it is left alone, and why.
         self._down: tuple[float, str] | None = None
@@ -129,12 +135,12 @@ class Server:
                 return answer
 
     def _send(self, path: str, read: Callable[[Any], T], body: Mapping[str, Any]) -> T:
-        with self._client() as client:
-            response = client.post(f"{self.url}{path}", json=body)
-            check(response, self.name, self.remedy)
-            answer = as_json(response)
+        with self._response(path, body, self.timeout) as response:
+            whole = settled(response, LONGEST_ANSWER)
+            check(whole, self.name, self.remedy)
+            answer = as_json(whole)
             if answer is None:
-                raise TransientError(f"{self.name}: the answer is no JSON but {response.text[:80]!r}.")
+                raise TransientError(f"{self.name}: the answer is not JSON but {whole.text[:80]!r}.")
             return read(answer)
 
     def _begin(
@@ -147,26 +153,36 @@ class Server:
         except StopIteration as end:
             return None, _ended(end.value)
 
-    def _pieces(self, path: str, read: Callable[[Iterator[str]], Pieces], body: Mapping[str, Any]) -> Pieces:
-        with self._client() as client, client.stream("POST", f"{self.url}{path}", json=body) as response:
+    def _pieces(self, path: str, read: Callable[[Iterator[str]], Pieces], sent: Mapping[str, Any]) -> Pieces:
+        with self._response(path, sent, STREAM_TIME * self.timeout) as response:
             if not response.is_success:
-                response.read()
-                check(response, self.name, self.remedy)
-            return (yield from read(lines(response.iter_bytes())))
+                check(settled(response, LONGEST_ANSWER), self.name, self.remedy)
+            return (yield from read(lines(body(response, LONGEST_STREAM))))
 
     @contextmanager
-    def _client(self) -> Iterator[httpx.Client]:
-        """Return a client, of which failures are told as ours, and without the key, which some servers repeat."""
-        headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
-        timeout = httpx.Timeout(self.timeout, connect=min(self.timeout, _CONNECT))
+    def _response(self, path: str, sent: Mapping[str, Any], seconds: float) -> Iterator[httpx.Response]:
+        """Yield a response; failures are told as ours, and without what lets us in, which some servers repeat."""
+        connect = min(self.timeout, _CONNECT)
         try:
             # A client for each call: a model takes seconds, a connection milliseconds, and none is left open.
-            with httpx.Client(headers=headers, auth=self._auth, timeout=timeout, verify=_certificates()) as client:
-                yield client
+            with self._failures(), Client(self.timeout, connect, self._headers, verify=_certificates()) as client:
+                request = client.request("POST", f"{self.url}{path}", json=sent)
+                with client.exchange(request, seconds) as response:
+                    yield response
         except LanguageModelError as error:
-            if len(self._key) >= _LEAST_KEY:
-                error.args = tuple(str(each).replace(self._key, "***") for each in error.args)
-            raise
+            told = tuple(self._secrets.hidden_in(str(each)) for each in error.args)
+            if told == error.args:
+                raise
+            error.args = told
+            raise error from None
+
+    @contextmanager
+    def _failures(self) -> Iterator[None]:
+        try:
+            yield
+        except OverlongError as error:
+            rule = f"{self.name}: the server sent {error}, which is no model's answer"
+            raise LanguageModelError(f"{rule}. Look what runs at {self.url}.") from error
         except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
             address = shown(self.url)
             # What is wrong with an address may quote its password.
@@ -176,6 +192,10 @@ class Server:
             raise TransientError(
                 f"{self.name} is not reachable at {self.url}: {_told(error)}.", refused=True
             ) from error
+        except OverdueError as error:
+            # A stream that was read for so long would not be over sooner the next time.
+            kind = TransientError if error.seconds <= self.timeout else LanguageModelError
+            raise kind(f"{self.name} gave no answer within {error.seconds:g} s.") from error
         except httpx.TimeoutException as error:
             rule = f"{self.name} gave no answer within {self.timeout:g} s ({type(error).__name__})."
             raise TransientError(rule, refused=isinstance(error, httpx.ConnectTimeout)) from error
@@ -185,7 +205,7 @@ class Server:
 
 def _told(error: httpx.RequestError) -> str:
     """Return what an error says, or if it says nothing, what it is."""
-    return str(error).rstrip(".") or type(error).__name__
+    return " ".join(str(error).split())[:200].rstrip(".") or type(error).__name__
 
 
 def _ended(is_cut: bool) -> Pieces:

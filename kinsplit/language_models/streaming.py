@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import closing
 
 from kinsplit.language_models.failures import told_as_ours
@@ -9,6 +10,7 @@ from kinsplit.language_models.protocol import LanguageModel, Pieces, StreamingMo
 from kinsplit.tokenizers import replace_surrogates
 
 _TAGS = {"<think>": "</think>", "<thinking>": "</thinking>"}
+_OPENING = re.compile(rf"\s*({'|'.join(_TAGS)})")
 # Characters that no token has on average: an answer with more for each token that it may have, or a stream with more
 # for each token of the window, comes from a model that goes round in circles and knows no limit.
 _CHARACTERS = 16
@@ -92,10 +94,14 @@ class _Thoughts:
         """Return what is known to belong to the answer by now."""
         if self._is_begun:
             return piece
-        self._held += piece
-        while self._is_left_out():
-            pass
-        if self._end is not None or any(opening.startswith(self._held) for opening in _TAGS):
+        text = self._held + piece
+        at = self._behind_thoughts(text)
+        if self._end is not None:
+            # Enough to find an end that is cut; thoughts may be long.
+            self._held = text[max(at, len(text) - len(self._end)) :]
+            return ""
+        self._held = text[at:].lstrip()
+        if any(opening.startswith(self._held) for opening in _TAGS):
             return ""
         self._is_begun = True
         return self.finish()
@@ -105,18 +111,17 @@ class _Thoughts:
         held, self._held = self._held, ""
         return held if self._end is None else ""
 
-    def _is_left_out(self) -> bool:
-        """Leave out one tag, or thoughts up to the tag behind them; return whether there was one."""
-        if self._end is None:
-            self._held = self._held.lstrip()
-            opening = next((tag for tag in _TAGS if self._held.startswith(tag)), None)
-            if opening is None:
-                return False
-            self._held, self._end = self._held.removeprefix(opening), _TAGS[opening]
-            return True
-        _, end, behind = self._held.partition(self._end)
-        if not end:
-            self._held = self._held[-len(self._end) :]  # Enough to find an end that is cut; thoughts may be long.
-            return False
-        self._held, self._end = behind, None
-        return True
+    def _behind_thoughts(self, text: str) -> int:
+        """Return where thoughts end that a text begins with, as far as they go."""
+        at = 0
+        while True:
+            if self._end is None:
+                opening = _OPENING.match(text, at)
+                if opening is None:
+                    return at
+                at, self._end = opening.end(), _TAGS[opening[1]]
+            else:
+                end = text.find(self._end, at)
+                if end < 0:
+                    return at
+                at, self._end = end + len(self._end), None

@@ -2,8 +2,9 @@
 
 Below the title come the slide's shapes from the top left to the bottom right, groups as one: text with lists as they
 are indented, equations as a line of text (see `equations`), tables as pipe tables, diagrams (SmartArt) as their texts,
-pictures by their alternative text, charts by their titles. Speaker notes follow under a `### Notes` heading. Footers,
-dates and slide numbers are left out, and so are hidden slides, which are counted in a warning.
+charts by their titles. What has no text of its own, such as a picture, a film or a drawing, gives its alternative text.
+Speaker notes follow under a `### Notes` heading. Footers, dates and slide numbers are left out, and so are hidden
+slides, which are counted in a warning. A shape that can't be read is named in a warning, and the rest goes on.
 """
 
 from __future__ import annotations
@@ -34,11 +35,15 @@ def read(data: bytes) -> Reading:
     markup = Archive(data, "PowerPoint presentation").without_media()
     try:
         presentation = Presentation(markup)
-        shown = [slide for slide in presentation.slides if slide.element.get("show") != "0"]
-        hidden = len(presentation.slides) - len(shown)
-        pages = [_BREAK.join(_slide(slide)) for slide in shown]
+        slides = list(enumerate(presentation.slides, 1))
+        shown = [(number, slide) for number, slide in slides if slide.element.get("show") != "0"]
+        hidden = len(slides) - len(shown)
+        lost: list[str] = []
+        pages = [_BREAK.join(_slide(slide, number, lost)) for number, slide in shown]
         title = presentation.core_properties.title.strip()
-    except (RecursionError, MemoryError):
+    except MemoryError:
+        raise
+    except RecursionError:
         raise UnreadableError("nests its shapes too deeply. Open it and save it again.") from None
     except Exception as error:  # python-pptx raises whatever a malformed part leads to
         reason = f"is broken or no PowerPoint presentation: {error!r}. Open it and save it again."
@@ -51,18 +56,18 @@ def read(data: bytes) -> Reading:
     # What PowerPoint calls a presentation whose author gave it no title.
     own = title if title.lower() not in {"", "powerpoint presentation"} else first
     warnings = (f"{hidden:,} hidden slides were left out",) if hidden else ()
-    return Reading((Content(_BREAK.join(pages), own, pages=tuple(starts)),), warnings)
+    return Reading((Content(_BREAK.join(pages), own, pages=tuple(starts)),), (*warnings, *lost))
 
 
-def _slide(slide: Any) -> Iterator[str]:
-    """Yield a slide's blocks."""
+def _slide(slide: Any, number: int, lost: list[str]) -> Iterator[str]:
+    """Yield a slide's blocks, and note the shapes that can't be read."""
     _make_plain(slide.element)
     title = slide.shapes.title
     if title is not None and (heading := " ".join(title.text_frame.text.split())):
         yield f"## {heading}"
     for shape in _in_order(slide.shapes):
         if title is None or shape.element is not title.element:  # Numbers of shapes occur twice.
-            yield from filter(None, _blocks(shape))
+            yield from _readable(shape, number, lost)
     if slide.has_notes_slide:
         _make_plain(slide.notes_slide.element)
         if (frame := slide.notes_slide.notes_text_frame) is not None and frame.text.strip():
@@ -91,7 +96,29 @@ def _in_order(shapes: Iterable[Any]) -> list[Any]:
     return sorted(shapes, key=lambda shape: (round((shape.top or 0) / 457_200), shape.left or 0))
 
 
+def _readable(shape: Any, number: int, lost: list[str]) -> list[str]:
+    try:
+        return list(_blocks(shape))
+    except (RecursionError, MemoryError):
+        raise
+    except Exception as error:  # python-pptx raises whatever a malformed shape leads to
+        lost.append(f"slide {number:,}: its shape {shape.name!r} can't be read ({error!r})")
+        return []
+
+
 def _blocks(shape: Any) -> Iterator[str]:
+    """Yield a shape's texts, or else its alternative text."""
+    found = [block for block in _texts(shape) if block.strip()]
+    yield from found or filter(None, [_alternative(shape)])
+
+
+def _alternative(shape: Any) -> str:
+    """Return the text that stands for a shape where it can't be seen."""
+    properties = next(shape.element.iter("{*}cNvPr"), None)  # The first one is the shape's own.
+    return "" if properties is None else " ".join(properties.get("descr", "").split())
+
+
+def _texts(shape: Any) -> Iterator[str]:
     from pptx.enum.shapes import PP_PLACEHOLDER
     from pptx.shapes.group import GroupShape
 
@@ -111,12 +138,11 @@ def _blocks(shape: Any) -> Iterator[str]:
         rows = [[" ".join(cell.text.split()) for cell in row.cells] for row in shape.table.rows]
         if rows := without_blanks(rows):
             yield pipe_table(rows)
-    elif shape.has_chart and shape.chart.has_title:
-        yield _text(shape.chart.chart_title.text_frame)
+    elif shape.has_chart:
+        if shape.chart.has_title:
+            yield _text(shape.chart.chart_title.text_frame)
     elif (diagram := next(shape.element.iter(_DIAGRAM), None)) is not None:
         yield from _diagram(shape.part.related_part(diagram.get(_RELATED)).blob)
-    else:
-        yield " ".join(shape.element.nvXxPr.cNvPr.get("descr", "").split())
 
 
 def _diagram(data: bytes) -> Iterator[str]:

@@ -86,7 +86,6 @@ def ask(model: LanguageModel, questions: Sequence[Question], cache: AnswerCache,
     run = _Run(model)
     for digest, answer in as_done(lambda digest: run.answer(asked[digest]), open_, concurrency):
         answers[digest] = answer
-        # From this thread alone: the cache has a connection for each thread that uses it.
         if answer.problem is None:
             cache.put(model, asked[digest].prompt(), answer.starts)
     return [answers[question.digest()] for question in questions]

@@ -40,6 +40,14 @@ _ONLY_STOPS = re.compile(r"[\s.?!]+")
 _SAMPLE = 200
 _FEWEST_LETTERS = 200
 _PIECE = 1000
+_WINDOW = 4_000
+#: Words that no other language has so often: where they abound, nothing needs to be loaded to tell.
+_ENGLISH_WORD = re.compile(
+    r"\b(?:the|of|and|that|with|this|which|from|have|has|been|were|they|their|when|but|you|your|what|would|are)\b",
+    re.IGNORECASE,
+)
+_FEWEST_ENGLISH_WORDS = 6
+_ENGLISH_SHARE = 0.08
 
 
 def check_language(language: str) -> str:
@@ -113,22 +121,42 @@ def detect_language(text: str) -> str:
     sample = text if len(text) <= 3 * _SAMPLE else text[:_SAMPLE] + text[middle : middle + _SAMPLE] + text[-_SAMPLE:]
     if sum(map(str.isalpha, sample)) < _FEWEST_LETTERS:
         return "en"
-    import py3langid
+    if is_surely_english(sample):
+        return "en"
+    import py3langid  # Its model takes longer to load than everything else that a first split needs.
 
     code = str(py3langid.classify(sample.encode("utf-8", "replace").decode())[0])
     return "en" if code == "zxx" else code  # for "no language"
 
 
-def _sentencex_starts(text: str, language: str, certain: list[int]) -> Iterator[int]:
-    import sentencex
+def is_surely_english(sample: str) -> bool:
+    """Return whether a text is so full of common English words, and of no foreign letters, that it is English."""
+    found = len(_ENGLISH_WORD.findall(sample))
+    if found < _FEWEST_ENGLISH_WORDS or found < _ENGLISH_SHARE * len(sample.split()):
+        return False
+    return all(character.isascii() or not character.isalpha() for character in sample)
 
+
+def _sentencex_starts(text: str, language: str, certain: list[int]) -> Iterator[int]:
     # Rust wants valid Unicode; one character for one keeps the offsets.
     valid = replace_surrogates(text)
-    # Where no white space stands between sentences it takes quadratic time, so it gets the text in pieces, each of
-    # which ends where a sentence is certain to.
+    # Where no white space stands between sentences sentencex takes quadratic time, so it gets the text in pieces,
+    # each of which ends where a sentence is certain to.
     start = 0
     for end in [*certain, len(text)]:
         if end - start >= _PIECE or end == len(text):
-            for sentence in sentencex.get_sentence_boundaries(language, valid[start:end]):
-                yield start + int(sentence["start_index"])
+            yield from _starts_between(valid, language, start, end)
             start = end
+
+
+def _starts_between(text: str, language: str, start: int, end: int) -> Iterator[int]:
+    """Yield where the sentences of a range begin; a very long one is read in windows."""
+    import sentencex
+
+    is_first = True
+    while start < end:
+        stop = min(end, start + _WINDOW)
+        found = [start + int(s["start_index"]) for s in sentencex.get_sentence_boundaries(language, text[start:stop])]
+        yield from found if is_first else found[1:]
+        # The next window begins with the sentence that this one may have cut.
+        start, is_first = (found[-1] if len(found) > 1 and stop < end else stop), False

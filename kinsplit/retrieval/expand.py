@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 
 from pydantic import Field
 
 from kinsplit.chunk import Chunk, chunk_id, heading_path
 from kinsplit.retrieval.candidate import Candidate
-from kinsplit.retrieval.passage import Passage, join
+from kinsplit.retrieval.passage import Passage, are_siblings, continues, join
 from kinsplit.retrieval.steps import Steps, get
 from kinsplit.settings import Settings
 from kinsplit.stores.protocol import Entry
@@ -96,9 +97,10 @@ def arrange(
         if home is not None:
             home.hits.append(hit)
             continue
-        neighbour = next((group for group in groups if group.has_room_for(around, expansion)), None)
+        free = ((group, _beside(hit.chunk, around, [g for g in groups if g is not group])) for group in groups)
+        neighbour, more = next((pair for pair in free if pair[0].has_room_for(pair[1], expansion)), (None, around))
         if neighbour is not None:
-            neighbour.add(_beside(hit.chunk, around, [g for g in groups if g is not neighbour]), hit)
+            neighbour.add(more, hit)
         elif len(groups) < top_k:
             others = (chunks.get(id_) for id_ in expansion.related(hit.chunk, fingerprint))
             related = [other for other in others if other is not None and other.total == 1]
@@ -119,16 +121,14 @@ class _Group:
         return chunk.id in self.chunks or (len(around) == 1 and around[0].id in self.chunks)
 
     def has_room_for(self, around: Sequence[Chunk], expansion: Expansion) -> bool:
-        """Return whether chunks touch these and together are not too many; parents stay alone."""
+        """Return whether chunks can be joined with these and together are not too many; parents stay alone."""
         own = next(iter(self.chunks.values()))
         if (own.source_id, own.level) != (around[0].source_id, around[0].level) or own.level > self.hits[0].chunk.level:
             return False
         if expansion.within_sections and heading_path(own.context) != heading_path(around[0].context):
             return False
-        numbers = {chunk.index for chunk in self.chunks.values()}
-        others = {chunk.index for chunk in around}
-        touch = min(others) <= max(numbers) + 1 and max(others) >= min(numbers) - 1
-        return touch and len(numbers | others) <= 4 * expansion.window + 2
+        together = {**self.chunks, **{chunk.id: chunk for chunk in around}}
+        return len(together) <= 4 * expansion.window + 2 and are_siblings(together.values())
 
     def add(self, chunks: Iterable[Chunk], hit: Candidate) -> None:
         self.chunks.update((chunk.id, chunk) for chunk in chunks)
@@ -143,8 +143,11 @@ def _sibling_files(hit: Chunk | Entry) -> Sequence[str]:
 
 
 def _around(chunk: Chunk, chunks: Mapping[str, Chunk], expansion: Expansion, fingerprint: str) -> list[Chunk]:
-    """Return the parent alone, or the hit among its siblings, in document order."""
+    """Return the parent alone, or the hit among its siblings, in document order and without a gap."""
     found = [chunks[id_] for id_ in expansion.kin(chunk, fingerprint) if id_ in chunks] or [chunk]
+    fitting = [continues(before, after) for before, after in pairwise(found)]
+    own = next((number for number, other in enumerate(found) if other.id == chunk.id), 0)
+    found = _stretch(found, chunk, [*fitting[:own], True, *fitting[own:]])
     if expansion.within_sections:
         found = _stretch(found, chunk, [heading_path(other.context) == heading_path(chunk.context) for other in found])
     return found

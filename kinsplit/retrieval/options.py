@@ -11,6 +11,7 @@ from kinsplit.retrieval.expand import Expansion
 from kinsplit.retrieval.rerank import Reranker
 from kinsplit.retrieval.weights import KinWeights
 from kinsplit.settings import Settings
+from kinsplit.stores.conditions import check_where
 from kinsplit.stores.protocol import Where
 
 # More of anything than a search can use, and few enough for every engine.
@@ -57,6 +58,7 @@ class SearchOptions(Settings):
         if self.candidates is not None and self.candidates < self.top_k:
             rule, remedy = f"must be at least top_k ({self.top_k})", "Raise candidates, lower top_k, or leave it out."
             raise InvalidParameterError("candidates", rule, self.candidates, remedy)
+        check_where(self.where)
         return self
 
     @property

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from kinsplit.chunk import SEPARATOR, Chunk, Span, stretches
+from kinsplit.errors import StoreError
 from kinsplit.retrieval.candidate import Candidate
 from kinsplit.stores.payload import GAP, PLACED
 
@@ -66,6 +68,30 @@ class Passage:
         return replace(self, score=score, scores={**self.scores, stage: score})
 
 
+def continues(before: Chunk, after: Chunk) -> bool:
+    """Return whether a chunk is the next sibling of another one, and they agree on the text that both have."""
+    own = before.source_id, before.level, before.index + 1
+    return own == (after.source_id, after.level, after.index) and _agree(before, after)
+
+
+def _agree(one: Chunk, other: Chunk) -> bool:
+    start, end = max(one.start, other.start), min(one.end, other.end)
+    if start >= end or len(one.spans) > 1 or len(other.spans) > 1:
+        return True
+    first, second = (chunk.text[start - chunk.start : end - chunk.start] for chunk in (one, other))
+    return first == second
+
+
+def are_siblings(chunks: Iterable[Chunk]) -> bool:
+    """Return whether chunks, in any order, are siblings without a gap that agree on the text that they share."""
+    ordered = sorted(chunks, key=_index)
+    return all(continues(before, after) for before, after in pairwise(ordered))
+
+
+def _index(chunk: Chunk) -> int:
+    return chunk.index
+
+
 def join(chunks: Iterable[Chunk], hits: Sequence[Candidate], related: Sequence[Chunk] = ()) -> Passage:
     """Join neighbouring chunks into a passage, repeating no overlap; what lies apart in the document stays apart.
 
@@ -73,8 +99,18 @@ def join(chunks: Iterable[Chunk], hits: Sequence[Candidate], related: Sequence[C
         chunks: Chunks of one level of one source without a gap in their indices.
         hits: What was found of them, or inside them; the first one is the best.
         related: See `Passage`.
+
+    Raises:
+        StoreError: A chunk's text is not as long as its place, or chunks that overlap have different texts there, so
+            that the passage would not be the slice that it claims.
     """
-    ordered = sorted(chunks, key=lambda chunk: chunk.index)
+    ordered = sorted(chunks, key=_index)
+    for before, after in pairwise(ordered):
+        if not _agree(before, after):
+            raise StoreError(
+                f"Chunks {before.index} and {after.index} of {before.source_id!r} are of different versions of its "
+                f"text, which overlap from {after.start}. Index the document again."
+            )
     slices = _joined(sorted(piece for chunk in ordered for piece in _pieces(chunk)))
     best = hits[0]
     return Passage(
@@ -108,11 +144,14 @@ class _Piece(NamedTuple):
 
 
 def _pieces(chunk: Chunk) -> list[_Piece]:
-    """Return the spans of a chunk with their texts; as one where the text isn't made of them."""
-    found = stretches(chunk.spans, chunk.text) if len(chunk.spans) > 1 else None
+    """Return the spans of a chunk with their texts."""
+    found = stretches(chunk.spans, chunk.text)
     gap = chunk.metadata.get(GAP, "")
     if found is None:
-        return [_Piece(Span(chunk.start, chunk.end), chunk.text, gap)]
+        raise StoreError(
+            f"Chunk {chunk.index} of {chunk.source_id!r} has a text of {len(chunk.text)} characters, which is not its "
+            f"place from {chunk.start} to {chunk.end}. Index the document again."
+        )
     return [
         _Piece(span, chunk.text[at : at + span.end - span.start], "" if number else gap)
         for number, (at, span) in enumerate(found)

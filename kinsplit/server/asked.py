@@ -8,9 +8,9 @@ from typing import Any
 
 from kinsplit.errors import InvalidParameterError
 from kinsplit.retrieval import Reranker
-from kinsplit.server import bounds
 from kinsplit.server.library import Library
 from kinsplit.server.shown import check_shown
+from kinsplit.stores.conditions import check_where
 from kinsplit.stores.where import parse_where
 
 
@@ -34,14 +34,12 @@ def filter_of(given: Sequence[str] | dict[str, Any] | None) -> dict[str, Any] | 
         given: The filter itself; or conditions such as `course=cs`, or one text that is the filter as JSON.
 
     Raises:
-        InvalidParameterError: It is none, too deep, or about what is not shown.
+        InvalidParameterError: It is not valid, too large, or about what is not shown.
     """
     if not given:
         return None
     where = given if isinstance(given, dict) else _parsed(given)
-    if _depth(where) > bounds.DEPTH:
-        remedy = "Take fewer filters inside each other."
-        raise InvalidParameterError("where", f"must be at most {bounds.DEPTH} deep", where, remedy)
+    check_where(where)
     check_shown(where)
     return where
 
@@ -55,17 +53,3 @@ def _parsed(conditions: Sequence[str]) -> dict[str, Any]:
         remedy = 'Write for example {"year": {"$gte": 2020}}.'
         raise InvalidParameterError("where", "must be JSON", conditions[0], remedy) from None
     return where
-
-
-def _depth(value: object) -> int:
-    """Return how deep lists and objects are nested, layer by layer, which takes no deeper stack."""
-    depth, layer = 0, [value]
-    while layer:
-        layer = [
-            inner
-            for each in layer
-            if isinstance(each, dict | list)
-            for inner in (each.values() if isinstance(each, dict) else each)
-        ]
-        depth += 1
-    return depth

@@ -6,8 +6,6 @@ from __future__ import annotations
 QUERY = 2_000
 #: Characters of one filter, and filters in one request.
 CONDITION, CONDITIONS = 2_000, 20
-#: How deep filters may be nested in each other.
-DEPTH = 8
 #: Passages.
 TOP_K = 50
 #: Siblings on each side of a hit.

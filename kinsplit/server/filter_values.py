@@ -9,7 +9,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from kinsplit.chunk import DOCUMENT
 from kinsplit.server import bounds
@@ -35,7 +35,7 @@ class Facet:
 
     key: str
     distinct: int
-    values: list[tuple[str | int, int]]
+    values: list[tuple[str | float, int]]
 
 
 class FilterValues:
@@ -61,7 +61,7 @@ class FilterValues:
             return self._facets
 
     def _count(self) -> list[Facet]:
-        counts: defaultdict[str, Counter[str | int]] = defaultdict(Counter)
+        counts: defaultdict[str, Counter[_Value]] = defaultdict(Counter)
         for document in self._store.find({}, level=DOCUMENT):
             for key, value in _filterable(document.metadata):
                 counts[key][value] += 1
@@ -69,19 +69,24 @@ class FilterValues:
         return [Facet(key, len(values), _most_frequent(values)) for key, values in found[: bounds.FACETS]]
 
 
-def _most_frequent(values: Counter[str | int]) -> list[tuple[str | int, int]]:
-    return heapq.nsmallest(bounds.VALUES, values.items(), key=lambda item: (-item[1], str(item[0])))
+class _Value(NamedTuple):
+    """A value, told apart from an equal one of another kind: True from 1."""
+
+    is_bool: bool
+    value: str | float
 
 
-def _filterable(metadata: Mapping[str, Any]) -> Iterator[tuple[str, str | int]]:
+def _most_frequent(values: Counter[_Value]) -> list[tuple[str | float, int]]:
+    most = heapq.nsmallest(bounds.VALUES, values.items(), key=lambda item: (-item[1], str(item[0].value)))
+    return [(each.value, number) for each, number in most]
+
+
+def _filterable(metadata: Mapping[str, Any]) -> Iterator[tuple[str, _Value]]:
     """Yield what a document has that a filter may ask for; each member of a list is a value."""
     for key, stored in metadata_of(metadata).items():
         if key in PLACED or not _KEY.fullmatch(key):
             continue
-        for value in set(filter(_is_value, stored if isinstance(stored, list) else [stored])):
-            if len(key) + len(str(value)) < bounds.CONDITION:
-                yield key, value
-
-
-def _is_value(value: object) -> bool:
-    return isinstance(value, str | int) and not isinstance(value, bool)
+        members = stored if isinstance(stored, list) else [stored]
+        for each in {_Value(isinstance(m, bool), m) for m in members if isinstance(m, str | float | int)}:
+            if len(key) + len(str(each.value)) < bounds.CONDITION:
+                yield key, each

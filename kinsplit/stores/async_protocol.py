@@ -69,12 +69,12 @@ class AsyncChunkStore(Protocol):
         """Delete all chunks of a source and return the number of its leaves."""
         ...
 
-    async def count(self, level: int | None = None) -> int:
-        """Count the chunks of a level, or all."""
+    async def count(self, level: int | None = None, where: Where | None = None) -> int:
+        """Count the chunks of a level, or all, that a filter lets through; see `ChunkStore.count`."""
         ...
 
-    async def sources(self, level: int | None = None) -> dict[str, int]:
-        """Return the number of chunks of every source, of a level or all; see `ChunkStore.sources`."""
+    async def sources(self, level: int | None = None, where: Where | None = None) -> dict[str, int]:
+        """Return the number of chunks of every source that a filter lets through; see `ChunkStore.sources`."""
         ...
 
     async def close(self) -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
 
 from kinsplit.embedding.protocol import SparseVector
-from kinsplit.stores.conditions import Condition, Either, Not, Range, to_conditions
-from kinsplit.stores.layout import layer_of
+from kinsplit.stores.conditions import Condition, Either, HasId, Not, OneOf, Range, TimeRange, paths_of, to_conditions
+from kinsplit.stores.json_values import around
+from kinsplit.stores.layout import layer_of, qdrant_path
 from kinsplit.stores.protocol import Query
 
 if TYPE_CHECKING:
@@ -47,12 +50,43 @@ def _filter(condition: Condition) -> Filter | FieldCondition:
         return qe.Filter(must_not=[_all(condition.conditions)])
     if isinstance(condition, Either):
         return qe.Filter(should=[_all(group) for group in condition.groups])
-    path = f'"{condition.key}"'  # Quoted, a dot in the key is no step into a nested value.
+    if isinstance(condition, HasId):
+        return qe.Filter(must=[qe.HasIdCondition(set(condition.ids))])
+    paths = [qdrant_path(path) for path in paths_of(condition.key)]
     if isinstance(condition, Range):
-        return qe.Filter(must=[qe.FieldCondition(path, range=qe.RangeFloat(**condition.bounds))])
+        bounds = qe.RangeFloat(**condition.bounds)
+        return _any([qe.FieldCondition(path, range=bounds) for path in paths])
+    if isinstance(condition, TimeRange):
+        times = qe.RangeDateTime(**{name: time.isoformat() for name, time in condition.bounds.items()})
+        return _any([qe.FieldCondition(path, range=times) for path in paths])
+    return _any([match for path in paths for match in _matches(path, condition)] + _empty(paths, condition))
+
+
+def _matches(path: str, condition: OneOf) -> list[Any]:
+    import qdrant_edge as qe
+
     # An empty match costs as much as another, so there is one only where nothing is to be found.
-    matches = [qe.MatchAny(list(condition.integers))] if condition.integers else []
-    if condition.strings or not condition.integers:
-        matches.append(qe.MatchAny(list(condition.strings)))
-    either: list[Any] = [qe.FieldCondition(path, match=match) for match in matches]
-    return either[0] if len(either) == 1 else qe.Filter(should=either)
+    wanted: list[Any] = [qe.MatchAny(list(condition.strings))] if condition.strings else []
+    wanted += [qe.MatchAny(list(condition.integers))] if condition.integers else []
+    # The engine takes Python's own for 0 and 1.
+    wanted += [qe.MatchValue(cast(Any, np.bool_(value))) for value in condition.booleans]
+    if not (wanted or condition.floats or condition.empty):
+        wanted.append(qe.MatchAny([]))
+    found = [qe.FieldCondition(path, match=match) for match in wanted]
+    for value in condition.floats:
+        lowest, highest = around(value)
+        found.append(qe.FieldCondition(path, range=qe.RangeFloat(gte=lowest, lte=highest)))
+    return found
+
+
+def _empty(paths: Sequence[str], condition: OneOf) -> list[Any]:
+    import qdrant_edge as qe
+
+    return [qe.Filter(must=[qe.IsEmptyCondition(path) for path in paths])] if condition.empty else []
+
+
+def _any(conditions: list[Any]) -> Filter | FieldCondition:
+    import qdrant_edge as qe
+
+    found: Filter | FieldCondition = conditions[0] if len(conditions) == 1 else qe.Filter(should=conditions)
+    return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from kinsplit.chunk import DOCUMENT
+from kinsplit.stores.conditions import Path
 
 
 class Layer(NamedTuple):
@@ -41,6 +42,11 @@ INDEXED: dict[str, Literal["keyword", "integer", "uuid"]] = {
     "subject": "keyword",
     "group_id": "keyword",
 }
+
+
+def qdrant_path(path: Path) -> str:
+    """Return a path as Qdrant writes it, quoted, so that a dot in a key steps into nothing."""
+    return "".join("[]" if step is None else f'."{step}"' for step in path)[1:]
 
 
 def layer_of(level: int) -> Layer:

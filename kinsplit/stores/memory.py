@@ -10,13 +10,13 @@ from dataclasses import dataclass, field, replace
 
 from kinsplit.chunk import Content
 from kinsplit.errors import StoreError
-from kinsplit.stores.conditions import Condition, values_of
+from kinsplit.stores.conditions import Condition, to_conditions, values_of
 from kinsplit.stores.engine import EngineStore
 from kinsplit.stores.logic import Found
 from kinsplit.stores.memory_ranking import Ranking, matcher
 from kinsplit.stores.payload import Payload
 from kinsplit.stores.plan import Plan, content_of
-from kinsplit.stores.protocol import Query, Schema, Vectors
+from kinsplit.stores.protocol import Query, Schema, Vectors, Where
 from kinsplit.stores.schema import check_collection, check_schema, wanted_schema
 
 Points = Mapping[str, tuple[Payload, Vectors]]
@@ -75,17 +75,13 @@ class MemoryStore(EngineStore):
         super().__init__(found.schema)
         self._collection: _Collection | None = found
 
-    def count(self, level: int | None = None) -> int:
-        """Count the chunks of a level, or all."""
-        points = self._open().points
-        return sum(level is None or payload["level"] == level for payload, _ in points.values())
+    def count(self, level: int | None = None, where: Where | None = None) -> int:
+        """Count the chunks of a level, or all, that a filter lets through; see `ChunkStore.count`."""
+        return len(self._payloads(to_conditions(level, where)))
 
-    def sources(self, level: int | None = None) -> dict[str, int]:
-        """Return the number of chunks of every source, of a level or all."""
-        collection = self._open()
-        if level is None:
-            return {source_id: len(ids) for source_id, ids in sorted(collection.sources.items())}
-        found = Counter(payload["source_id"] for payload, _ in collection.points.values() if payload["level"] == level)
+    def sources(self, level: int | None = None, where: Where | None = None) -> dict[str, int]:
+        """Return the number of chunks of every source that a filter lets through; see `ChunkStore.sources`."""
+        found = Counter(payload["source_id"] for payload in self._payloads(to_conditions(level, where)).values())
         return dict(sorted(found.items()))
 
     def close(self) -> None:
@@ -106,7 +102,7 @@ class MemoryStore(EngineStore):
             points, sources = collection.points, collection.sources
         fulfils = matcher(conditions)
         candidates = ((id_, points[id_][0]) for id_ in _candidates(points, sources, conditions))
-        found = {id_: payload for id_, payload in candidates if fulfils(payload)}
+        found = {id_: payload for id_, payload in candidates if fulfils(id_, payload)}
         return found if keys is None else {id_: {key: p[key] for key in keys} for id_, p in found.items()}
 
     def _vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:

@@ -5,14 +5,27 @@ from __future__ import annotations
 import math
 import operator
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kinsplit.embedding.protocol import SparseVector
-from kinsplit.stores.conditions import Condition, Either, Not, OneOf, to_conditions, values_of
+from kinsplit.stores.conditions import (
+    Condition,
+    Either,
+    HasId,
+    Not,
+    OneOf,
+    Path,
+    Range,
+    TimeRange,
+    paths_of,
+    to_conditions,
+    values_of,
+)
+from kinsplit.stores.json_values import parse_time
 from kinsplit.stores.layout import layer_of
 from kinsplit.stores.payload import Payload
 from kinsplit.stores.protocol import Query, Vectors
@@ -72,7 +85,7 @@ class Ranking:
                 wanted = [self._sources[name] for name in named if name in self._sources]
                 rows = rows[np.isin(self._source_of[rows], wanted)]
             fulfils = matcher(conditions)
-            rows = rows[np.array([fulfils(self.payloads[row]) for row in rows], dtype=bool)]
+            rows = rows[np.array([fulfils(self.ids[row], self.payloads[row]) for row in rows], dtype=bool)]
         if not len(rows):
             return []
         layer = layer_of(query.level)
@@ -102,32 +115,70 @@ class Ranking:
         return _best(rows, scores[rows], limit)
 
 
-def matcher(conditions: Sequence[Condition]) -> Callable[[Payload], bool]:
-    """Return what tells whether a payload meets all conditions."""
+def matcher(conditions: Sequence[Condition]) -> Callable[[str, Payload], bool]:
+    """Return what tells whether a point, by its id and payload, meets all conditions."""
     tests = [_test(condition) for condition in conditions]
-    return lambda payload: all(test(payload) for test in tests)
+    return lambda id_, payload: all(test(id_, payload) for test in tests)
 
 
-def _test(condition: Condition) -> Callable[[Payload], bool]:
+def _test(condition: Condition) -> Callable[[str, Payload], bool]:
+    if isinstance(condition, HasId):
+        ids = frozenset(condition.ids)
+        return lambda id_, _: id_ in ids
     if isinstance(condition, Not):
         inner = matcher(condition.conditions)
-        return lambda payload: not inner(payload)
+        return lambda id_, payload: not inner(id_, payload)
     if isinstance(condition, Either):
         groups = [matcher(group) for group in condition.groups]
-        return lambda payload: any(group(payload) for group in groups)
-    key = condition.key
-    holds: Callable[[object], bool]
+        return lambda id_, payload: any(group(id_, payload) for group in groups)
+    paths, holds = paths_of(condition.key), _holds(condition)
+    if isinstance(condition, OneOf) and condition.empty:
+        return lambda _, payload: _is_empty(found := _found(payload, paths)) or _any(holds, found)
+    return lambda _, payload: _any(holds, _found(payload, paths))
+
+
+def _any(holds: Callable[[object], bool], found: Sequence[object]) -> bool:
+    return any(holds(member) for value in found for member in _members(value))
+
+
+def _is_empty(found: Sequence[object]) -> bool:
+    return all(value is None or value == [] for value in found)
+
+
+def _holds(condition: OneOf | Range | TimeRange) -> Callable[[object], bool]:
     if isinstance(condition, OneOf):
-        wanted = frozenset[str | int]((*condition.strings, *condition.integers))
-        holds = lambda value: (type(value) is str or type(value) is int) and value in wanted  # noqa: E731
-    else:
-        bounds = [(_COMPARE[name], bound) for name, bound in condition.bounds.items()]
-        holds = lambda value: _is_number(value) and all(compare(value, bound) for compare, bound in bounds)  # noqa: E731
-    return lambda payload: any(holds(member) for member in _members(payload.get(key)))
+        strings, numbers = frozenset(condition.strings), frozenset[float]((*condition.integers, *condition.floats))
+        booleans = frozenset(condition.booleans)
+        kinds: dict[type, frozenset[Any]] = {str: strings, int: numbers, float: numbers, bool: booleans}
+        return lambda value: type(value) in kinds and value in kinds[type(value)]
+    bounds = [(_COMPARE[name], bound) for name, bound in condition.bounds.items()]
+    if isinstance(condition, Range):
+        return lambda value: _is_number(value) and all(compare(value, bound) for compare, bound in bounds)
+
+    def within(value: object) -> bool:
+        time = parse_time(value) if isinstance(value, str) else None
+        return time is not None and all(compare(time, bound) for compare, bound in bounds)
+
+    return within
+
+
+def _found(payload: Payload, paths: Sequence[Path]) -> list[object]:
+    """Return the values under any of some paths."""
+    return [value for path in paths for value in _under(payload, path)]
+
+
+def _under(value: object, path: Path) -> Iterator[object]:
+    if not path:
+        yield value
+    elif path[0] is None:
+        for member in value if isinstance(value, list) else ():
+            yield from _under(member, path[1:])
+    elif isinstance(value, dict) and path[0] in value:
+        yield from _under(value[path[0]], path[1:])
 
 
 def _members(stored: object) -> Sequence[object]:
-    """Return the members of a list, or a value alone; neither True nor 1.0 is 1, and a list in a list is no value."""
+    """Return the members of a list, or a value alone; a list in a list is no value."""
     return stored if type(stored) is list else [stored]
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
 from kinsplit.chunk import SURROUNDINGS, Chunk, Span
 from kinsplit.embedding.texts import replace_surrogates
 from kinsplit.errors import InvalidParameterError, StoreError
+from kinsplit.stores.json_values import to_json, to_stored
 from kinsplit.stores.protocol import Entry
 
 Payload = dict[str, Any]
@@ -36,6 +36,10 @@ GAP = "gap"
 #: Another one, under which a framework's adapter keeps what it needs to give back exactly what it was given.
 RECORD = "_record"
 
+#: Metadata of files that no embedding or language model gets to see: they say nothing about the text, and one of them
+#: tells where the file lies on somebody's disk.
+UNSEEN = ("absolute_path", "sibling_files")
+
 # What a framework shows in fields of its own, or not at all.
 _NOT_METADATA = frozenset({"full_content", "content_preview", "content_length", "token_count", RECORD})
 
@@ -44,18 +48,18 @@ def check_metadata(metadata: Mapping[str, Any]) -> None:
     """Make sure that a document's metadata can be stored beside a chunk's own keys.
 
     Raises:
-        InvalidParameterError: A key that kinsplit uses itself, or a value that JSON does not have.
+        InvalidParameterError: A key that kinsplit uses itself, or a value that `to_json` can't write.
     """
     _refuse(metadata, RESERVED | PLACED)
     for key, value in metadata.items():
-        _plain(value, f"metadata[{key!r}]")
+        to_json(value, f"metadata[{key!r}]")
 
 
 def to_payload(chunk: Chunk) -> Payload:
     """Return the payload of a chunk: its own fields, and its metadata at top level.
 
     Raises:
-        InvalidParameterError: Metadata with a reserved key or a value that JSON does not have.
+        InvalidParameterError: Metadata with a reserved key or a value that `to_json` can't write.
     """
     _refuse(chunk.metadata, RESERVED)
     text = replace_surrogates(chunk.text)
@@ -81,7 +85,7 @@ def to_payload(chunk: Chunk) -> Payload:
     if len(chunk.spans) > 1:
         payload["spans"] = [list(span) for span in chunk.spans]
     for key, value in chunk.metadata.items():
-        payload[replace_surrogates(key)] = _plain(value, f"metadata[{key!r}]")
+        payload[replace_surrogates(key)] = to_stored(to_json(value, f"metadata[{key!r}]"))
     return payload
 
 
@@ -97,8 +101,8 @@ def to_metadata(payload: Payload) -> dict[str, Any]:
 def from_payload(chunk_id: str, payload: Mapping[str, Any]) -> Chunk:
     """Return the chunk that a payload was made of.
 
-    Tuples in the metadata come back as lists, lone surrogates as U+FFFD, and some engines round the 17th digit of a
-    float; everything else is equal.
+    Values that JSON does not have come back as `to_json` writes them, whole floats as integers, and some engines round
+    the 17th digit of a float; everything else is equal.
 
     Raises:
         StoreError: A key is missing, or not what kinsplit stored.
@@ -167,21 +171,3 @@ def _refuse(metadata: Mapping[str, Any], keys: frozenset[str]) -> None:
         if key in keys:
             remedy = "Rename the key in the document's metadata."
             raise InvalidParameterError("metadata", f"can't have the key {key!r}, which kinsplit uses", key, remedy)
-
-
-def _plain(value: object, where: str) -> object:
-    """Return a value as JSON has it, so that what is stored equals what is compared with it later."""
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, str):
-        return replace_surrogates(value)
-    if isinstance(value, int) and -(2**63) <= value < 2**63:
-        return int(value)
-    if isinstance(value, float) and math.isfinite(value):
-        return float(value)
-    if isinstance(value, list | tuple):
-        return [_plain(item, f"{where}[{index}]") for index, item in enumerate(value)]
-    if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
-        return {replace_surrogates(key): _plain(item, f"{where}[{key!r}]") for key, item in value.items()}
-    rule = "must be JSON: a string, 64-bit integer, finite float, bool, None, list, or mapping with strings as keys"
-    raise InvalidParameterError(where, rule, value, "Convert it, for example with str().")

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from kinsplit.chunk import Content
 from kinsplit.errors import MissingExtraError, StoreError
+from kinsplit.stores.conditions import to_conditions
 from kinsplit.stores.engine import EngineStore
 from kinsplit.stores.logic import Found, batches
 from kinsplit.stores.payload import Payload
 from kinsplit.stores.plan import Plan, check_source
 from kinsplit.stores.postgres_json import decode_text, dump, encode_text
-from kinsplit.stores.protocol import Query, Schema, Vectors
+from kinsplit.stores.protocol import Query, Schema, Vectors, Where
 
 try:
     from psycopg import sql
@@ -43,7 +44,7 @@ class PostgresStore(EngineStore):
     wait for them. Sessions that the server has ended are begun again; a sync that was under way then raises, and has
     changed nothing. Terms are ranked by exact BM25, with the IDF of the collection's chunks as they are now; Edge also
     counts those that were deleted lately. Postgres chooses between comparing all vectors, which is exact, and the
-    index, which finds nearly all of the nearest. A filter for 1 also finds 1.0; a vector of length 0 is found last.
+    index, which finds nearly all of the nearest. A vector of length 0 is found last.
 
     The payload lies in a jsonb column as it does in Qdrant. NUL, which Postgres can't store, is escaped (see
     `kinsplit.stores.postgres_json`) and comes back.
@@ -78,15 +79,17 @@ class PostgresStore(EngineStore):
             rows = self._run(self._writer.connection, statement, [encode_text(source_id)]).fetchall()
         return int(rows[0][0])
 
-    def count(self, level: int | None = None) -> int:
-        """Count the chunks of a level, or all."""
-        rows = self._read("SELECT count(*) FROM {chunks} WHERE %s::int IS NULL OR level = %s", [level, level])
+    def count(self, level: int | None = None, where: Where | None = None) -> int:
+        """Count the chunks of a level, or all, that a filter lets through; see `ChunkStore.count`."""
+        chosen = to_where(to_conditions(level, where))
+        rows = self._read("SELECT count(*) FROM {chunks} WHERE {where}", chosen.values, where=chosen.text)
         return int(rows[0][0])
 
-    def sources(self, level: int | None = None) -> dict[str, int]:
-        """Return the number of chunks of every source, of a level or all."""
-        query = "SELECT source_id, count(*) FROM {chunks} WHERE %s::int IS NULL OR level = %s GROUP BY source_id"
-        rows = self._read(query, [level, level])
+    def sources(self, level: int | None = None, where: Where | None = None) -> dict[str, int]:
+        """Return the number of chunks of every source that a filter lets through; see `ChunkStore.sources`."""
+        chosen = to_where(to_conditions(level, where))
+        query = "SELECT source_id, count(*) FROM {chunks} WHERE {where} GROUP BY source_id"
+        rows = self._read(query, chosen.values, where=chosen.text)
         return dict(sorted((decode_text(source_id), count) for source_id, count in rows))
 
     def close(self) -> None:

@@ -10,7 +10,18 @@ from psycopg import sql
 from psycopg.types.json import Jsonb
 
 from kinsplit.embedding.protocol import SparseVector
-from kinsplit.stores.conditions import Condition, Either, Not, OneOf, Range, to_conditions
+from kinsplit.stores.conditions import (
+    Condition,
+    Either,
+    HasId,
+    Not,
+    OneOf,
+    Path,
+    Range,
+    TimeRange,
+    paths_of,
+    to_conditions,
+)
 from kinsplit.stores.layout import LAYERS, layer_of
 from kinsplit.stores.postgres_json import dump, encode_text
 from kinsplit.stores.protocol import UUID, Query
@@ -127,21 +138,60 @@ def _condition(condition: Condition) -> Statement:
         groups = [to_where(group) for group in condition.groups]
         text = sql.SQL("(({}))").format(sql.SQL(") OR (").join(group.text for group in groups))
         return Statement(text, tuple(value for group in groups for value in group.values))
-    return _range(condition) if isinstance(condition, Range) else _one_of(condition)
+    if isinstance(condition, Range):
+        within = " && ".join(['@.type() == "number"', *(f"@ {_COMPARE[name]} ${name}" for name in condition.bounds)])
+        return _any_member(condition.key, f"({within}){_beyond(condition)}", Jsonb(dict(condition.bounds)))
+    if isinstance(condition, TimeRange):
+        within = " && ".join(f"@.datetime() {_COMPARE[name]} ${name}.datetime()" for name in condition.bounds)
+        bounds = {name: time.isoformat() for name, time in condition.bounds.items()}
+        return _any_member(condition.key, f'@.type() == "string" && {within}', Jsonb(bounds))
+    if isinstance(condition, HasId):
+        return Statement(sql.SQL("id = ANY(%s::uuid[])"), (list(condition.ids),))
+    return _one_of(condition)
 
 
-def _range(condition: Range) -> Statement:
-    within = " && ".join(['@.type() == "number"', *(f"@ {_COMPARE[name]} ${name}" for name in condition.bounds)])
-    # Strict, since otherwise a list within the list would be looked into; what the path then misses is passed over.
-    value = f"strict $.{json.dumps(encode_text(condition.key))}"
-    paths = [f"{value}{members} ? ({within})" for members in ("", "[*]")]
-    test = "jsonb_path_exists(payload, %s::jsonpath, %s, true)"
-    bounds = Jsonb(dict(condition.bounds))
-    return Statement(sql.SQL(f"({test} OR {test})"), (paths[0], bounds, paths[1], bounds))
+def _beyond(condition: Range) -> str:
+    """Return the test for numbers that are kept as texts, see `kinsplit.stores.postgres_json`."""
+    if condition.bounds.keys() <= {"gt", "gte"}:
+        return r' || (@ starts with "\u001af" && !(@ starts with "\u001af-"))'
+    return r' || @ starts with "\u001af-"' if condition.bounds.keys() <= {"lt", "lte"} else ""
+
+
+def _any_member(key: str, test: str, values: Jsonb) -> Statement:
+    """Return the SQL that is true where a value under a key, or a member of a list there, passes a test."""
+    # Not of lists inside the list, which an asterisk that wasn't strict would look into.
+    return _exists(key, f"({test}) || exists(@[*] ? ({test}))", values)
+
+
+def _exists(key: str, test: str, values: Jsonb) -> Statement:
+    """Return the SQL that is true where a value under a key passes a test."""
+    exists = sql.SQL("jsonb_path_exists_tz(payload, %s::jsonpath, %s, true)")
+    paths = [_jsonpath(path, test) for path in paths_of(key)]
+    text = sql.SQL("({})").format(sql.SQL(" OR ").join([exists] * len(paths)))
+    return Statement(text, tuple(value for path in paths for value in (path, values)))
+
+
+def _jsonpath(path: Path, test: str) -> str:
+    """Return the path of the values that pass a test; each step inside the last one's test, since none may miss it."""
+    for step in reversed(path):
+        accessor = "[*]" if step is None else f".{json.dumps(encode_text(step))}"
+        test = f"exists(@{accessor} ? ({test}))"
+    # Strict, since otherwise a list would be looked into by any step.
+    return f"strict $ ? ({test})"
 
 
 def _one_of(condition: OneOf) -> Statement:
     """Return a condition on a column, or on the payload's index."""
+    parts = [_equal(condition)]
+    if condition.empty:
+        something = '@.type() != "null" && (@.type() != "array" || @.size() > 0)'
+        text, values = _exists(condition.key, something, Jsonb({}))
+        parts.append(Statement(sql.SQL("NOT {}").format(text), values))
+    text = sql.SQL("({})").format(sql.SQL(" OR ").join(part.text for part in parts))
+    return Statement(text, tuple(value for part in parts for value in part.values))
+
+
+def _equal(condition: OneOf) -> Statement:
     strings = [encode_text(value) for value in condition.strings]
     if condition.key in ("source_id", "content_hash"):
         return Statement(sql.SQL("{} = ANY(%s::text[])").format(sql.Identifier(condition.key)), (strings,))
@@ -151,10 +201,18 @@ def _one_of(condition: OneOf) -> Statement:
     if condition.key == "parent_id":
         return Statement(sql.SQL("parent_id = ANY(%s::uuid[])"), ([id_ for id_ in strings if UUID.fullmatch(id_)],))
     shapes = [
-        Jsonb({condition.key: shape}, dumps=dump)
-        for value in (*condition.strings, *condition.integers)
+        Jsonb(_nested(path, shape), dumps=dump)
+        for path in paths_of(condition.key)
+        for value in (*condition.strings, *condition.integers, *condition.floats, *condition.booleans)
         for shape in (value, [value])
     ]
     if not shapes:
         return Statement(sql.SQL("false"))
     return Statement(sql.SQL("({})").format(sql.SQL(" OR ").join([sql.SQL("payload @> %s")] * len(shapes))), (*shapes,))
+
+
+def _nested(path: Path, value: Any) -> Any:
+    """Return a value inside the mappings and lists that a path leads through."""
+    for step in reversed(path):
+        value = [value] if step is None else {step: value}
+    return value

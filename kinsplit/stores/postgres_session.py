@@ -15,10 +15,11 @@ from kinsplit.stores.postgres_json import load
 Connection = psycopg.Connection[Any]
 T = TypeVar("T")
 
-# An index scan goes on until the filter has let enough chunks through.
+# An index scan goes on until the filter has let enough chunks through. A time without a zone is in UTC.
 _SETTINGS = """
 SELECT set_config('hnsw.iterative_scan', 'strict_order', false), set_config('hnsw.ef_search', '200', false),
-    set_config('hnsw.max_scan_tuples', '2147483647', false), set_config('hnsw.scan_mem_multiplier', '1000', false)
+    set_config('TimeZone', 'UTC', false), set_config('hnsw.max_scan_tuples', '2147483647', false),
+    set_config('hnsw.scan_mem_multiplier', '1000', false)
 """
 
 

@@ -16,10 +16,18 @@ from kinsplit.embedding.protocol import SparseVector
 from kinsplit.errors import InvalidParameterError
 
 #: A filter: payload keys with what each must have. That is a value, the list of values one of which it must have, or a
-#: mapping of operators: "$eq", "$ne", "$in" and "$nin", and on numbers "$gt", "$gte", "$lt" and "$lte". Values are
-#: strings and integers; not bools, since Qdrant Edge 0.9 takes True for 1, which no stored bool equals. A stored list
-#: has a value, or lies within bounds, when any of its members does; "$ne" and "$nin" also let through what lacks the
-#: key. In the place of a key, "$and" and "$or" join a list of filters, and "$not" turns one round.
+#: mapping of operators: "$eq", "$ne", "$in" and "$nin", and on numbers and dates "$gt", "$gte", "$lt" and "$lte". In
+#: the place of a key, "$and" and "$or" join a list of filters, "$not" negates one, and "$id" takes the list of the ids
+#: one of which a chunk must have.
+#:
+#: Values are what metadata can hold (see `kinsplit.stores.json_values.to_json`), without lists and mappings. Numbers
+#: are compared by value, 2020 with 2020.0, and are no booleans. None stands for no value: the key is missing, or is
+#: None or an empty list. A bound that is a date, or a string such as "2024-05-31" or "2024-05-31T12:00:00Z", is
+#: compared with stored strings of this form; a time without a zone is in UTC. A stored list has a value, or lies within
+#: bounds, when any of its members does; "$ne" and "$nin" also let through what lacks the key.
+#:
+#: A dot in a key steps into a mapping, unless the stored key has it itself, and "[]" into a list of mappings:
+#: "author.name", "authors[].name".
 Where = Mapping[str, Any]
 
 #: Of payloads and vectors' names; raised whenever a collection of an older version can't be read any more.
@@ -166,6 +174,26 @@ class Entry:
     length: int
     sibling_files: tuple[str, ...]
     score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """A chunk that is not stored as the store has acknowledged it.
+
+    Attributes:
+        source_id: The document.
+        level: Of the chunk.
+        index: Of the chunk.
+        kind: "lost" where it is gone, "payload" and "vectors" where these are others, "unknown" where it was deleted
+            or never written; "filter", of no chunk, where filters find other chunks than they should.
+        key: The payload key of these filters.
+    """
+
+    source_id: str
+    level: int
+    index: int
+    kind: Literal["lost", "payload", "vectors", "unknown", "filter"]
+    key: str = ""
 
 
 #: How `kinsplit.chunk.chunk_id` writes an id.
@@ -327,13 +355,33 @@ class ChunkStore(Protocol):
         """Delete all chunks of a source, of all levels, and return the number of its leaves, as `sync` counts."""
         ...
 
-    def count(self, level: int | None = None) -> int:
-        """Count the chunks of a level, or all."""
+    def count(self, level: int | None = None, where: Where | None = None) -> int:
+        """Count the chunks of a level, or all, that a filter lets through.
+
+        Raises:
+            InvalidParameterError: A filter that the engine can't take.
+        """
         ...
 
-    def sources(self, level: int | None = None) -> dict[str, int]:
-        """Return the number of chunks of every source, of a level or all, in order of the source ids."""
+    def sources(self, level: int | None = None, where: Where | None = None) -> dict[str, int]:
+        """Return the number of chunks, of a level or all, of every source that has any, in order of the source ids.
+
+        Args:
+            level: Of the chunks to count; None for all levels.
+            where: A filter that lets chunks through, as in `Query`.
+
+        Raises:
+            InvalidParameterError: A filter that the engine can't take.
+        """
         ...
+
+    def damage(self) -> list[Damage]:
+        """Return how what is stored differs from what was acknowledged, by source.
+
+        Only a store that keeps a record of its own beside its engine's files can tell, as Edge does. A database answers
+        for what it holds by itself, and memory holds nothing for long.
+        """
+        return []
 
     def close(self) -> None:
         """Write everything to disk and let go of the collection. A second call does nothing."""

@@ -15,7 +15,7 @@ from kinsplit.stores.layout import DENSE, SPARSE
 from kinsplit.stores.logic import Found, StoreLogic, batches
 from kinsplit.stores.payload import Payload
 from kinsplit.stores.plan import Plan, check_source
-from kinsplit.stores.protocol import Query, Schema, Vectors
+from kinsplit.stores.protocol import Query, Schema, Vectors, Where
 from kinsplit.stores.qdrant_collection import open_async_client, open_collection, qdrant_errors
 from kinsplit.stores.qdrant_options import QdrantOptions
 from kinsplit.stores.qdrant_points import own_payload, to_filter, to_operations, to_request, to_vectors
@@ -89,15 +89,15 @@ class AsyncQdrantStore(StoreLogic, AsyncChunkStore):
                     await client.delete(self._collection, models.FilterSelector(filter=everything), wait=True)
         return count
 
-    async def count(self, level: int | None = None) -> int:
-        """Count the chunks of a level, or all."""
+    async def count(self, level: int | None = None, where: Where | None = None) -> int:
+        """Count the chunks of a level, or all, that a filter lets through; see `ChunkStore.count`."""
         with self._engine() as client:
-            wanted = to_filter(to_conditions(level, None))
+            wanted = to_filter(to_conditions(level, where))
             return (await client.count(self._collection, count_filter=wanted, exact=True)).count
 
-    async def sources(self, level: int | None = None) -> dict[str, int]:
-        """Return the number of chunks of every source, of a level or all."""
-        limit, wanted = _PAGE, to_filter(to_conditions(level, None))
+    async def sources(self, level: int | None = None, where: Where | None = None) -> dict[str, int]:
+        """Return the number of chunks of every source that a filter lets through; see `ChunkStore.sources`."""
+        limit, wanted = _PAGE, to_filter(to_conditions(level, where))
         while True:
             with self._engine() as client:
                 found = await client.facet(self._collection, "source_id", wanted, limit=limit, exact=True)

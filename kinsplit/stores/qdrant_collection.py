@@ -94,8 +94,7 @@ def open_client(place: str, options: QdrantOptions) -> QdrantClient:
             if "already accessed" not in str(error):
                 raise
     raise StoreLockedError(
-        f"{place} is open in another process, or in another store object of this one. "
-        "Close it there first, or share one store object."
+        f"{place} is open in another process, or by a client of your own in this one. Close it there first."
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from kinsplit.stores.payload import PLACED, RECORD, RESERVED, Payload, to_metadata
+from kinsplit.stores.payload import PLACED, RECORD, RESERVED, UNSEEN, Payload, to_metadata
 
 #: LlamaIndex reads a node from the first, text included, and its class from the second. LangChain reads metadata from
 #: the third, and the text from `full_content`.
@@ -37,7 +37,7 @@ _SHOWN = {"context", "page_start", "page_end", "time_start", "time_end"}
 
 
 def _node_fields(payload: Payload) -> dict[str, Any]:
-    hidden = sorted((RESERVED | PLACED) & payload.keys() - _SHOWN)
+    hidden = sorted({*RESERVED, *PLACED, *UNSEEN} & payload.keys() - _SHOWN)
     links = {"1": {"node_id": payload["source_id"], "node_type": "4"}}
     links |= {number: {"node_id": payload[key], "node_type": "1"} for number, key in _KIN.items() if payload[key]}
     return {

@@ -9,8 +9,9 @@ import numpy as np
 
 from kinsplit.chunk import Content
 from kinsplit.embedding.protocol import SparseVector
-from kinsplit.stores.conditions import Condition, Either, Not, Range, to_conditions
-from kinsplit.stores.layout import DENSE, SPARSE, layer_of
+from kinsplit.stores.conditions import Condition, Either, HasId, Not, OneOf, Range, TimeRange, paths_of, to_conditions
+from kinsplit.stores.json_values import around
+from kinsplit.stores.layout import DENSE, SPARSE, layer_of, qdrant_path
 from kinsplit.stores.payload import Payload
 from kinsplit.stores.plan import Plan, content_of
 from kinsplit.stores.protocol import Query, Vectors
@@ -72,11 +73,14 @@ def to_request(query: Query, keys: Sequence[str] | None) -> models.QueryRequest:
         using = layer.sparse
     else:
         vector, using = query.vector.tolist(), layer.dense
+    # Where a vector's name is that of one level alone it says enough, and the client's local mode would look at every
+    # payload.
+    wanted = to_filter(to_conditions(query.level if len(layer.levels) > 1 else None, query.where))
     return models.QueryRequest(
         query=models.NearestQuery(nearest=vector),
         using=using,
         limit=query.limit,
-        filter=to_filter(to_conditions(query.level, query.where)),
+        filter=wanted,
         with_payload=own_payload() if keys is None else list(keys),
     )
 
@@ -99,15 +103,52 @@ def _all(conditions: Sequence[Condition]) -> models.Filter:
     return models.Filter(must=[_filter(condition) for condition in conditions])
 
 
-def _filter(condition: Condition) -> models.Filter:
+def _filter(condition: Condition) -> models.Filter | models.FieldCondition:
     from qdrant_client import models
 
     if isinstance(condition, Not):
         return models.Filter(must_not=[_all(condition.conditions)])
     if isinstance(condition, Either):
         return models.Filter(should=[_all(group) for group in condition.groups])
-    path = f'"{condition.key}"'  # Quoted, a dot in the key is no step into a nested value.
+    if isinstance(condition, HasId):
+        return models.Filter(must=[models.HasIdCondition(has_id=list(condition.ids))])
+    paths = [qdrant_path(path) for path in paths_of(condition.key)]
     if isinstance(condition, Range):
-        return models.Filter(must=[models.FieldCondition(key=path, range=models.Range(**condition.bounds))])
-    matches = [models.MatchAny(any=list(condition.strings)), models.MatchAny(any=list(condition.integers))]
-    return models.Filter(should=[models.FieldCondition(key=path, match=match) for match in matches])
+        bounds = models.Range(**condition.bounds)
+        return _any([models.FieldCondition(key=path, range=bounds) for path in paths])
+    if isinstance(condition, TimeRange):
+        times = models.DatetimeRange(**condition.bounds)
+        return _any([models.FieldCondition(key=path, range=times) for path in paths])
+    return _any([match for path in paths for match in _matches(path, condition)] + _empty(paths, condition))
+
+
+def _matches(path: str, condition: OneOf) -> list[Any]:
+    from qdrant_client import models
+
+    # An empty match costs local mode as much as another, so there is one only where nothing is to be found.
+    wanted: list[Any] = [models.MatchAny(any=list(condition.strings))] if condition.strings else []
+    wanted += [models.MatchAny(any=list(condition.integers))] if condition.integers else []
+    wanted += [models.MatchValue(value=value) for value in condition.booleans]
+    if not (wanted or condition.floats or condition.empty):
+        wanted.append(models.MatchAny(any=[]))
+    found = [models.FieldCondition(key=path, match=match) for match in wanted]
+    for value in condition.floats:
+        lowest, highest = around(value)
+        found.append(models.FieldCondition(key=path, range=models.Range(gte=lowest, lte=highest)))
+    return found
+
+
+def _empty(paths: Sequence[str], condition: OneOf) -> list[Any]:
+    from qdrant_client import models
+
+    nothing = [models.IsEmptyCondition(is_empty=models.PayloadField(key=path)) for path in paths]
+    return [models.Filter(must=list(nothing))] if condition.empty else []
+
+
+def _any(conditions: list[Any]) -> models.Filter | models.FieldCondition:
+    from qdrant_client import models
+
+    found: models.Filter | models.FieldCondition = (
+        conditions[0] if len(conditions) == 1 else models.Filter(should=conditions)
+    )
+    return found

@@ -75,13 +75,13 @@ class ThreadedStore(AsyncChunkStore):
         """Delete all chunks of a source and return the number of its leaves."""
         return await to_thread(self._store.delete, source_id)
 
-    async def count(self, level: int | None = None) -> int:
-        """Count the chunks of a level, or all."""
-        return await to_thread(self._store.count, level)
+    async def count(self, level: int | None = None, where: Where | None = None) -> int:
+        """Count the chunks of a level, or all, that a filter lets through; see `ChunkStore.count`."""
+        return await to_thread(self._store.count, level, where)
 
-    async def sources(self, level: int | None = None) -> dict[str, int]:
-        """Return the number of chunks of every source, of a level or all; see `ChunkStore.sources`."""
-        return await to_thread(self._store.sources, level)
+    async def sources(self, level: int | None = None, where: Where | None = None) -> dict[str, int]:
+        """Return the number of chunks of every source that a filter lets through; see `ChunkStore.sources`."""
+        return await to_thread(self._store.sources, level, where)
 
     async def close(self) -> None:
         """Close the store. A second call does nothing."""

@@ -15,13 +15,19 @@ from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_aft
 
 import kinsplit
 from kinsplit.errors import FetchError, InvalidParameterError
+from kinsplit.http import Client, OverlongError, settled
 
 ATTEMPTS = 5
 #: Seconds before the second try; doubled before each further one, unless the server says how long to wait.
 PAUSE = 1.0
 #: Longest wait that a server may ask for.
 LONGEST_PAUSE = 120.0
+#: Most bytes of an answer, several times the longest article, and most seconds that it may take.
+LONGEST, SECONDS = 8 << 20, 120.0
+#: Most parts that an answer may come in: twice as many as titles are asked for at once.
+MOST_PARTS = 100
 _TIMEOUT = 30.0
+_REDIRECTS = 20
 # Seconds that Wikipedia's databases may lag behind before it is left alone; the etiquette's own value.
 _MAX_LAG = 5
 _TRANSIENT = frozenset({408, 429, 500, 502, 503, 504})
@@ -54,11 +60,11 @@ class Api:
             raise InvalidParameterError("language", "must be a code such as en or de", language, "Give the code.")
         self.url = url or f"https://{language}.wikipedia.org/w/api.php"
         # As messages have it: without a password.
-        self._shown = re.sub(r"(?<=//).*@", "", self.url)
+        self._shown = re.sub(r"^([^/]*//).*@", r"\1", self.url)
         if contact and not (contact.isascii() and contact.isprintable()):
             raise InvalidParameterError("contact", "must be printable ASCII", contact, "Give an address or a page.")
         who = f"kinsplit/{kinsplit.__version__} ({contact or 'no contact given'})"
-        self._client = httpx.Client(headers={"user-agent": who}, timeout=_TIMEOUT, follow_redirects=True)
+        self._client = Client(_TIMEOUT, _TIMEOUT, {"user-agent": who})
 
     def __enter__(self) -> Self:
         return self
@@ -77,17 +83,23 @@ class Api:
         asked = {"action": "query", "format": "json", "formatversion": "2", "maxlag": str(_MAX_LAG), **parameters}
         found: dict[str, Any] = {}
         pages: dict[str, dict[str, Any]] = {}
-        more: dict[str, str] | None = {}
-        while more is not None:
-            answer = self._retried({**asked, **more})
-            part = answer.get("query") or {}
-            found |= part
-            for page in part.get("pages", []):
-                pages.setdefault(page["title"], {}).update(page)
-            last, more = more, answer.get("continue")
-            if more is not None and more == last:
+        more: dict[str, str] = {}
+        for _ in range(MOST_PARTS):
+            answer = self._retried({**asked, **(more or {})})
+            try:
+                part = answer.get("query") or {}
+                found |= part
+                for page in part.get("pages", []):
+                    pages.setdefault(page["title"], {}).update(page)
+            except (AttributeError, KeyError, TypeError, ValueError):
+                raise FetchError(f"{self._shown}: its pages are not those of a wiki. Is it an api.php?") from None
+            goes_on = answer.get("continue")
+            if goes_on is None:
+                return {**found, "pages": list(pages.values())}
+            if goes_on == more:
                 raise FetchError(f"{self._shown} goes round in circles: it continues with what it said before.")
-        return {**found, "pages": list(pages.values())}
+            more = goes_on
+        raise FetchError(f"{self._shown} has no end: {MOST_PARTS} parts of an answer came. Ask for fewer titles.")
 
     def _retried(self, parameters: Mapping[str, str]) -> dict[str, Any]:
         again = Retrying(
@@ -97,11 +109,11 @@ class Api:
 
     def _ask(self, parameters: Mapping[str, str]) -> dict[str, Any]:
         try:
-            response = self._client.get(self.url, params=dict(parameters))
+            response = self._got(self._client.request("GET", self.url, params=dict(parameters)))
+        except OverlongError as error:
+            raise FetchError(f"{self._shown} sent {error}. Is it a wiki's api.php?") from error
         except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
             raise FetchError(f"{self._shown} is no address: {str(error).rstrip('.')}.") from error
-        except httpx.TooManyRedirects as error:
-            raise FetchError(f"{self._shown} redirects without end.") from error
         except httpx.RequestError as error:
             reason = str(error) or type(error).__name__
             raise _BusyError(f"{self._shown} can't be reached: {reason}. Check the network.") from error
@@ -112,14 +124,23 @@ class Api:
             raise FetchError(f"{self._shown} answered with status {response.status_code}.")
         try:
             answer = response.json()
-        except ValueError:
+        except (ValueError, RecursionError):
             raise FetchError(f"{self._shown} answered with something else than JSON. Is it a wiki's api.php?") from None
         problem = answer.get("error") if isinstance(answer, dict) else {"info": "its answer is no object"}
         if problem:
-            problem = problem if isinstance(problem, dict) else {"info": problem}
-            info = str(problem.get("info") or problem)
+            problem = problem if isinstance(problem, dict) else {"info": str(problem)}
+            info = str(problem.get("info") or problem.get("code"))[:200]
             raise self._busy(info, pause) if problem.get("code") in _BUSY else FetchError(f"{self._shown}: {info}")
         return dict(answer)
+
+    def _got(self, request: httpx.Request) -> httpx.Response:
+        """Send a request and follow its redirects."""
+        for _ in range(1 + _REDIRECTS):
+            with self._client.exchange(request, SECONDS) as response:
+                if response.next_request is None:
+                    return settled(response, LONGEST)
+                request = response.next_request
+        raise FetchError(f"{self._shown} redirects without end.")
 
     def _busy(self, reason: str, pause: float | None) -> FetchError:
         message = f"{self._shown} is busy: {reason.rstrip('.')}. Try again later."

@@ -109,3 +109,14 @@ def test_a_reranker_that_needs_more_is_one_line(indexed: Cli) -> None:
 
     assert result.exit_code == 2
     assert "rerank: needs an embedder with vectors for tokens" in result.stderr
+
+
+def test_delete_takes_a_filter(indexed: Cli) -> None:
+    result = indexed("delete", "--where", "group_id=loops")
+    assert result.exit_code == 0
+    assert result.stdout == "course/cs/loops.txt  Deleted 3 chunks\n"
+    assert "course/cs/loops.txt" not in json.loads(indexed("info", "--json").stdout)["sources"]
+    assert indexed("verify").exit_code == 0
+    again = indexed("delete", "--where", "group_id=loops")
+    assert (again.exit_code, again.stdout) == (0, "Nothing found.\n")
+    assert indexed("delete").exit_code == 2

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from kinsplit.disk_cache import FILE
 from kinsplit.evaluation.experiment import Experiment
 from kinsplit.evaluation.results import Results
 from tests.cli.conftest import Cli
@@ -119,12 +120,12 @@ def test_without_a_cache_nothing_is_kept(labelled: Cli, tmp_path: Path) -> None:
 
 def test_outcomes_that_can_not_be_kept_are_told(labelled: Cli, tmp_path: Path) -> None:
     (tmp_path / "cache" / "outcomes").mkdir(parents=True)
-    (tmp_path / "cache" / "outcomes" / "cache.db").write_text("no database " * 100)
+    (tmp_path / "cache" / "outcomes" / FILE).write_text("no database " * 100)
 
     result = labelled("evaluate", "--docs", "set", *SMALL, *HASH)
 
     assert result.exit_code == 0
-    assert "Outcomes are not kept, since" in result.stderr
+    assert "Outcomes are not kept: " in result.stderr
 
 
 def test_what_was_done_before_an_interruption_is_kept(labelled: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ import pytest
 from typer.testing import Result
 
 from kinsplit import loaders
+from kinsplit.disk_cache import FILE
 from kinsplit.index import default_strategy
 from tests.cli.conftest import COURSE, Cli
 from tests.loaders.helpers import pdf
@@ -41,6 +42,20 @@ def test_each_file_gets_a_line_and_the_end_a_table(cli: Cli, folder: Path) -> No
     assert [figures[name] for name in ("Added", "Updated", "Unchanged", "Deleted", "Embedded")] == list("50005")
     assert figures["Longer than the model's window"] == "0"
     assert float(figures["Seconds"]) >= 0
+
+
+@pytest.mark.parametrize("command", [["chunk"], ["index", *HASH], ["index", *HASH, "--dry-run"]])
+def test_a_file_over_a_limit_costs_a_line_and_the_others_are_taken(cli: Cli, folder: Path, command: list[str]) -> None:
+    (folder / "cs" / "long.log").write_text("A loop. " * 1_000)
+    result = cli(*command, folder, "--limit", "size=4KiB", "--limit", "seconds=100")
+
+    assert result.exit_code == 1
+    (line,) = result.stderr.splitlines()
+    assert line == (
+        f"Error: {folder}/cs/long.log: has 8,000 bytes, where at most 4,096 are read. Split it, or raise the limit "
+        "'size'."
+    )
+    assert result.stdout
 
 
 def test_changes_are_counted_for_each_file(cli: Cli, folder: Path) -> None:
@@ -192,7 +207,7 @@ def test_a_document_with_a_character_over_the_limit_is_named_and_the_rest_is_ind
 
 def test_vectors_are_kept_for_later_runs_if_asked(cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KINSPLIT_CACHE", str(folder.parent / "cache"))
-    kept = folder.parent / "cache" / "vectors" / "cache.db"
+    kept = folder.parent / "cache" / "vectors" / FILE
     assert cli("index", folder, "--embedder", "hash").exit_code == 0
     assert not kept.exists()
     assert cli("index", folder, "--embedder", "hash", "--collection", "other", "--cache").exit_code == 0

@@ -1,14 +1,8 @@
-import multiprocessing
-import pickle
-import sqlite3
-import threading
-from pathlib import Path
-
-import diskcache
 import numpy as np
 import pytest
 
 from kinsplit import Document, Index
+from kinsplit.disk_cache import FILE
 from kinsplit.embedding import (
     CachedEmbedder,
     ForeignEmbedder,
@@ -20,7 +14,7 @@ from kinsplit.embedding import (
     resolve,
 )
 from kinsplit.embedding.hashing import HashEmbedder
-from kinsplit.errors import EmbeddingError, InvalidParameterError
+from kinsplit.errors import CacheError, InvalidParameterError
 from kinsplit.parsers import create as strategy
 from tests.embedding.foreign_models import AsyncLlamaIndexModel
 
@@ -30,6 +24,8 @@ TALE = " ".join(f"The {noun} of the story is {n} years old." for n in range(9) f
 
 class Recorder(HashEmbedder):
     """Remembers what it was asked."""
+
+    repeatable = True
 
     def __init__(self, dimension: int = 64) -> None:
         super().__init__(dimension)
@@ -79,6 +75,30 @@ def test_models_do_not_get_each_others_vectors(cache):
     assert np.array_equal(found, HashEmbedder(window=4).embed(["a b c d e"]))
 
 
+class Mine(HashEmbedder):
+    """Somebody's own: its code may change while its fingerprint stays."""
+
+
+@pytest.mark.parametrize(
+    "embedder", [Mine(), ForeignEmbedder(AsyncLlamaIndexModel())], ids=["own class", "framework's"]
+)
+def test_the_vectors_of_an_object_are_kept_only_if_it_says_that_it_is_repeatable(cache, embedder, monkeypatch):
+    with keeping_vectors(cache):
+        assert resolve(embedder) is embedder
+    with pytest.raises(InvalidParameterError, match=r"embedder: must say .* `repeatable = True`.*version="):
+        CachedEmbedder(embedder, cache)
+    monkeypatch.setattr(Mine, "repeatable", True, raising=False)
+    with keeping_vectors(cache):
+        assert isinstance(resolve(Mine()), CachedEmbedder)
+
+
+def test_another_version_of_a_foreign_model_is_another_model():
+    model = AsyncLlamaIndexModel()
+    none, one, two = (ForeignEmbedder(model, version=version) for version in (None, "1", "2"))
+    assert len({none.fingerprint, one.fingerprint, two.fingerprint}) == 3
+    assert [one.repeatable for one in (none, one, two)] == [False, True, True]
+
+
 def test_questions_go_to_the_model(cache):
     inner = Recorder()
     embedder = CachedEmbedder(inner, cache)
@@ -97,7 +117,7 @@ def test_progress_tells_of_what_the_model_has_to_embed(cache):
 
 async def test_it_awaits_an_asynchronous_model_once(cache):
     model = AsyncLlamaIndexModel()
-    embedder = CachedEmbedder(ForeignEmbedder(model), cache)
+    embedder = CachedEmbedder(ForeignEmbedder(model, version="1"), cache)
     first = await aembed(embedder, TEXTS)
     assert model.seen[-2] == ["awaited"]
     asked = len(model.seen)
@@ -119,74 +139,31 @@ def test_the_oldest_vectors_are_forgotten_when_it_is_full(tmp_path):
     assert sum(path.stat().st_size for path in tmp_path.rglob("*.db")) < 2 << 20
 
 
-def fill(folder: Path, turn: int) -> None:
-    with VectorCache(folder) as cache:
-        embedder = CachedEmbedder(HashEmbedder(), cache)
-        for number in range(20):
-            embedder.embed([f"text {number}", f"text {turn} {number}"])
-
-
-def test_several_processes_and_threads_share_it(tmp_path):
-    processes = [multiprocessing.get_context("spawn").Process(target=fill, args=(tmp_path, turn)) for turn in range(3)]
-    threads = [threading.Thread(target=fill, args=(tmp_path, turn)) for turn in range(3, 6)]
-    for worker in (*processes, *threads):
-        worker.start()
-    for worker in (*processes, *threads):
-        worker.join()
-    assert [process.exitcode for process in processes] == [0] * 3
-    inner = Recorder()
-    with VectorCache(tmp_path) as cache:
-        texts = [f"text {turn} {number}" for turn in range(6) for number in range(20)]
-        assert np.array_equal(CachedEmbedder(inner, cache).embed(texts), HashEmbedder().embed(texts))
-    assert inner.seen == []
-
-
 def test_a_vector_of_another_length_is_embedded_again(tmp_path):
     with VectorCache(tmp_path) as cache:
-        CachedEmbedder(HashEmbedder(), cache).embed(["a"])
-    with sqlite3.connect(tmp_path / "cache.db") as database:
-        database.execute("UPDATE Cache SET value = x'00'")
-    database.close()
-    with VectorCache(tmp_path) as cache:
-        assert np.array_equal(CachedEmbedder(HashEmbedder(), cache).embed(["a"]), HashEmbedder().embed(["a"]))
-
-
-class Bomb:
-    def __reduce__(self):
-        return (pytest.fail, ("unpickled",))
-
-
-def test_nothing_is_ever_unpickled(tmp_path):
-    with VectorCache(tmp_path) as cache:
-        CachedEmbedder(HashEmbedder(), cache).embed(["a"])
-    with sqlite3.connect(tmp_path / "cache.db") as database:
-        database.execute("UPDATE Cache SET mode = 4, value = ?", (pickle.dumps(Bomb()),))
-    database.close()
-    with diskcache.Cache(str(tmp_path)) as trap, pytest.raises(pytest.fail.Exception):
-        trap.get(next(iter(trap)))
-    with VectorCache(tmp_path) as cache:
+        cache.put(HashEmbedder().fingerprint, ["a"], np.ones((1, 3), dtype=np.float32))
         assert np.array_equal(CachedEmbedder(HashEmbedder(), cache).embed(["a"]), HashEmbedder().embed(["a"]))
 
 
 def test_a_damaged_file_is_one_clear_error(tmp_path):
-    (tmp_path / "cache.db").write_bytes(b"this is no database" * 1000)
-    with pytest.raises(EmbeddingError, match=r"the vector cache is damaged .* Delete the folder"):
+    (tmp_path / FILE).write_bytes(b"this is no database" * 1000)
+    with pytest.raises(CacheError, match=r"the cache is damaged .* Delete the folder"):
         VectorCache(tmp_path)
 
 
 def test_a_file_damaged_meanwhile_is_one_clear_error(tmp_path):
     with VectorCache(tmp_path) as cache:
         CachedEmbedder(HashEmbedder(1024), cache).embed([f"text {number}" for number in range(500)])
-    with (tmp_path / "cache.db").open("r+b") as file:
+    with (tmp_path / FILE).open("r+b") as file:
         file.seek(40_000)
         file.write(b"\xff" * 1_500_000)
-    with VectorCache(tmp_path) as cache, pytest.raises(EmbeddingError, match="damaged"):
+    with VectorCache(tmp_path) as cache, pytest.raises(CacheError, match="damaged"):
         CachedEmbedder(HashEmbedder(1024), cache).embed([f"text {number}" for number in range(500)])
 
 
 def test_a_folder_that_cannot_be_made_is_one_clear_error(tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(EmbeddingError, match="file"):
+    with pytest.raises(CacheError, match="file"):
         VectorCache(tmp_path / "file")
     with pytest.raises(InvalidParameterError, match="size: must be at least 1048576 bytes"):
         VectorCache(tmp_path, size=1000)
@@ -204,14 +181,14 @@ def test_inside_the_block_every_embedder_that_is_named_keeps_its_vectors(tmp_pat
         with keeping_vectors(False):
             assert resolve("hash").cache.folder == tmp_path / "a"
     assert resolve("hash") is outside
-    assert (tmp_path / "a" / "cache.db").is_file()
+    assert (tmp_path / "a" / FILE).is_file()
 
 
 def test_kinsplits_own_folder_serves_where_no_other_is_given(tmp_path, monkeypatch):
     monkeypatch.setenv("KINSPLIT_CACHE", str(tmp_path))
     with keeping_vectors():
         resolve("hash").embed(["a"])
-    assert (tmp_path / "vectors" / "cache.db").is_file()
+    assert (tmp_path / "vectors" / FILE).is_file()
 
 
 def test_a_strategy_embeds_a_text_once(cache):
@@ -248,6 +225,8 @@ def test_without_a_cache_nothing_is_kept(tmp_path, monkeypatch):
 
 def test_late_interaction_finds_the_model_behind_the_cache(tmp_path, cache):
     class Tokens(HashEmbedder):
+        repeatable = True
+
         def embed_tokens(self, texts):
             return [self.embed(text.split()) for text in texts]
 

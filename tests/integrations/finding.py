@@ -38,12 +38,12 @@ class Hit:
         self.score = given.score if isinstance(given, NodeWithScore) else self.finding.get("score")
 
 
-def split(framework: str) -> list[Any]:
+def split(framework: str, text: str = LECTURE) -> list[Any]:
     """Return the lecture's chunks as a framework gives them."""
     if framework == "llama_index":
-        document = LlamaIndexDocument(id_="lecture", text=LECTURE, metadata={"subject": "cs"})
+        document = LlamaIndexDocument(id_="lecture", text=text, metadata={"subject": "cs"})
         return llama_index.node_parser("sentence", **PARAMETERS)([document])
-    whole = LangChainDocument(id="lecture", page_content=LECTURE, metadata={"subject": "cs"})
+    whole = LangChainDocument(id="lecture", page_content=text, metadata={"subject": "cs"})
     return langchain.text_splitter("sentence", **PARAMETERS).split_documents([whole])
 
 

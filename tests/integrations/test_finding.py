@@ -5,14 +5,19 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 from langchain_core.retrievers import BaseRetriever
 from langchain_tests.integration_tests import RetrieversIntegrationTests
+from llama_index.core import Document as LlamaIndexDocument
 from llama_index.core.llms import MockLLM
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import MetadataMode
+from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters, VectorStoreQuery
+from llama_index.vector_stores.qdrant import QdrantVectorStore as LlamaIndexQdrant
+from qdrant_client import QdrantClient
 
 from kinsplit import Document, Index
 from kinsplit.errors import InvalidParameterError
@@ -21,6 +26,7 @@ from tests.integrations.finding import (
     FRAMEWORKS,
     HASH,
     LECTURE,
+    PARAMETERS,
     STRATEGY,
     ask,
 )
@@ -136,3 +142,30 @@ def test_files_that_belong_to_an_unchunked_document_follow_it() -> None:
 
 
 # Sibling expansion
+
+
+UNSEEN = {"absolute_path": "/home/ana/secret/lecture.md", "sibling_files": ["lecture_code.py"]}
+
+
+@pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant:UserWarning")
+def test_no_model_gets_to_see_where_a_file_lies(tmp_path: Path) -> None:
+    parser = llama_index.node_parser("sentence", **PARAMETERS)
+    nodes: list[Any] = parser([LlamaIndexDocument(id_="lecture", text=LECTURE, metadata={**UNSEEN, "subject": "cs"})])
+    with Index(f"qdrant:{tmp_path}", collection="c", strategy=STRATEGY, embedder=HASH) as index:
+        index.add(Document("lecture", LECTURE, {**UNSEEN, "subject": "cs"}))
+        nodes += [hit.node for hit in llama_index.KinsplitRetriever(index, top_k=3).retrieve("loops")]
+        store = llama_index.KinsplitVectorStore(index.store)
+        nodes += store.get_nodes(filters=MetadataFilters(filters=[MetadataFilter(key="level", value=0)]))
+    client = QdrantClient(path=str(tmp_path))
+    theirs = LlamaIndexQdrant("c", client=client, dense_vector_name="dense", text_key="full_content")
+    nodes += theirs.query(VectorStoreQuery(HASH.embed_query("x").tolist(), similarity_top_k=9)).nodes or []
+    client.close()
+
+    assert len(nodes) > 3 * 9
+    for node in nodes:
+        assert node.metadata.items() >= UNSEEN.items()
+        for mode in (MetadataMode.LLM, MetadataMode.EMBED):
+            text = node.get_content(mode)
+            assert "subject: cs" in text
+            assert "secret" not in text
+            assert "lecture_code" not in text

@@ -4,23 +4,31 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 from uuid import UUID
 
 import pytest
 from langchain_classic.retrievers import ParentDocumentRetriever
 from langchain_core.documents import Document
-from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.indexing import InMemoryRecordManager, index
 from langchain_core.stores import InMemoryStore
-from langchain_core.vectorstores import InMemoryVectorStore
+from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
+from langchain_qdrant import QdrantVectorStore
 from langchain_text_splitters import RecursiveCharacterTextSplitter
+from qdrant_client import QdrantClient, models
 
 from kinsplit.errors import InvalidParameterError, TokenizerError
-from kinsplit.integrations.langchain import KinsplitSentenceTextSplitter, key_by_content, key_by_id, text_splitter
+from kinsplit.integrations.langchain import (
+    ChunkKeys,
+    KinsplitSentenceTextSplitter,
+    KinsplitVectorStore,
+    text_splitter,
+)
 from kinsplit.integrations.langchain import KinsplitTokenTextSplitter as TokenSplitter
 from kinsplit.parsers import create
 from tests.integrations.helpers import TEXT, small
+from tests.integrations.test_langchain_store import HashEmbeddings
 
 words = text_splitter("word", chunk_size=3)
 
@@ -113,7 +121,7 @@ def test_a_chunk_whose_text_was_changed_gives_no_offsets() -> None:
 def test_parent_document_retrieval_finds_parents_and_loses_no_child(parent: str | None) -> None:
     theirs = RecursiveCharacterTextSplitter(chunk_size=80, chunk_overlap=0)
     ours = text_splitter("structure", chunk_size=12, min_chunk_size=3)
-    store = InMemoryVectorStore(DeterministicFakeEmbedding(size=8))
+    store = InMemoryVectorStore(HashEmbeddings())
     retriever = ParentDocumentRetriever(
         vectorstore=store,
         docstore=InMemoryStore(),
@@ -131,80 +139,87 @@ def test_parent_document_retrieval_finds_parents_and_loses_no_child(parent: str 
 class Indexed:
     """A vector store kept up to date by `index()`."""
 
-    def __init__(self, key: Callable[[Document], str] = key_by_content) -> None:
-        self.key = key
-        self.store = InMemoryVectorStore(DeterministicFakeEmbedding(size=8))
+    def __init__(self, store: VectorStore | None = None) -> None:
+        self.store = store or InMemoryVectorStore(HashEmbeddings())
         self.records = InMemoryRecordManager(namespace="test")
         self.records.create_schema()
+        self.keys = ChunkKeys(self.records, self.store)
+        self.splitter = text_splitter("sentence", chunk_size=3, unit="word")
 
-    def update(self, chunks: list[Document], *, force: bool = False) -> dict[str, Any]:
-        return dict(
-            index(
-                chunks,
-                self.records,
-                self.store,
-                cleanup="incremental",
-                source_id_key="source_id",
-                key_encoder=self.key,
-                force_update=force,
-            )
-        )
+    def update(self, text: str, **metadata: Any) -> list[int]:
+        """Index a text and return the numbers of chunks that were added, updated, skipped and deleted."""
+        chunks = self.splitter.split_documents([Document(id="d", page_content=text, metadata=metadata)])
+        options: dict[str, Any] = {"cleanup": "incremental", "source_id_key": "source_id", "key_encoder": self.keys}
+        return list(index(chunks, self.records, self.store, **options).values())
 
-
-def test_index_skips_unchanged_chunks_and_replaces_changed_ones() -> None:
-    indexed, splitter = Indexed(), text_splitter("sentence", chunk_size=3, unit="word")
-    text = "One two three. Four five six. Seven eight nine."
-
-    def split(new: str) -> list[Document]:
-        return splitter.split_documents([Document(id="d", page_content=new)])
-
-    assert indexed.update(split(text))["num_added"] == 3
-    assert indexed.update(split(text)) == {"num_added": 0, "num_updated": 0, "num_skipped": 3, "num_deleted": 0}
-    edited = indexed.update(split(text.replace("Four", "Fore")))
-    assert edited == {"num_added": 1, "num_updated": 0, "num_skipped": 2, "num_deleted": 1}
-    assert indexed.update(split("One two three."))["num_deleted"] == 2
-    assert [value["text"] for value in indexed.store.store.values()] == ["One two three."]
+    def kept(self) -> list[Document]:
+        found = self.store.similarity_search("x", k=99)
+        return sorted(found, key=lambda document: document.metadata["chunk_index"])
 
 
-def test_index_writes_a_moved_chunk_again_so_that_its_offsets_are_right() -> None:
-    indexed, splitter = Indexed(), text_splitter("sentence", chunk_size=3, unit="word")
-    for text in ("One two three. Four five six.", "One two, three. Four five six."):
-        indexed.update(splitter.split_documents([Document(id="d", page_content=text)]))
-    for value in indexed.store.store.values():
-        assert value["text"] == text[value["metadata"]["char_start"] : value["metadata"]["char_end"]]
+NUMBERED = "".join(f"Sentence number {number:02}. " for number in range(25))
 
 
-def test_keys_are_uuids_and_only_for_chunks() -> None:
+def _qdrant() -> VectorStore:
+    client = QdrantClient(":memory:")
+    client.create_collection("c", models.VectorParams(size=64, distance=models.Distance.COSINE))
+    return QdrantVectorStore(client, "c", HashEmbeddings())
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(lambda: InMemoryVectorStore(HashEmbeddings()), id="LangChain's own"),
+        pytest.param(lambda: KinsplitVectorStore(HashEmbeddings(), "memory:"), id="kinsplit"),
+        pytest.param(_qdrant, id="langchain_qdrant"),
+    ],
+)
+def test_index_notices_edits_and_keeps_ids_and_links(make: Callable[[], VectorStore]) -> None:
+    indexed = Indexed(make())
+    assert indexed.update(NUMBERED) == [25, 0, 0, 0]
+    assert indexed.update(NUMBERED) == [0, 0, 25, 0]
+
+    edited = NUMBERED.replace("number 07", "numbre 07")
+    assert indexed.update(edited) == [1, 0, 24, 0], "the one that changed"
+    longer = edited.replace("number 20", "numeral 20")
+    assert indexed.update(longer) == [5, 0, 20, 0], "it, and those that moved"
+    assert indexed.update(f"{longer}And one more.") == [2, 0, 24, 0], "it, and the one that is linked to it"
+    text = longer.replace("Sentence number 10. ", "")
+    assert indexed.update(text)[3] == 2, "the last ones are gone"
+
+    kept = indexed.kept()
+    assert "".join(chunk.page_content for chunk in kept).replace(" ", "") == text.replace(" ", ""), "nothing is stale"
+    for chunk in kept:
+        assert chunk.page_content == text[chunk.metadata["char_start"] : chunk.metadata["char_end"]]
+    for chunk, after in pairwise(kept[:11]):
+        (found,) = indexed.store.get_by_ids([chunk.metadata["next_id"]])
+        (back,) = indexed.store.get_by_ids([after.metadata["prev_id"]])
+        assert (found.page_content, back.page_content) == (after.page_content, chunk.page_content)
+
+
+def test_index_notices_other_metadata_and_chunks_that_the_store_has_lost() -> None:
+    indexed = Indexed()
+    assert indexed.update("One two three. Four five six.", year=2020, share=0.1) == [2, 0, 0, 0]
+    assert indexed.update("One two three. Four five six.", year=2020, share=0.1) == [0, 0, 2, 0]
+    assert indexed.update("One two three. Four five six.", year=2021, share=0.1) == [2, 0, 0, 0]
+    indexed.store.delete([str(indexed.kept()[0].id)])
+    assert indexed.update("One two three. Four five six.", year=2021, share=0.1) == [1, 0, 1, 0]
+    assert indexed.update("One two three.", year=2021, share=0.1) == [1, 0, 0, 1], "no link leads to what is gone"
+    assert [chunk.metadata["next_id"] for chunk in indexed.kept()] == [None]
+
+
+def test_keys_are_the_ids_of_chunks_alone() -> None:
+    keys = Indexed().keys
     (chunk,) = words.create_documents(["One."])
-    assert key_by_id(chunk) == chunk.id
-    assert str(UUID(key_by_content(chunk))) == key_by_content(chunk) != chunk.id
-    for other in (Document(id="d", page_content="x"), Document(page_content="x", metadata=chunk.metadata)):
-        for key in (key_by_id, key_by_content):
-            with pytest.raises(InvalidParameterError, match="must be a chunk from a kinsplit text splitter"):
-                key(other)
-
-
-def test_keys_by_id_keep_the_ids_that_the_links_name() -> None:
-    indexed, splitter = Indexed(key_by_id), text_splitter("sentence", chunk_size=3, unit="word")
-    text = "One two three. Four five six. Seven eight nine."
-
-    def split(new: str) -> list[Document]:
-        return splitter.split_documents([Document(id="d", page_content=new)])
-
-    first, second, third = split(text)
-    assert indexed.update(split(text))["num_added"] == 3
-    assert list(indexed.store.store) == [first.id, second.id, third.id]
-    (found,) = indexed.store.get_by_ids([first.metadata["next_id"]])
-    assert (found.id, found.page_content) == (second.id, second.page_content)
-    assert indexed.update(split(text))["num_skipped"] == 3
-
-    edited = split(text.replace("Four", "Fore"))
-    assert indexed.update(edited)["num_skipped"] == 3, "an edit is not noticed"
-    assert indexed.update(edited, force=True)["num_updated"] == 3
-    (found,) = indexed.store.get_by_ids([first.metadata["next_id"]])
-    assert (found.id, found.page_content) == (second.id, "Fore five six.")
-    assert indexed.update(split("One two three."))["num_deleted"] == 2
-    assert list(indexed.store.store) == [first.id]
+    assert keys(chunk) == chunk.id
+    others = [
+        Document(id="d", page_content="x"),
+        Document(page_content=chunk.page_content, metadata=chunk.metadata),
+        Document(id=chunk.id, page_content="On", metadata=chunk.metadata),
+    ]
+    for other in others:
+        with pytest.raises(InvalidParameterError, match="must be a chunk from a kinsplit text splitter"):
+            keys(other)
 
 
 def test_the_overlap_of_token_windows_is_what_stride_leaves() -> None:

@@ -21,7 +21,7 @@ from kinsplit import Document as CoreDocument
 from kinsplit import Index
 from kinsplit.embedding.hashing import HashEmbedder
 from kinsplit.errors import InvalidParameterError
-from kinsplit.integrations.langchain import KinsplitVectorStore, key_by_content, text_splitter
+from kinsplit.integrations.langchain import ChunkKeys, KinsplitVectorStore, text_splitter
 from kinsplit.integrations.llama_index import KinsplitVectorStore as LlamaIndexStore
 from kinsplit.integrations.llama_index import node_parser
 from kinsplit.stores import Schema, open_async_store
@@ -105,8 +105,11 @@ def test_filters(store: KinsplitVectorStore) -> None:
     assert found({"$or": [{"n": {"$lt": 2}}, {"kind": "other"}]}) == {"1", "3"}
     retriever = store.as_retriever(search_kwargs={"k": 9, "filter": {"kind": "other"}})
     assert [document.id for document in retriever.invoke("red")] == ["3"]
-    with pytest.raises(InvalidParameterError, match="strings or integers"):
-        found({"n": 0.5})
+    assert found({"n": [0.5, 2.0]}) == {"2"}
+    assert found({"n": 0.5}) == set()
+    with pytest.raises(InvalidParameterError, match="at most 32 conditions"):
+        found({"$or": [{f"key{i}": i} for i in range(33)]})
+    assert found({"$or": [{"n": i} for i in range(3, 300)]}) == {"3"}
 
 
 def test_scores_are_cosines_and_relevance_is_between_0_and_1(store: KinsplitVectorStore) -> None:
@@ -141,7 +144,7 @@ async def test_mmr_is_langchains_own(lambda_mult: float) -> None:
 def test_mmr_reads_its_vectors_in_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
     store = KinsplitVectorStore(DeterministicFakeEmbedding(size=4), "memory:")
     store.add_documents([Document(id=str(n), page_content=f"text {n}") for n in range(30)])
-    kept: Any = store._kept.store
+    kept: Any = store.client
     calls: list[str] = []
 
     def count(name: str, method: Any) -> None:
@@ -192,7 +195,7 @@ def test_bad_arguments_are_named(store: KinsplitVectorStore) -> None:
     with pytest.raises(InvalidParameterError, match="nonsense"):
         store.similarity_search("red", nonsense=1)
     with pytest.raises(InvalidParameterError, match="JSON"):
-        store.add_documents([Document(page_content="x", metadata={"when": {1, 2}})])
+        store.add_documents([Document(page_content="x", metadata={"when": object()})])
 
 
 def test_chunks_come_back_equal_and_index_skips_what_has_not_changed(store: KinsplitVectorStore) -> None:
@@ -207,11 +210,16 @@ def test_chunks_come_back_equal_and_index_skips_what_has_not_changed(store: Kins
     for text in (TEXT, TEXT, TEXT + "More."):
         chunks = text_splitter("sentence", chunk_size=20).split_documents([Document(id="d", page_content=text)])
         done = index(
-            chunks, records, store, cleanup="incremental", source_id_key="source_id", key_encoder=key_by_content
+            chunks,
+            records,
+            store,
+            cleanup="incremental",
+            source_id_key="source_id",
+            key_encoder=ChunkKeys(records, store),
         )
         added.append(done["num_added"])
     assert added[0] > 1
-    assert added[1:] == [0, 1]
+    assert added[1:] == [0, 2], "the new chunk, and the one before it, which is linked to it"
     assert len(store.similarity_search("x", k=99)) == len(chunks)
 
 

@@ -116,7 +116,7 @@ def test_documents_of_one_chunk_in_a_store_of_kinsplits_are_expanded_alike() -> 
         chunks = index.store.find({"source_id": "code.py"})
         node = TextNode(id_=chunks[0].id, text=chunks[0].text, metadata=dict(first.metadata))
         del node.metadata["kinsplit"]
-        node.metadata["content_hash"] = chunks[0].content_hash
+        node.metadata["chunk_index"] = chunks[0].index
         expansion = llama_index.SiblingExpansion(index.store)
         expanded = expansion.postprocess_nodes([NodeWithScore(node=node, score=1.0)])
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,6 +22,7 @@ from kinsplit.language_models.answers import Numbers, inert, read_numbers, text_
         ('<think>[1, 2, 3, 4, 5]? No.</think>{"starts": [0, 4]}', [0, 4]),
         ('[1, 2, 3, 4, 5]? No.</think>{"starts": [0, 4]}', [0, 4]),
         ('{"starts": [0, 4]} <think>[1, 2, 3]</think> {"starts": [1, 2, 3]}', [1, 2, 3]),
+        ('[1]</think> [2]</thinking> {"starts": [0, 4]} <think>[1, 2, 3]</think>', [0, 4]),
         ('{"boundaries": [0, 4, 9], "reasons": ["a", "b"]}', [0, 4, 9]),
         ('{"starts": ["0", " 4 ", "9.0"]}', [0, 4, 9]),
         ("[0.0, 4.5, 9.00]", [0, 9]),
@@ -65,6 +68,31 @@ def test_a_list_that_breaks_off_before_its_second_number_is_none() -> None:
 @given(st.text(st.sampled_from('[]{}",: 0123456789.-ntse\\\n`<think/>'), max_size=60))
 def test_any_answer_is_read_without_an_error(answer: str) -> None:
     assert all(type(value) is int for value in read_numbers(answer, "s").values)
+
+
+@pytest.mark.parametrize(
+    "begin_part_end",
+    [
+        ("", "[", ""),
+        ("[" * 900, "1,", ""),
+        ("[", "1,", "]"),
+        ("", "[1,", "]"),
+        ("", '{"a":[', ""),
+        ("", '["', ""),
+        ("", "<think>", ""),
+        ("", "x</think>", ""),
+        ("", "<think></think>", "[1]"),
+    ],
+    ids=lambda parts: parts[1],
+)
+def test_an_answer_is_read_in_time_that_grows_with_its_length(begin_part_end: tuple[str, str, str]) -> None:
+    begin, part, end = begin_part_end
+    seconds = []
+    for size in (2_000, 16_000):
+        begun = time.process_time()
+        read_numbers(begin + part * size + end, "starts")
+        seconds.append(time.process_time() - begun)
+    assert seconds[1] < 24 * seconds[0] + 0.1  # 64 times, were it quadratic.
 
 
 def test_an_inert_text_ends_no_element_and_is_valid() -> None:

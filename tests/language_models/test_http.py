@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import logging
 import time
 import traceback
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -254,8 +256,8 @@ def test_a_refused_connection_fails_fast_and_once(
     with serving() as gone:
         pass
     tries: list[object] = []
-    post = httpx.Client.post
-    monkeypatch.setattr(httpx.Client, "post", lambda *args, **more: (tries.append(args), post(*args, **more))[1])
+    send = httpx.Client.send
+    monkeypatch.setattr(httpx.Client, "send", lambda *args, **more: (tries.append(args), send(*args, **more))[1])
     model = OllamaModel("llama3", host=gone.url)
     for _ in range(200):
         with pytest.raises(
@@ -283,7 +285,7 @@ def test_a_failure_without_words_is_told_by_its_name(
     def fail(*args: object, **more: object) -> None:
         raise error
 
-    monkeypatch.setattr(httpx.Client, "post", fail)
+    monkeypatch.setattr(httpx.Client, "send", fail)
     with pytest.raises(LanguageModelError, match=rf": {str(error).rstrip('.') or type(error).__name__}\."):
         OllamaModel("llama3", host="http://h").complete("Hi")
 
@@ -401,6 +403,27 @@ def test_no_message_holds_the_key_even_if_the_server_repeats_it(fake: FakeServer
             ask("Hi")
         assert "***" in str(caught.value)
         assert KEY not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.parametrize("form", ["{basic}", "{password}", "Basic {basic}", "{quoted}", "{long}{basic}"])
+@pytest.mark.parametrize("status", [200, 401, 500])
+def test_no_message_holds_the_password_of_an_address_even_if_the_server_repeats_it(
+    fake: FakeServer, status: int, form: str
+) -> None:
+    password = "p'ss\"word/of:tests"
+    basic = base64.b64encode(f"user:{password}".encode()).decode()
+    # The last one is cut in the middle of it.
+    repeated = form.format(basic=basic, password=password, quoted=json.dumps(password), long="x " * 30 + "x" * 7)
+    fake.answer = lambda prompt: Reply(status=status, body=repeated)
+    url = f"http://user:{quote(password, safe='')}@127.0.0.1:{fake.port}"
+    for model in (OllamaModel("llama3", host=url), OpenAIModel("gpt", base_url=url)):
+        for ask in (model.complete, lambda prompt, model=model: list(model.stream(prompt))):
+            with pytest.raises(LanguageModelError) as caught:
+                ask("Hi")
+            told = "".join(traceback.format_exception(caught.value))
+            assert "***" in told
+            assert not any(secret[:8] in told for secret in (basic, password, json.dumps(password)[1:], repr(password)))
+    assert {headers["Authorization"] for _, headers, _ in fake.calls} == {f"Basic {basic}"}
 
 
 @pytest.mark.parametrize("key", ["sk-one\nsk-two", "sk-\u00e9", "sk one", "sk\x00"])

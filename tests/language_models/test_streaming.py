@@ -228,6 +228,15 @@ def test_what_is_left_out_does_not_depend_on_where_an_answer_is_cut(text: str, c
     assert not "".join(pieces).startswith("<think>")
 
 
+def test_many_thoughts_are_left_out_in_time_that_grows_with_their_number() -> None:
+    seconds = []
+    for number in (4_000, 32_000):
+        begun = time.process_time()
+        assert told(Says("<think></think>" * number + "so"))[0] == ["so"]
+        seconds.append(time.process_time() - begun)
+    assert seconds[1] < 24 * seconds[0] + 0.1  # 64 times, were it quadratic.
+
+
 def test_several_thoughts_before_an_answer_are_all_left_out() -> None:
     assert told(Says("<think>a</think>\n<thinking>b</think></thinking> c <think>"))[0] == ["c <think>"]
 

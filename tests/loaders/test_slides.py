@@ -1,8 +1,14 @@
 from __future__ import annotations
 
 import copy
+import io
 
+import pytest
 from lxml import etree
+from PIL import Image
+from pptx.chart.data import CategoryChartData
+from pptx.enum.chart import XL_CHART_TYPE
+from pptx.enum.shapes import MSO_CONNECTOR, PROG_ID
 from pptx.opc.package import Part
 from pptx.opc.packuri import PackURI
 from pptx.util import Inches
@@ -163,3 +169,74 @@ def test_an_impossible_level_is_the_deepest():
     frame.paragraphs[0]._p.get_or_add_pPr().set("lvl", "2000000000")
 
     assert read(saved(slides)).contents[0].text == f"## Deep\n\n{'  ' * 7}- here"
+
+
+def picture() -> io.BytesIO:
+    target = io.BytesIO()
+    Image.new("RGB", (2, 2)).save(target, "PNG")
+    return io.BytesIO(target.getvalue())
+
+
+def chart(shapes, title: str):
+    data = CategoryChartData()
+    data.categories = ("a", "b")
+    data.add_series("s", (1, 2))
+    frame = shapes.add_chart(XL_CHART_TYPE.PIE, 0, Inches(3), Inches(1), Inches(1), data)
+    frame.chart.has_title = bool(title)
+    if title:
+        frame.chart.chart_title.text_frame.text = title
+    return frame
+
+
+_ADDED = {
+    "picture": lambda shapes: shapes.add_picture(picture(), 0, Inches(3)),
+    "picture in groups": lambda shapes: (
+        shapes.add_group_shape().shapes.add_group_shape().shapes.add_picture(picture(), 0, 0)
+    ),
+    "group": lambda shapes: shapes.add_group_shape(),
+    "connector": lambda shapes: shapes.add_connector(MSO_CONNECTOR.STRAIGHT, 0, 0, 9, 9),
+    "chart without a title": lambda shapes: chart(shapes, ""),
+    "film": lambda shapes: shapes.add_movie(io.BytesIO(b"film"), 0, 0, 9, 9, picture(), "video/mp4"),
+    "embedded file": lambda shapes: shapes.add_ole_object(
+        io.BytesIO(b"sheet"), PROG_ID.XLSX, 0, 0, icon_file=picture()
+    ),
+    "drawing without text": lambda shapes: (
+        shapes.build_freeform().add_line_segments([(0, 9), (9, 9)]).convert_to_shape()
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", _ADDED)
+def test_what_has_no_text_of_its_own_gives_its_alternative_text(kind):
+    slides = presentation("Before", "After")
+    shape = _ADDED[kind](slides.slides[0].shapes)
+    properties = next(shape._element.iter("{*}cNvPr"))
+    properties.attrib.pop("descr", None)
+    slides.slides[0].notes_slide.notes_text_frame.text = "Look."
+    assert read(saved(slides)).contents[0].text == "## Before\n\n### Notes\n\nLook.\n\n## After"
+
+    properties.set("descr", "A  tree\nof calls")
+    reading = read(saved(slides))
+    assert reading.contents[0].text == "## Before\n\nA tree of calls\n\n### Notes\n\nLook.\n\n## After"
+    assert reading.warnings == ()
+
+
+def test_a_charts_title_goes_before_its_alternative_text():
+    slides = presentation("Costs")
+    shape = chart(slides.slides[0].shapes, "Cost by year")
+    next(shape._element.iter("{*}cNvPr")).set("descr", "A pie")
+    assert read(saved(slides)).contents[0].text == "## Costs\n\nCost by year"
+
+
+def test_a_shape_that_cannot_be_read_costs_a_warning_and_no_more():
+    slides = presentation("One", "Two")
+    shape = chart(slides.slides[1].shapes, "Lost")
+    next(shape._element.iter("{*}chart")).attrib.clear()
+    shape.name = "Chart 7"
+    slides.slides[1].shapes.add_textbox(0, Inches(6), Inches(1), Inches(1)).text_frame.text = "kept"
+
+    reading = read(saved(slides))
+
+    assert reading.contents[0].text == "## One\n\n## Two\n\nkept"
+    (warning,) = reading.warnings
+    assert warning.startswith("slide 2: its shape 'Chart 7' can't be read (")

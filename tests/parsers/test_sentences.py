@@ -15,7 +15,7 @@ from kinsplit.errors import InvalidParameterError
 from kinsplit.parsers import create
 from kinsplit.parsers.abbreviations import abbreviations
 from kinsplit.parsers.punkt_stops import PUNKT_LANGUAGES
-from kinsplit.parsers.sentences import LANGUAGES, detect_language, sentences
+from kinsplit.parsers.sentences import LANGUAGES, detect_language, is_surely_english, sentences
 from tests.shared_data import shared_documents
 
 CHROMA = ["chatlogs", "finance", "pubmed", "state_of_the_union", "wikitexts"]
@@ -264,6 +264,13 @@ def test_a_detected_language_gives_the_sentences_of_the_given_one(language: str)
         assert spans(document.text) == spans(document.text, language)
 
 
+@pytest.mark.parametrize("language", [language for language in XQUAD if language != "en"])
+def test_no_other_language_is_taken_for_english_at_a_glance(language: str) -> None:
+    for document in shared_documents(f"xquad/{language}/docs.jsonl"):
+        text = document.text[:20_000]
+        assert not any(is_surely_english(text[at : at + 600]) for at in range(0, len(text), 600))
+
+
 @pytest.mark.parametrize("language", ["ar", "hi", "th"])
 def test_texts_of_other_scripts_have_many_sentences(language: str) -> None:
     for document in shared_documents(f"xquad/{language}/docs.jsonl"):
@@ -298,3 +305,10 @@ def test_blank_text_has_no_sentence(text: str) -> None:
 def test_what_is_not_blank_is_at_least_one_sentence(text: str) -> None:
     for language in ["auto", "en", "zh", "ar"]:
         assert spans(f" {text}\n", language) == [(1, len(text) + 1)]
+
+
+def test_a_quotation_mark_that_none_closes_doesnt_join_all_that_follows() -> None:
+    text = "“" + "Він пішов додому. Вона лишилася тут. " * 400
+    found = sentences(text, "uk")
+    assert len(found.starts) > 600
+    assert max(found.ends - found.starts) <= 8_000

@@ -107,3 +107,24 @@ def test_a_passage_that_exceeds_the_budget_is_skipped_and_the_next_one_tried() -
     assert within_budget([long, short], tokens, resolve("bundled")) == [short]
     assert within_budget([long, short], tokens - 1, resolve("bundled")) == []
     assert within_budget([long, short], 1000, resolve("bundled")) == [long, short]
+
+
+def test_a_passage_stops_where_a_sibling_is_missing() -> None:
+    store, (chunks,) = stored()
+    store.store.remove([chunks[6].id])
+
+    (passage,) = passages(store, [(chunks[5], 0.5)], window=3, top_k=1)
+
+    assert passage.text == TEXT[chunks[2].start : chunks[5].end]
+    assert len(passage.spans) == 1
+
+
+def test_chunks_that_another_passage_keeps_apart_are_not_joined() -> None:
+    store, (chunks,) = stored()
+    hits = [(chunks[n], 1 - n / 100) for n in (4, 10, 7, 13, 16, 1, 19)]
+
+    for passage in passages(store, hits, window=1, top_k=9):
+        assert passage.text == TEXT[passage.start : passage.end]
+        assert [chunk.index for chunk in passage.chunks] == list(
+            range(passage.chunks[0].index, passage.chunks[-1].index + 1)
+        )

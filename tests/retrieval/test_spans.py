@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from kinsplit import Document, Index
 from kinsplit.chunk import DOCUMENT, Chunk, Span, chunk_id, content_hash, holds
+from kinsplit.errors import StoreError
 from kinsplit.indexing import Indexer
 from kinsplit.parsers import create
 from kinsplit.retrieval import Candidate, Expansion, Passage, arrange, join
@@ -96,9 +97,17 @@ def test_slices_that_touch_are_one_and_others_stay_apart(
         assert (passage.start, passage.end) == (spans[0][0], spans[-1][1])
 
 
-def test_a_text_that_is_not_made_of_its_spans_is_given_whole() -> None:
-    damaged = replace(piece(0, (0, 3), (6, 8)), text="abcd")
-    assert join([damaged], [Candidate(damaged, 0.5)]).text == "abcd"
+@pytest.mark.parametrize(
+    ("chunks", "problem"),
+    [
+        ([replace(piece(0, (0, 3), (6, 8)), text="abcd")], "4 characters, which is not its place from 0 to 8"),
+        ([replace(piece(2, (10, 13)), text="abcd")], "Chunk 2 .* 4 characters, which is not its place from 10 to 13"),
+        ([piece(0, (0, 5)), replace(piece(1, (3, 7)), text="xefg")], "Chunks 0 and 1 .* different versions"),
+    ],
+)
+def test_a_passage_is_the_slice_that_it_claims_or_none(chunks: list[Chunk], problem: str) -> None:
+    with pytest.raises(StoreError, match=problem):
+        join(chunks, [Candidate(chunks[0], 0.5)])
 
 
 @pytest.mark.parametrize("address", ["memory:", "edge"])

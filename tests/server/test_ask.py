@@ -107,6 +107,8 @@ async def test_a_model_that_fails_is_told_without_its_address(connect: Connect, 
         ({"question": "x", "where": {"absolute_path": "/etc"}}, "where"),
         ({"question": "x", "where": ["nonsense"]}, "where"),
         ({"question": "x", "where": {"$near": 1}}, "where"),
+        ({"question": "x", "where": {"$or": [{f"key{i}": i} for i in range(33)]}}, "where"),
+        ({"question": "x", "where": {"$or": [{"a": i} for i in range(9_000)]}}, "where"),
         ({"question": "x", "model": "openai:gpt"}, "model"),
     ],
 )

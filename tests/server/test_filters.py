@@ -40,7 +40,7 @@ async def test_every_value_finds_its_documents(client: httpx.AsyncClient) -> Non
             assert len({passage["source_id"] for passage in found}) == each["documents"]
 
 
-def counted(*metadata: dict[str, Any]) -> dict[str, tuple[int, list[tuple[str | int, int]]]]:
+def counted(*metadata: dict[str, Any]) -> dict[str, tuple[int, list[tuple[str | float, int]]]]:
     with Index("memory:filters", collection="some", embedder="hash") as index:
         for number, each in enumerate(metadata):
             assert not index.add([Document(f"{number}.txt", "One. Two.", each)]).failed
@@ -61,12 +61,15 @@ def test_only_what_a_filter_takes_is_listed() -> None:
             "n": 3,
             "": "e",
         },
-        {"n": "3", 'q"': "x", "a b": "spaced", " c": "led"},
+        {"n": "3", 'q"': "x", "a b": "spaced", " c": "led", "done": 1.0},
     )
+    assert [type(value) for value, _ in found["done"][1]] == [int, bool]
     assert found == {
         "tags": (2, [("b", 2), ("a", 1)]),
         "n": (2, [(3, 1), ("3", 1)]),
         "a b": (1, [("spaced", 1)]),
+        "done": (2, [(1, 1), (True, 1)]),
+        "share": (1, [(0.5, 1)]),
     }
 
 

@@ -1,7 +1,13 @@
+import json
 import pickle
 from dataclasses import replace
+from datetime import UTC, date, datetime
+from enum import Enum
+from pathlib import Path
 from typing import Any
+from uuid import UUID
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,6 +20,11 @@ from kinsplit.stores.edge import EdgeStore
 from kinsplit.stores.payload import RESERVED, check_metadata, from_payload, to_payload
 from kinsplit.stores.protocol import SyncReport
 from kinsplit.stores.testing import SCHEMA, make_chunks, save
+
+
+class Kind(Enum):
+    SLIDES = "slides"
+
 
 json_values = st.recursive(
     st.none()
@@ -128,7 +139,11 @@ def test_what_an_indexer_places_is_taken_from_chunks_and_refused_from_documents(
         (2**63, r"metadata\['k'\]"),
         (b"bytes", r"metadata\['k'\]"),
         ({1: 2}, r"metadata\['k'\]"),
-        ({"deep": [1, {2}]}, r"metadata\['k'\]\['deep'\]\[1\]"),
+        ({"deep": [1, b"2"]}, r"metadata\['k'\]\['deep'\]\[1\]"),
+        (np.array([1, np.nan]), r"metadata\['k'\]\[1\]"),
+        (np.datetime64("NaT"), r"metadata\['k'\]"),
+        (np.timedelta64(1, "ns"), r"metadata\['k'\]"),
+        (np.array([1j]), r"metadata\['k'\]"),
     ],
 )
 def test_a_value_that_json_does_not_have_is_refused_by_its_place(value, where):
@@ -155,3 +170,37 @@ def test_a_damaged_payload_is_named(key: str, value: object) -> None:
 def test_a_filter_of_a_wrong_type_is_refused(wrong: Any) -> None:
     with pytest.raises(InvalidParameterError, match="where: must "):
         to_conditions(0, wrong)
+
+
+@pytest.mark.parametrize(
+    ("value", "stored"),
+    [
+        (datetime(2024, 1, 2, 3, 4, 5, tzinfo=UTC), "2024-01-02T03:04:05Z"),
+        (datetime(2024, 1, 2, 3, 4, 5, 6), "2024-01-02T03:04:05.000006"),
+        (date(2024, 1, 2), "2024-01-02"),
+        (Path("notes") / "a.md", "notes/a.md"),
+        (UUID(int=7), "00000000-0000-0000-0000-000000000007"),
+        ({"b", "a", 1}, ["a", "b", 1]),
+        (frozenset({True}), [True]),
+        (("x", (1,)), ["x", [1]]),
+        (Kind.SLIDES, "slides"),
+        (np.int64(7), 7),
+        (np.float32(0.5), 0.5),
+        (np.longdouble(0.5), 0.5),
+        (np.float64(2020), 2020),
+        (np.bool_(True), True),
+        (np.str_("text"), "text"),
+        (np.array([[1, 2], [3, 4]]), [[1, 2], [3, 4]]),
+        (np.datetime64("2024-01-02"), "2024-01-02"),
+        (np.datetime64("2024-01-02T03:04:05.123456789"), "2024-01-02T03:04:05.123456"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_values_of_other_kinds_are_written_as_json(value, stored):
+    check_metadata({"k": value})
+    (chunk,) = make_chunks("a", ["text"], k=value, deep={"k": [value]})
+    payload = to_payload(chunk)
+    assert payload["k"] == stored
+    assert payload["deep"] == {"k": [stored]}
+    assert type(payload["k"]) is type(stored)
+    assert json.dumps(payload)

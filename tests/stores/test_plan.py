@@ -78,7 +78,7 @@ def test_reports_add_up():
     ("old", "new", "same"),
     [
         (1, True, False),
-        (1, 1.0, False),
+        (1, 1.0, True),
         ([1], [1, 2], False),
         ({"a": 1}, {"a": 2}, False),
         ([{"a": 0.1}], [{"a": 0.1}], True),

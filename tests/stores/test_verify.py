@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kinsplit import Index
-from kinsplit.chunk import DOCUMENT, Document, chunk_id, content_hash
+from kinsplit.chunk import DOCUMENT, Document, Span, chunk_id, content_hash
 from kinsplit.parsers import create, names
 from kinsplit.stores import Vectors, open_store
 from kinsplit.stores.testing import SCHEMA, TEXTS, embed, make_chunks, make_document, save
@@ -140,8 +140,15 @@ def test_a_text_that_was_changed_by_other_hands(store, place, changes):
 
 
 def test_a_changed_leaf_whose_document_was_left_as_it_was(store):
-    damage(store, replace(family()[3], text="Something else.", content_hash=content_hash("Something else.")))
+    text = family()[3].text[::-1]
+    damage(store, replace(family()[3], text=text, content_hash=content_hash(text)))
     assert kinds(store) == {("hash", DOCUMENT, 0)}
+
+
+def test_a_text_that_is_not_as_long_as_its_place(store):
+    chunk = family()[3]
+    store.put([replace(chunk, spans=(Span(chunk.start, chunk.end + 1),))], {})
+    assert kinds(store) == {("hash", 0, chunk.index)}
 
 
 def test_a_character_that_no_store_keeps_is_no_problem(store):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +15,8 @@ from kinsplit.cli import app
 from kinsplit.errors import FetchError, InvalidParameterError
 from kinsplit.loaders import load
 from kinsplit.parsers import create
-from kinsplit.wikipedia import Api, fetch
+from kinsplit.wikipedia import Api, api, fetch
+from tests.hostile_server import Hostile
 from tests.wikipedia.fake_wiki import FakeWiki, Page, Reply, serving
 
 TEXT = """Recursion is a method of solving a problem.
@@ -171,6 +173,12 @@ def test_a_busy_wiki_is_asked_again_when_it_wants(
         ([Reply({"error": "No such action."})], "No such action", 1),
         ([Reply({"query": {"pages": []}, "continue": {"x": "1"}})] * 9, "goes round in circles", 2),
         ([Reply("", 302, {"location": "/w/api.php"})] * 30, "redirects without end", 21),
+        ([Reply([[]] * 9)], "its answer is no object", 1),
+        ([Reply({"query": [1]})], "its pages are not those of a wiki", 1),
+        ([Reply({"query": {"pages": ["x"]}})], "its pages are not those of a wiki", 1),
+        ([Reply("[" * 100_000)], "something else than JSON", 1),
+        ([Reply("x" * (1 << 23) + "x")], "sent more than 8,388,608 bytes", 1),
+        ([Reply({"query": {}, "continue": {"x": str(n)}}) for n in range(200)], "100 parts of an answer came", 100),
         ([Reply("no gzip", 200, {"content-encoding": "gzip"})] * 9, "can't be reached", 5),
         ([Reply({"error": {"code": "badvalue", "info": "Unrecognized value."}})], "Unrecognized value", 1),
     ],
@@ -183,6 +191,25 @@ def test_a_wiki_that_fails_is_one_clear_error(
         fetch(api, ["Recursion"], tmp_path)
 
     assert len(wiki.calls) == calls
+
+
+@pytest.mark.parametrize("mode", ["body", "packed", "redirect", "drip"])
+def test_a_wiki_without_end_is_given_up(
+    hostile: Hostile, pauses: list[float], mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(api, "SECONDS", 0.3)
+    hostile.parts = lambda: iter([b"x" * (1 << 16)] * 1024)
+    if mode == "packed":
+        packed = gzip.compress(b"x" * (1 << 26), 4)
+        hostile.head = b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: %d\r\n\r\n" % len(packed)
+        hostile.parts = lambda: iter([packed])
+    if mode == "redirect":
+        hostile.head = b"HTTP/1.1 302 Found\r\nlocation: /\r\n\r\n"
+    if mode == "drip":
+        hostile.parts, hostile.pause = (lambda: iter([b" "] * 900)), 0.03
+    with Api(url=hostile.url) as wiki, pytest.raises(FetchError, match=r"sent more|no end after|redirects without end"):
+        wiki.query({})
+    assert hostile.sent < 128 << 20  # Each redirect fills the buffers of a connection.
 
 
 def test_a_title_whose_accents_are_apart_leads_to_its_page(wiki: FakeWiki, tmp_path: Path) -> None:

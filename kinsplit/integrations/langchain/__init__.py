@@ -17,7 +17,7 @@ from kinsplit.parsers import strategy_class
 
 try:
     from kinsplit.integrations.langchain.factory import text_splitter, text_splitter_class
-    from kinsplit.integrations.langchain.keys import key_by_content, key_by_id
+    from kinsplit.integrations.langchain.keys import ChunkKeys
     from kinsplit.integrations.langchain.text_splitter import KinsplitTextSplitter
 except ImportError as error:
     packages = {"langchain_core": "langchain-core", "langchain_text_splitters": "langchain-text-splitters"}
@@ -34,7 +34,7 @@ _HOME = {
     "SiblingExpansion": "sibling_expansion",
 }
 
-__all__ = ["KinsplitTextSplitter", "key_by_content", "key_by_id", "text_splitter", *_HOME, *_TWINS]
+__all__ = ["ChunkKeys", "KinsplitTextSplitter", "text_splitter", *_HOME, *_TWINS]
 
 
 def __getattr__(name: str) -> object:

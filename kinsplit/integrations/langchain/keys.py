@@ -1,57 +1,80 @@
-"""Keys for LangChain's `index()`, which stores every document under its key and writes only those whose key is new.
-
-| `key_encoder=` | ids in the store | an edited chunk |
-|---|---|---|
-| `key_by_id` | the chunks' own | is written with `force_update=True`, which embeds all chunks again |
-| `key_by_content` | the keys | is written, its old version deleted, and nothing else embedded |
-
-A chunk's own id stays the same when its text changes, and `index()` asks no more than whether a key is new. So no key
-does both. Take `key_by_id` where neighbours and parents are fetched by `prev_id`, `next_id` and `parent_id`, and
-`key_by_content` where documents change often. With either, give whole documents an id that lasts, such as their path:
-without one, every chunk of an edited document gets a new id.
-"""
+"""Keys for LangChain's `index()`, which stores every document under its key and writes only those whose key is new."""
 
 from __future__ import annotations
 
+import json
+
 from langchain_core.documents import Document
+from langchain_core.indexing import DocumentIndex, RecordManager
+from langchain_core.vectorstores import VectorStore
 
-from kinsplit.chunk import chunk_id
+from kinsplit.embedding.texts import replace_surrogates
 from kinsplit.errors import InvalidParameterError
-from kinsplit.integrations.origins import is_chunk
+from kinsplit.integrations.metadata import HIDDEN
+from kinsplit.integrations.origins import CONTEXT, is_chunk
+from kinsplit.stores.json_values import to_json
+
+# How many siblings a chunk has, which is not worth embedding all of them again.
+_COUNTS = frozenset({"total_chunks", "is_chunked"})
 
 
-def key_by_id(document: Document) -> str:
-    """Return the chunk's own id, for `index(..., key_encoder=key_by_id)`.
+class ChunkKeys:
+    """The key encoder for `index()`: chunks are stored under their own ids, and an edited chunk is written again.
 
-    The store then holds the chunks under the ids that `prev_id`, `next_id` and `parent_id` name. A chunk that is there
-    already is skipped, even if its text has changed: call `index()` with `force_update=True` after an edit.
+    The ids under `prev_id`, `next_id` and `parent_id` thus lead to their chunks in any vector store. As a chunk keeps
+    its id when it is edited and `index()` only asks whether a key is known, a chunk that the store holds with another
+    text, place, link or metadata is first taken out of the records. `index()` then counts it as added and embeds no
+    other. `total_chunks` and `is_chunked` alone make no edit: in a chunk that is skipped they stay what they were, and
+    so does a key that is gone from the document's metadata.
 
-    Args:
-        document: A chunk from a kinsplit text splitter.
-
-    Raises:
-        InvalidParameterError: The document is no such chunk.
-    """
-    if document.id is None or not is_chunk(document.metadata):
-        raise InvalidParameterError(
-            "document", "must be a chunk from a kinsplit text splitter", document.id, "Split the documents first."
-        )
-    return document.id
-
-
-def key_by_content(document: Document) -> str:
-    """Return a key that changes with the chunk's text and place, for `index(..., key_encoder=key_by_content)`.
-
-    The key is a UUID made of the id, the content hash and the offsets: an unchanged chunk at an unchanged place is
-    skipped, any other is written and the old one cleaned up. The ids under `prev_id`, `next_id` and `parent_id` are not
-    keys: find a neighbour by `source_id`, `level` and `chunk_index`. What the key doesn't see, such as `total_chunks`
-    or the document's own metadata, is not updated in a chunk that is skipped.
+    Give whole documents an id that lasts, such as their path: without one, every chunk of an edited document gets
+    another id. A run over unchanged chunks reads each of them from the store, and one that was interrupted is mended by
+    the next one over the same documents.
 
     Args:
-        document: A chunk from a kinsplit text splitter.
+        records: The record manager that `index()` is given.
+        store: The vector store, or document index, that `index()` is given; it must be able to return documents by id.
 
-    Raises:
-        InvalidParameterError: The document is no such chunk.
+    Example:
+        >>> keys = ChunkKeys(records, store)
+        >>> index(chunks, records, store, cleanup="incremental", source_id_key="source_id", key_encoder=keys)
     """
-    own, metadata = key_by_id(document), document.metadata
-    return chunk_id(own, metadata["content_hash"], metadata["char_start"] or 0, metadata["char_end"] or 0)
+
+    def __init__(self, records: RecordManager, store: VectorStore | DocumentIndex) -> None:
+        self._records = records
+        self._read = store.get if isinstance(store, DocumentIndex) else store.get_by_ids
+
+    def __call__(self, document: Document) -> str:
+        """Return the chunk's own id, having forgotten the record of an older version.
+
+        Raises:
+            InvalidParameterError: The document is no chunk of a kinsplit text splitter.
+        """
+        if document.id is None or not is_chunk(document.metadata, document.page_content):
+            raise InvalidParameterError(
+                "document", "must be a chunk from a kinsplit text splitter", document.id, "Split the documents first."
+            )
+        if self._records.exists([document.id])[0]:
+            kept = self._read([document.id])
+            if not kept or not _same(kept[0], document):
+                self._records.delete_keys([document.id])
+        return document.id
+
+
+def _same(kept: Document, document: Document) -> bool:
+    old, new = kept.metadata, document.metadata
+    keys = (new.keys() | old.keys() & {*HIDDEN, CONTEXT}) - _COUNTS
+    texts = {replace_surrogates(each.page_content) for each in (kept, document)}
+    return len(texts) == 1 and all(_plain(old.get(key)) == _plain(new.get(key)) for key in keys)
+
+
+def _plain(value: object) -> object:
+    """Return a metadata value as stores give it back; some of them round the last digits of a float."""
+    return json.loads(json.dumps(value, default=_written), parse_float=lambda digits: round(float(digits), 12))
+
+
+def _written(value: object) -> object:
+    try:
+        return to_json(value, "metadata")
+    except InvalidParameterError:  # Another vendor's store may keep it all the same.
+        return str(value)

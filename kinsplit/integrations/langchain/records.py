@@ -12,7 +12,7 @@ from kinsplit.integrations.records import Item, from_chunk
 def item_of(document: Document, id_: str) -> Item:
     """Return what a store keeps of a document, under an id that may not be its own."""
     metadata = document.metadata
-    source_id = metadata["source_id"] if is_chunk(metadata) else id_
+    source_id = metadata["source_id"] if is_chunk(metadata, document.page_content) else id_
     return Item(id_, document.page_content, metadata, source_id)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from langchain_core.documents import Document
 
-from kinsplit.integrations.results import FINDING, Result
+from kinsplit.integrations.origins import FINDING
+from kinsplit.integrations.results import Result
 from kinsplit.integrations.siblings import Found
 
 

@@ -28,6 +28,8 @@ class KinsplitRetriever(BaseRetriever):
         name: Of the runnable.
         tags: Of the retriever's runs.
         metadata: Of the retriever's runs.
+        slim: Whether passages carry only the keys of kinsplit's that their place needs, and their score (see
+            `kinsplit.integrations.metadata.slimmed`), for prompts that hold metadata.
         **options: See `kinsplit.retrieval.SearchOptions`.
 
     Raises:
@@ -42,6 +44,7 @@ class KinsplitRetriever(BaseRetriever):
 
     _index: Index = PrivateAttr()
     _options: SearchKeywords = PrivateAttr()
+    _slim: bool = PrivateAttr()
 
     def __init__(
         self,
@@ -51,6 +54,7 @@ class KinsplitRetriever(BaseRetriever):
         name: str | None = None,
         tags: list[str] | None = None,
         metadata: dict[str, Any] | None = None,
+        slim: bool = False,
         **options: Unpack[SearchKeywords],
     ) -> None:
         given: SearchKeywords = {"top_k": k, **options}
@@ -58,20 +62,21 @@ class KinsplitRetriever(BaseRetriever):
         super().__init__(k=options.pop("top_k", k), name=name, tags=tags, metadata=metadata)
         self._index = index
         self._options = options
+        self._slim = slim
 
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **options: Any
     ) -> list[Document]:
         del run_manager
         passages = self._index.search(query, **self._merged(**options))
-        return [to_document(result) for result in to_results(passages)]
+        return [to_document(result) for result in to_results(passages, slim=self._slim)]
 
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **options: Any
     ) -> list[Document]:
         del run_manager
         passages = await self._index.asearch(query, **self._merged(**options))
-        return [to_document(result) for result in to_results(passages)]
+        return [to_document(result) for result in to_results(passages, slim=self._slim)]
 
     def _merged(self, k: int | None = None, **options: Unpack[SearchKeywords]) -> SearchKeywords:
         return {**self._options, "top_k": self.k if k is None else k, **options}

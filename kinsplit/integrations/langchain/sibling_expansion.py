@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from langchain_core.callbacks import Callbacks
 from langchain_core.documents import BaseDocumentCompressor, Document
@@ -15,10 +15,6 @@ from kinsplit.integrations.readers import Opened, open_reader
 from kinsplit.integrations.siblings import expand_found
 from kinsplit.parsers import Strategy
 from kinsplit.retrieval import Expansion
-from kinsplit.stores import ChunkStore
-
-if TYPE_CHECKING:
-    from qdrant_client import QdrantClient
 
 
 class SiblingExpansion(BaseDocumentCompressor, AbstractContextManager[Any]):
@@ -31,17 +27,20 @@ class SiblingExpansion(BaseDocumentCompressor, AbstractContextManager[Any]):
     they are; one that a course search embedded whole is followed by the files that its `sibling_files` names.
 
     Args:
-        store: Address of a store, which is opened and closed with this object, an open one such as `Index.store`, or a
-            `QdrantClient`.
-        collection: Name of the collection, unless the store is open.
+        store: Where the documents are: a `KinsplitVectorStore`, LangChain's own `QdrantVectorStore`, a
+            `kinsplit.Index`, an open store, or a `QdrantClient`; or the address of a store, which is opened and closed
+            with this object.
+        collection: Name of the collection, for an address or a `QdrantClient`.
         window: Siblings to add on each side.
         parents: Whether to take the whole parent instead; a document without one gets siblings.
         within_sections: Whether siblings stop where the heading path changes.
         strategy: What split the documents, such as `splitter.strategy`. Where it is known, or the collection is one
             that `Index` made, kin are fetched by their ids, otherwise by a filter.
+        slim: Whether passages carry only the keys of kinsplit's that their place needs, and their score (see
+            `kinsplit.integrations.metadata.slimmed`), for prompts that hold metadata.
 
     Raises:
-        InvalidParameterError: A negative window.
+        InvalidParameterError: A negative window, or a store that is none of these.
         StoreError: There is no such collection, or it can't be opened.
 
     Example:
@@ -51,22 +50,24 @@ class SiblingExpansion(BaseDocumentCompressor, AbstractContextManager[Any]):
     window: int = 1
     parents: bool = False
     within_sections: bool = False
+    slim: bool = False
 
     _opened: Opened = PrivateAttr()
     _expansion: Expansion = PrivateAttr()
 
     def __init__(
         self,
-        store: str | ChunkStore | QdrantClient,
+        store: object,
         collection: str = "default",
         *,
         window: int = 1,
         parents: bool = False,
         within_sections: bool = False,
         strategy: Strategy | None = None,
+        slim: bool = False,
     ) -> None:
         expansion = Expansion(window=window, parents=parents, within_sections=within_sections)
-        super().__init__(window=window, parents=parents, within_sections=within_sections)
+        super().__init__(window=window, parents=parents, within_sections=within_sections, slim=slim)
         self._expansion = expansion
         self._opened = open_reader(store, collection, strategy)
 
@@ -83,5 +84,6 @@ class SiblingExpansion(BaseDocumentCompressor, AbstractContextManager[Any]):
     ) -> Sequence[Document]:
         """Return passages in the place of their best documents."""
         del query, callbacks
-        expanded = expand_found([found(document) for document in documents], self._expansion, self._opened.reader)
+        hits = [found(document) for document in documents]
+        expanded = expand_found(hits, self._expansion, self._opened.reader, slim=self.slim)
         return [documents[hit] if result is None else to_document(result) for hit, result, _ in expanded]

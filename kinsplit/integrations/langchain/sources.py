@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from langchain_core.documents import Document
 
-from kinsplit.integrations.origins import Origin, is_chunk
+from kinsplit.integrations.origins import Origin, is_chunk, is_marked
 
 
 def origins_of(documents: Sequence[Document]) -> list[Origin]:
@@ -24,12 +24,18 @@ def origins_of(documents: Sequence[Document]) -> list[Origin]:
 
 def _origin(document: Document, seen: Counter[str]) -> Origin:
     text, metadata = document.page_content, document.metadata
-    if is_chunk(metadata):
+    if is_chunk(metadata, text):
         place = (metadata.get(key) for key in ("source_id", "strategy", "level", "chunk_index"))
         return Origin.chunk(document.id or "|".join(map(str, place)), text, metadata)
+    if is_marked(metadata):
+        return Origin.chunk(document.id or _name(metadata["source_id"], text, seen), text, metadata)
     if document.id is not None:
         return Origin.document(document.id, text)
+    return Origin.document(_name(metadata.get("source", "text"), text, seen), text)
+
+
+def _name(source: object, text: str, seen: Counter[str]) -> str:
     digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
-    name = f"{metadata['source']}#{digest}" if "source" in metadata else f"text#{digest}"
+    name = f"{source}#{digest}"
     seen[name] += 1
-    return Origin.document(name if seen[name] == 1 else f"{name}-{seen[name]}", text)
+    return name if seen[name] == 1 else f"{name}-{seen[name]}"

@@ -14,7 +14,7 @@ from kinsplit import chunk as core
 from kinsplit.errors import InvalidParameterError, MissingExtraError
 from kinsplit.integrations.langchain.sources import origins_of
 from kinsplit.integrations.metadata import Piece, arrange, check_inputs, inherited
-from kinsplit.integrations.origins import is_chunk
+from kinsplit.integrations.origins import is_marked
 from kinsplit.parsers import Strategy
 from kinsplit.parsers.measure import Ruler, Unit
 from kinsplit.tokenizers import resolve
@@ -79,7 +79,7 @@ class KinsplitTextSplitter(TextSplitter):
         """Split documents.
 
         Args:
-            documents: Whole documents, or chunks that a kinsplit splitter made.
+            documents: Whole documents, or chunks and passages of kinsplit's.
 
         Returns:
             The chunks of all, in order; the coarsest level of a document first.
@@ -89,7 +89,7 @@ class KinsplitTextSplitter(TextSplitter):
         """
         documents = list(documents)
         origins = origins_of(documents)
-        check_inputs([o.name for o in origins], [d.metadata for d in documents if not is_chunk(d.metadata)])
+        check_inputs([o.name for o in origins], [d.metadata for d in documents if not is_marked(d.metadata)])
         chunked = self._strategy.chunk_many(
             core.Document(id=origin.name, text=document.page_content)
             for origin, document in zip(origins, documents, strict=True)
@@ -103,7 +103,7 @@ class KinsplitTextSplitter(TextSplitter):
 
     def _documents(self, metadata: Mapping[str, Any], pieces: Sequence[Piece]) -> Iterable[Document]:
         own = inherited(metadata)
-        for key in ("start_index", "end_index") if is_chunk(metadata) else ():
+        for key in ("start_index", "end_index") if is_marked(metadata) else ():
             own.pop(key, None)
         for identity, text, place, said in pieces:
             if self._adds_index and place["char_start"] is not None:
@@ -209,7 +209,7 @@ def _encoding_of(model: str) -> str:
     try:
         from tiktoken import encoding_name_for_model
     except ImportError:
-        raise MissingExtraError("tiktoken", "llama-index") from None
+        raise MissingExtraError("tiktoken", "tiktoken") from None
     try:
         return encoding_name_for_model(model)
     except KeyError as error:

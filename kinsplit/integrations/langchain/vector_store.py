@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self
@@ -12,10 +13,12 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import VectorStore
 from langchain_core.vectorstores.utils import maximal_marginal_relevance
 
+from kinsplit.chunk import Chunk
 from kinsplit.errors import InvalidParameterError
 from kinsplit.integrations.arguments import refuse_unknown
-from kinsplit.integrations.collection import Collection, Work, clear, get, put, remove
+from kinsplit.integrations.collection import Collection, Work, clear, count, find, get, put, remove
 from kinsplit.integrations.langchain.records import document_of, item_of
+from kinsplit.integrations.metadata import slimmed
 from kinsplit.stores import AsyncChunkStore, ChunkStore, Hit, Query
 from kinsplit.stores.protocol import Where
 
@@ -42,6 +45,8 @@ class KinsplitVectorStore(VectorStore):
             they are.
         async_store: The same collection for an event loop, such as a Qdrant server that
             `kinsplit.stores.open_async_store` opened; without it coroutines ask `store` in threads.
+        slim: Whether what a search finds carries only the keys of kinsplit's that its place and kin need (see
+            `kinsplit.integrations.metadata.slimmed`), for prompts that hold metadata. What is fetched by id has all.
 
     Example:
         >>> store = KinsplitVectorStore(embeddings, "edge:./kinsplit-data", collection="cs")
@@ -57,14 +62,21 @@ class KinsplitVectorStore(VectorStore):
         model: str = "given",
         terms: str | None = "english",
         async_store: AsyncChunkStore | None = None,
+        slim: bool = False,
     ) -> None:
         self._embedding = embedding
+        self._slim = slim
         self._kept = Collection(store, collection, model, terms, async_store)
 
     @property
     def embeddings(self) -> Embeddings:
         """What embeds documents and questions."""
         return self._embedding
+
+    @property
+    def client(self) -> ChunkStore | None:
+        """The chunk store, which is opened for it; None as long as there is no collection."""
+        return self._kept.open()
 
     @classmethod
     def from_texts(
@@ -155,17 +167,43 @@ class KinsplitVectorStore(VectorStore):
             await self._kept.run_async(self._add(documents, ids, vectors), None, len(vectors[0]))
         return ids
 
-    def delete(self, ids: list[str] | None = None, **kwargs: Any) -> bool:
-        """Delete documents by id; all documents if no ids are given. Ids that are not stored are passed over."""
+    def delete(self, ids: list[str] | None = None, filter: Where | None = None, **kwargs: Any) -> bool:
+        """Delete documents by id, by filter, or by both; all documents if neither is given.
+
+        Args:
+            ids: Ids; those that are not stored are passed over.
+            filter: See `KinsplitVectorStore`. Parents that `Index.add` wrote are deleted with their leaves, if they too
+                have the metadata.
+            **kwargs: None is known.
+
+        Raises:
+            InvalidParameterError: The filter is empty or not valid.
+        """
         refuse_unknown(kwargs)
-        self._kept.run(clear() if ids is None else remove(ids), None)
+        self._kept.run(_delete(ids, filter), None)
         return True
 
-    async def adelete(self, ids: list[str] | None = None, **kwargs: Any) -> bool:
-        """Delete documents by id; see `delete`."""
+    async def adelete(self, ids: list[str] | None = None, filter: Where | None = None, **kwargs: Any) -> bool:
+        """Delete documents; see `delete`."""
         refuse_unknown(kwargs)
-        await self._kept.run_async(clear() if ids is None else remove(ids), None)
+        await self._kept.run_async(_delete(ids, filter), None)
         return True
+
+    def find(self, filter: Where) -> list[Document]:
+        """Return all documents that a filter lets through, in order of source and place; {} lets all through."""
+        return self._kept.run(_found(filter), [])
+
+    async def afind(self, filter: Where) -> list[Document]:
+        """Return all documents that a filter lets through; see `find`."""
+        return await self._kept.run_async(_found(filter), [])
+
+    def count(self, filter: Where | None = None) -> int:
+        """Return the number of documents, or of those that a filter lets through."""
+        return self._kept.run(count(filter), 0)
+
+    async def acount(self, filter: Where | None = None) -> int:
+        """Return the number of documents; see `count`."""
+        return await self._kept.run_async(count(filter), 0)
 
     def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
         """Return documents by id, in the order of the ids, without those that are not stored."""
@@ -175,43 +213,94 @@ class KinsplitVectorStore(VectorStore):
         """Return documents by id; see `get_by_ids`."""
         return await self._kept.run_async(_by_ids(ids), [])
 
-    def similarity_search(self, query: str, k: int = 4, filter: Where | None = None, **kwargs: Any) -> list[Document]:
-        """Return the documents that are most like a question, best first."""
-        return _documents(self.similarity_search_with_score(query, k, filter, **kwargs))
+    def similarity_search(
+        self,
+        query: str,
+        k: int = 4,
+        filter: Where | None = None,
+        *,
+        score_threshold: float | None = None,
+        **kwargs: Any,
+    ) -> list[Document]:
+        """Return the documents that are most like a question, best first; see `similarity_search_with_score`."""
+        return _documents(
+            self.similarity_search_with_score(query, k, filter, score_threshold=score_threshold, **kwargs)
+        )
 
     async def asimilarity_search(
-        self, query: str, k: int = 4, filter: Where | None = None, **kwargs: Any
+        self,
+        query: str,
+        k: int = 4,
+        filter: Where | None = None,
+        *,
+        score_threshold: float | None = None,
+        **kwargs: Any,
     ) -> list[Document]:
-        """Return the documents that are most like a question; see `similarity_search`."""
-        return _documents(await self.asimilarity_search_with_score(query, k, filter, **kwargs))
+        """Return the documents that are most like a question; see `similarity_search_with_score`."""
+        return _documents(
+            await self.asimilarity_search_with_score(query, k, filter, score_threshold=score_threshold, **kwargs)
+        )
 
     def similarity_search_with_score(
-        self, query: str, k: int = 4, filter: Where | None = None, **kwargs: Any
+        self,
+        query: str,
+        k: int = 4,
+        filter: Where | None = None,
+        *,
+        score_threshold: float | None = None,
+        **kwargs: Any,
     ) -> _Scored:
-        """Return the documents that are most like a question with their cosines, best first."""
+        """Return the documents that are most like a question with their cosines, best first.
+
+        Args:
+            query: The question.
+            k: Most documents to return.
+            filter: See `KinsplitVectorStore`.
+            score_threshold: Lowest cosine of a document, from -1 to 1; None for any.
+            **kwargs: None is known.
+        """
         refuse_unknown(kwargs)
-        return self._kept.run(_similar(self._embedding.embed_query(query), k, filter), [])
+        return self._kept.run(self._similar(self._embedding.embed_query(query), k, filter, score_threshold), [])
 
     async def asimilarity_search_with_score(
-        self, query: str, k: int = 4, filter: Where | None = None, **kwargs: Any
+        self,
+        query: str,
+        k: int = 4,
+        filter: Where | None = None,
+        *,
+        score_threshold: float | None = None,
+        **kwargs: Any,
     ) -> _Scored:
         """Return documents with their cosines; see `similarity_search_with_score`."""
         refuse_unknown(kwargs)
-        return await self._kept.run_async(_similar(await self._embedding.aembed_query(query), k, filter), [])
+        vector = await self._embedding.aembed_query(query)
+        return await self._kept.run_async(self._similar(vector, k, filter, score_threshold), [])
 
     def similarity_search_by_vector(
-        self, embedding: list[float], k: int = 4, filter: Where | None = None, **kwargs: Any
+        self,
+        embedding: list[float],
+        k: int = 4,
+        filter: Where | None = None,
+        *,
+        score_threshold: float | None = None,
+        **kwargs: Any,
     ) -> list[Document]:
-        """Return the documents whose vectors are most like a vector, best first."""
+        """Return the documents whose vectors are most like a vector; see `similarity_search_with_score`."""
         refuse_unknown(kwargs)
-        return _documents(self._kept.run(_similar(embedding, k, filter), []))
+        return _documents(self._kept.run(self._similar(embedding, k, filter, score_threshold), []))
 
     async def asimilarity_search_by_vector(
-        self, embedding: list[float], k: int = 4, filter: Where | None = None, **kwargs: Any
+        self,
+        embedding: list[float],
+        k: int = 4,
+        filter: Where | None = None,
+        *,
+        score_threshold: float | None = None,
+        **kwargs: Any,
     ) -> list[Document]:
-        """Return documents by vector; see `similarity_search_by_vector`."""
+        """Return documents by vector; see `similarity_search_with_score`."""
         refuse_unknown(kwargs)
-        return _documents(await self._kept.run_async(_similar(embedding, k, filter), []))
+        return _documents(await self._kept.run_async(self._similar(embedding, k, filter, score_threshold), []))
 
     def max_marginal_relevance_search(
         self,
@@ -259,7 +348,7 @@ class KinsplitVectorStore(VectorStore):
     ) -> list[Document]:
         """Return documents that are like a vector and unlike each other; see `max_marginal_relevance_search`."""
         refuse_unknown(kwargs)
-        return self._kept.run(_diverse(embedding, k, fetch_k, lambda_mult, filter), [])
+        return self._kept.run(self._diverse(embedding, k, fetch_k, lambda_mult, filter), [])
 
     async def amax_marginal_relevance_search_by_vector(
         self,
@@ -272,7 +361,7 @@ class KinsplitVectorStore(VectorStore):
     ) -> list[Document]:
         """Return documents unlike each other; see `max_marginal_relevance_search`."""
         refuse_unknown(kwargs)
-        return await self._kept.run_async(_diverse(embedding, k, fetch_k, lambda_mult, filter), [])
+        return await self._kept.run_async(self._diverse(embedding, k, fetch_k, lambda_mult, filter), [])
 
     def close(self) -> None:
         """Let go of the collection, if the store was given by its address."""
@@ -284,6 +373,30 @@ class KinsplitVectorStore(VectorStore):
     def _add(self, documents: Sequence[Document], ids: Sequence[str], vectors: list[list[float]]) -> Work[None]:
         items = [item_of(document, id_) for document, id_ in zip(documents, ids, strict=True)]
         yield from put(self._kept, items, vectors)
+
+    def _similar(
+        self, vector: list[float], k: int, where: Where | None, score_threshold: float | None
+    ) -> Work[_Scored]:
+        lowest = _check_threshold(score_threshold)
+        hits = yield from _search(vector, k, where)
+        return [(self._found(hit.chunk), hit.score) for hit in hits if hit.score >= lowest]
+
+    def _diverse(
+        self, vector: list[float], k: int, fetch_k: int, lambda_mult: float, where: Where | None
+    ) -> Work[list[Document]]:
+        hits = yield from _search(vector, fetch_k, where)
+        vectors = yield lambda store: store.vectors([hit.chunk.id for hit in hits])
+        hits = [hit for hit in hits if hit.chunk.id in vectors]  # Without those deleted meanwhile.
+        chosen = maximal_marginal_relevance(
+            np.asarray(vector, dtype=np.float32), [vectors[hit.chunk.id].dense for hit in hits], lambda_mult, k
+        )
+        return [self._found(hits[index].chunk) for index in chosen]
+
+    def _found(self, chunk: Chunk) -> Document:
+        document = document_of(chunk)
+        if self._slim:
+            document.metadata = slimmed(document.metadata)
+        return document
 
 
 def _ids(
@@ -301,30 +414,37 @@ def _ids(
     return [str(uuid.uuid4()) if id_ is None else id_ for id_ in own]
 
 
+def _delete(ids: Sequence[str] | None, where: Where | None) -> Work[None]:
+    if where is None:
+        yield from clear() if ids is None else remove(ids)
+        return
+    if not where:
+        raise InvalidParameterError("filter", "must not be empty", where, "To delete all documents, call delete().")
+    yield from remove([chunk.id for chunk in (yield from find(where, None, ids))])
+
+
+def _found(where: Where) -> Work[list[Document]]:
+    return [document_of(chunk) for chunk in (yield from find(where))]
+
+
 def _by_ids(ids: Sequence[str]) -> Work[list[Document]]:
     return [document_of(chunk) for chunk in (yield from get(ids))]
+
+
+def _check_threshold(score_threshold: float | None) -> float:
+    if score_threshold is None:
+        return -math.inf
+    if not -1 <= score_threshold <= 1:
+        raise InvalidParameterError(
+            "score_threshold", "must be a cosine from -1 to 1", score_threshold, "Leave it out."
+        )
+    return score_threshold
 
 
 def _search(vector: list[float], limit: int, where: Where | None) -> Work[list[Hit]]:
     query = Query("dense", np.asarray(vector, dtype=np.float32), limit, where=where)
     (hits,) = yield lambda store: store.search([query])
     return hits  # type: ignore[no-any-return]
-
-
-def _similar(vector: list[float], k: int, where: Where | None) -> Work[_Scored]:
-    return [(document_of(hit.chunk), hit.score) for hit in (yield from _search(vector, k, where))]
-
-
-def _diverse(
-    vector: list[float], k: int, fetch_k: int, lambda_mult: float, where: Where | None
-) -> Work[list[Document]]:
-    hits = yield from _search(vector, fetch_k, where)
-    vectors = yield lambda store: store.vectors([hit.chunk.id for hit in hits])
-    hits = [hit for hit in hits if hit.chunk.id in vectors]  # Without those deleted meanwhile.
-    chosen = maximal_marginal_relevance(
-        np.asarray(vector, dtype=np.float32), [vectors[hit.chunk.id].dense for hit in hits], lambda_mult, k
-    )
-    return [document_of(hits[index].chunk) for index in chosen]
 
 
 def _documents(scored: _Scored) -> list[Document]:

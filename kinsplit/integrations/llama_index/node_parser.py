@@ -17,7 +17,7 @@ from kinsplit.errors import InvalidParameterError
 from kinsplit.integrations.llama_index.id_func import IdFunc
 from kinsplit.integrations.llama_index.nodes import build_nodes, origin_of, text_of, warn_of_long_metadata
 from kinsplit.integrations.metadata import arrange, check_inputs
-from kinsplit.integrations.origins import is_chunk
+from kinsplit.integrations.origins import is_marked
 from kinsplit.parsers import Strategy
 
 # Documents that are split together: enough to keep all cores busy, few enough for a progress bar to move.
@@ -82,7 +82,7 @@ class KinsplitNodeParser(TextSplitter):
 
     def _parse_nodes(self, nodes: Sequence[BaseNode], show_progress: bool = False, **_: object) -> list[BaseNode]:
         origins = [origin_of(node) for node in nodes]
-        check_inputs([origin.name for origin in origins], [n.metadata for n in nodes if not is_chunk(n.metadata)])
+        check_inputs([origin.name for origin in origins], [n.metadata for n in nodes if not is_marked(n.metadata)])
         progress = get_tqdm_iterable(nodes, show_progress, "Parsing nodes")
         chunked = [chunks for _, chunks in zip(progress, self._chunk(nodes), strict=True)]
         ids = {} if self.id_func is None else _own_ids(self.id_func, nodes, chunked)

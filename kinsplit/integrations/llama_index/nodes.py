@@ -22,7 +22,8 @@ from llama_index.core.schema import (
 from kinsplit.chunk import Span, stretches
 from kinsplit.errors import InvalidParameterError
 from kinsplit.integrations.metadata import HIDDEN, Piece, inherited
-from kinsplit.integrations.origins import CONTEXT, Origin, is_chunk
+from kinsplit.integrations.origins import CONTEXT, Origin, is_marked
+from kinsplit.stores.payload import UNSEEN
 
 
 def origin_of(node: BaseNode) -> Origin:
@@ -32,7 +33,7 @@ def origin_of(node: BaseNode) -> Origin:
     node or its character indices span exactly its text; a node without a SOURCE counts as a document.
     """
     text, source = text_of(node), node.source_node
-    if is_chunk(node.metadata):
+    if is_marked(node.metadata):
         return Origin.chunk(node.node_id, text, node.metadata, source.node_id if source else None)
     start, end = getattr(node, "start_char_idx", None), getattr(node, "end_char_idx", None)
     spans = None if start is None or end is None else stretches([Span(start, end)], text)
@@ -75,7 +76,7 @@ def build_nodes(
 def warn_of_long_metadata(documents: Sequence[BaseNode], arranged: Sequence[Sequence[Piece]]) -> None:
     """Warn where a document's own metadata, which are embedded with every chunk, are longer than any of its chunks."""
     for document, pieces in zip(documents, arranged, strict=True):
-        hidden = {CONTEXT, *HIDDEN, *document.excluded_embed_metadata_keys}
+        hidden = {CONTEXT, *HIDDEN, *UNSEEN, *document.excluded_embed_metadata_keys}
         shown = {key: str(value) for key, value in document.metadata.items() if key not in hidden}
         if len(pieces) > 1 and sum(map(len, shown.values())) > max(len(piece.text) for piece in pieces):
             warnings.warn(
@@ -176,4 +177,4 @@ def _shared_fields(document: BaseNode, said: Sequence[str]) -> tuple[type[TextNo
 
 def with_hidden(keys: Sequence[str], said: Sequence[str] = ()) -> list[str]:
     """Return keys to exclude from the embedded or the LLM text, with those that kinsplit and the strategy add."""
-    return list(dict.fromkeys([*keys, *HIDDEN, *said]))
+    return list(dict.fromkeys([*keys, *HIDDEN, *UNSEEN, *said]))

@@ -20,8 +20,9 @@ from llama_index.core.schema import (
 
 from kinsplit.chunk import Chunk, Span
 from kinsplit.integrations.llama_index.nodes import text_of, with_hidden
-from kinsplit.integrations.origins import is_chunk
+from kinsplit.integrations.origins import is_chunk, is_marked
 from kinsplit.integrations.records import Item, from_chunk
+from kinsplit.stores.json_values import to_json
 
 _KINDS: dict[str, type[BaseNode]] = {
     kind.class_name(): kind for kind in (TextNode, ImageNode, IndexNode, Node, Document, ImageDocument)
@@ -35,10 +36,16 @@ _KIN = {
 
 def item_of(node: BaseNode) -> Item:
     """Return what a store keeps of a node."""
-    dumped = node.model_dump(mode="json", exclude={"id_", "embedding", "text"}, exclude_defaults=True)
-    metadata = dumped.pop("metadata", {})
+    metadata = node.metadata
+    dumped = node.model_dump(
+        mode="json",
+        exclude={"id_", "embedding", "text", "metadata"},
+        exclude_defaults=True,
+        # Relationships may hold copies of metadata.
+        fallback=lambda value: to_json(value, "relationships"),
+    )
     start, end = getattr(node, "start_char_idx", None), getattr(node, "end_char_idx", None)
-    span = None if start is None or end is None or is_chunk(metadata) else Span(start, end)
+    span = None if start is None or end is None or is_marked(metadata) else Span(start, end)
     return Item(node.node_id, text_of(node), metadata, node.ref_doc_id or node.node_id, span, dumped)
 
 
@@ -58,7 +65,7 @@ def _foreign(item: Item) -> TextNode:
     links: dict[NodeRelationship, RelatedNodeType] = {}
     if item.source_id != item.id:
         links[NodeRelationship.SOURCE] = RelatedNodeInfo(node_id=item.source_id, node_type=ObjectType.DOCUMENT)
-    placed = is_chunk(item.metadata)
+    placed = is_chunk(item.metadata, item.text)
     for relationship, key in _KIN.items() if placed else ():
         if item.metadata.get(key):
             links[relationship] = RelatedNodeInfo(node_id=item.metadata[key], node_type=ObjectType.TEXT)

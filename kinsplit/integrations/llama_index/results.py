@@ -5,7 +5,8 @@ from __future__ import annotations
 from llama_index.core.schema import BaseNode, NodeRelationship, NodeWithScore, ObjectType, RelatedNodeInfo, TextNode
 
 from kinsplit.integrations.llama_index.nodes import text_of, with_hidden
-from kinsplit.integrations.results import FINDING, Result
+from kinsplit.integrations.origins import FINDING
+from kinsplit.integrations.results import Result
 from kinsplit.integrations.siblings import Found
 
 

@@ -24,6 +24,8 @@ class KinsplitRetriever(BaseRetriever):
     Args:
         index: The index.
         callback_manager: Told of queries.
+        slim: Whether passages carry only the keys of kinsplit's that their place needs, and their score (see
+            `kinsplit.integrations.metadata.slimmed`), for prompts that hold metadata.
         **options: See `kinsplit.retrieval.SearchOptions`.
 
     Raises:
@@ -35,17 +37,23 @@ class KinsplitRetriever(BaseRetriever):
     """
 
     def __init__(
-        self, index: Index, *, callback_manager: CallbackManager | None = None, **options: Unpack[SearchKeywords]
+        self,
+        index: Index,
+        *,
+        callback_manager: CallbackManager | None = None,
+        slim: bool = False,
+        **options: Unpack[SearchKeywords],
     ) -> None:
         SearchOptions(**options)
         self._index = index
         self._options = options
+        self._slim = slim
         super().__init__(callback_manager=callback_manager)
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         passages = self._index.search(query_bundle.query_str, **self._options)
-        return [node_with_score(result) for result in to_results(passages)]
+        return [node_with_score(result) for result in to_results(passages, slim=self._slim)]
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         passages = await self._index.asearch(query_bundle.query_str, **self._options)
-        return [node_with_score(result) for result in to_results(passages)]
+        return [node_with_score(result) for result in to_results(passages, slim=self._slim)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, QueryBundle
@@ -14,10 +14,6 @@ from kinsplit.integrations.readers import Opened, open_reader
 from kinsplit.integrations.siblings import expand_found
 from kinsplit.parsers import Strategy
 from kinsplit.retrieval import Expansion
-from kinsplit.stores import ChunkStore
-
-if TYPE_CHECKING:
-    from qdrant_client import QdrantClient
 
 
 class SiblingExpansion(BaseNodePostprocessor, AbstractContextManager[Any]):
@@ -30,17 +26,20 @@ class SiblingExpansion(BaseNodePostprocessor, AbstractContextManager[Any]):
     whole is followed by the files that its `sibling_files` names.
 
     Args:
-        store: Address of a store, which is opened and closed with this object, an open one such as `Index.store`, or a
-            `QdrantClient`.
-        collection: Name of the collection, unless the store is open.
+        store: Where the nodes are: a `KinsplitVectorStore`, LlamaIndex's own `QdrantVectorStore`, a `VectorStoreIndex`
+            over either, a `kinsplit.Index`, an open store, or a `QdrantClient`; or the address of a store, which is
+            opened and closed with this object.
+        collection: Name of the collection, for an address or a `QdrantClient`.
         window: Siblings to add on each side.
         parents: Whether to take the whole parent instead; a node without one gets siblings.
         within_sections: Whether siblings stop where the heading path changes.
         strategy: What split the documents, such as `parser.strategy`. Where it is known, or the collection is one that
             `Index` made, kin are fetched by their ids, otherwise by a filter.
+        slim: Whether passages carry only the keys of kinsplit's that their place needs, and their score (see
+            `kinsplit.integrations.metadata.slimmed`), for prompts that hold metadata.
 
     Raises:
-        InvalidParameterError: A negative window.
+        InvalidParameterError: A negative window, or a store that is none of these.
         StoreError: There is no such collection, or it can't be opened.
 
     Example:
@@ -52,23 +51,25 @@ class SiblingExpansion(BaseNodePostprocessor, AbstractContextManager[Any]):
     window: int = 1
     parents: bool = False
     within_sections: bool = False
+    slim: bool = False
 
     _opened: Opened = PrivateAttr()
     _expansion: Expansion = PrivateAttr()
 
     def __init__(
         self,
-        store: str | ChunkStore | QdrantClient,
+        store: object,
         collection: str = "default",
         *,
         window: int = 1,
         parents: bool = False,
         within_sections: bool = False,
         strategy: Strategy | None = None,
+        slim: bool = False,
         **data: object,
     ) -> None:
         expansion = Expansion(window=window, parents=parents, within_sections=within_sections)
-        super().__init__(window=window, parents=parents, within_sections=within_sections, **data)
+        super().__init__(window=window, parents=parents, within_sections=within_sections, slim=slim, **data)
         self._expansion = expansion
         self._opened = open_reader(store, collection, strategy)
 
@@ -89,7 +90,7 @@ class SiblingExpansion(BaseNodePostprocessor, AbstractContextManager[Any]):
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
         del query_bundle
-        expanded = expand_found([found(node) for node in nodes], self._expansion, self._opened.reader)
+        expanded = expand_found([found(node) for node in nodes], self._expansion, self._opened.reader, slim=self.slim)
         return [
             nodes[hit] if result is None else node_with_score(result, None if related else nodes[hit].node)
             for hit, result, related in expanded

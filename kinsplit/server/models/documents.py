@@ -52,7 +52,7 @@ class ChunkPage(Page):
 class FilterValue(Model):
     """A value that a filter can ask for."""
 
-    value: str | int
+    value: str | bool | int | float
     documents: int = Field(description="Number of the documents that have it.")
 
 

@@ -92,5 +92,10 @@ class Batches(Contract):
         assert found({"subject": "cs"}, level=100) == [*ids("a", slice(6, 7)), *ids("c", slice(6, 7))]
         assert found({"subject": ["cs", "math"], "chunk_index": [1, 4], "tags": "b"}) == [ids("b")[1], ids("b")[4]]
         assert found({}, level=2) == found({"subject": []}) == found({"source_id": "nobody"}) == []
-        with pytest.raises(InvalidParameterError, match=r"where\['year'\]"):
-            found({"year": 1.5})
+        assert [store.count(level, {"subject": "cs"}) for level in (0, 1, 100, None)] == [10, 2, 2, 14]
+        assert store.count(where={"tags": "b", "chunk_index": [1, 4]}) == 2
+        assert store.sources(where={"subject": "cs"}) == {"a": 7, "c": 7}
+        assert store.sources(0, {"subject": {"$ne": "cs"}}) == {"b": 5}
+        for asked in (found, store.sources, store.count):
+            with pytest.raises(InvalidParameterError, match=r"where\['year'\]"):
+                asked(where={"year": {"$near": 1.5}})

@@ -109,13 +109,13 @@ class Bridge(ChunkStore):
         """See `ChunkStore.delete`."""
         return self._run(self._store.delete(source_id))
 
-    def count(self, level: int | None = None) -> int:
+    def count(self, level: int | None = None, where: Where | None = None) -> int:
         """See `ChunkStore.count`."""
-        return self._run(self._store.count(level))
+        return self._run(self._store.count(level, where))
 
-    def sources(self, level: int | None = None) -> dict[str, int]:
+    def sources(self, level: int | None = None, where: Where | None = None) -> dict[str, int]:
         """See `ChunkStore.sources`."""
-        return self._run(self._store.sources(level))
+        return self._run(self._store.sources(level, where))
 
     def close(self) -> None:
         """See `ChunkStore.close`."""
