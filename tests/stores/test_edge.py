@@ -299,6 +299,11 @@ def test_the_payload_indexes_have_the_right_kinds(store):
         "parent_id": "Uuid",
         "subject": "Keyword",
         "group_id": "Keyword",
+        # Of parents and documents.
+        "_above.source_id": "Keyword",
+        "_above.level": "Integer",
+        "_above.subject": "Keyword",
+        "_above.group_id": "Keyword",
     }
 
 
