@@ -35,6 +35,8 @@ import signal
 from collections.abc import Sequence
 from typing import Any, Self
 
+from kinsplit.display import inline
+
 
 class KinsplitWarning(UserWarning):
     """Base of every warning of kinsplit that is about what it was given and not about code; commands show them."""
@@ -154,7 +156,7 @@ class LoadError(KinsplitError):
         self.path, self.reason = str(path), reason
 
     def __str__(self) -> str:
-        return f"{self.path}: {self.reason}"
+        return inline(f"{self.path}: {self.reason}")
 
 
 class FetchError(KinsplitError):

@@ -105,7 +105,9 @@ def strategy_parameters(draw: st.DrawFn, name: str) -> dict[str, Any]:
         }
     if name == "hierarchical":
         parents = draw(st.sampled_from([(4 * size,), (9 * size, 3 * size)]))
-        return {"parent_size": parents, "child_size": size, "unit": unit, "headings": draw(st.booleans())}
+        children = draw(st.sampled_from(["limit", "sentence"]))
+        sizes_ = {"parent_size": parents, "child_size": size, "unit": unit}
+        return sizes_ | {"children": children, "headings": draw(st.booleans())}
     if name == "multigranular":
         return {"chunk_sizes": (size, 2 * size, 5 * size), "chunk_overlap": draw(st.integers(0, size - 1))}
     if name == "contextual":

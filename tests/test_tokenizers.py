@@ -137,7 +137,7 @@ def test_a_tiktoken_encoding_that_is_not_there_is_named() -> None:
 
 def test_tiktoken_itself_may_be_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "tiktoken", None)
-    with pytest.raises(MissingExtraError, match="kinsplit\\[llama-index\\]"):
+    with pytest.raises(MissingExtraError, match="kinsplit\\[tiktoken\\]"):
         resolve("tiktoken:gpt2")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -52,10 +52,13 @@ def claims(text: str, citations: Sequence[Citation]) -> list[Claim]:
         citations: Of its markers, in order.
     """
     fences = [fence.span() for fence in _FENCE.finditer(text)]
+    starts, ends = [start for start, _ in fences], [end for _, end in fences]
     found: list[Claim] = []
+    places = [citation.at.start for citation in citations]
     for line in _LINE.finditer(text):
-        if not any(start <= line.start() < end for start, end in fences):
-            own = [citation for citation in citations if line.start() <= citation.at.start < line.end()]
+        behind = bisect_right(starts, line.start())
+        if not behind or ends[behind - 1] <= line.start():
+            own = citations[bisect_left(places, line.start()) : bisect_left(places, line.end())]
             of_line = list(_of_line(text, line, own))
             if own and not of_line and found:
                 last = found[-1]
@@ -70,10 +73,11 @@ def _of_line(text: str, line: re.Match[str], citations: Sequence[Citation]) -> I
     mark = _LIST_MARK.match(text, *line.span())
     bare, places = _without_markers(text, mark.end() if mark else line.start(), line.end(), citations)
     spans = [Span(start, end) for start, end in zip(*(each.tolist() for each in sentences(bare)), strict=True)]
+    starts = [span.start for span in spans]
     cited: dict[int, list[Citation]] = {}
     for citation in citations:
         before = bisect_left(places, citation.at.start)
-        owner = max((number for number, span in enumerate(spans) if span.start < before), default=0)
+        owner = max(0, bisect_left(starts, before) - 1)
         cited.setdefault(owner, []).append(citation)
     for number, span in enumerate(spans):
         own = cited.get(number, [])

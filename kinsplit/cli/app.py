@@ -71,7 +71,7 @@ app = typer.Typer(
     help="Split documents into chunks that know their kin, index them, and find passages in them.",
     epilog="Exit codes: 0 all done, 1 some files failed, 2 nothing could be done, 130 stopped by Ctrl-C.",
     no_args_is_help=True,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kinsplit.cli.options import AsJson
+from kinsplit.cli.options import AsJson, Normalise
 from kinsplit.cli.progress import waiting
 from kinsplit.cli.tables import counted, listing
 from kinsplit.cli.terminal import Terminal
@@ -77,6 +77,7 @@ def qrels(
     least: Annotated[
         float, typer.Option(metavar="X", help="Share of the questions that --tune wants judged in every chunking.")
     ] = 0.95,
+    normalise: Normalise = None,
     as_json: AsJson = False,
 ) -> None:
     """Write which chunks are relevant to each question, as TREC's qrels, with a manifest of the chunks.
@@ -85,6 +86,7 @@ def qrels(
     """
     from kinsplit import embedding
     from kinsplit.evaluation.datasets import load
+    from kinsplit.evaluation.normalised import normalised_dataset, steps_of
     from kinsplit.evaluation.qrels.alignment import Alignment, starved
     from kinsplit.evaluation.qrels.export import export
     from kinsplit.evaluation.qrels.rule import SpanRule
@@ -93,10 +95,13 @@ def qrels(
     terminal = Terminal(as_json=as_json)
     rule = SpanRule(span_coverage=span_coverage, chunk_coverage=chunk_coverage, levels=tuple(level or ()))
     model = None if embedder is None else embedding.create(embedder)
+    steps = steps_of(normalise) if normalise else ()
     dataset = load(paths, queries or None)
     if not dataset.labelled:
         remedy = "Label some, or let `kinsplit questions` make labelled ones."
         raise InvalidParameterError("queries", "must have labels", dataset.name, remedy)
+    if steps:
+        dataset = normalised_dataset(dataset, steps)
     with waiting(terminal.screen, "Splitting"):
         chunkings = _chunkings(dataset, strategy or ([] if manifest else ["default"]), manifest or [])
     if tune:

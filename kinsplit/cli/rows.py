@@ -22,7 +22,8 @@ def to_rows(chunks: Sequence[Chunk], tokenizer: Tokenizer) -> Iterator[Row]:
     Yields:
         A row for each chunk, in the same order. `start` and `end` are code points of the document and `spans` what lies
         between them, nearly always all of it; `chunk_index` counts the chunks of the row's `level` from 0, and ids are
-        UUIDs but for `chunk_id` (see `chunk_name`).
+        UUIDs but for `chunk_id` (see `chunk_name`). `metadata` is what is known of the document and what the strategy
+        says of the chunk, such as its `section`, but not the file's siblings, of which a folder may have thousands.
     """
     uncounted = [chunk.text for chunk in chunks if chunk.token_count is None]
     counts = iter(tokenizer.count(uncounted).tolist() if uncounted else [])
@@ -43,6 +44,7 @@ def to_rows(chunks: Sequence[Chunk], tokenizer: Tokenizer) -> Iterator[Row]:
             "next_id": chunk.next_id,
             "level": chunk.level,
             "context": chunk.context,
+            "metadata": {key: value for key, value in chunk.metadata.items() if key != "sibling_files"},
         }
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-_JOINED = re.compile(r"\w*[a-z][A-Z]\w*")
+_WORD = re.compile(r"\w+")
+_JOINT = re.compile(r"[a-z][A-Z]")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
@@ -13,5 +14,7 @@ def with_parts(text: str) -> str:
 
     Names in snake case need none of it, since the underscore parts them for every tokenizer.
     """
-    parts = [part for name in _JOINED.findall(text) for part in _PART.findall(name) if len(part) > 1]
+    # One pattern for both would try every character of a long word as its beginning.
+    names = [word for word in _WORD.findall(text) if _JOINT.search(word)] if _JOINT.search(text) else []
+    parts = [part for name in names for part in _PART.findall(name) if len(part) > 1]
     return f"{text}\n{' '.join(parts)}" if parts else text

@@ -34,11 +34,16 @@ def find_folder(model: str) -> Path | None:
         raise EmbeddingError(f"There is no embedding model at {path}. Check the path in 'st:{model}'.")
     from huggingface_hub import try_to_load_from_cache
 
-    for repository in (model, f"sentence-transformers/{model}")[: 1 if "/" in model else 2]:
+    for repository in repositories(model):
         found = try_to_load_from_cache(repository, "modules.json")
         if isinstance(found, str):
             return Path(found).parent
     return None
+
+
+def repositories(model: str) -> tuple[str, ...]:
+    """Return the names that a model may have on the Hub: one without an owner is also looked for at its makers'."""
+    return (model,) if "/" in model else (model, f"sentence-transformers/{model}")
 
 
 def why_not_convertible(folder: Path) -> str | None:

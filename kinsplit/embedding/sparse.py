@@ -24,7 +24,8 @@ _PARTS = "parts"
 class Bm25Embedder:
     """BM25 with stop words and a stemmer, by Qdrant Edge's own implementation.
 
-    Names in camel case count as a whole and by their parts.
+    Names in camel case count as a whole and by their parts. A run without white space or punctuation is one term,
+    however long it is, such as a file of hexadecimal digits; Chinese and Japanese are segmented where asked for.
 
     Args:
         language: English name of a language, such as "german", for its stop words and its stemmer. None, or "any",

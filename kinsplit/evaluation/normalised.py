@@ -9,14 +9,17 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
 import regex
 from numpy.typing import NDArray
 
-from kinsplit.chunk import Span
+from kinsplit.chunk import Document, Part, Span
+from kinsplit.errors import InvalidParameterError
+from kinsplit.evaluation.labels import Dataset, Place, Question
+from kinsplit.parsers.graphemes import CLUSTER
 
 Offsets = NDArray[np.int64]
 
@@ -68,6 +71,10 @@ class Normalised:
         stop = int(np.searchsorted(self.starts, span.end, side="left"))
         return Span(first, stop) if first < stop else None
 
+    def at(self, offset: int) -> int:
+        """Return where in the normalised text a place of the source is."""
+        return int(np.searchsorted(self.ends, offset, side="right"))
+
     def find(self, wanted: str) -> Iterator[Span]:
         """Yield where a text that is normalised itself occurs, as spans of the source, without overlap."""
         at = self.text.find(wanted) if wanted else -1
@@ -110,6 +117,7 @@ def nfkc(text: str) -> Rewritten:
 
 #: What the SC-Qrels pipeline does to a text before it is labelled.
 SC_QRELS: tuple[Step, ...] = (quotes, dashes, spaces, strip)
+_NAMED = {"sc-qrels": SC_QRELS}
 
 
 def normalise(text: str, steps: Sequence[Step] = SC_QRELS) -> Normalised:
@@ -124,6 +132,73 @@ def normalise(text: str, steps: Sequence[Step] = SC_QRELS) -> Normalised:
         new = step(made.text)
         made = Rewritten(new.text, made.starts[new.starts], made.ends[new.ends - 1] if new.text else new.ends)
     return Normalised(text, *made)
+
+
+def steps_of(name: str) -> tuple[Step, ...]:
+    """Return the steps of a normalisation that has a name.
+
+    Raises:
+        InvalidParameterError: None is called so.
+    """
+    if name not in _NAMED:
+        raise InvalidParameterError("normalise", "must name a normalisation", name, f"Known: {', '.join(_NAMED)}.")
+    return _NAMED[name]
+
+
+def normalised_document(document: Document, steps: Sequence[Step] = SC_QRELS) -> Document:
+    """Return a document with its text normalised, and its pages, times and parts where they stand in that.
+
+    Args:
+        document: The document.
+        steps: See `normalise`.
+    """
+    return _as_document(document, normalise(document.text, steps))
+
+
+def normalised_dataset(dataset: Dataset, steps: Sequence[Step] = SC_QRELS) -> Dataset:
+    """Return a dataset with its documents normalised, and its labels where they stand in these.
+
+    Args:
+        dataset: The dataset.
+        steps: See `normalise`.
+
+    Raises:
+        InvalidParameterError: Nothing is left of a label.
+    """
+    made = {document.id: normalise(document.text, steps) for document in dataset.documents}
+
+    def moved(place: Place, question: Question) -> Place:
+        if place.span is None:
+            return place
+        span = made[place.source_id].from_source(place.span)
+        if span is None:
+            remedy = "Label more than white space."
+            raise InvalidParameterError("normalise", "must leave something of every label", question.id, remedy)
+        return Place(place.source_id, span)
+
+    documents = tuple(_as_document(document, made[document.id]) for document in dataset.documents)
+    questions = tuple(
+        replace(
+            question,
+            labels=tuple(
+                replace(label, places=tuple(moved(place, question) for place in label.places))
+                for label in question.labels
+            ),
+        )
+        for question in dataset.questions
+    )
+    return Dataset(dataset.name, documents, questions)
+
+
+def _as_document(document: Document, made: Normalised) -> Document:
+    parts = ((made.from_source(Span(part.start, part.end)), part.title) for part in document.outline)
+    return replace(
+        document,
+        text=made.text,
+        pages=tuple(map(made.at, document.pages)),
+        times=tuple(moment._replace(at=made.at(moment.at)) for moment in document.times),
+        outline=tuple(Part(*span, title) for span, title in parts if span is not None),
+    )
 
 
 def _as_long(text: str) -> Rewritten:
@@ -163,4 +238,4 @@ _QUOTES = str.maketrans("\u2018\u2019\u201c\u201d", "''\"\"")
 _DASHES = str.maketrans("\u2013\u2014", "--")
 # A single space stays as it is, and costs nothing.
 _SPACES = re.compile(r"\s{2,}|[^\S ]")
-_CLUSTERS = regex.compile(r"\X")
+_CLUSTERS = regex.compile(CLUSTER)

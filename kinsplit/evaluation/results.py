@@ -220,7 +220,10 @@ class Results(_Frozen):
         path.write_text(text, encoding="utf-8", errors="backslashreplace")
 
     def to_json(self) -> dict[str, Any]:
-        """Return what is written: `summary` and `results` as `rag_eval` has them, and `kinsplit` with all of it."""
+        """Return what is written: `summary` and `results` as `rag_eval` has them, and `kinsplit` with all of it.
+
+        The figures that `rag_eval` has are there as far as their measures were asked for.
+        """
         texts = {question.id: question.text for question in self.questions}
         return {
             "summary": {strategy.label: self._summary(strategy) for strategy in self.strategies},
@@ -228,7 +231,7 @@ class Results(_Frozen):
                 {
                     "query": texts[result.question_id],
                     "strategy": result.strategy,
-                    **{theirs: result.measures.get(ours) for theirs, ours in RAG_EVAL.items()},
+                    **{theirs: result.measures[ours] for theirs, ours in RAG_EVAL.items() if ours in result.measures},
                     "retrieved_chunks": [hit.text for hit in result.hits],
                 }
                 for result in self.results
@@ -239,7 +242,7 @@ class Results(_Frozen):
     def _summary(self, strategy: StrategyResult) -> dict[str, float | int | None]:
         means = {name: estimate.mean for name, estimate in strategy.measures.items()}
         return {
-            **{f"avg_{theirs}": means.get(ours) for theirs, ours in RAG_EVAL.items()},
+            **{f"avg_{theirs}": means[ours] for theirs, ours in RAG_EVAL.items() if ours in means},
             "count": sum(result.strategy == strategy.label for result in self.results),
             **means,
         }

@@ -25,6 +25,18 @@ _OPEN_ARRAY = re.compile(r"\[(?P<numbers>(?:\s*+\"?[+-]?\d{1,18}+(?:\.\d++)?\"?\
 _LOOKS, _DEPTH = 8, 1000
 
 
+class _Unnumbered(str):
+    """A text whose lines aren't counted, which each of JSON's errors would do from the beginning."""
+
+    __slots__ = ()
+
+    def count(self, *_: object) -> int:
+        return 0
+
+    def rfind(self, *_: object) -> int:
+        return -1
+
+
 class Numbers(NamedTuple):
     """The numbers that an answer names.
 
@@ -95,6 +107,7 @@ def inert(text: str) -> str:
 def _values(answer: str) -> Iterator[Any]:
     """Yield the objects and lists that an answer holds, outermost only."""
     decoder = json.JSONDecoder()
+    answer = _Unnumbered(answer)
     at, left = 0, _LOOKS * (len(answer) + _DEPTH)
     while left > 0 and (match := _OPENING.search(answer, at)):
         try:

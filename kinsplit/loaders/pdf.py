@@ -32,7 +32,7 @@ from kinsplit.loaders.pdf_lines import Line, continues, paragraphs, without_runn
 PAGE_BREAK = "\n\n"
 _MARK = re.compile("[\ufffe\x02]")
 _WORD = re.compile(r"\w+(?:-\w+)*")
-_FIRST_WORD, _LAST_WORD = re.compile(r"\w+"), re.compile(r"\w+\Z")
+_FIRST_WORD, _LAST_WORD = re.compile(r"\w+"), re.compile(r"(?<!\w)\w+\Z")
 _FINE = 1_000_000  # steps in which a page's height is measured
 _FAR = 1_000  # points, more than most pages are high
 _STRAIGHT = 0.9  # cosine of the angle between a line and the page
@@ -88,6 +88,8 @@ def _extract(data: bytes) -> tuple[list[list[Line]], str | None, list[int]]:
         raise UnreadableError(f"is broken or no PDF: {error} Open it in a viewer and save it again.") from error
     pages, broken = [], []
     with closing(pdf):
+        if len(pdf) > len(data):  # Even a page that is named again takes bytes; without this each would be looked for.
+            raise UnreadableError(f"claims {len(pdf):,} pages, more than it has bytes. Open and save it in a viewer.")
         title = str(pdf.get_metadata_dict().get("Title", "")).strip()
         for index in range(len(pdf)):
             try:

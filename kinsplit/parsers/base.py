@@ -97,6 +97,9 @@ class Strategy(BaseModel):
 
     #: The parameters that don't change which chunks are made: the fingerprint leaves them out.
     incidental: ClassVar[frozenset[str]] = frozenset()
+    #: The parameters that earlier versions lacked: at their default the fingerprint leaves them out, so that the ids of
+    #: chunks stay as they were.
+    added: ClassVar[frozenset[str]] = frozenset()
 
     tokenizer: TokenizerField = BUNDLED
 
@@ -128,7 +131,9 @@ class Strategy(BaseModel):
     @functools.cached_property
     def fingerprint(self) -> str:
         """16 hexadecimal digits that differ whenever name or parameters do, but for the incidental ones."""
-        own = {key: value for key, value in self.described.items() if key not in self.incidental}
+        fields = type(self).model_fields
+        left_out = self.incidental | {key for key in self.added if getattr(self, key) == fields[key].default}
+        own = {key: value for key, value in self.described.items() if key not in left_out}
         data = json.dumps([self.name, own], sort_keys=True, ensure_ascii=True)
         return hashlib.blake2b(data.encode(), digest_size=8).hexdigest()
 

@@ -17,10 +17,10 @@ from kinsplit.parsers.white_space import SPACES, trimmed, with_line_feeds
 
 Kind = Literal["heading", "paragraph", "fence", "list", "table"]
 
-_ATX = re.compile(r"(#{1,6})(?:[ \t]+(.*?))??(?:[ \t]+#+)?[ \t]*")
+_ATX = re.compile(r"(#{1,6})(?:[ \t]+(.*))?")
 # A single hyphen would be a heading to CommonMark; in texts from PDFs it is what is left of a word cut at a line's end.
 _SETEXT = re.compile(r"[ ]{0,3}(=+|--+)[ \t]*")
-_WIKI = re.compile(r"(={1,6})[ \t]+(\S.*?)[ \t]+\1|(={2,6})([^=\s].*?)\3")
+_WIKI = re.compile(r"(={1,6})[ \t]+(\S.*)(?<=[ \t])\1|(={2,6})([^=\s].*)\3")
 #: The line that opens a fence.
 FENCE = re.compile(r"(`{3,})[^`]*|(~{3,}).*")
 #: How an item of a list begins.
@@ -162,10 +162,10 @@ class _Scanner:
         short = shallow and len(line) <= _LONGEST_HEADING
         mark = line[0]
         if mark == "#" and short and (match := _ATX.fullmatch(line)):
-            stop, kind, depth, title = at + 1, "heading", len(match[1]), match[2] or ""
+            stop, kind, depth, title = at + 1, "heading", len(match[1]), _without_closing(match[2] or "")
         elif mark == "=" and short and (match := _WIKI.fullmatch(line)):
             stop, kind = at + 1, "heading"
-            depth, title = len(match[1] or match[3]), match[2] or match[4]
+            depth, title = len(match[1] or match[3]), (match[2] or match[4]).rstrip(" \t")
         elif mark in "`~" and shallow and (match := FENCE.fullmatch(line)):
             stop, kind = self._fence_end(at, match[1] or match[2]), "fence"
         elif mark == "<" and shallow and line.startswith("<!--"):
@@ -258,6 +258,12 @@ class _Scanner:
         start, end = trimmed(self.text, start, end)
         if start < end:
             self.found.append(Block(start, end, kind, depth, title))
+
+
+def _without_closing(title: str) -> str:
+    """Return the title of a heading without the number signs that may close it."""
+    bare = title.rstrip("#")
+    return bare.rstrip(" \t") if bare[-1:] in {"", " ", "\t"} else title
 
 
 def _html_headings(text: str, start: int, end: int) -> Iterator[tuple[re.Match[str], re.Match[str]]]:

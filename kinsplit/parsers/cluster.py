@@ -12,7 +12,7 @@ from kinsplit.errors import InvalidParameterError, LimitTooSmallError
 from kinsplit.parsers.base import Cut, Levels, Strategy
 from kinsplit.parsers.centroids import cluster
 from kinsplit.parsers.gathering import Gathering
-from kinsplit.parsers.measure import Ruler, divide
+from kinsplit.parsers.measure import CHARACTERS_PER_TOKEN, Ruler, divide
 from kinsplit.parsers.resources import EmbedderField
 from kinsplit.parsers.sizes import Overlap, Size, share
 from kinsplit.parsers.token import TokenStrategy
@@ -122,7 +122,8 @@ class ClusterStrategy(Strategy):
         ]
         counts = resolve(self.tokenizer).count([self.separator, *pieces, *added])
         sizes = [len(spans) for spans in passages]
-        alone, joined = np.split(counts[1:], 2)
+        extents = np.array([len(text) + len(self.separator) for text in [*pieces, *added]], dtype=np.int64)
+        alone, joined = np.split(np.maximum(counts[1:], -(-extents // CHARACTERS_PER_TOKEN)), 2)
         return [
             Gathering(text, spans, own, more, self.separator, int(counts[0]), self.chunk_size)
             for text, spans, own, more in zip(texts, passages, divide(alone, sizes), divide(joined, sizes), strict=True)

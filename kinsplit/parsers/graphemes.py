@@ -11,7 +11,9 @@ from kinsplit.parsers.white_space import trim
 PLAIN = regex.compile(r"\p{Grapheme_Cluster_Break=Other}")
 # The same holds before an emoji behind what changed the last one, such as the colour of a skin.
 _NEXT_EMOJI = regex.compile(r"\p{Grapheme_Cluster_Break=Extend}\p{Extended_Pictographic}")
-_CLUSTER = regex.compile(r"\X")
+#: A pattern of one cluster. `\X` alone looks back over a whole row of flags at each of them: quadratic time.
+CLUSTER = r"(?:[\U0001F1E6-\U0001F1FF]{2}[\p{GCB=Extend}\p{GCB=ZWJ}\p{GCB=SpacingMark}]*|\X)"
+_CLUSTER = regex.compile(CLUSTER)
 # A heap of more combining marks than this is no character that anybody reads; it may be cut.
 _LONGEST_CLUSTER = 1000
 # Two of these are one flag; which two depends on the whole run of them (UAX #29, GB12 and GB13).

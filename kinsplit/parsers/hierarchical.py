@@ -3,7 +3,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Annotated, NamedTuple, Self
+from typing import Annotated, Literal, NamedTuple, Self
 
 import numpy as np
 from pydantic import BeforeValidator, Field, model_validator
@@ -43,11 +43,15 @@ class HierarchicalStrategy(Measured):
         >>> strategy = HierarchicalStrategy(parent_size=14, child_size=6)
         >>> [(c.level, c.text) for c in strategy.chunk(Document("d", "A b c. D e f. G h."))]
         [(1, 'A b c. D e f.'), (1, 'G h.'), (0, 'A b c.'), (0, 'D e f.'), (0, 'G h.')]
+        >>> strategy = HierarchicalStrategy(parent_size=40, child_size=8, children="sentence")
+        >>> [c.text for c in strategy.chunk(Document("d", "It rains today. We stay in.")) if c.level == 0]
+        ['It rains today.', 'We stay in.']
     """
 
     name = "hierarchical"
     summary = "Parents and children of whole sentences, any depth"
     origin = "notebook (parents 1000, children 200 characters)"
+    added = frozenset({"children"})
 
     unit: Unit = Field(default="character", description="What sizes are counted in.")
     parent_size: Annotated[
@@ -56,6 +60,12 @@ class HierarchicalStrategy(Measured):
         default=(1000,), description="Budget of a parent; several descending sizes make several levels of parents."
     )
     child_size: Size = Field(default=200, description="Budget of a child.")
+    children: Literal["limit", "sentence"] = Field(
+        default="limit",
+        description='Whether child_size is a limit, for which a longer sentence is cut ("limit"), or children are '
+        'whole sentences, of which a single one may be longer than child_size ("sentence"). No child is longer than '
+        "its parent's budget.",
+    )
     headings: bool = Field(default=False, description="Whether no parent reaches across a heading.")
     language: Language = "auto"
 
@@ -93,8 +103,10 @@ class HierarchicalStrategy(Measured):
         self, texts: Sequence[str], layers: Sequence[_Layer], size: int
     ) -> tuple[list[list[Cut]], list[_Layer]]:
         """Pack each text's units up to a size, inside the stretches of the level above; return what they make."""
-        rungs = ladder(self._ruler, size, self.language)[1:]
-        refined = refine(texts, [layer.units for layer in layers], self._ruler, size, rungs)
+        # Sentences that fit a parent stay whole.
+        longest = self.parent_size[-1] if self.children == "sentence" and size == self.child_size else size
+        rungs = ladder(self._ruler, longest, self.language)[1:]
+        refined = refine(texts, [layer.units for layer in layers], self._ruler, longest, rungs)
         edges = [np.searchsorted(r.origin, layer.edges).tolist() for r, layer in zip(refined, layers, strict=True)]
 
         def grouping(i: int, fits: Fits | None) -> list[Run]:

@@ -67,6 +67,9 @@ class TokenPlaces:
     def _place(self, number: int) -> int:
         if number >= self.total:
             return len(self.text)
+        if number == 0:
+            # What the tokenizer drops in front of it has no other token to belong to.
+            return self._begins[0]
         piece = bisect_right(self._before, number) - 1
         if number == self._before[piece]:
             return self._begins[piece]

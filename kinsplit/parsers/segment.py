@@ -17,7 +17,7 @@ import numpy.typing as npt
 import regex
 
 from kinsplit.chunk import Span
-from kinsplit.parsers.graphemes import PLAIN
+from kinsplit.parsers.graphemes import CLUSTER, PLAIN
 from kinsplit.parsers.white_space import SPACES, trim
 
 IntArray = npt.NDArray[np.int64]
@@ -26,7 +26,7 @@ IntArray = npt.NDArray[np.int64]
 _SCRIPTS = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
 _UNSPACED = regex.compile(rf"[{_SCRIPTS}]")
 _SPACE = r"\s\x1c-\x1f"  # as str.isspace has it
-_UNSPACED_WORDS = regex.compile(rf"(?=[{_SCRIPTS}])\X|(?:(?![{_SCRIPTS}{_SPACE}])\X)+")
+_UNSPACED_WORDS = regex.compile(rf"(?=[{_SCRIPTS}])\X|(?:(?![{_SCRIPTS}{_SPACE}]){CLUSTER})+")
 
 _SPACE_CHARACTER = re.compile(r"\s")
 # Characters that are looked at in one go.

@@ -40,6 +40,7 @@ _ONLY_STOPS = re.compile(r"[\s.?!]+")
 _SAMPLE = 200
 _FEWEST_LETTERS = 200
 _PIECE = 1000
+_WINDOW = 4_000
 #: Words that no other language has so often: where they abound, nothing needs to be loaded to tell.
 _ENGLISH_WORD = re.compile(
     r"\b(?:the|of|and|that|with|this|which|from|have|has|been|were|they|their|when|but|you|your|what|would|are)\b",
@@ -137,15 +138,25 @@ def is_surely_english(sample: str) -> bool:
 
 
 def _sentencex_starts(text: str, language: str, certain: list[int]) -> Iterator[int]:
-    import sentencex
-
     # Rust wants valid Unicode; one character for one keeps the offsets.
     valid = replace_surrogates(text)
-    # Where no white space stands between sentences it takes quadratic time, so it gets the text in pieces, each of
-    # which ends where a sentence is certain to.
+    # Where no white space stands between sentences sentencex takes quadratic time, so it gets the text in pieces,
+    # each of which ends where a sentence is certain to.
     start = 0
     for end in [*certain, len(text)]:
         if end - start >= _PIECE or end == len(text):
-            for sentence in sentencex.get_sentence_boundaries(language, valid[start:end]):
-                yield start + int(sentence["start_index"])
+            yield from _starts_between(valid, language, start, end)
             start = end
+
+
+def _starts_between(text: str, language: str, start: int, end: int) -> Iterator[int]:
+    """Yield where the sentences of a range begin; a very long one is read in windows."""
+    import sentencex
+
+    is_first = True
+    while start < end:
+        stop = min(end, start + _WINDOW)
+        found = [start + int(s["start_index"]) for s in sentencex.get_sentence_boundaries(language, text[start:stop])]
+        yield from found if is_first else found[1:]
+        # The next window begins with the sentence that this one may have cut.
+        start, is_first = (found[-1] if len(found) > 1 and stop < end else stop), False

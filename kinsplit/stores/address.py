@@ -109,6 +109,7 @@ class Engine:
         purpose: What it is for.
         package: The module that it needs, None for none.
         extra: The extra of kinsplit that brings it.
+        holds_lock: Whether it keeps the interpreter's lock while it works.
     """
 
     open: Callable[[str, str, Schema | None], ChunkStore]
@@ -116,6 +117,7 @@ class Engine:
     purpose: str
     package: str | None = None
     extra: str | None = None
+    holds_lock: bool = False
 
     @property
     def installed(self) -> bool:
@@ -125,7 +127,12 @@ class Engine:
 
 #: The engines by the name that an address begins with.
 ENGINES: dict[str, Engine] = {
-    "edge": Engine(_edge, ("edge:PATH",), "one process without a server: Qdrant's engine in a folder; the default"),
+    "edge": Engine(
+        _edge,
+        ("edge:PATH",),
+        "one process without a server: Qdrant's engine in a folder; the default",
+        holds_lock=True,
+    ),
     "qdrant": Engine(
         _qdrant,
         ("qdrant:URL", "qdrant:PATH", "qdrant::memory:"),

@@ -24,7 +24,7 @@ from kinsplit.stores.schema import check_collection, check_schema
 from kinsplit.stores.sharing import Sharing
 
 if TYPE_CHECKING:
-    from qdrant_edge import EdgeShard, Filter
+    from qdrant_edge import EdgeShard
 
 #: More than a shard holds: a scroll or a facet is to return everything at once.
 _ALL = 2**31
@@ -84,13 +84,13 @@ class EdgeStore(EngineStore):
         """Return the number of chunks of every source that a filter lets through; see `ChunkStore.sources`."""
         conditions = to_conditions(level, where)
         self._lease.engine.prepare(conditions)
-        return dict(sorted(self._facet("source_id", to_filter(conditions)).items()))
+        return dict(sorted(self._facet("source_id", conditions).items()))
 
-    def _facet(self, key: str, wanted: Filter | None = None) -> dict[str, int]:
+    def _facet(self, key: str, conditions: Sequence[Condition] = ()) -> dict[str, int]:
         import qdrant_edge as qe
 
         with self._engine() as shard:
-            response = shard.facet(qe.FacetRequest(key, limit=_ALL, exact=True, filter=wanted))
+            response = shard.facet(qe.FacetRequest(key, limit=_ALL, exact=True, filter=to_filter(conditions)))
         # A source whose points are all deleted stays in the index with a count of 0.
         return {str(hit.value): hit.count for hit in response.hits if hit.count}
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from kinsplit.embedding.protocol import SparseVector
-from kinsplit.stores.conditions import Condition, Either, Not, OneOf, Range, TimeRange, paths_of, to_conditions
+from kinsplit.stores.conditions import Condition, Either, HasId, Not, OneOf, Range, TimeRange, paths_of, to_conditions
 from kinsplit.stores.json_values import around
 from kinsplit.stores.layout import layer_of, qdrant_path
 from kinsplit.stores.protocol import Query
@@ -50,6 +50,8 @@ def _filter(condition: Condition) -> Filter | FieldCondition:
         return qe.Filter(must_not=[_all(condition.conditions)])
     if isinstance(condition, Either):
         return qe.Filter(should=[_all(group) for group in condition.groups])
+    if isinstance(condition, HasId):
+        return qe.Filter(must=[qe.HasIdCondition(set(condition.ids))])
     paths = [qdrant_path(path) for path in paths_of(condition.key)]
     if isinstance(condition, Range):
         bounds = qe.RangeFloat(**condition.bounds)

@@ -17,7 +17,8 @@ from kinsplit.errors import InvalidParameterError
 
 #: A filter: payload keys with what each must have. That is a value, the list of values one of which it must have, or a
 #: mapping of operators: "$eq", "$ne", "$in" and "$nin", and on numbers and dates "$gt", "$gte", "$lt" and "$lte". In
-#: the place of a key, "$and" and "$or" join a list of filters, and "$not" negates one.
+#: the place of a key, "$and" and "$or" join a list of filters, "$not" negates one, and "$id" takes the list of the ids
+#: one of which a chunk must have.
 #:
 #: Values are what metadata can hold (see `kinsplit.stores.json_values.to_json`), without lists and mappings. Numbers
 #: are compared by value, 2020 with 2020.0, and are no booleans. None stands for no value: the key is missing, or is

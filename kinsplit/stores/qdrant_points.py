@@ -9,7 +9,7 @@ import numpy as np
 
 from kinsplit.chunk import Content
 from kinsplit.embedding.protocol import SparseVector
-from kinsplit.stores.conditions import Condition, Either, Not, OneOf, Range, TimeRange, paths_of, to_conditions
+from kinsplit.stores.conditions import Condition, Either, HasId, Not, OneOf, Range, TimeRange, paths_of, to_conditions
 from kinsplit.stores.json_values import around
 from kinsplit.stores.layout import DENSE, SPARSE, layer_of, qdrant_path
 from kinsplit.stores.payload import Payload
@@ -110,6 +110,8 @@ def _filter(condition: Condition) -> models.Filter | models.FieldCondition:
         return models.Filter(must_not=[_all(condition.conditions)])
     if isinstance(condition, Either):
         return models.Filter(should=[_all(group) for group in condition.groups])
+    if isinstance(condition, HasId):
+        return models.Filter(must=[models.HasIdCondition(has_id=list(condition.ids))])
     paths = [qdrant_path(path) for path in paths_of(condition.key)]
     if isinstance(condition, Range):
         bounds = models.Range(**condition.bounds)

@@ -9,6 +9,7 @@ from itertools import groupby
 from typing import Literal
 
 from kinsplit.chunk import DOCUMENT, Chunk, chunk_id, document_hash, embedding_hash, holds, stretches
+from kinsplit.display import inline
 from kinsplit.stores.payload import RECORD
 from kinsplit.stores.protocol import ChunkStore, Damage
 
@@ -50,7 +51,7 @@ class Problem:
         if not self.source_id:
             return self.detail
         place = f"level {self.level}" if self.index is None else f"level {self.level}, chunk {self.index}"
-        return f"{self.source_id}: {place}: {self.detail}"
+        return inline(f"{self.source_id}: {place}: {self.detail}")
 
 
 def verify(store: ChunkStore) -> list[Problem]:

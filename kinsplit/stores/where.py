@@ -13,7 +13,7 @@ from kinsplit.stores.json_values import parse_time
 # A number as JSON has it, with no more digits than 64 bits have, as Python refuses to read very long ones.
 _NUMBER = re.compile(r"-?\d{1,19}(\.\d{1,30})?([eE][+-]?\d{1,3})?", re.ASCII)
 _WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None}
-_CONDITION = re.compile(r"(?P<key>[^=!<>]*[^=!<>\s][^=!<>]*)(?P<sign>=|!=|<=|>=|<|>)(?P<value>.*)", re.DOTALL)
+_CONDITION = re.compile(r"(?=\s*[^=!<>\s])(?P<key>[^=!<>]+)(?P<sign>=|!=|<=|>=|<|>)(?P<value>.*)", re.DOTALL)
 _LISTS = {"=": "$in", "!=": "$nin"}
 _BOUNDS = {"<": "$lt", "<=": "$lte", ">": "$gt", ">=": "$gte"}
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kinsplit.errors import InvalidParameterError, MissingExtraError, TokenizerError
+from kinsplit.hub import check_repository
 from kinsplit.tokenizers.function import CallableTokenizer, describe
 from kinsplit.tokenizers.json_file import JsonTokenizer
 from kinsplit.tokenizers.protocol import Tokenizer
@@ -84,11 +85,13 @@ def _hub_file(repository: str) -> Path:
     from huggingface_hub import hf_hub_download
 
     try:
+        check_repository(repository, files=["tokenizer.json"])
         return Path(hf_hub_download(repository, "tokenizer.json"))
     except Exception as error:
+        why = str(error) if isinstance(error, LookupError) else type(error).__name__
         raise TokenizerError(
             f'tokenizer: "hf:{repository}" could not be loaded from the hub or its cache '
-            f"({type(error).__name__}). Check the name and the network, or give the path of its tokenizer.json."
+            f"({why}). Check the name and the network, or give the path of its tokenizer.json."
         ) from error
 
 
@@ -96,14 +99,14 @@ def _tiktoken_encoding(name: str) -> Any:
     try:
         import tiktoken
     except ImportError:
-        raise MissingExtraError("tiktoken", "llama-index") from None
+        raise MissingExtraError("tiktoken", "tiktoken") from None
     try:
         with _llama_index_cache(name):
             return tiktoken.get_encoding(name)
     except Exception as error:
         raise TokenizerError(
             f'tokenizer: "tiktoken:{name}" could not be loaded ({type(error).__name__}). '
-            "cl100k_base and o200k_base come with llama-index-core; others need the network once."
+            "It needs the network once; cl100k_base and o200k_base come with llama-index-core."
         ) from error
 
 

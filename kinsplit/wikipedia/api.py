@@ -60,7 +60,7 @@ class Api:
             raise InvalidParameterError("language", "must be a code such as en or de", language, "Give the code.")
         self.url = url or f"https://{language}.wikipedia.org/w/api.php"
         # As messages have it: without a password.
-        self._shown = re.sub(r"(?<=//).*@", "", self.url)
+        self._shown = re.sub(r"^([^/]*//).*@", r"\1", self.url)
         if contact and not (contact.isascii() and contact.isprintable()):
             raise InvalidParameterError("contact", "must be printable ASCII", contact, "Give an address or a page.")
         who = f"kinsplit/{kinsplit.__version__} ({contact or 'no contact given'})"

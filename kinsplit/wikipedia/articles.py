@@ -15,7 +15,7 @@ from kinsplit.wikipedia.api import Api
 LICENCE = "CC BY-SA 4.0"
 #: Titles that may be asked for at once.
 _TOGETHER = 50
-_HEADING = re.compile(r"(={2,6})\s*(.*?)\s*\1")
+_HEADING = re.compile(r"(={2,6})(.*)\1")
 _REVISION = re.compile(r"^revision: (\d+)$", re.MULTILINE)
 _FORBIDDEN = re.compile(r'^\.+|[\\/:*?"<>|\x00-\x1f\x7f]')
 _LONGEST_NAME = 200  # bytes
@@ -136,7 +136,7 @@ def _blocks(extract: str) -> Iterator[tuple[int, str]]:
     for line in extract.splitlines():
         text = line.strip()
         if heading := _HEADING.fullmatch(text):
-            yield len(heading[1]), f"{'#' * len(heading[1])} {heading[2]}"
+            yield len(heading[1]), f"{'#' * len(heading[1])} {heading[2].strip()}"
         elif text:
             yield 0, text
 

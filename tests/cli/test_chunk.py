@@ -14,6 +14,7 @@ from kinsplit.tokenizers import resolve
 from tests.cli.conftest import COURSE, Cli
 from tests.loaders.helpers import pdf
 from tests.parsers.sized import WITHOUT_MODEL
+from tests.shared_data import shared_path
 
 FIELDS = {
     "docid": str,
@@ -31,6 +32,7 @@ FIELDS = {
     "next_id": str | None,
     "level": int,
     "context": str,
+    "metadata": dict,
 }
 
 
@@ -184,3 +186,41 @@ def test_vectors_are_kept_for_later_runs_if_asked(cli: Cli, tmp_path: Path, monk
     first, second = (cli("chunk", tmp_path / "tale.txt", *options) for _ in range(2))
     assert (first.exit_code, first.stdout) == (0, second.stdout)
     assert (tmp_path / "cache" / "vectors" / FILE).is_file()
+
+
+def test_rows_hold_what_is_known_of_document_and_chunk(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.md").write_text(
+        "# Loops\n\nA while loop repeats. It may never end.\n\n# Classes\n\nA class.\n"
+    )
+    settings = [f"--set={name}={value}" for name, value in WITHOUT_MODEL["semantic"].items()]
+    more = "--set=min_sentences=1", "--set=max_sentences=2", "--set=threshold_kind=similarity", "--set=threshold=0.99"
+    rows = rows_of(cli("chunk", "notes", "--strategy", "semantic", *settings, *more))
+    assert {row["metadata"]["title"] for row in rows} == {"Loops"}
+    assert {row["metadata"]["section"] for row in rows} == {"Loops", "Classes"}
+    assert any("similarity_gap" in row["metadata"] for row in rows)
+    assert rows[0]["metadata"].keys() >= {"file_path", "file_type", "course"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "chunks"),
+    [
+        ("--strategy character --set chunk_size=500 --set chunk_overlap=50", 323),
+        ("--strategy character --set chunk_size=1000 --set chunk_overlap=0", 148),
+        ("--strategy sentence --set chunk_overlap=0 --set max_sentences=1", 1610),
+    ],
+)
+def test_sc_qrels_documents_are_split_as_their_normalised_rows(cli: Cli, settings: str, chunks: int) -> None:
+    stored, rows = shared_path("alice/sc_qrels/documents"), shared_path("alice/docs.jsonl")
+    own = rows_of(cli("chunk", stored, "--normalise", "sc-qrels", *settings.split()))
+    theirs = rows_of(cli("chunk", rows, *settings.split()))
+    assert len(own) == chunks
+    assert [(row["docid"], row["spans"], row["text"]) for row in own] == [
+        (row["docid"], row["spans"], row["text"]) for row in theirs
+    ]
+
+
+def test_an_unknown_normalisation_is_an_error(cli: Cli, folder: Path) -> None:
+    result = cli("chunk", folder, "--normalise", "nfc2")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "normalise: must name a normalisation (got 'nfc2'). Known: sc-qrels." in " ".join(result.stderr.split())

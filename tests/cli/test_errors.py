@@ -28,6 +28,12 @@ from tests.cli.conftest import Cli
         (["--set", "tokenizer=nowhere.json"], "tokenizer: 'nowhere.json' is neither a known name"),
         (["--set", "chunk_size"], "--set: must be key=value (got 'chunk_size')"),
         (["--set", "=3"], "--set: must be key=value (got '=3')"),
+        (["--limit", "seconds"], "--limit: must be key=value (got 'seconds'). Write for example --limit memory=4GiB"),
+        (["--limit", "pages=3"], "--limit: must be size, text, memory or seconds (got 'pages')"),
+        (["--limit", "memory=much"], "--limit memory: must be a number of bytes, or have a unit such as MiB"),
+        (["--limit", "seconds=long"], "--limit seconds: must be a number (got 'long')"),
+        (["--limit", "seconds=1", "--limit", "seconds=2"], "--limit: can't give seconds twice (got '2')"),
+        (["--limit", "seconds=0"], "seconds: must be positive (got 0.0)"),
         (["--set", "chunk_size=3", "--set", "chunk_size=4"], "--set: can't give chunk_size twice"),
         (["--subjects", ","], "--subjects: must name something (got ',')"),
         (["--subjects", ""], "--subjects: must name something (got '')"),
@@ -176,3 +182,8 @@ def test_help_keeps_brackets_and_joins_lines(cli: Cli) -> None:
     assert "its table [index] has strategy, [index.parameters], embedder" in words["index"]
     assert "in a table [service]" in words["serve"]
     assert "reports the best so far; another run" in words["tune"]
+
+
+@pytest.mark.parametrize("command", [(), ("search",), ("chunk",)])
+def test_h_is_help(cli: Cli, command: tuple[str, ...]) -> None:
+    assert cli(*command, "-h").stdout == cli(*command, "--help").stdout != ""

@@ -37,6 +37,13 @@ def test_help_and_strategies_need_no_model_and_no_store(tmp_path: Path, argument
     assert done.stderr == "[]\n"
 
 
+def test_commands_are_completed(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", "import sys; sys.argv[0] = 'kinsplit'; from kinsplit.cli import main; main()"]
+    asked = {"_KINSPLIT_COMPLETE": "complete_bash", "COMP_WORDS": "kinsplit se", "COMP_CWORD": "1"}
+    done = subprocess.run(command, cwd=tmp_path, env=environment(**asked), capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["search", "serve"]
+
+
 def test_the_package_runs_as_a_module(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "kinsplit"]
     shown, wrong = (

@@ -8,6 +8,7 @@ import pytest
 from kinsplit.evaluation.qrels.trec import read_qrels
 from kinsplit.evaluation.qrels.vectors import read_embeddings
 from tests.cli.conftest import Cli
+from tests.shared_data import shared_path
 
 TEXT = "A loop repeats. A class is a plan of objects. Recursion calls itself. " * 3
 SMALL = "small=sentence:chunk_size=9,chunk_overlap=0"
@@ -116,3 +117,16 @@ def test_questions_without_labels_are_refused(cli: Cli, labelled: Path) -> None:
     result = cli("qrels", labelled / "docs.jsonl", "--queries", "plain.json")
     assert result.exit_code == 2
     assert "queries: must have labels" in result.stderr
+
+
+def test_the_folder_of_sc_qrels_gives_the_qrels_that_it_holds(cli: Cli) -> None:
+    folder = shared_path("alice/sc_qrels")
+    names = "BGE512T_S128", "CHARBLOCK1000_NOV0", "CHARWIN500_OV50", "SENT"
+    manifests = [f"--manifest={folder}/chunk_manifests/chunks_{name}.jsonl" for name in names]
+    result = cli("qrels", folder, *manifests, "--normalise", "sc-qrels")
+    assert result.exit_code == 0, result.output
+    for name in names:
+        assert Path(f"qrels/qrels_{name}.txt").read_bytes() == (folder / "qrels" / f"qrels_{name}.txt").read_bytes()
+    refused = cli("qrels", folder, *manifests)
+    assert refused.exit_code == 2
+    assert "normalise the documents too: --normalise sc-qrels" in " ".join(refused.stderr.split())

@@ -99,3 +99,14 @@ def test_a_fingerprint_says_all_of_an_embedder(made):
 def test_a_fingerprint_of_something_else_is_refused(fingerprint):
     with pytest.raises(InvalidParameterError, match="sparse: must be BM25"):
         Bm25Embedder.of(fingerprint)
+
+
+@pytest.mark.parametrize("character", ["a", "7", "_", "\u0e01", "\u3042"])
+def test_a_million_characters_without_a_space_are_few_terms(character):
+    (vector,) = Bm25Embedder().embed([character * 1_000_000])
+    assert len(vector.indices) <= 1
+
+
+def test_a_file_of_hex_is_one_term():
+    (vector,) = Bm25Embedder().embed(["deadbeef" * 40_000])
+    assert len(vector.indices) == 1

@@ -9,8 +9,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinsplit.chunk import Span
-from kinsplit.evaluation.normalised import SC_QRELS, Step, dashes, nfc, nfkc, normalise, quotes, spaces, strip
+from kinsplit.chunk import Document, Moment, Part, Span
+from kinsplit.errors import InvalidParameterError
+from kinsplit.evaluation.labels import Dataset, Label, Place, Question
+from kinsplit.evaluation.normalised import (
+    SC_QRELS,
+    Step,
+    dashes,
+    nfc,
+    nfkc,
+    normalise,
+    normalised_dataset,
+    normalised_document,
+    quotes,
+    spaces,
+    strip,
+)
 from tests.generators import texts
 from tests.shared_data import shared_rows
 
@@ -102,3 +116,36 @@ def test_alice_as_labelled_is_alice_as_printed() -> None:
             assert made.from_source(Span(*theirs)) == tuple(ours)
             number += 1
     assert number == 376
+
+
+def test_pages_times_and_parts_go_with_a_normalised_document() -> None:
+    text = "  One \n\n two.\n\nThree."
+    three = text.index("Three")
+    document = Document(
+        "d",
+        text,
+        pages=(0, three),
+        times=(Moment(0, 0, 1), Moment(three, 1, 2)),
+        outline=(Part(three, three + 5, "T"),),
+    )
+    made = normalised_document(document)
+    assert made.text == "One two. Three."
+    assert [made.text[page:][:3] for page in made.pages] == ["One", "Thr"]
+    assert [made.text[moment.at :][:3] for moment in made.times] == ["One", "Thr"]
+    assert [made.text[part.start : part.end] for part in made.outline] == ["Three"]
+
+
+def test_labels_of_a_normalised_dataset_hold_the_same_text() -> None:
+    document = Document("d", "He said  \u201cno\u201d \u2014\nand left.")
+    start = document.text.index("\u201c")
+    label = Label((Place("d", Span(start, len(document.text) - 1)), Place("d")))
+    made = normalised_dataset(Dataset("n", (document,), (Question("q", "?", (label,)),)))
+    said, whole = made.questions[0].labels[0].places
+    assert said.span is not None
+    assert made.documents[0].text[said.span.start : said.span.end] == '"no" - and left'
+    assert whole == Place("d")
+    blank = Question("q", "?", (Label((Place("d", Span(7, 9)),)),))
+    assert normalised_dataset(Dataset("n", (document,), (blank,))).questions[0].labels[0].places[0].span == Span(7, 8)
+    edge = Document("e", " a")
+    with pytest.raises(InvalidParameterError, match="must leave something of every label"):
+        normalised_dataset(Dataset("n", (edge,), (Question("q", "?", (Label((Place("e", Span(0, 1)),)),)),)))

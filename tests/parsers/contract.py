@@ -18,7 +18,9 @@ def limit_of(strategy: Strategy, level: int) -> tuple[int, str]:
     """Return the longest chunk that a level allows and the unit it is counted in."""
     p = strategy.parameters
     if strategy.name == "hierarchical":
-        return (p["child_size"], *reversed(p["parent_size"]))[level], p["unit"]
+        # What is made of whole sentences has but its parent's limit.
+        leaf = p["child_size"] if p["children"] == "limit" else p["parent_size"][-1]
+        return (leaf, *reversed(p["parent_size"]))[level], p["unit"]
     if strategy.name == "multigranular":
         return p["chunk_sizes"][level], "word"
     if strategy.name == "cluster":

@@ -19,6 +19,10 @@ TEXT = " ".join(f"Sentence {letter * 3} ends here." for letter in "abcdefghij")
 MARKDOWN = f"Intro.\n\n# A\n\n{TEXT}\n\n## B\n\n{TEXT}\n\n# C\n\nShort.\n"
 
 
+# Of the defaults, as the first release made it.
+FINGERPRINT = "399aefd16d46cba9"
+
+
 def chunked(text: str, **parameters: Any) -> dict[int, list[Chunk]]:
     strategy, document = create("hierarchical", **parameters), Document("d", text)
     chunks = strategy.chunk(document)
@@ -132,3 +136,37 @@ def test_sizes_that_do_not_descend_are_refused(parameters: dict[str, Any], field
 
 def test_one_parent_size_needs_no_tuple() -> None:
     assert create("hierarchical", parent_size=500) == create("hierarchical", parent_size=(500,))
+
+
+LONG = "Short one. " + "This sentence goes on " * 5 + "and ends. Then a short one. And another."
+
+
+@pytest.mark.parametrize(("unit", "parent", "child"), [("character", 300, 40), ("word", 60, 8), ("token", 80, 8)])
+def test_children_can_be_whole_sentences_longer_than_their_budget(unit: str, parent: int, child: int) -> None:
+    cut = chunked(LONG, parent_size=parent, child_size=child, unit=unit)
+    whole = chunked(LONG, parent_size=parent, child_size=child, unit=unit, children="sentence")
+    assert not all(chunk.text.endswith(".") for chunk in cut[0])
+    assert [chunk.text.count(".") for chunk in whole[0]] == [1, 1, 2]
+    assert [chunk.text for chunk in cut[1]] == [chunk.text for chunk in whole[1]], "parents are the same"
+
+
+def test_a_sentence_longer_than_its_parent_is_cut_for_both() -> None:
+    levels = chunked(LONG, parent_size=60, child_size=40, children="sentence")
+    assert max(len(chunk.text) for level in levels.values() for chunk in level) <= 60
+
+
+@given(texts())
+@settings(max_examples=50)
+def test_children_of_whole_sentences_hold_as_many_as_fit(text: str) -> None:
+    levels = chunked(text, parent_size=5000, child_size=30, children="sentence")
+    found = sentences(text)
+    starts, ends = set(found.starts.tolist()), set(found.ends.tolist())
+    for chunk in levels[0]:
+        assert chunk.start in starts
+        assert chunk.end in ends
+        assert len(chunk.text) <= 30 or sum(chunk.start <= start < chunk.end for start in starts) == 1
+
+
+def test_a_parameter_that_came_later_leaves_ids_as_they_were() -> None:
+    assert create("hierarchical").fingerprint == FINGERPRINT
+    assert create("hierarchical", children="sentence").fingerprint != FINGERPRINT

@@ -305,3 +305,10 @@ def test_blank_text_has_no_sentence(text: str) -> None:
 def test_what_is_not_blank_is_at_least_one_sentence(text: str) -> None:
     for language in ["auto", "en", "zh", "ar"]:
         assert spans(f" {text}\n", language) == [(1, len(text) + 1)]
+
+
+def test_a_quotation_mark_that_none_closes_doesnt_join_all_that_follows() -> None:
+    text = "“" + "Він пішов додому. Вона лишилася тут. " * 400
+    found = sentences(text, "uk")
+    assert len(found.starts) > 600
+    assert max(found.ends - found.starts) <= 8_000

@@ -78,7 +78,10 @@ def _chunk(row: Mapping[str, Any], documents: Mapping[str, Document]) -> Chunk:
     text = row["text"] if "text" in row or len(spans) > 1 else slices[0]
     placed = stretches(spans, text)
     if placed is None or [text[at : at + end - start] for at, (start, end) in placed] != slices:
-        raise ValueError(f"the text isn't what {source_id!r} has at {spans[0].start} to {spans[-1].end}")
+        raise ValueError(
+            f"the text isn't what {source_id!r} has at {spans[0].start} to {spans[-1].end}. If the chunks are of "
+            "normalised texts, as those of SC-Qrels are, normalise the documents too: --normalise sc-qrels"
+        )
     # Rows of `kinsplit chunk` have a readable name beside the id.
     name = str(row["id"] if "id" in row else row["chunk_id"])
     context = row.get("context", "")

@@ -97,7 +97,7 @@ def svg(figure: Figure, name: str) -> str:
     figure.savefig(file, format="svg", transparent=True, metadata=nothing)
     element = file.getvalue().decode()
     element = element[element.index("<svg") :]
-    element = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", element, flags=re.DOTALL)
+    element = re.sub(r"<metadata>.*?(?:</metadata>|\Z)|<!--.*?(?:-->|\Z)", "", element, flags=re.DOTALL)
     element = re.sub(r'(id="|href="#|url\(#)', rf"\g<1>{name}-", element)
     for color, variable in _VARIABLES.items():
         element = element.replace(color, f"var({variable})")

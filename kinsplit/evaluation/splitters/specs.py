@@ -27,8 +27,9 @@ _EXTRAS = {"langchain": "langchain", "llama-index": "llama-index", "chonkie": "b
 _FORMS = (
     "default, NAME:key=value,..., langchain:CLASS:..., llama-index:CLASS:..., chonkie:CLASS:... or python:MODULE:NAME"
 )
-# A string of JSON, or a sign that stands in none.
-_SIGNS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{\]},]', re.DOTALL)
+_SIGNS = re.compile(r"[\[{\]},]")
+# A string of JSON, with its end or without, or a sign outside of strings.
+_TOKENS = re.compile(r'"(?:[^"\\]|\\.)*(?:"|(?P<open>\\?\Z))|[\[{\]},]', re.DOTALL)
 
 
 class Named(NamedTuple):
@@ -218,7 +219,7 @@ def _parameters(text: str, spec: str) -> dict[str, Any]:
 def _split(text: str) -> Iterator[str]:
     """Yield what stands between commas that are in no brackets and no quotes."""
     begin = depth = 0
-    for found in _SIGNS.finditer(text):
+    for found in _signs(text):
         if found[0] in ("[", "{"):
             depth += 1
         elif found[0] in ("]", "}"):
@@ -227,6 +228,15 @@ def _split(text: str) -> Iterator[str]:
             yield text[begin : found.start()]
             begin = found.end()
     yield text[begin:]
+
+
+def _signs(text: str) -> Iterator[re.Match[str]]:
+    """Yield brackets and commas outside of strings, and the strings; a quotation mark that none closes is text."""
+    for found in _TOKENS.finditer(text):
+        if found["open"] is not None:
+            yield from _SIGNS.finditer(text, found.start())
+            return
+        yield found
 
 
 def _wrong(rule: str, spec: str) -> InvalidParameterError:

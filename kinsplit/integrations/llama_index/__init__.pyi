@@ -262,6 +262,7 @@ class KinsplitHierarchicalNodeParser(KinsplitNodeParser):
         unit: What sizes are counted in.
         parent_size: Budget of a parent; several descending sizes make several levels of parents.
         child_size: Budget of a child.
+        children: Whether child_size is a limit, for which a longer sentence is cut ("limit"), or children are whole sentences, of which a single one may be longer than child_size ("sentence"). No child is longer than its parent's budget.
         headings: Whether no parent reaches across a heading.
         language: Language of the sentences as an ISO 639-1 code, or "auto" to detect it.
     """
@@ -270,6 +271,7 @@ class KinsplitHierarchicalNodeParser(KinsplitNodeParser):
     unit: Literal['character', 'word', 'token']
     parent_size: object
     child_size: int
+    children: Literal['limit', 'sentence']
     headings: bool
     language: str
     def __init__(
@@ -279,6 +281,7 @@ class KinsplitHierarchicalNodeParser(KinsplitNodeParser):
         unit: Literal['character', 'word', 'token'] = 'character',
         parent_size: object = (1000,),
         child_size: int = 200,
+        children: Literal['limit', 'sentence'] = 'limit',
         headings: bool = False,
         language: str = 'auto',
         include_metadata: bool = True,

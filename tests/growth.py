@@ -1,0 +1,310 @@
+"""How the time of regular expressions and of functions grows with a text that repeats itself.
+
+Run as a module in a process of its own, which whoever starts it can stop: `python -m tests.growth patterns`.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import itertools
+import json
+import re
+import re._constants as ops  # type: ignore[import-not-found]
+import re._parser as regex_parser  # type: ignore[import-not-found]
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import regex
+
+# Four times the text may take four times as long, and sixteen times were it quadratic. A busy machine may make ten of
+# the four, but not three times in a row.
+_TIMES, _ALLOWED, _TRIES = 4, 10.0, 3
+# Behind the text, so that nothing matches up to the end.
+_STRANGER = "\x01"
+_WAYS = {
+    "finditer": lambda pattern, text: sum(1 for _ in pattern.finditer(text)),
+    "match": lambda pattern, text: pattern.match(text),
+    "fullmatch": lambda pattern, text: pattern.fullmatch(text),
+}
+_AS = dict.fromkeys(("findall", "finditer", "search", "sub", "subn", "split"), "finditer") | {
+    way: way for way in ("match", "fullmatch")
+}
+#: Patterns that are made while the program runs from what a test can't foresee; each with one that was made so.
+MADE_LATER = {
+    "evaluation/measures/registry.py": re.compile(r"recall@(?:[1-9]\d*)t"),
+    "language_models/addresses.py": re.compile(r"s\\*e\\*c\\*r\\*e\\*t"),
+}
+
+
+class Used(NamedTuple):
+    """A pattern of the package, where it is written, and how it is used."""
+
+    where: str
+    pattern: Any
+    ways: tuple[str, ...]
+
+
+def is_linear(run: Callable[[str], object], unit: str, length: int, negligible: float) -> bool:
+    """Whether something takes about four times as long for four times the text."""
+    for _ in range(_TRIES):
+        long = _seconds(run, unit, length)
+        if long < negligible or long / max(_seconds(run, unit, length // _TIMES), 1e-6) < _ALLOWED:
+            return True
+    return False
+
+
+def _seconds(run: Callable[[str], object], unit: str, length: int) -> float:
+    text = (unit * (length // len(unit) + 1))[:length] + _STRANGER
+    begun = time.process_time()
+    run(text)
+    return time.process_time() - begun
+
+
+def package_patterns() -> Iterator[Used]:
+    """Yield every regular expression of the package.
+
+    Raises:
+        LookupError: One was found in the source of which no pattern is known.
+    """
+    compiled: dict[tuple[str, int], list[Any]] = {}
+    for engine in (re, regex):
+        engine.compile = _recording(engine.compile, compiled)  # type: ignore[attr-defined]
+    import kinsplit
+
+    (root,) = map(Path, kinsplit.__path__)
+    trees = {file: ast.parse(file.read_text(encoding="utf-8")) for file in sorted(root.rglob("*.py"))}
+    for file, tree in trees.items():
+        if any(_calls(tree)):
+            importlib.import_module(".".join(["kinsplit", *file.relative_to(root).with_suffix("").parts]))
+    from kinsplit.parsers.punkt_stops import punkt_of
+
+    punkt_of("en")
+    everywhere = {use for tree in trees.values() for use in _uses(tree) if not use[0].startswith("_")}
+    for file, tree in trees.items():
+        where = str(file.relative_to(root))
+        uses = everywhere.union(_uses(tree))
+        names = _names(tree)
+        for call in _calls(tree):
+            function = call.func.attr  # type: ignore[attr-defined]
+            place = f"{where}:{call.lineno}"
+            if function == "compile":
+                lines = range(call.lineno, (call.end_lineno or call.lineno) + 1)
+                patterns = {p.pattern: p for line in lines for p in compiled.get((str(file), line), [])}
+                ways = {way for name, way in uses if name == names.get(call.lineno)} or set(_WAYS)
+            elif not isinstance(call.args[0], ast.Constant):
+                patterns, ways = {}, {_AS[function]}
+            else:
+                found = re.compile(call.args[0].value, _flags(call))
+                patterns, ways = {found.pattern: found}, {_AS[function]}
+            if not patterns and where not in MADE_LATER:
+                raise LookupError(f"no pattern of {place} was compiled, and MADE_LATER has none")
+            for pattern in patterns.values() or [MADE_LATER[where]]:
+                yield Used(place, pattern, tuple(sorted(ways)))
+
+
+def _recording(compiles: Callable[..., Any], into: dict[tuple[str, int], list[Any]]) -> Callable[..., Any]:
+    def compile_and_keep(*args: Any, **options: Any) -> Any:
+        pattern = compiles(*args, **options)
+        frame = sys._getframe(1)
+        into.setdefault((frame.f_code.co_filename, frame.f_lineno), []).append(pattern)
+        return pattern
+
+    return compile_and_keep
+
+
+def _calls(tree: ast.AST) -> Iterator[ast.Call]:
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and isinstance(node.func.value, ast.Name)
+            and node.func.value.id in {"re", "regex"}
+            and node.func.attr != "escape"
+        ):
+            yield node
+
+
+def _flags(call: ast.Call) -> int:
+    given = [*call.args[2:], *(keyword.value for keyword in call.keywords if keyword.arg == "flags")]
+    return sum(getattr(re, flag.attr, 0) for flag in given if isinstance(flag, ast.Attribute))
+
+
+def _uses(tree: ast.AST) -> Iterator[tuple[str, str]]:
+    """Yield the names on which methods of patterns are called, and how the pattern is used by them."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr in _AS and isinstance(node.value, ast.Name | ast.Attribute):
+            yield getattr(node.value, "id", "") or getattr(node.value, "attr", ""), _AS[node.attr]
+
+
+def _names(tree: ast.AST) -> dict[int, str]:
+    """Return to what name each line assigns."""
+    return {
+        line: getattr(target, "id", "") or getattr(target, "attr", "")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+    }
+
+
+def units(pattern: Any) -> list[str]:
+    """Return what texts are made of to try a pattern: its characters, each two of them, and how its matches begin."""
+    characters = dict.fromkeys("a \n")
+    beginnings: dict[str, None] = {}
+    if isinstance(pattern, re.Pattern):
+        source = pattern.pattern if isinstance(pattern.pattern, str) else pattern.pattern.decode("latin-1")
+        _sample(regex_parser.parse(source, pattern.flags), characters, beginnings)
+    else:  # `regex` knows classes that `re` can't parse: a combining mark, letters without spaces, emoji, flags.
+        characters |= dict.fromkeys("e\u0301\u4e2d\u0e01\U0001f600\U0001f1e9\u200d")
+    few = list(characters)[:7]
+    pairs = ["".join(pair) for pair in itertools.permutations(few, 2)]
+    return list(dict.fromkeys([*few, *pairs, *list(beginnings)[:12]]))
+
+
+def _sample(parsed: Iterable[tuple[Any, Any]], characters: dict[str, None], beginnings: dict[str, None]) -> str:
+    """Return a text that a parsed pattern matches; add the characters that it names, and its own beginnings."""
+    sample = ""
+    for kind, value in parsed:
+        part = ""
+        if kind is ops.LITERAL:
+            part = chr(value)
+        elif kind in {ops.NOT_LITERAL, ops.ANY}:
+            part = "b"
+        elif kind is ops.IN:
+            part = _member(value)
+        elif kind in {ops.MAX_REPEAT, ops.MIN_REPEAT, ops.POSSESSIVE_REPEAT}:
+            part = _sample(value[2], characters, beginnings) * max(value[0], 1)
+        elif kind in {ops.SUBPATTERN, ops.ATOMIC_GROUP}:
+            part = _sample(value[-1] if kind is ops.SUBPATTERN else value, characters, beginnings)
+        elif kind is ops.BRANCH:
+            part, *_ = [_sample(branch, characters, beginnings) for branch in value[1]]
+        elif kind in {ops.ASSERT, ops.ASSERT_NOT}:
+            _sample(value[1], characters, beginnings)
+        characters.update(dict.fromkeys(part[:1]))
+        sample += part
+        beginnings.update(dict.fromkeys([sample, part] if part else []))
+    return sample
+
+
+_OF_CATEGORY = {
+    ops.CATEGORY_DIGIT: "0",
+    ops.CATEGORY_WORD: "_",
+    ops.CATEGORY_SPACE: " ",
+    ops.CATEGORY_NOT_DIGIT: "b",
+    ops.CATEGORY_NOT_WORD: "!",
+    ops.CATEGORY_NOT_SPACE: "b",
+}
+
+
+def _member(items: list[tuple[Any, Any]]) -> str:
+    """Return a character of a class."""
+    named = [
+        _OF_CATEGORY[value] if kind is ops.CATEGORY else chr(value[0] if kind is ops.RANGE else value)
+        for kind, value in items
+        if kind is not ops.NEGATE
+    ]
+    return next(c for c in "b 0!\n" if c not in named) if items[0][0] is ops.NEGATE else named[-1]
+
+
+def _try(pattern: Any, way: str, text: str) -> None:
+    _WAYS[way](pattern, text if isinstance(pattern.pattern, str) else text.encode("latin-1", "replace"))
+
+
+def slow_patterns() -> Iterator[str]:
+    """Yield the patterns whose time grows faster than a text."""
+    for where, pattern, ways in package_patterns():
+        for unit, way in itertools.product(units(pattern), ways):
+            if not is_linear(partial(_try, pattern, way), unit, 4096, 0.002):
+                yield f"{where} {pattern.pattern!r}: {way} on {unit!r}"
+                break
+
+
+#: What texts are made of to try functions: words without an end, sentences without one, marks that nothing closes.
+UNITS = (
+    *("a", "0", "_", "aB", "deadbeef", " ", "\n", "\r", ".", ". "),
+    *("a.", "A. ", "?!", "\u4e2d", "\u0e01", "e\u0301", "\u0301", "\U0001f1e9", "\U0001f600\u200d", "\u3002"),
+    *("\u201c", "'", '"', "# ", "# a\n", "`", "```\n", "*", "- a\n", "=\n"),
+    *("|", "|a|\n|-|\n", "<", "<h1>", "<pre>", "<!--", "&#", "[1", "[1]", "[1,"),
+    *('{"a":', "(", "<think>", "1,"),
+)
+
+
+def functions() -> dict[str, Callable[[str], object]]:
+    """Return the functions that read texts which nobody has looked at, by name."""
+    from kinsplit.answering.citing import MarkerReader
+    from kinsplit.answering.claims import claims
+    from kinsplit.answering.values import Citation
+    from kinsplit.chunk import Document, Span
+    from kinsplit.embedding.hashing import HashEmbedder
+    from kinsplit.embedding.sparse import Bm25Embedder
+    from kinsplit.evaluation.normalised import SC_QRELS, nfkc, normalise
+    from kinsplit.language_models.answers import read_numbers, read_objects
+    from kinsplit.language_models.counting import count_tokens
+    from kinsplit.loaders import html, markdown, transcript
+    from kinsplit.loaders.content import UnreadableError
+    from kinsplit.parsers import create
+    from kinsplit.parsers.sentences import sentences
+
+    def cited(text: str) -> object:
+        reader, told, citations = MarkerReader(), "", []
+        for part in [*reader.feed(text), *reader.finish()]:
+            if not isinstance(part, str):
+                at = Span(len(told), len(told) + len(part.text))
+                citations.append(Citation(part.numbers[0], at, None, None, None))
+            told += part if isinstance(part, str) else part.text
+        return claims(text, citations)
+
+    def loader(read: Callable[[bytes], object], head: bytes = b"") -> Callable[[str], object]:
+        def load(text: str) -> None:
+            with suppress(UnreadableError):
+                read(head + text.encode())
+
+        return load
+
+    strategies = {
+        name: create(name)
+        for name in ("character", "word", "token", "sentence", "structure", "hierarchical", "multigranular")
+    }
+    cue = b"00:00:00.000 --> 00:00:01.000\n"
+    return {
+        **{
+            name: lambda text, strategy=strategy: strategy.chunk(Document(id="x", text=text))
+            for name, strategy in strategies.items()
+        },
+        **{
+            f"sentences of {language}": lambda text, language=language: sentences(text, language)
+            for language in ("en", "ja", "hi")
+        },
+        **{
+            f"BM25 of {model.language}": lambda text, model=model: model.embed([text])
+            for model in (Bm25Embedder("english"), Bm25Embedder(None))
+        },
+        "hash": lambda text: HashEmbedder().embed([text]),
+        "claims": cited,
+        "normalise": lambda text: normalise(text, (*SC_QRELS, nfkc)),
+        "numbers": lambda text: read_numbers(text, "key"),
+        "objects": lambda text: list(read_objects(text)),
+        "tokens of a model": count_tokens,
+        "Markdown": loader(markdown.read),
+        "HTML": loader(html.read),
+        "VTT": loader(transcript.read_vtt, b"WEBVTT\n\n" + cue),
+    }
+
+
+def slow_functions() -> Iterator[str]:
+    """Yield the functions whose time grows faster than a text."""
+    for name, function in functions().items():
+        function("Load what is needed.")
+        slow = [unit for unit in UNITS if not is_linear(function, unit, 16_384, 0.06)]
+        if slow:
+            yield f"{name} on {slow}"
+
+
+if __name__ == "__main__":
+    json.dump(list({"patterns": slow_patterns, "functions": slow_functions}[sys.argv[1]]()), sys.stdout)

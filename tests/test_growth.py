@@ -1,0 +1,27 @@
+"""No text takes more than linear time, whatever it repeats.
+
+The two tests take some seconds each, since they try thousands of texts; a process of their own can be stopped.
+"""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tests.growth import UNITS, is_linear
+
+
+@pytest.mark.parametrize("kind", ["patterns", "functions"])
+def test_time_grows_no_faster_than_a_text(kind):
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.growth", kind], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == []
+
+
+def test_what_grows_faster_is_noticed():
+    assert not is_linear(lambda text: [text.count(each) for each in text if each == "a"], "a", 1 << 13, 0)
+    assert is_linear(lambda text: text.count("a"), "a", 1 << 13, 0.1)
+    assert len(UNITS) > 30
