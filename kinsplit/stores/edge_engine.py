@@ -23,6 +23,7 @@ from kinsplit.stores.logic import batches
 from kinsplit.stores.payload import Payload
 from kinsplit.stores.plan import Plan, content_of
 from kinsplit.stores.protocol import Schema, Vectors
+from kinsplit.stores.qdrant_payload import unwrapped, wrapped
 
 if TYPE_CHECKING:
     from qdrant_edge import EdgeShard
@@ -97,7 +98,7 @@ class EdgeEngine:
                     points = [to_point(id_, payload, vectors[content_of(payload)]) for id_, payload in batch]
                     shard.update(qe.UpdateOperation.upsert_points(points))
                 for id_, payload in plan.payloads:
-                    shard.update(qe.UpdateOperation.overwrite_payload([id_], payload))
+                    shard.update(qe.UpdateOperation.overwrite_payload([id_], wrapped(payload)))
                 if plan.deletes:
                     shard.update(qe.UpdateOperation.delete_points(list(plan.deletes)))
             finally:
@@ -211,7 +212,7 @@ class EdgeEngine:
 
 def read(shard: EdgeShard, keys: bool | list[str], ids: Sequence[str]) -> dict[str, Payload]:
     """Return the payloads, or some of their keys, of the points among some ids that are stored, by id."""
-    return {str(record.id): record.payload or {} for record in shard.retrieve(list(ids), keys, False)}
+    return {str(record.id): unwrapped(record.payload) for record in shard.retrieve(list(ids), keys, False)}
 
 
 def _mark(payload: Payload, encoded: bytes, vectors: float) -> Mark:

@@ -8,11 +8,12 @@ numbers in order would hide dates, and floats among integers.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from kinsplit.stores.conditions import Condition, Either, Not, OneOf, Path, paths_of
-from kinsplit.stores.layout import INDEXED, qdrant_path
+from kinsplit.stores.layout import INDEXED
+from kinsplit.stores.qdrant_payload import INDEXES, roots_of, written
 
 if TYPE_CHECKING:
     from qdrant_edge import EdgeShard
@@ -26,23 +27,31 @@ _MOST_INDEXES = 32
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+")
 
 
+class _Key(NamedTuple):
+    """A key of a filter, in the payloads of leaves or of what is above them."""
+
+    root: Path
+    key: str
+
+    @property
+    def paths(self) -> list[Path]:
+        return [(*self.root, *path) for path in paths_of(self.key)]
+
+
 class KeyIndexes:
     """The indexes of one shard. The caller keeps other writers out of `make`."""
 
     def __init__(self) -> None:
         # Paths that have an index, or can't have one, and keys that no point has until something is written.
-        self._decided: set[str] = set()
-        self._absent: set[str] = set()
+        self._decided: set[Path] = set()
+        self._absent: set[_Key] = set()
 
-    def missing(self, conditions: Sequence[Condition]) -> dict[str, Kind]:
+    def missing(self, conditions: Sequence[Condition]) -> dict[_Key, Kind]:
         """Return the keys that conditions ask for and that an index may help, with its kind."""
-        return {
-            key: kind
-            for key, kind in _equalities(conditions)
-            if key not in self._absent and not self._decided.issuperset(map(qdrant_path, paths_of(key)))
-        }
+        keys = ((_Key(root, key), kind) for key, kind in _equalities(conditions) for root in roots_of(None))
+        return {key: kind for key, kind in keys if key not in self._absent and not self._decided.issuperset(key.paths)}
 
-    def make(self, shard: EdgeShard, wanted: dict[str, Kind]) -> bool:
+    def make(self, shard: EdgeShard, wanted: Mapping[_Key, Kind]) -> bool:
         """Make the indexes that are missing and worth it, and return whether there are any."""
         import qdrant_edge as qe
 
@@ -57,18 +66,17 @@ class KeyIndexes:
         }
         made = False
         for key, kind in wanted.items():
-            paths = paths_of(key)
-            new = [path for path in paths if _schema_key(path) not in found]
-            if new and len(found) + len(new) <= len(INDEXED) + _MOST_INDEXES:
-                empty = qe.Filter(must=[qe.IsEmptyCondition(qdrant_path(path)) for path in paths])
+            new = [path for path in key.paths if _schema_key(path) not in found]
+            if new and len(found) + len(new) <= len(INDEXES) + _MOST_INDEXES:
+                empty = qe.Filter(must=[qe.IsEmptyCondition(written(path)) for path in key.paths])
                 if not shard.count(qe.CountRequest(filter=qe.Filter(must_not=[empty]))):
                     self._absent.add(key)
                     continue
                 for path in new:
-                    shard.update(qe.UpdateOperation.create_field_index(qdrant_path(path), kinds[kind]))
+                    shard.update(qe.UpdateOperation.create_field_index(written(path), kinds[kind]))
                     found.add(_schema_key(path))
                     made = True
-            self._decided.update(map(qdrant_path, paths))
+            self._decided.update(key.paths)
         return made
 
     def written(self) -> None:

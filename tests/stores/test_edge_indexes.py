@@ -7,7 +7,7 @@ import pytest
 from kinsplit.errors import DiskFullError
 from kinsplit.stores import edge_engine, edge_indexes, open_store
 from kinsplit.stores.protocol import Query
-from kinsplit.stores.testing import DENSE, SCHEMA, TEXTS, embed, make_chunks, save
+from kinsplit.stores.testing import DENSE, SCHEMA, TEXTS, embed, make_chunks, make_document, save
 
 VALUES = [
     *("a", "b", "1", "true", "2020-05-31", 1, 2, 0, -5, 2**40, 1.5, 0.1 + 0.2, True, False, None),
@@ -27,7 +27,7 @@ def filters(key):
 
 
 def indexes(store):
-    return set(store._lease.engine.shard.info().payload_schema) - set(edge_indexes.INDEXED)
+    return set(store._lease.engine.shard.info().payload_schema) - set(edge_indexes.INDEXES)
 
 
 def answers(store):
@@ -95,6 +95,15 @@ def test_an_index_is_made_once_and_kept(store, tmp_path, monkeypatch):
         again.find({"user": 5})
         assert again.find({"user": "me"}) == again.find({})
         assert "Keyword" in str(engine.shard.info().payload_schema["user"].data_type)
+
+
+def test_parents_and_documents_have_indexes_where_their_payloads_lie(store):
+    leaves = make_chunks("doc", TEXTS, user="me")
+    save(store, "doc", [*leaves, *make_chunks("doc", TEXTS[:2], 1, user="me"), make_document(leaves, "x", user="me")])
+    assert (store.count(None, {"user": "me"}), store.count(1, {"user": "me"})) == (8, 2)
+    assert indexes(store) == {"user", "_above.user"}
+    (hits,) = store.search([Query("dense", DENSE.embed_query("class"), 9, 1, {"user": "me"})])
+    assert len(hits) == 2
 
 
 def test_a_small_collection_and_an_unknown_key_need_no_index(store):
