@@ -125,10 +125,12 @@ def test_fifty_kills_during_syncs_lose_nothing(address, processes):
         time.sleep(rng.uniform(0, 2 * seconds))
         kill(process, pipe)
         with open_store(address, COLLECTION, SCHEMA) as store:
+            assert store.damage() == []
             mixed = check_chunks(store)
             assert not (mixed and address.startswith("pgvector:")), "a sync is one transaction there"
             check_answers(store)
             for source_id, chunks in VERSIONS[number % 2].items():
                 store.sync(source_id, chunks, VECTORS)
             assert state(store) == fresh[number % 2]
+            assert store.damage() == []
             check_answers(store)
