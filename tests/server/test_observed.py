@@ -52,7 +52,7 @@ async def test_a_request_is_one_line_without_any_text(connect: Connect, logs: io
         "request_id": "mine-1",
         "level": "info",
     }
-    assert [line["route"] for line in others] == ["/documents/{id:path}", "/chunk", "(none)", "/chunk"]
+    assert [line["route"] for line in others] == ["/documents/{id:id}", "/chunk", "(none)", "/chunk"]
     assert "secret" not in logs.getvalue().lower()
 
 
@@ -117,7 +117,7 @@ async def test_figures(connect: Connect) -> None:
     assert 'kinsplit_request_seconds_count{method="GET",route="/search",status="200"} 2.0' in text
     assert 'kinsplit_request_seconds_count{method="GET",route="/search",status="422"} 1.0' in text
     # By the template: a figure for each path would be a figure for each document.
-    assert 'kinsplit_request_seconds_count{method="GET",route="/documents/{id:path}",status="404"} 2.0' in text
+    assert 'kinsplit_request_seconds_count{method="GET",route="/documents/{id:id}",status="404"} 2.0' in text
     assert 'kinsplit_request_seconds_count{method="GET",route="(none)",status="404"} 1.0' in text
     # Any word can be a method, and a figure for each word would fill the memory.
     assert 'kinsplit_request_seconds_count{method="*",route="/search",status="405"} 2.0' in text
