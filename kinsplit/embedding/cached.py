@@ -17,6 +17,11 @@ from kinsplit.embedding.texts import check_texts
 from kinsplit.embedding.vector_cache import VectorCache
 from kinsplit.errors import InvalidParameterError
 
+#: What lets the vectors of somebody's own object be kept.
+VERSIONED = (
+    "Give ForeignEmbedder(model, version='1') and change the version with the model; or set `repeatable = True` in a "
+    "class of your own, and change its fingerprint with its code."
+)
 _current: ContextVar[VectorCache | None] = ContextVar("vector cache", default=None)
 
 
@@ -78,11 +83,7 @@ class CachedEmbedder:
     def __init__(self, embedder: Embedder, cache: VectorCache) -> None:
         if not repeatable(embedder):
             rule = "must say that the same fingerprint means the same vectors, to have them kept on disk"
-            remedy = (
-                "Set `repeatable = True` in its class and change its fingerprint with its code, "
-                "or give ForeignEmbedder(model, version='1')."
-            )
-            raise InvalidParameterError("embedder", rule, embedder.name, remedy)
+            raise InvalidParameterError("embedder", rule, embedder.name, VERSIONED)
         self.embedder, self.cache = embedder, cache
 
     @property

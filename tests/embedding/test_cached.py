@@ -14,7 +14,7 @@ from kinsplit.embedding import (
     resolve,
 )
 from kinsplit.embedding.hashing import HashEmbedder
-from kinsplit.errors import CacheError, InvalidParameterError
+from kinsplit.errors import CacheError, CacheWarning, InvalidParameterError
 from kinsplit.parsers import create as strategy
 from tests.embedding.foreign_models import AsyncLlamaIndexModel
 
@@ -85,11 +85,17 @@ class Mine(HashEmbedder):
 def test_the_vectors_of_an_object_are_kept_only_if_it_says_that_it_is_repeatable(cache, embedder, monkeypatch):
     with keeping_vectors(cache):
         assert resolve(embedder) is embedder
-    with pytest.raises(InvalidParameterError, match=r"embedder: must say .* `repeatable = True`.*version="):
+    with pytest.raises(InvalidParameterError, match=r"embedder: must say .*version=.*`repeatable = True`"):
         CachedEmbedder(embedder, cache)
     monkeypatch.setattr(Mine, "repeatable", True, raising=False)
     with keeping_vectors(cache):
         assert isinstance(resolve(Mine()), CachedEmbedder)
+
+
+def test_an_index_says_that_it_keeps_no_vectors_of_an_object(tmp_path):
+    with pytest.warns(CacheWarning, match=r"vectors of .* are not kept, since .*ForeignEmbedder\(model, version='1'\)"):
+        index = Index("memory:", embedder=AsyncLlamaIndexModel(), vector_cache=tmp_path / "vectors")
+    index.close()
 
 
 def test_another_version_of_a_foreign_model_is_another_model():
