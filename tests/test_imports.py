@@ -110,6 +110,8 @@ LAYERS: dict[str, set[str]] = {
         "server",
     },
     "server": {
+        "tokenizers",
+        "workers",
         "answering",
         "configuration",
         "chunk",

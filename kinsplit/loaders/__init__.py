@@ -15,9 +15,10 @@ depend on the machine or the working directory. Bytes of a name that are not UTF
 JSON rows carry their own `docid`.
 
 **What fails.** A file that can't be read and a folder below the given one that can't be listed are reported with their
-error, and the rest go on, whatever it is that a format's library raises. JSON in a folder in which no `"docid"` occurs,
-as in a `package.json`, was made for another purpose: it is skipped with a warning, and refused only where the file
-itself is given.
+error, and the rest go on, whatever it is that a format's library raises. Files are read in worker processes
+(`kinsplit.workers`): one that crashes its reader, or takes more than the `Limits`, is an error like any other.
+JSON in a folder in which no `"docid"` occurs, as in a `package.json`, was made for another purpose: it is skipped with
+a warning, and refused only where the file itself is given.
 
 **Facts.** Every document's metadata has `file_path` (the file's id), `file_type` (the format's name), `group_id` (files
 of one folder whose names begin alike: `lecture_10.pdf`, `lecture_10_code.py`) and `sibling_files` (ids of the others of
