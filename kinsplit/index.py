@@ -106,13 +106,16 @@ class Index:
             rule = f"The vectors of {self.embedder.name} are not kept, since nothing tells when its code changes"
             warnings.warn(f"{rule}. {VERSIONED}", CacheWarning, stacklevel=2)
         self._rerankers: dict[str, Reranker | None] = {}
+        # What there is to say of a search as long as nothing was added to a collection that was not there.
+        self._missing = ""
         if isinstance(strategy, str):
             strategy = create(strategy)
         try:
             self.store = opener(store, collection, None)
-        except CollectionNotFoundError:
+        except CollectionNotFoundError as error:
             if must_exist:
                 raise
+            self._missing = str(error)
             strategy = strategy or default_strategy()
             self.bm25 = asked or Bm25Embedder()
             self.store = opener(store, collection, self._schema(strategy))
@@ -201,6 +204,7 @@ class Index:
                 adding.report(report)
                 if on_document is not None:
                     on_document(report)
+                self._missing = ""
         lost = adding.gone() if prune else []
         pruned = sum(self.store.delete(source_id) for source_id in lost)
         documents, failed, warnings = tuple(adding.reports), tuple(adding.failed), tuple(adding.warnings)
@@ -219,6 +223,7 @@ class Index:
 
         Raises:
             InvalidParameterError: A blank query, an unknown option, or a value that it can't have.
+            CollectionNotFoundError: There was no such collection when it was opened, and nothing was added to it since.
         """
         return run(self._steps(query, SearchOptions(**options)), self.store)
 
@@ -234,6 +239,8 @@ class Index:
     def _steps(self, query: str, options: SearchOptions) -> Steps[list[Passage]]:
         if not isinstance(query, str) or not query.strip():
             raise InvalidParameterError("query", "must hold a question", query, "Ask something.")
+        if self._missing and not self.store.count():
+            raise CollectionNotFoundError(self._missing)
         question = Question(
             self.embedder.embed_query(query), self.bm25.embed_query(query), options.level, options.where
         )

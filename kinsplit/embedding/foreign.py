@@ -33,7 +33,7 @@ Steps = Generator[Any, Any, NDArray[np.float32]]
 
 
 class ForeignEmbedder:
-    """A LlamaIndex `BaseEmbedding`, a LangChain `Embeddings`, or any object with their methods.
+    """A LlamaIndex `BaseEmbedding`, a LangChain `Embeddings`, or any object with their methods or with `embed(texts)`.
 
     No text longer than the window reaches the object: a longer one is embedded as the mean of its windows. What the
     object raises is passed on as it is.
@@ -109,7 +109,10 @@ class ForeignEmbedder:
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
         """Embed a question as the object embeds questions; see `embed`."""
-        vector: NDArray[np.float32] = self._run(self._query_steps(text), self._methods.query)[0]
+        query = self._methods.query
+        vector: NDArray[np.float32] = (
+            self.embed([text]) if query is None else self._run(self._query_steps(text), query)
+        )[0]
         return vector
 
     async def aembed(self, texts: Sequence[str], progress: Progress | None = None) -> NDArray[np.float32]:

@@ -18,13 +18,13 @@ class Methods(NamedTuple):
 
     Attributes:
         texts: Embeds a list of texts.
-        query: Embeds a question.
+        query: Embeds a question; None where `texts` does that too.
         atexts: Does as `texts`, asynchronously; None where that would block the event loop.
         aquery: Does as `query`, asynchronously, or None.
     """
 
     texts: str
-    query: str
+    query: str | None
     atexts: str | None
     aquery: str | None
 
@@ -41,18 +41,21 @@ def methods_of(model: object) -> Methods:
     """Return the names of an object's methods.
 
     Raises:
-        InvalidParameterError: It embeds neither as LlamaIndex's objects nor as LangChain's.
+        InvalidParameterError: It embeds neither as LlamaIndex's objects nor as LangChain's, and has no `embed` either.
     """
     for texts, query in _PAIRS:
         if hasattr(model, texts) and hasattr(model, query):
             own = hasattr(model, f"a{texts}") and not _is_inherited(model, "_aget_text_embeddings")
             return Methods(texts, query, *((f"a{texts}", f"a{query}") if own else (None, None)))
+    if callable(getattr(model, "embed", None)):
+        return Methods("embed", "embed_query" if hasattr(model, "embed_query") else None, None, None)
     raise InvalidParameterError(
         "embedder",
-        "must be a spec, or an embedder of kinsplit, LlamaIndex or LangChain",
+        "must be a spec, an embedder of kinsplit, LlamaIndex or LangChain, or an object with embed(texts)",
         model,
-        "It needs embed and embed_query, get_text_embedding_batch and get_query_embedding, or embed_documents and "
-        "embed_query. Give a model of sentence-transformers by its name: 'st:NAME_OR_PATH'.",
+        "It needs get_text_embedding_batch and get_query_embedding, or embed_documents and embed_query, or embed, "
+        "which returns a vector for each of some texts. Give a model of sentence-transformers by its name: "
+        "'st:NAME_OR_PATH'.",
     )
 
 

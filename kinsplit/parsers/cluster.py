@@ -31,7 +31,8 @@ class ClusterStrategy(Strategy):
 
     A chunk is a cluster: its passages in document order, neighbours joined to one span, spans with a blank line
     between them. Chunks come in the order of their first passages. Two neighbouring passages repeat `passage_overlap`
-    tokens if they are in different chunks, each of which keeps its own; inside a chunk nothing is repeated.
+    tokens if they are in different chunks, each of which keeps its own; inside a chunk nothing is repeated. So these
+    tokens are in two chunks, which need not be neighbours; without an overlap everything is in one chunk.
 
     Example:
         >>> strategy = ClusterStrategy(passage_size=2, passage_overlap=0, embedder="hash")

@@ -50,6 +50,7 @@ def group_units(
     Returns:
         The groups of each text.
     """
+
     def groups_of(i: int, fits: Fits | None) -> list[Group]:
         return _groups(texts[i], refined[i], _narrow(grouping(i, fits), refined[i].units, ruler, limit), ruler)
 

@@ -195,7 +195,8 @@ class _Job:
 
 def _word_floor(text: str, start: int, at: int) -> int:
     """Return where the last word before a position ends, or the position if that is inside a very long word."""
-    at = max(grapheme_floor(text, at, start), start + 1)
+    floor = grapheme_floor(text, at, start)
+    at = floor if floor > start else at
     inside = 0 if text[at : at + 1].isspace() else len(text[start:at].rsplit(None, 1)[-1])
     return at - inside if inside < min(at - start, LONG_WORD) else at
 

@@ -163,8 +163,8 @@ def _checked(where: Where) -> list[Condition]:
     number = _count(conditions) - of_source
     if number > MOST_CONDITIONS:
         rule = (
-            f"must have at most {MOST_CONDITIONS} conditions, where alternatives on one key count as one unless they "
-            "are fractions, and a key with a dot counts twice"
+            f"must have at most {MOST_CONDITIONS} conditions, where the strings that a key may have count as one, its "
+            "integers as one, any other value by itself, and a key with a dot twice"
         )
         raise InvalidParameterError("where", rule, number, "Filter by fewer keys, or store one key that says it.")
     return conditions
@@ -204,8 +204,9 @@ def _size(condition: Condition) -> int:
         return 1
     kinds = 1
     if isinstance(condition, OneOf):
-        # Engines look for strings and for integers apart, and Qdrant for each fraction by a range of its own.
-        kinds = max(1, bool(condition.strings) + bool(condition.integers) + len(condition.floats))
+        # Engines look for strings and for integers apart, for each other value by itself, and for a missing one.
+        lists, single = (condition.strings, condition.integers), (condition.floats, condition.booleans)
+        kinds = max(1, sum(map(bool, lists)) + sum(map(len, single)) + condition.empty)
     return kinds * len(paths_of(condition.key))
 
 

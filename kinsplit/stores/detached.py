@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from functools import cache
+from functools import cache, partial
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from kinsplit.chunk import Content
@@ -69,7 +69,13 @@ class DetachedStore(EngineStore):
 
     def __init__(self, opening: _Opening, time_limit: float) -> None:
         self._opening = opening
-        self._pool = WorkerPool(1, time_limit=time_limit, memory_limit=_NO_LIMIT, result_limit=_NO_LIMIT)
+        self._pool = WorkerPool(
+            1,
+            time_limit=time_limit,
+            memory_limit=_NO_LIMIT,
+            result_limit=_NO_LIMIT,
+            prepare=partial(_opened, opening),
+        )
         self._writing, self._has_written = threading.RLock(), False
         try:
             super().__init__(self._run(_schema, opening))

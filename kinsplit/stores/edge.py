@@ -14,17 +14,17 @@ from kinsplit.stores.edge_engine import EdgeEngine, read
 from kinsplit.stores.edge_folder import SCHEMA_FILE
 from kinsplit.stores.edge_query import to_filter, to_request
 from kinsplit.stores.engine import EngineStore
-from kinsplit.stores.layout import INDEXED
 from kinsplit.stores.ledger import Mark, digest, encode_payload, sketch
 from kinsplit.stores.logic import Found
 from kinsplit.stores.payload import Payload
 from kinsplit.stores.plan import Plan
 from kinsplit.stores.protocol import Damage, Query, Schema, Vectors, Where
+from kinsplit.stores.qdrant_payload import INDEXES, kept_at, level_of, places_of, roots_of, unwrapped
 from kinsplit.stores.schema import check_collection, check_schema
 from kinsplit.stores.sharing import Sharing
 
 if TYPE_CHECKING:
-    from qdrant_edge import EdgeShard
+    from qdrant_edge import EdgeShard, Filter
 
 #: More than a shard holds: a scroll or a facet is to return everything at once.
 _ALL = 2**31
@@ -43,6 +43,8 @@ class EdgeStore(EngineStore):
     with `close`; the next sync writes it again.
 
     Free space is checked before anything is written: 16 MB must stay, and three times the size of what is written.
+    A key that is filtered by gets a payload index when that happens first, in a collection of 1,000 chunks or more.
+
     What was acknowledged is kept in a ledger of its own, with which `kinsplit.stores.verify` compares what is there.
 
     Up to a gigabyte of dense vectors, 650,000 of 384 dimensions, is compared exactly. Where there is more, a write or
@@ -73,18 +75,25 @@ class EdgeStore(EngineStore):
         """Count the chunks of a level, or all, that a filter lets through; see `ChunkStore.count`."""
         import qdrant_edge as qe
 
+        conditions = to_conditions(level, where)
+        self._lease.engine.prepare(conditions)
         with self._engine() as shard:
-            return shard.count(qe.CountRequest(filter=to_filter(to_conditions(level, where))))
+            return shard.count(qe.CountRequest(filter=to_filter(conditions)))
 
     def sources(self, level: int | None = None, where: Where | None = None) -> dict[str, int]:
         """Return the number of chunks of every source that a filter lets through; see `ChunkStore.sources`."""
-        return dict(sorted(self._facet("source_id", to_conditions(level, where)).items()))
+        conditions = to_conditions(level, where)
+        self._lease.engine.prepare(conditions)
+        wanted, found = to_filter(conditions), Counter[str]()
+        for root in roots_of(level_of(conditions)):
+            found.update(self._facet(".".join([*map(str, root), "source_id"]), wanted))
+        return dict(sorted(found.items()))
 
-    def _facet(self, key: str, conditions: Sequence[Condition] = ()) -> dict[str, int]:
+    def _facet(self, key: str, wanted: Filter | None = None) -> dict[str, int]:
         import qdrant_edge as qe
 
         with self._engine() as shard:
-            response = shard.facet(qe.FacetRequest(key, limit=_ALL, exact=True, filter=to_filter(conditions)))
+            response = shard.facet(qe.FacetRequest(key, limit=_ALL, exact=True, filter=wanted))
         # A source whose points are all deleted stays in the index with a count of 0.
         return {str(hit.value): hit.count for hit in response.hits if hit.count}
 
@@ -97,13 +106,13 @@ class EdgeStore(EngineStore):
         found: list[Damage] = []
         with self._exclusively():
             sources, is_whole = self._lease.engine.acknowledged()
-            indexed = {key: Counter[str]() for key in INDEXED}
+            indexed = {place: Counter[str]() for place in INDEXES}
             for source_id in sorted({*sources, *self.sources()}):
                 marks = sources.get(source_id, {})
                 payloads = self._payloads(to_conditions(None, {"source_id": source_id}))
                 found += self._compared(source_id, marks, payloads, is_whole=is_whole)
-                for key, counts in indexed.items():
-                    counts.update(value for payload in payloads.values() for value in _values(payload.get(key)))
+                for place, counts in indexed.items():
+                    counts.update(value for payload in payloads.values() for value in _values(kept_at(place, payload)))
             found += (Damage("", 0, 0, "filter", key) for key, counts in indexed.items() if self._facet(key) != counts)
         return found
 
@@ -137,12 +146,13 @@ class EdgeStore(EngineStore):
         request = qe.ScrollRequest(
             limit=_ALL,
             filter=to_filter(conditions),
-            with_payload=True if keys is None else list(keys),
+            with_payload=True if keys is None else places_of(keys),
             with_vector=False,
         )
+        self._lease.engine.prepare(conditions)
         with self._engine() as shard:
             records, _ = shard.scroll(request)
-        return {str(record.id): record.payload or {} for record in records}
+        return {str(record.id): unwrapped(record.payload) for record in records}
 
     def _vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
         return self._lease.engine.vectors(ids)
@@ -154,13 +164,14 @@ class EdgeStore(EngineStore):
         import qdrant_edge as qe
 
         request = qe.QueryBatchRequest([to_request(query, whole=keys is None) for query in queries])
+        self._lease.engine.prepare([each for query in queries for each in to_conditions(None, query.where)])
         with self._engine() as shard:
             rankings = shard.query_batch(request)
             if keys is None:
-                return [[Found(str(point.id), point.payload or {}, point.score) for point in r] for r in rankings]
+                return [[Found(str(point.id), unwrapped(point.payload), point.score) for point in r] for r in rankings]
             found = [[(str(point.id), point.score) for point in ranking] for ranking in rankings]
             ids = (id_ for ranking in found for id_, _ in ranking)
-            places = self._lease.engine.places.read(ids, lambda ids: read(shard, list(keys), ids))
+            places = self._lease.engine.places.read(ids, lambda ids: read(shard, places_of(keys), ids))
         # Without those that were deleted in between.
         return [[Found(id_, places[id_], score) for id_, score in ranking if id_ in places] for ranking in found]
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kinsplit.chunk import Content
-from kinsplit.errors import StoreError
+from kinsplit.errors import DiskFullError, StoreError
+from kinsplit.stores.conditions import Condition
 from kinsplit.stores.edge_folder import LEDGER_FILE, SHARD, edge_errors, open_folder
+from kinsplit.stores.edge_indexes import KeyIndexes
 from kinsplit.stores.edge_places import Places
 from kinsplit.stores.edge_point import to_point, to_vectors
 from kinsplit.stores.edge_space import can_optimize, check_write
@@ -21,12 +23,15 @@ from kinsplit.stores.logic import batches
 from kinsplit.stores.payload import Payload
 from kinsplit.stores.plan import Plan, content_of
 from kinsplit.stores.protocol import Schema, Vectors
+from kinsplit.stores.qdrant_payload import unwrapped, wrapped
 
 if TYPE_CHECKING:
     from qdrant_edge import EdgeShard
 
 #: Points per write or read of vectors.
 _BATCH = 500
+#: What a payload index may take on disk.
+_INDEX_BYTES = 8_000_000
 #: Seconds from one flush to the next, as in Qdrant's server. The log alone survives the end of the process; a flush
 #: survives the end of the machine's power, and can wait for the disk ten times as long as the writes take.
 _SETTLE_SECONDS = 5.0
@@ -54,6 +59,7 @@ class EdgeEngine:
         self.schema, self.shard = open_folder(folder, schema)
         self.places = Places()
         self.writing = threading.RLock()
+        self._indexes = KeyIndexes()
         self._ledger: Ledger | None = None
         self._settled = True
         self._settle_at = time.monotonic() + _SETTLE_SECONDS
@@ -92,14 +98,32 @@ class EdgeEngine:
                     points = [to_point(id_, payload, vectors[content_of(payload)]) for id_, payload in batch]
                     shard.update(qe.UpdateOperation.upsert_points(points))
                 for id_, payload in plan.payloads:
-                    shard.update(qe.UpdateOperation.overwrite_payload([id_], payload))
+                    shard.update(qe.UpdateOperation.overwrite_payload([id_], wrapped(payload)))
                 if plan.deletes:
                     shard.update(qe.UpdateOperation.delete_points(list(plan.deletes)))
             finally:
                 self.places.forget(plan.ids)
+                self._indexes.written()
             ledger.end(marks, plan.deletes)
             if time.monotonic() >= self._settle_at:
                 self._settle(shard)
+
+    def prepare(self, conditions: Sequence[Condition]) -> None:
+        """Make payload indexes for what is to be filtered by, unless somebody writes or the disk is full.
+
+        Without them everything is found too, but slowly.
+        """
+        wanted = self._indexes.missing(conditions)
+        if not wanted or not self.writing.acquire(blocking=False):
+            return
+        try:
+            with suppress(DiskFullError):
+                check_write(self.folder, _INDEX_BYTES * len(wanted))
+                with self.calling() as shard:
+                    if self._indexes.make(shard, wanted):
+                        self._settled = False
+        finally:
+            self.writing.release()
 
     def _marks(self, plan: Plan, vectors: Mapping[Content, Vectors]) -> tuple[dict[str, Mark], int]:
         """Return what the ledger is to know of the points that a plan writes, and their size in bytes."""
@@ -188,7 +212,7 @@ class EdgeEngine:
 
 def read(shard: EdgeShard, keys: bool | list[str], ids: Sequence[str]) -> dict[str, Payload]:
     """Return the payloads, or some of their keys, of the points among some ids that are stored, by id."""
-    return {str(record.id): record.payload or {} for record in shard.retrieve(list(ids), keys, False)}
+    return {str(record.id): unwrapped(record.payload) for record in shard.retrieve(list(ids), keys, False)}
 
 
 def _mark(payload: Payload, encoded: bytes, vectors: float) -> Mark:

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from kinsplit.errors import KinsplitError, StoreError, StoreLockedError
 from kinsplit.stores.edge_space import check_creation, check_opening
-from kinsplit.stores.layout import DENSE, INDEXED, SPARSE
+from kinsplit.stores.layout import DENSE, SPARSE
 from kinsplit.stores.ledger import Ledger
 from kinsplit.stores.protocol import Schema
+from kinsplit.stores.qdrant_payload import INDEXES
 from kinsplit.stores.schema import check_schema, parse_schema, wanted_schema
 
 if TYPE_CHECKING:
@@ -81,11 +82,15 @@ def edge_errors(
         raise StoreError(f"{folder}: {reason}. {remedy}") from error
 
 
+def _collections(place: Path) -> list[str]:
+    return [file.parent.name for file in place.glob(f"[!.]*/{SCHEMA_FILE}")]
+
+
 def _create(folder: Path, schema: Schema | None) -> None:
     """Make the folder under another name and rename it when it is complete, so a crash leaves no half a collection."""
     if folder.exists() and any(folder.iterdir()):
         raise StoreError(f"{folder} holds files but no {SCHEMA_FILE}, so it is no collection. Choose another name.")
-    schema = wanted_schema(folder.parent, folder.name, schema)
+    schema = wanted_schema(folder.parent, folder.name, schema, _collections(folder.parent))
     draft = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}")
     draft.mkdir(parents=True)
     try:
@@ -111,7 +116,7 @@ def _create_shard(path: Path, dimension: int) -> None:
         "integer": qe.IntegerIndexParams(lookup=True, range=False),
         "uuid": qe.PayloadSchemaType.Uuid,
     }
-    for key, kind in INDEXED.items():
+    for key, kind in INDEXES.items():
         shard.update(qe.UpdateOperation.create_field_index(key, kinds[kind]))
     shard.close()
 

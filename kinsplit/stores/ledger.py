@@ -32,6 +32,7 @@ CREATE TABLE IF NOT EXISTS pending (id BLOB PRIMARY KEY) WITHOUT ROWID;
 """
 #: Marks a ledger that was begun with its collection, so that what it does not know should not be there.
 _WHOLE = 1
+_ENCODER = json.JSONEncoder(sort_keys=True)
 # Engines keep vectors in 32 bits and normalise them on their own.
 _TOLERANCE = 1e-3
 
@@ -156,7 +157,8 @@ class Ledger:
 
 def encode_payload(payload: Payload) -> bytes:
     """Return a payload in a form that is the same before it is stored and after it is read."""
-    return json.dumps({key: _rounded(value) for key, value in payload.items()}, sort_keys=True).encode()
+    plain = {key: value if isinstance(value, str | int) else _rounded(value) for key, value in payload.items()}
+    return _ENCODER.encode(plain).encode()
 
 
 def digest(encoded: bytes) -> bytes:

@@ -68,7 +68,7 @@ class MemoryStore(EngineStore):
         with _PLACES_LOCK:
             found = _PLACES.get(place, {}).get(collection) if place else None
             if found is None:
-                found = _Collection(wanted_schema(f"memory:{place}", collection, schema))
+                found = _Collection(wanted_schema(f"memory:{place}", collection, schema, _PLACES.get(place, ())))
                 if place:
                     _PLACES.setdefault(place, {})[collection] = found
         check_schema(self._name, found.schema, schema)

@@ -95,7 +95,7 @@ def open_tables(dsn: str, collection: str, schema: Schema | None) -> Opened:
         with closing(psycopg.connect(dsn, autocommit=True)) as connection:
             found = _find(connection, collection)
             if found is None:
-                _create(connection, collection, wanted_schema(place, collection, schema))
+                _create(connection, collection, wanted_schema(place, collection, schema, _names(connection)))
                 found = _find(connection, collection)
         if found is None:
             raise StoreError(f"{name}: was deleted while it was opened. Open it again.")
@@ -134,9 +134,19 @@ def _tables(number: int) -> Tables:
     return Tables(sql.Identifier("kinsplit", f"chunks_{number}"), sql.Identifier("kinsplit", f"terms_{number}"))
 
 
-def _find(connection: Connection, collection: str) -> tuple[int, dict[str, Any]] | None:
+def _names(connection: Connection) -> list[str]:
+    if not _is_set_up(connection):
+        return []
+    return [name for (name,) in connection.execute("SELECT name FROM kinsplit.collections")]
+
+
+def _is_set_up(connection: Connection) -> bool:
     (exists,) = connection.execute("SELECT to_regclass('kinsplit.collections') IS NOT NULL").fetchone() or (False,)
-    if not exists:
+    return bool(exists)
+
+
+def _find(connection: Connection, collection: str) -> tuple[int, dict[str, Any]] | None:
+    if not _is_set_up(connection):
         return None
     return connection.execute("SELECT id, schema FROM kinsplit.collections WHERE name = %s", [collection]).fetchone()
 

@@ -31,7 +31,7 @@ from kinsplit.errors import InvalidParameterError
 Where = Mapping[str, Any]
 
 #: Of payloads and vectors' names; raised whenever a collection of an older version can't be read any more.
-LAYOUT = 2
+LAYOUT = 3
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -13,6 +14,8 @@ from kinsplit.stores.protocol import LAYOUT, Schema
 
 _REMEDY = "Delete the collection and index again, or open it with the version of kinsplit that made it."
 _COLLECTION = re.compile(r"\w[\w.-]*")
+# Most names of other collections in an error.
+_SHOWN = 10
 
 
 def check_collection(name: str) -> None:
@@ -26,17 +29,29 @@ def check_collection(name: str) -> None:
         raise InvalidParameterError("collection", rule, name, "Choose another name.")
 
 
-def wanted_schema(place: object, collection: str, schema: Schema | None) -> Schema:
+def wanted_schema(place: object, collection: str, schema: Schema | None, known: Iterable[str] = ()) -> Schema:
     """Return the schema to create a collection with.
 
+    Args:
+        place: Where the collection isn't.
+        collection: Its name.
+        schema: What to create it with, if it is to be created.
+        known: Names of the collections that are there.
+
     Raises:
-        CollectionNotFoundError: There is none, so the collection was to be there.
+        CollectionNotFoundError: There is no schema, so the collection was to be there.
     """
     if schema is None:
         raise CollectionNotFoundError(
-            f"There is no collection {collection!r} in {place}. Index documents into it first."
+            f"There is no collection {collection!r} in {place}{_others(known)}. Index documents into it first."
         )
     return schema
+
+
+def _others(names: Iterable[str]) -> str:
+    first = [repr(name) for name in itertools.islice(sorted(names), _SHOWN + 1)]
+    more = ["..."] if len(first) > _SHOWN else []
+    return f", which has {', '.join([*first[:_SHOWN], *more])}" if first else ""
 
 
 def parse_schema(place: object, stored: Mapping[str, Any]) -> Schema:

@@ -66,7 +66,7 @@ class JsonTokenizer:
         return self._encode(valid(texts))
 
     def _encode_exactly(self, texts: Sequence[str]) -> tuple[IntArray, IntArray]:
-        ids = [e.ids for e in self._reference.encode_batch_fast(list(texts), add_special_tokens=False)]
+        ids = [e.ids for e in self._reference.encode_batch_fast(list(valid(texts)), add_special_tokens=False)]
         return (
             np.array([token for own in ids for token in own], dtype=np.int64),
             np.array([len(own) for own in ids], dtype=np.int64),
@@ -95,7 +95,7 @@ class JsonTokenizer:
     def _unknown_words(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
         """Return where in each text the unknown words lie that count more than one token."""
         if not self.splits_at_space:
-            encodings = self._reference.encode_batch(list(texts), add_special_tokens=False)
+            encodings = self._reference.encode_batch(list(valid(texts)), add_special_tokens=False)
             return [
                 [place for token, place in zip(e.ids, e.offsets, strict=True) if token == self._unknown]
                 for e in encodings

@@ -46,9 +46,9 @@ class UnknownScriptWarning(KinsplitWarning):
 
     def __str__(self) -> str:
         return (
-            f"tokenizer: {self.tokenizer!r} doesn't know words in {self.script} script; each counts one token for every "
-            f"{CHARACTERS} characters, and models with this vocabulary can't tell them apart. Choose a tokenizer and "
-            'an embedding model that know the script, for example tokenizer="hf:BAAI/bge-m3".'
+            f"tokenizer: {self.tokenizer!r} doesn't know words in {self.script} script; each counts one token for "
+            f"every {CHARACTERS} characters, and models with this vocabulary can't tell them apart. Choose a tokenizer "
+            'and an embedding model that know the script, for example tokenizer="hf:BAAI/bge-m3".'
         )
 
 

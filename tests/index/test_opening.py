@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
 from kinsplit import Document, Index
 from kinsplit.embedding import create
-from kinsplit.errors import SchemaMismatchError, StoreError
+from kinsplit.errors import CollectionNotFoundError, SchemaMismatchError, StoreError
 from kinsplit.index import default_strategy
 from tests.index.helpers import RecordingEmbedder, open_index
 
@@ -89,3 +90,29 @@ def test_an_index_that_could_not_open_unlocks_the_collection(tmp_path: Path, mon
     assert caught.traceback, "its frames, which keep the store alive"
     with Index(address, embedder="hash"):
         pass
+
+
+@pytest.mark.parametrize("engine", ["edge", "memory", "qdrant"])
+def test_searching_what_was_never_indexed_names_the_collections_there_are(tmp_path: Path, engine: str) -> None:
+    address = f"{engine}:{tmp_path / 'data'}"
+    for name in ("math", "cs"):
+        with Index(address, collection=name, embedder="hash") as index:
+            index.add(Document("d", "A loop repeats."))
+    said = r"There is no collection 'nope' in .*, which has 'cs', 'math'\. Index documents into it first\."
+    with pytest.raises(CollectionNotFoundError, match=said):
+        Index(address, collection="nope", embedder="hash", must_exist=True)
+    with Index(address, collection="nope", embedder="hash") as index:
+        with pytest.raises(CollectionNotFoundError, match=said):
+            index.search("loops")
+        with pytest.raises(CollectionNotFoundError, match=said):
+            asyncio.run(index.asearch("loops"))
+        index.add(Document("d", "A loop repeats."))
+        assert index.search("loops")
+        index.delete("d")
+        assert index.search("loops") == [], "it was emptied"
+
+
+def test_an_index_finds_what_another_one_added_to_its_new_collection() -> None:
+    with Index("memory:shared-by-two", embedder="hash") as first, Index("memory:shared-by-two", embedder="hash") as two:
+        two.add(Document("d", "A loop repeats."))
+        assert first.search("loops")

@@ -20,7 +20,7 @@ from llama_index.vector_stores.qdrant import QdrantVectorStore as LlamaIndexQdra
 from qdrant_client import QdrantClient
 
 from kinsplit import Document, Index
-from kinsplit.errors import InvalidParameterError
+from kinsplit.errors import CollectionNotFoundError, InvalidParameterError
 from kinsplit.integrations import langchain, llama_index
 from tests.integrations.finding import (
     FRAMEWORKS,
@@ -169,3 +169,10 @@ def test_no_model_gets_to_see_where_a_file_lies(tmp_path: Path) -> None:
             assert "subject: cs" in text
             assert "secret" not in text
             assert "lecture_code" not in text
+
+
+def test_retrievers_say_that_nothing_was_indexed():
+    with Index("memory:", collection="nope", embedder="hash") as index:
+        for find in (llama_index.KinsplitRetriever(index).retrieve, langchain.KinsplitRetriever(index).invoke):
+            with pytest.raises(CollectionNotFoundError, match="There is no collection 'nope'"):
+                find("loops")

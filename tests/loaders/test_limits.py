@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from kinsplit.errors import InvalidParameterError
-from kinsplit.loaders import Limits, load
+from kinsplit.loaders import Limits, load, run
 
 from .helpers import pdf
-from .hostile import HOSTILE
+from .hostile import HOSTILE, crash
 
 #: What each of them is refused for, with limits that sound files of its kind don't reach.
 _REASONS = {
@@ -60,6 +60,25 @@ def test_all_other_files_are_read_and_the_order_stays(outcomes):
 def test_memory_is_limited(hostile):
     (loaded,) = load(hostile / "dense.docx", limits=Limits(seconds=100, memory=64 * 2**20))
     assert "needs more than 64 MiB of memory to be read. Convert it" in str(loaded.error)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signals")
+def test_a_crash_of_a_reader_costs_one_file(tmp_path, monkeypatch):
+    for name in ("a.txt", "crash.txt", "z.txt"):
+        (tmp_path / name).write_text(name)
+    run._pool.cache_clear()
+    monkeypatch.setattr(run, "read_file", crash)
+    try:
+        before, crashed, after = (str(loaded.error) for loaded in load(tmp_path))
+    finally:
+        run._pool.cache_clear()
+
+    assert crashed == (
+        f"{tmp_path}/crash.txt: makes its reader crash: it ended its process with signal 6 (SIGABRT). Convert it to "
+        "another format."
+    )
+    assert before.endswith("a.txt: is left alone")
+    assert after.endswith("z.txt: is left alone")
 
 
 def test_what_is_read_is_limited(tmp_path):

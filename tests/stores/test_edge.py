@@ -71,7 +71,7 @@ def test_search_get_known_and_sources_are_one_engine_call_each(store):
     store.vectors([chunk.id for chunk in chunks])
     store.find({"source_id": "doc"})
     store.known("doc")
-    store.sources()
+    store.sources(0)
     assert calls == ["query_batch", "retrieve", "retrieve", "scroll", "scroll", "facet"]
 
 

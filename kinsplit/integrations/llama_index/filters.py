@@ -56,7 +56,7 @@ def to_where(filters: MetadataFilters | None, doc_ids: Sequence[str] | None = No
     where: dict[str, Any] = {"source_id": list(doc_ids)} if doc_ids else {}
     if filters is None:
         return where
-    chunks = (yield from find(where)) if _matches_text(filters) else []
+    chunks = (yield from find(where, None)) if _matches_text(filters) else []
     found = _joined(filters, chunks)
     return {"$and": [where, found]} if where and found else where or found
 
