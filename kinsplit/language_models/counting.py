@@ -11,6 +11,7 @@ from kinsplit.tokenizers import BUNDLED, resolve
 # by byte. Measured with cl100k: 3.2 bytes of Thai, 2.7 of Hindi, 1.6 of emoji, 1.5 of Burmese and Georgian, 1.1 of
 # Amharic make one token.
 _FEW = 4
+_WORDLESS = regex.compile(r"[\p{Devanagari}\p{Bengali}\p{Thai}]+")
 _SPARSE = regex.compile(r"[\p{Devanagari}\p{Bengali}\p{Thai}\u0080-\u024f\u1e00-\u1eff]+")
 _RARE = regex.compile(
     r"[^\p{ASCII}\p{Latin}\p{Greek}\p{Cyrillic}\p{Hebrew}\p{Arabic}\p{Devanagari}\p{Bengali}\p{Thai}"
@@ -20,9 +21,12 @@ _RARE = regex.compile(
 
 def count_tokens(text: str) -> int:
     """Return about how many tokens of any model a text has, rather too many."""
-    (known,) = resolve(BUNDLED).count([text]).tolist()
-    sparse, rare = (sum(map(_bytes, found.findall(text))) for found in (_SPARSE, _RARE))
-    return max(int(known), -(-(_bytes(text) - sparse - rare) // _FEW) + -(-sparse // 2) + rare)
+    # What the bundled tokenizer doesn't know is counted here, and it isn't asked.
+    (known,) = resolve(BUNDLED).count([_RARE.sub(" ", _WORDLESS.sub(" ", text))]).tolist()
+    wordless, sparse, rare = (sum(map(_bytes, found.findall(text))) for found in (_WORDLESS, _SPARSE, _RARE))
+    return max(
+        int(known) - (-wordless // 2) + rare, -(-(_bytes(text) - sparse - rare) // _FEW) + -(-sparse // 2) + rare
+    )
 
 
 def _bytes(text: str) -> int:
