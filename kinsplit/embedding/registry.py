@@ -43,8 +43,9 @@ def resolve(embedder: object) -> Embedder:
     Inside `kinsplit.embedding.keeping_vectors` it is asked only for the vectors that the cache lacks.
 
     Args:
-        embedder: A spec as `create` takes it, an embedder, an embedding object of LlamaIndex or LangChain, or any object
-            with `embed(texts)` (see `kinsplit.embedding.foreign.ForeignEmbedder`, which also lets its window be given).
+        embedder: A spec as `create` takes it, an embedder, an embedding object of LlamaIndex or LangChain, or any
+            object with `embed(texts)` (see `kinsplit.embedding.foreign.ForeignEmbedder`, which also lets its window be
+            given).
 
     Raises:
         InvalidParameterError: No embedder has that name, or the object is none.

@@ -20,7 +20,7 @@ from llama_index.vector_stores.qdrant import QdrantVectorStore as LlamaIndexQdra
 from qdrant_client import QdrantClient
 
 from kinsplit import Document, Index
-from kinsplit.errors import InvalidParameterError
+from kinsplit.errors import CollectionNotFoundError, InvalidParameterError
 from kinsplit.integrations import langchain, llama_index
 from tests.integrations.finding import (
     FRAMEWORKS,
