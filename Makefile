@@ -4,7 +4,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check -c constraints.txt
 INPUTS := pyproject.toml constraints.txt
 
-.PHONY: demo serve test check bench bench-quality clean
+.PHONY: demo serve test test-lowest test-newest check bench bench-quality clean
 
 demo: .venv/base.stamp ## Index the sample course and ask it five questions.
 	$(BIN)/kinsplit demo
@@ -14,6 +14,9 @@ serve: .venv/base.stamp ## Serve what was indexed, the demo's course for example
 
 test: .venv/dev.stamp ## Run all tests.
 	$(BIN)/python -m pytest -n auto
+
+test-lowest test-newest: test-%: ## Run the tests with the lowest versions that pyproject.toml claims, or the newest.
+	PYTHON=$(PYTHON) .ci/versions $*
 
 check: .venv/dev.stamp ## Lint, check the format and the types.
 	$(BIN)/ruff check .
@@ -27,7 +30,7 @@ bench-quality: .venv/bench.stamp ## Compare every strategy and the peers on the 
 	$(BIN)/python benchmarks/quality.py --output docs/quality.md
 
 clean: ## Remove what the other targets made.
-	rm -rf .venv build dist kinsplit-data .hypothesis .mypy_cache .pytest_cache .ruff_cache *.egg-info
+	rm -rf .venv .venv-lowest .venv-newest build dist kinsplit-data .hypothesis .mypy_cache .pytest_cache .ruff_cache *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/bin/python:

@@ -122,9 +122,9 @@ def _model2vec(texts: Sequence[str]) -> list[Task]:
         from model2vec import StaticModel
     except ImportError:
         return []
-    from kinsplit.embedding.distilled import distilled_folder
+    from kinsplit.embedding.distilled import read_distilled
 
-    model, found = StaticModel.from_pretrained(distilled_folder()), different_sentences(texts)
+    model, found = StaticModel.from_pretrained(read_distilled(lambda folder: folder)), different_sentences(texts)
     return [(_MODEL2VEC, lambda: model.encode(found))]
 
 

@@ -47,5 +47,5 @@ records.create_schema()
 keys = ChunkKeys(records, store)
 for title, text in (("first run", LESSON), ("second run", LESSON), ("new last line", f"{LESSON}Well done!")):
     chunks = splitter.split_documents([Document(id="lesson.md", page_content=text)])
-    done = index(chunks, records, store, cleanup="incremental", source_id_key="source_id", key_encoder=keys)
+    done = index(chunks, records, store, cleanup="scoped_full", source_id_key="source_id", key_encoder=keys)
     print(f"{title:13} added {done['num_added']:2}, skipped {done['num_skipped']:2}, deleted {done['num_deleted']:2}")

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from kinsplit.chunk import Document
-from kinsplit.files import check_same, checked_rows, gone, with_paths
+from kinsplit.display import inline
+from kinsplit.errors import KinsplitWarning
+from kinsplit.files import check_same, checked_rows, gone, twins, with_paths
 from kinsplit.indexing import check_documents
-from kinsplit.loaders import Discovery, Loaded, SourceFile, discover, load_files
+from kinsplit.loaders import Discovery, Limits, Loaded, SourceFile, discover, load_files
 from kinsplit.reports import DocumentReport, Failure
 from kinsplit.stores import ChunkStore
+
+
+class TwinWarning(KinsplitWarning):
+    """A file is indexed under two ids."""
 
 
 class Adding:
@@ -23,6 +30,7 @@ class Adding:
         items: Files, folders and documents.
         subjects: Names of sub-folders of the given folders; only these are read.
         known: Tells which files are indexed as they are, and needn't be read.
+        limits: How much a file may cost; None takes the defaults.
         on_file: Told of each file once it is read, or couldn't be.
 
     Attributes:
@@ -43,6 +51,7 @@ class Adding:
         *,
         subjects: Sequence[str],
         known: Callable[[SourceFile], bool] | None,
+        limits: Limits | None,
         on_file: Callable[[Loaded], None] | None,
     ) -> None:
         given = [items] if isinstance(items, str | Path | Document) else list(items)
@@ -52,17 +61,30 @@ class Adding:
         self._found = discover(paths, subjects=subjects) if paths else Discovery()
         check_same(store, fingerprint, self._found.files)
         self._to_read = [source for source in self._found.files if known is None or not known(source)]
-        self._store, self._fingerprint, self._on_file = store, fingerprint, on_file
+        self._store, self._fingerprint, self._limits, self._on_file = store, fingerprint, limits, on_file
         self._read: list[Loaded] = []
         self.reports: list[DocumentReport] = []
         self.failed: list[Failure] = []
         self.warnings: list[str] = []
+        self._tell_twins(twins(store, fingerprint, self._to_read))
+
+    def _tell_twins(self, found: dict[str, str]) -> None:
+        if not found:
+            return
+        added, other = next(iter(found.items()))
+        told = (
+            f"{len(found):,} of the files added {'is' if len(found) == 1 else 'are'} in the collection already, under "
+            f"another id: {added!r} is also {other!r}, and what it holds will be found twice. An id begins with the "
+            "name of the given folder: give the same folder each time, and delete one of the two (kinsplit delete ID)."
+        )
+        self.warnings.append(told)
+        warnings.warn(TwinWarning(told), stacklevel=4)
 
     def documents(self) -> Iterator[Document]:
         """Yield the given documents and those of the files, which are read as they are asked for."""
         yield from self._documents
-        files = {source.path.resolve() for source in self._found.files}
-        for file in load_files(self._to_read):
+        files = {source.resolved for source in self._found.files}
+        for file in load_files(self._to_read, self._limits):
             loaded = checked_rows(self._store, self._fingerprint, file, files)
             if self._on_file is not None:
                 self._on_file(loaded)
@@ -70,7 +92,7 @@ class Adding:
                 self._read.append(replace(loaded, documents=()))
             else:
                 self.failed.append(Failure(loaded.source.source_id, loaded.error))
-            self.warnings.extend(f"{loaded.path}: {warning}" for warning in loaded.warnings)
+            self.warnings.extend(inline(f"{loaded.path}: {warning}") for warning in loaded.warnings)
             yield from with_paths(loaded)
 
     def report(self, report: DocumentReport) -> None:

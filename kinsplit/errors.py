@@ -21,6 +21,7 @@ KinsplitError
 └── StoreError              a chunk store can't do what was asked
     ├── CollectionNotFoundError nothing was indexed under that name
     ├── StoreLockedError    another process holds the folder
+    ├── DiskFullError       there is too little free space
     └── SchemaMismatchError the collection was made with another model or strategy
 
 KinsplitWarning             (a UserWarning) and those of the parts: BackendWarning, FallbackWarning, RerankWarning
@@ -33,6 +34,8 @@ from __future__ import annotations
 import signal
 from collections.abc import Sequence
 from typing import Any, Self
+
+from kinsplit.display import inline
 
 
 class KinsplitWarning(UserWarning):
@@ -153,7 +156,7 @@ class LoadError(KinsplitError):
         self.path, self.reason = str(path), reason
 
     def __str__(self) -> str:
-        return f"{self.path}: {self.reason}"
+        return inline(f"{self.path}: {self.reason}")
 
 
 class FetchError(KinsplitError):
@@ -257,6 +260,28 @@ class CollectionNotFoundError(StoreError):
 
 class StoreLockedError(StoreError):
     """Another process holds the store's folder."""
+
+
+class DiskFullError(StoreError):
+    """There is too little free space for what was asked, and nothing was written.
+
+    Args:
+        folder: Where the space is missing.
+        action: What was to be done.
+        needed: Bytes that it needs.
+        free: Bytes that are free.
+    """
+
+    def __init__(self, folder: str, action: str, needed: int, free: int) -> None:
+        super().__init__(folder, action, needed, free)
+        self.folder, self.action, self.needed, self.free = folder, action, needed, free
+
+    def __str__(self) -> str:
+        needed, free = (f"{size / 1e6:.1f} MB" for size in (self.needed, self.free))
+        return (
+            f"{self.folder}: to {self.action}, {needed} must be free, and {free} are. Nothing was written. "
+            "Free some space on that disk, or use a folder on another one."
+        )
 
 
 class SchemaMismatchError(StoreError):

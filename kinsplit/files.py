@@ -37,7 +37,7 @@ class Origin(NamedTuple):
 def with_paths(loaded: Loaded) -> Iterator[Document]:
     """Yield the documents of a file with the place of the file."""
     for document in loaded.documents:
-        yield replace(document, metadata={**document.metadata, ABSOLUTE_PATH: str(loaded.path.resolve())})
+        yield replace(document, metadata={**document.metadata, ABSOLUTE_PATH: str(loaded.source.resolved)})
 
 
 def check_same(store: ChunkStore, fingerprint: str, files: Iterable[SourceFile]) -> None:
@@ -61,6 +61,33 @@ def check_same(store: ChunkStore, fingerprint: str, files: Iterable[SourceFile])
                 "name of the given folder. Give the folder that holds both, rename one, use another collection, or "
                 "delete the indexed document first.",
             )
+
+
+def twins(store: ChunkStore, fingerprint: str, files: Iterable[SourceFile]) -> dict[str, str]:
+    """Return the ids of files that are about to be indexed a second time, and the ids that they are indexed under.
+
+    Args:
+        store: Holds the documents so far.
+        fingerprint: Of the strategy.
+        files: Those to be indexed.
+    """
+    paths = {source.source_id: source.path for source in files if source.error is None}
+    known = {origin.source_id for origin in origins(store, fingerprint, paths)}
+    names: dict[str, list[str]] = {}
+    for source_id in paths.keys() - known:
+        names.setdefault(_name(source_id), []).append(source_id)
+    found: dict[str, str] = {}
+    # Of all documents only those of the same file name can be the same file.
+    alike = [other for other in store.sources(level=0) if _name(other) in names and other not in paths] if names else []
+    for other, _, path in origins(store, fingerprint, alike):
+        for source_id in names[_name(other)]:
+            if path is not None and _same(path, paths[source_id]):
+                found[source_id] = other
+    return dict(sorted(found.items()))
+
+
+def _name(source_id: str) -> str:
+    return source_id.rpartition("/")[2]
 
 
 def checked_rows(store: ChunkStore, fingerprint: str, loaded: Loaded, files: Set[Path]) -> Loaded:

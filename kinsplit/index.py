@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -13,13 +14,13 @@ from typing import Self, Unpack
 from kinsplit import embedding
 from kinsplit.adding import Adding
 from kinsplit.chunk import Chunk, Document
-from kinsplit.embedding.cached import keeping_vectors, plain
+from kinsplit.embedding.cached import VERSIONED, keeping_vectors, plain
 from kinsplit.embedding.late import token_embedder
-from kinsplit.embedding.protocol import Progress
+from kinsplit.embedding.protocol import Progress, repeatable
 from kinsplit.embedding.sparse import Bm25Embedder
-from kinsplit.errors import CollectionNotFoundError, InvalidParameterError, StoreError
+from kinsplit.errors import CacheWarning, CollectionNotFoundError, InvalidParameterError, StoreError
 from kinsplit.indexing import Indexer
-from kinsplit.loaders import Loaded, SourceFile
+from kinsplit.loaders import Limits, Loaded, SourceFile
 from kinsplit.parsers import Strategy, create, names
 from kinsplit.readers import Readers
 from kinsplit.reports import AddReport, DocumentReport, Failure
@@ -35,12 +36,15 @@ from kinsplit.retrieval import (
     search,
 )
 from kinsplit.retrieval.steps import Steps
-from kinsplit.stores import Schema, open_store
+from kinsplit.stores import ChunkStore, Schema, open_store
 from kinsplit.stores.protocol import Where
 from kinsplit.surroundings import Context, check_context, context_of, marked
 from kinsplit.tokenizers import resolve
 
 __all__ = ["DEFAULT_COLLECTION", "DEFAULT_STORE", "AddReport", "Failure", "Index", "default_strategy"]
+
+#: Opens a collection as `open_store` does.
+Opener = Callable[[str, str, Schema | None], ChunkStore]
 
 DEFAULT_STORE = "edge:./kinsplit-data"
 DEFAULT_COLLECTION = "default"
@@ -63,7 +67,10 @@ class Index:
             are. None takes the one that the collection was made with, and English for a new collection.
         must_exist: Whether a collection that is not there is an error, and not made.
         vector_cache: A folder in which `add` keeps vectors, so that a text embedded before, in whatever collection,
-            costs no model; True for kinsplit's own cache folder. See `kinsplit.embedding.keeping_vectors`.
+            costs no model; True for kinsplit's own cache folder. See `kinsplit.embedding.keeping_vectors`; the vectors
+            of an object that isn't repeatable are not kept (see `kinsplit.embedding.protocol.repeatable`).
+        opener: Opens the store. `kinsplit.stores.detached.open_detached` keeps an embedded engine from holding up the
+            program's other threads.
 
     Raises:
         CollectionNotFoundError: There is no such collection, and it had to exist.
@@ -72,7 +79,7 @@ class Index:
 
     Example:
         >>> with Index("edge:./kinsplit-data", collection="cs") as index:
-        ...     report = index.add("courses/cs")
+        ...     report = index.add("courses")
         ...     passages = index.search("What is OOP?", top_k=3)
     """
 
@@ -87,6 +94,7 @@ class Index:
         terms: str | None = None,
         must_exist: bool = False,
         vector_cache: bool | str | Path = False,
+        opener: Opener = open_store,
     ) -> None:
         self.embedder = embedding.resolve(embedder)
         self._context: Context | None = None if context is None else check_context(context)
@@ -94,20 +102,23 @@ class Index:
             token_embedder(plain(self.embedder))
         asked = None if terms is None else _terms(terms)
         self._vector_cache = vector_cache
+        if vector_cache and not repeatable(self.embedder):
+            rule = f"The vectors of {self.embedder.name} are not kept, since nothing tells when its code changes"
+            warnings.warn(f"{rule}. {VERSIONED}", CacheWarning, stacklevel=2)
         self._rerankers: dict[str, Reranker | None] = {}
         # What there is to say of a search as long as nothing was added to a collection that was not there.
         self._missing = ""
         if isinstance(strategy, str):
             strategy = create(strategy)
         try:
-            self.store = open_store(store, collection)
+            self.store = opener(store, collection, None)
         except CollectionNotFoundError as error:
             if must_exist:
                 raise
             self._missing = str(error)
             strategy = strategy or default_strategy()
             self.bm25 = asked or Bm25Embedder()
-            self.store = open_store(store, collection, self._schema(strategy))
+            self.store = opener(store, collection, self._schema(strategy))
         try:
             self.bm25 = asked or Bm25Embedder.of(self.store.schema.sparse)
             self.strategy = strategy or _stored_strategy(self.store.schema)
@@ -115,7 +126,7 @@ class Index:
             if self.store.schema != self._schema(self.strategy):
                 # Made with something else: the store's own check says what, and what to do.
                 self.store.close()
-                self.store = open_store(store, collection, self._schema(self.strategy))
+                self.store = opener(store, collection, self._schema(self.strategy))
         except BaseException:
             self.store.close()
             raise
@@ -142,6 +153,7 @@ class Index:
         subjects: Sequence[str] = (),
         prune: bool = False,
         known: Callable[[SourceFile], bool] | None = None,
+        limits: Limits | None = None,
         progress: Progress | None = None,
         on_file: Callable[[Loaded], None] | None = None,
         on_document: Callable[[DocumentReport], None] | None = None,
@@ -159,6 +171,7 @@ class Index:
                 files included. What lies below a sub-folder that can't be listed is kept, and so is what another
                 folder of that name still holds.
             known: Tells which files are indexed as they are; these aren't read, and what is stored of them stays.
+            limits: How much a file may cost (see `kinsplit.loaders.Limits`); None takes the defaults.
             progress: Told how many of the new texts of a batch are embedded.
             on_file: Told of each file once it is read, or couldn't be.
             on_document: Told of each document once it is stored, or couldn't be split.
@@ -174,7 +187,15 @@ class Index:
                 written; or rows of the files do, and what came before them stays.
         """
         begun = time.perf_counter()
-        adding = Adding(self.store, self.strategy.fingerprint, items, subjects=subjects, known=known, on_file=on_file)
+        adding = Adding(
+            self.store,
+            self.strategy.fingerprint,
+            items,
+            subjects=subjects,
+            known=known,
+            limits=limits,
+            on_file=on_file,
+        )
         with keeping_vectors(self._vector_cache):
             # Late chunking asks for tokens, which no cache keeps.
             embedder = plain(self.embedder) if self.context == "late" else embedding.resolve(self.embedder)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from kinsplit.errors import LoadError
 from kinsplit.index import AddReport, Index
 from kinsplit.indexing import DocumentReport
-from kinsplit.loaders import Loaded, SourceFile, discover
+from kinsplit.loaders import Limits, Loaded, SourceFile, discover
 
 #: Seconds for which a file must have rested before it is read, since it may still be being written.
 SETTLE = 1.0
@@ -72,6 +72,7 @@ def watch(
     *,
     subjects: Sequence[str] = (),
     settle: float = SETTLE,
+    limits: Limits | None = None,
     stop: Event | None = None,
     on_file: Callable[[Loaded], None] | None = None,
     on_document: Callable[[DocumentReport], None] | None = None,
@@ -87,6 +88,7 @@ def watch(
         paths: Files and folders, as for `Index.add`.
         subjects: See `Index.add`.
         settle: Seconds for which a file must have rested before it is read.
+        limits: See `Index.add`.
         stop: Ends the watching once it is set.
         on_file: See `Index.add`.
         on_document: See `Index.add`.
@@ -109,6 +111,7 @@ def watch(
                 subjects=subjects,
                 prune=True,
                 known=watched.is_known,
+                limits=limits,
                 on_file=on_file,
                 on_document=on_document,
             )

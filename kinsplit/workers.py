@@ -72,12 +72,21 @@ class WorkerPool:
         time_limit: Seconds that a call may take; neither the start of a worker nor the wait for one counts.
         memory_limit: Bytes of memory that a call may take beyond what its worker holds already.
         result_limit: Bytes of a pickled result.
+        prepare: Called in each worker before its first call, for instance to import what calls need. What it takes
+            counts towards no limit.
     """
 
     def __init__(
-        self, workers: int = 1, *, time_limit: float = 60.0, memory_limit: int = 2**30, result_limit: int = 2**28
+        self,
+        workers: int = 1,
+        *,
+        time_limit: float = 60.0,
+        memory_limit: int = 2**30,
+        result_limit: int = 2**28,
+        prepare: Callable[[], object] | None = None,
     ) -> None:
         self._workers, self._limits = workers, _Limits(time_limit, memory_limit, result_limit)
+        self._prepare = pickle.dumps(prepare)
         self._set_up()
 
     def call(self, function: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
@@ -121,6 +130,11 @@ class WorkerPool:
         self._end_all()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether it takes no more calls."""
+        return self._closed
+
     def __enter__(self) -> Self:
         return self
 
@@ -155,7 +169,7 @@ class WorkerPool:
     def _answered(self, call: _Call[_T]) -> _T:
         self._check()
         with self._places:
-            worker = self._idle_worker() or _Worker(self._alive)
+            worker = self._idle_worker() or _Worker(self._alive, self._prepare)
             try:
                 answer: _T = worker.answer(call, self._limits)
                 return answer
@@ -203,12 +217,13 @@ class _Worker:
 
     Args:
         alive: Holds the workers whose processes haven't been ended.
+        prepare: What the process does before its first call, pickled.
 
     Attributes:
         is_usable: Whether it can take another call.
     """
 
-    def __init__(self, alive: set[_Worker]) -> None:
+    def __init__(self, alive: set[_Worker], prepare: bytes) -> None:
         self.is_usable = False
         self._alive, self._owner, self._lock = alive, os.getpid(), threading.Lock()
         self._call: object = None
@@ -227,12 +242,15 @@ class _Worker:
         self._requests, self._replies = cast(IO[bytes], self._process.stdin), cast(IO[bytes], self._process.stdout)
         alive.add(self)
         try:
-            self._exchange(self, b"", _Limits(_START, 0, 0))
+            outcome, answer = self._exchange(self, prepare, _Limits(_START, 0, 0))
         except BaseException as error:
             self.end()
             if isinstance(error, WorkerError):
                 raise WorkerError(f"can't start a worker process: it {error}") from error
             raise
+        if outcome == _ERROR:
+            self.end()
+            raise cast(Exception, pickle.loads(answer))  # noqa: S301 - from a process of our own
 
     @property
     def is_running(self) -> bool:
@@ -277,7 +295,7 @@ class _Worker:
                 pipe.close()
 
     def _exchange(self, call: object, request: bytes, limits: _Limits) -> tuple[bytes, bytes]:
-        """Send a request, if there is one, and return the outcome and what comes with it."""
+        """Send a request and return the outcome and what comes with it."""
         self.is_usable = False
         with self._lock:
             self._call = call
@@ -285,9 +303,8 @@ class _Worker:
         timer.daemon = True
         timer.start()
         try:
-            if request:
-                self._requests.write(_LENGTH.pack(len(request)) + request)
-                self._requests.flush()
+            self._requests.write(_LENGTH.pack(len(request)) + request)
+            self._requests.flush()
             outcome, goes_on, size, length = _REPLY.unpack(_exactly(_REPLY.size, self._replies))
             if outcome == _TOO_LARGE or length > max(limits.result, _ERROR_LIMIT):
                 raise ResultSizeError(size, limits.result)
@@ -319,20 +336,38 @@ def serve() -> None:
     """Run calls until there are no more: what a worker process does."""
     requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     _silence()
+    _reply(replies, *_prepared(_request(requests) or b""))
     before = _held_memory()
-    replies.write(_REPLY.pack(_READY, True, 0, 0))
-    replies.flush()
-    while head := requests.read(_LENGTH.size):
-        (length,) = _LENGTH.unpack(head)
-        limits, payload = pickle.loads(_exactly(length, requests))  # noqa: S301 - from our own process
+    while (request := _request(requests)) is not None:
+        limits, payload = pickle.loads(request)  # noqa: S301 - from our own process
         outcome, answer = _outcome(limits, payload)
         size = len(answer)
         if outcome == _RESULT and size > limits.result:
             outcome, answer = _TOO_LARGE, b""
         # A worker that keeps much memory is replaced, for the next call begins with what this one holds.
-        goes_on = outcome in (_RESULT, _ERROR, _TOO_LARGE) and _held_memory() - before < limits.memory
-        replies.write(_REPLY.pack(outcome, goes_on, size, len(answer)) + answer)
-        replies.flush()
+        goes_on = outcome != _NO_MEMORY and _held_memory() - before < limits.memory
+        _reply(replies, outcome, answer, size, goes_on=goes_on)
+
+
+def _request(requests: IO[bytes]) -> bytes | None:
+    """Return the next request, or None at the end."""
+    head = requests.read(_LENGTH.size)
+    return _exactly(_LENGTH.unpack(head)[0], requests) if head else None
+
+
+def _reply(replies: IO[bytes], outcome: bytes, answer: bytes = b"", size: int = 0, *, goes_on: bool = True) -> None:
+    replies.write(_REPLY.pack(outcome, goes_on, size, len(answer)) + answer)
+    replies.flush()
+
+
+def _prepared(payload: bytes) -> tuple[bytes, bytes]:
+    try:
+        prepare = pickle.loads(payload)  # noqa: S301 - from our own process
+        if prepare is not None:
+            prepare()
+    except BaseException as error:
+        return _ERROR, _pickled(error)
+    return _READY, b""
 
 
 def _silence() -> None:

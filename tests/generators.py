@@ -59,10 +59,28 @@ FRAGMENTS = (
 )
 
 
+#: What tokenizers drop, at which texts may begin and end.
+DROPPED = (
+    "\u0301 " * 8,
+    "\u200b",
+    "\u200b\n" * 3,
+    "\u00ad ",
+    "\ufeff",
+    "\u200f\u200e ",
+    "\u0e31 ",
+    "\u094d\u0903 ",
+    "\u0378",
+    "\x00 ",
+    "\ue000\n",
+)
+
+
 def texts(max_fragments: int = 25) -> st.SearchStrategy[str]:
     """Texts made of fragments and of arbitrary characters, lone surrogates among them."""
     arbitrary = st.text(st.characters(), max_size=30)
-    return st.lists(st.one_of(st.sampled_from(FRAGMENTS), arbitrary), max_size=max_fragments).map("".join)
+    inside = st.lists(st.one_of(st.sampled_from(FRAGMENTS), arbitrary), max_size=max_fragments).map("".join)
+    edge = st.sampled_from(("", *DROPPED))
+    return st.tuples(edge, inside, edge).map("".join)
 
 
 def valid_texts(max_fragments: int = 25) -> st.SearchStrategy[str]:

@@ -7,6 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
+
+from kinsplit.cli import app
 
 README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
 FENCES = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
@@ -47,15 +50,21 @@ def test_the_retriever_example_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     names["index"].close()
 
 
-def test_the_index_example_runs(
+def test_the_index_examples_of_shell_and_python_run_over_one_collection(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "courses" / "cs").mkdir(parents=True)
+    for subject in ("cs", "math"):
+        (tmp_path / "courses" / subject).mkdir(parents=True)
+    (tmp_path / "courses" / "math" / "sums.md").write_text("A sum adds.", encoding="utf-8")
     (tmp_path / "courses" / "cs" / "oop.md").write_text("OOP is programming with objects.", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
+    (command,) = re.findall(r"^\$ kinsplit (index courses --subjects .*)$", README, re.MULTILINE)
+    assert CliRunner().invoke(app, [*command.split(), "--embedder", "hash"]).exit_code == 0
     code = fence("with Index(").replace('collection="notes"', 'collection="notes", embedder="hash"')
-    exec(code, {})
+    names: dict[str, Any] = {}
+    exec(code, names)
 
+    assert (names["report"].added, names["report"].unchanged) == (0, 2)
     assert "cs/oop.md 0 32 None OOP is programming with objects." in capsys.readouterr().out
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import functools
 import math
 import os
 import signal
@@ -93,6 +94,13 @@ def test_a_worker_that_is_killed_while_it_waits_costs_no_call(pool):
     while _runs(worker):
         time.sleep(0.01)
     assert pool.call(math.factorial, 5) == 120
+
+
+def test_a_worker_is_prepared_before_its_first_call_beyond_all_limits():
+    with WorkerPool(time_limit=0.5, prepare=functools.partial(time.sleep, 1)) as pool:
+        assert pool.call(math.factorial, 5) == 120
+    with WorkerPool(prepare=functools.partial(divmod, 1, 0)) as pool, pytest.raises(ZeroDivisionError):
+        pool.call(math.factorial, 5)
 
 
 def test_threads_share_workers_and_each_gets_its_own_answer():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import inspect
 import re
 import sys
@@ -118,6 +119,8 @@ def _root(
 
 def main() -> None:
     """Run the command line; the entry point of the `kinsplit` script."""
+    # A full disk under a mapped file, or a fault in native code, ends the process by a signal; this says where.
+    faulthandler.enable()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # A terminal without a character shows "?" in its place.

@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
-from kinsplit.cli.terminal import visible
+from kinsplit.display import inline
 
 _GAP = 2
 #: The name column never gets narrower than this, in cells.
@@ -40,7 +40,7 @@ def _block(headings: Sequence[str], rows: Sequence[Sequence[Text]], columns: Seq
     table = Table(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, header_style="bold")
     table.add_column(headings[0], style="cyan", overflow="fold", max_width=name)
     for column in columns:
-        table.add_column(Text(visible(headings[column])), justify="right", overflow="fold")
+        table.add_column(Text(inline(headings[column])), justify="right", overflow="fold")
     for row in rows:
         table.add_row(row[0], *(row[column] for column in columns))
     return table

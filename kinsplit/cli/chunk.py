@@ -20,11 +20,13 @@ from kinsplit.cli.options import (
     Cache,
     Config,
     DryRun,
+    FileLimits,
     Normalise,
     Paths,
     Settings,
     Subjects,
     make_strategy,
+    parse_limits,
     parse_names,
     read_config,
 )
@@ -55,6 +57,7 @@ def chunk(
         Path | None, typer.Option(metavar="FILE", help="Write the rows here and a summary to stdout.")
     ] = None,
     subjects: Subjects = None,
+    limit: FileLimits = None,
     normalise: Normalise = None,
     cache: Cache = False,
     dry_run: DryRun = False,
@@ -74,12 +77,13 @@ def chunk(
     configured = read_config(config)
     splitter = make_strategy(strategy or configured.strategy or DEFAULT_STRATEGY, settings, configured)
     tokenizer = resolve(splitter.tokenizer)
+    limits = parse_limits(limit)
     steps = steps_of(normalise) if normalise else ()
     found = discover(paths, subjects=parse_names(subjects))
     files = _without(output, found.files)
     tell_skipped(found.skipped, terminal)
     if dry_run:
-        raise typer.Exit(tell_cost(splitter, files, terminal))
+        raise typer.Exit(tell_cost(splitter, files, terminal, limits))
     begun = time.perf_counter()
     summary = Summary(len(files))
     # Rows and a bar on one screen would overwrite each other.
@@ -91,7 +95,7 @@ def chunk(
     ):
 
         def documents() -> Iterator[Document]:
-            for loaded in load_files(files):
+            for loaded in load_files(files, limits):
                 _report(loaded, summary, terminal)
                 moving.advance()
                 yield from (normalised_document(own, steps) if steps else own for own in loaded.documents)
@@ -135,7 +139,7 @@ def _chunked(
 def _without(output: Path | None, files: Iterable[SourceFile]) -> list[SourceFile]:
     """Leave the rows of an earlier run out of this one."""
     own = output and output.resolve()
-    return [file for file in files if file.path.resolve() != own]
+    return [file for file in files if file.resolved != own]
 
 
 @contextmanager

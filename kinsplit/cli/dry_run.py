@@ -12,23 +12,24 @@ from kinsplit.cli.tables import counted
 from kinsplit.cli.terminal import Terminal
 
 if TYPE_CHECKING:
-    from kinsplit.loaders import SourceFile
+    from kinsplit.loaders import Limits, SourceFile
     from kinsplit.parsers import Cost, Strategy
 
 
-def dry_run(strategy: Strategy, files: Sequence[SourceFile], terminal: Terminal) -> int:
+def dry_run(strategy: Strategy, files: Sequence[SourceFile], terminal: Terminal, limits: Limits) -> int:
     """Write what it would cost to split files, and nothing else; return the exit code.
 
     Args:
         strategy: Splits them.
         files: The files.
         terminal: Where to write.
+        limits: How much a file may cost.
     """
     from kinsplit.loaders import load_files
     from kinsplit.parsers import Cost
 
     cost, documents, failed = Cost(), 0, 0
-    for loaded in load_files(files):
+    for loaded in load_files(files, limits):
         tell_loaded(loaded, terminal)
         failed += loaded.error is not None
         documents += len(loaded.documents)

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from kinsplit.cli.passages import file_of
 from kinsplit.cli.tables import listing
-from kinsplit.cli.terminal import visible
+from kinsplit.display import inline
 
 if TYPE_CHECKING:
     from kinsplit.retrieval import Passage
@@ -27,7 +27,7 @@ def explanation(passages: Sequence[Passage]) -> Table:
             own = (_figure(hit.scores.get(stage)) for stage in stages)
             of_passage = ("" if place else _figure(passage.scores.get(stage)) for stage in whole)
             chunk = f"{hit.chunk.index + 1}/{hit.chunk.total}"
-            table.add_row("" if place else str(rank), visible(file_of(passage)), chunk, *own, *of_passage)
+            table.add_row("" if place else str(rank), inline(file_of(passage)), chunk, *own, *of_passage)
     return table
 
 

@@ -10,6 +10,7 @@ from rich.text import Text
 from kinsplit.cli.blocks import blocks
 from kinsplit.cli.tables import counted
 from kinsplit.cli.terminal import Terminal, visible
+from kinsplit.display import inline
 
 if TYPE_CHECKING:
     from kinsplit.evaluation.report.pairs import Duel, Pair
@@ -70,8 +71,8 @@ def titled(terminal: Terminal, title: str, headings: Sequence[str], rows: Sequen
     if not headings:
         return
     terminal.line("")
-    terminal.line(Text(visible(title), "bold"))
-    texts = [[Text(visible(row.name)), *map(_cell, row.cells)] for row in rows]
+    terminal.line(Text(inline(title), "bold"))
+    texts = [[Text(inline(row.name)), *map(_cell, row.cells)] for row in rows]
     for place, table in enumerate(blocks(["Strategy", *headings], texts, terminal.out.width)):
         if place:
             terminal.line("")
@@ -81,7 +82,7 @@ def titled(terminal: Terminal, title: str, headings: Sequence[str], rows: Sequen
 def _cell(cell: Cell) -> Text:
     star = "*" if cell.best else ""
     remark = f" {cell.remark}" if cell.remark else ""
-    return Text(visible(f"{cell.text}{star}{remark}") or "-", "bold" if cell.best else "")
+    return Text(inline(f"{cell.text}{star}{remark}") or "-", "bold" if cell.best else "")
 
 
 def show_questions(terminal: Terminal, duel: Duel, measure: str, most: int) -> None:
@@ -96,14 +97,14 @@ def show_questions(terminal: Terminal, duel: Duel, measure: str, most: int) -> N
     for how, pairs in (("better", duel.won), ("worse", duel.lost)):
         terminal.line("")
         title = f"{duel.strategy} is {how} than {duel.baseline} on {counted(len(pairs), 'question')}, by {measure}"
-        terminal.line(Text(visible(title), "bold"))
+        terminal.line(Text(inline(title), "bold"))
         for pair in pairs[:most]:
             _question(terminal, pair, measure)
 
 
 def _question(terminal: Terminal, pair: Pair, measure: str) -> None:
     terminal.line("")
-    terminal.line(Text.assemble((visible(pair.question.id), "cyan"), " ", visible(pair.question.text)))
+    terminal.line(Text.assemble((inline(pair.question.id), "cyan"), " ", inline(pair.question.text)))
     for result in (pair.strategy, pair.baseline):
         terminal.line(f"  {result.strategy}: {measure} {result.measures[measure]:.3f}")
         for line in _hits(pair, result):
@@ -115,7 +116,7 @@ def _hits(pair: Pair, result: QuestionResult) -> Iterator[Text]:
     from kinsplit.evaluation.report.marking import pieces
 
     for rank, hit in enumerate(result.hits[:_HITS], 1):
-        yield Text(visible(f"{rank}. {place(hit)}"), "dim")
+        yield Text(inline(f"{rank}. {place(hit)}"), "dim")
         found = pieces(hit, pair.question)
         first = next((n for n, piece in enumerate(found) if piece.marked), None)
         if first is not None:

@@ -20,12 +20,14 @@ from kinsplit.cli.options import (
     Config,
     Context,
     DryRun,
+    FileLimits,
     Model,
     Paths,
     Settings,
     Store,
     Subjects,
     make_strategy,
+    parse_limits,
     parse_names,
     read_config,
 )
@@ -38,7 +40,7 @@ from kinsplit.errors import CollectionNotFoundError
 if TYPE_CHECKING:
     from kinsplit.index import AddReport, Index
     from kinsplit.indexing import DocumentReport
-    from kinsplit.loaders import Loaded
+    from kinsplit.loaders import Limits, Loaded
     from kinsplit.parsers import Strategy
 
 
@@ -71,6 +73,7 @@ def index(
             show_default=False,
         ),
     ] = None,
+    limit: FileLimits = None,
     cache: Cache = False,
     dry_run: DryRun = False,
     as_json: AsJson = False,
@@ -83,7 +86,7 @@ def index(
     from kinsplit.loaders import discover
 
     terminal = Terminal(as_json=as_json)
-    names = parse_names(subjects)
+    names, limits = parse_names(subjects), parse_limits(limit)
     configured = read_config(config)
     named = strategy or configured.strategy or (DEFAULT_STRATEGY if settings else None)
     splitter = None if named is None else make_strategy(named, settings, configured)
@@ -91,7 +94,7 @@ def index(
     found = discover(paths, subjects=names)  # Wrong paths are found out before a collection is made.
     tell_skipped(found.skipped, terminal)
     if dry_run:
-        raise typer.Exit(tell_cost(splitter or _stored(store, collection, model), found.files, terminal))
+        raise typer.Exit(tell_cost(splitter or _stored(store, collection, model), found.files, terminal, limits))
     with (
         Index(
             store,
@@ -103,7 +106,7 @@ def index(
             vector_cache=cache,
         ) as opened,
     ):
-        report = add(opened, paths, terminal, files=len(found.files), subjects=names, prune=prune)
+        report = add(opened, paths, terminal, files=len(found.files), subjects=names, prune=prune, limits=limits)
     if as_json:
         terminal.document(to_dict(report))
     else:
@@ -130,6 +133,7 @@ def add(
     files: int,
     subjects: Sequence[str] = (),
     prune: bool = False,
+    limits: Limits | None = None,
 ) -> AddReport:
     """Add files to an index and show how it goes.
 
@@ -140,6 +144,7 @@ def add(
         files: How many files there are, for the bar.
         subjects: See `Index.add`.
         prune: See `Index.add`.
+        limits: See `Index.add`.
     """
     with bar(terminal.screen, "Indexing", files) as moving:
         watch = _Watch(terminal, moving)
@@ -147,6 +152,7 @@ def add(
             paths,
             subjects=subjects,
             prune=prune,
+            limits=limits,
             progress=watch.embedded,
             on_file=watch.file_read,
             on_document=watch.document_stored,

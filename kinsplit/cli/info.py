@@ -7,7 +7,8 @@ from dataclasses import asdict
 
 from kinsplit.cli.options import AsJson, Collection, Store
 from kinsplit.cli.tables import figures, listing
-from kinsplit.cli.terminal import Terminal, visible
+from kinsplit.cli.terminal import Terminal
+from kinsplit.display import inline
 
 #: Most documents to list; `--json` has all of them.
 _SHOWN = 20
@@ -43,7 +44,7 @@ def info(store: Store = "edge:./kinsplit-data", collection: Collection = "defaul
     table = listing("Document", "Chunks")
     table.columns[1].justify = "right"
     for source_id, number in list(sources.items())[:_SHOWN]:
-        table.add_row(visible(source_id), f"{number:,}")
+        table.add_row(inline(source_id), f"{number:,}")
     terminal.table(table)
     if len(sources) > _SHOWN:
         terminal.line(f"... and {len(sources) - _SHOWN:,} more; --json has all of them.")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from kinsplit.cli.tables import counted
 from kinsplit.cli.terminal import Terminal
+from kinsplit.display import inline
 
 if TYPE_CHECKING:
     from kinsplit.loaders import Loaded
@@ -34,6 +35,6 @@ def tell_skipped(skipped: Sequence[Path], terminal: Terminal) -> None:
 def tell_loaded(loaded: Loaded, terminal: Terminal) -> None:
     """Say what was decided or lost while a file was read, or why it couldn't be."""
     for warning in loaded.warnings:
-        terminal.warning(f"{loaded.source.source_id}: {warning}")
+        terminal.warning(inline(f"{loaded.source.source_id}: {warning}"))
     if loaded.error is not None:
         terminal.error(loaded.error)

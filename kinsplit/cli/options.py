@@ -13,6 +13,7 @@ from kinsplit.values import read_value
 
 if TYPE_CHECKING:
     from kinsplit.configuration import IndexSettings
+    from kinsplit.loaders import Limits
     from kinsplit.parsers import Strategy
 
 #: The strategy whose parameters are set where none is named.
@@ -62,6 +63,14 @@ Model = Annotated[
 Cache = Annotated[
     bool,
     typer.Option("--cache", help="Keep vectors for later runs, in KINSPLIT_CACHE or the user's cache folder."),
+]
+FileLimits = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--limit",
+        metavar="KEY=VALUE",
+        help="How much a file may cost: size, text or memory, such as memory=4GiB, or seconds; may be repeated.",
+    ),
 ]
 Normalise = Annotated[
     str | None,
@@ -116,11 +125,39 @@ def parse_settings(settings: Iterable[str] | None) -> dict[str, Any]:
         InvalidParameterError: No `=`, or a key given twice.
     """
     parsed: dict[str, Any] = {}
-    for key, value in _pairs("--set", settings):
+    for key, value in _pairs("--set", settings, "chunk_size=300"):
         if key in parsed:
             raise InvalidParameterError("--set", f"can't give {key} twice", value, "Give it once.")
         parsed[key] = read_value(value)
     return parsed
+
+
+def parse_limits(limits: Iterable[str] | None) -> Limits:
+    """Read how much a file may cost.
+
+    Args:
+        limits: Each `key=value`; bytes may have a unit.
+
+    Raises:
+        InvalidParameterError: No `=`, a key that isn't known, or a value that it can't have.
+    """
+    from pydantic import ByteSize, TypeAdapter, ValidationError
+
+    from kinsplit.loaders import Limits
+
+    parsed: dict[str, Any] = {}
+    for key, value in _pairs("--limit", limits, "memory=4GiB"):
+        kind: Any = {"size": ByteSize, "text": ByteSize, "memory": ByteSize, "seconds": float}.get(key)
+        if kind is None:
+            raise InvalidParameterError("--limit", "must be size, text, memory or seconds", key, "Name one of them.")
+        if key in parsed:
+            raise InvalidParameterError("--limit", f"can't give {key} twice", value, "Give it once.")
+        try:
+            parsed[key] = TypeAdapter(kind).validate_python(value)
+        except ValidationError:
+            rule = "must be a number" if kind is float else "must be a number of bytes, or have a unit such as MiB"
+            raise InvalidParameterError(f"--limit {key}", rule, value, "Correct it.") from None
+    return Limits(**parsed)
 
 
 def read_config(path: Path | None) -> IndexSettings:
@@ -171,10 +208,10 @@ def parse_names(names: str | None, option: str = "--subjects") -> list[str]:
     return found
 
 
-def _pairs(option: str, texts: Iterable[str] | None) -> Iterator[tuple[str, str]]:
+def _pairs(option: str, texts: Iterable[str] | None, example: str) -> Iterator[tuple[str, str]]:
     for text in texts or ():
         key, equals, value = text.partition("=")
         if not equals or not key.strip():
-            remedy = f"Write for example {option} chunk_size=300."
+            remedy = f"Write for example {option} {example}."
             raise InvalidParameterError(option, "must be key=value", text, remedy)
         yield key.strip(), value

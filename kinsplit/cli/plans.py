@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 
 from kinsplit.cli.tables import counted, listing
-from kinsplit.cli.terminal import visible
+from kinsplit.display import inline
 
 if TYPE_CHECKING:
     from kinsplit.evaluation.plan import Plan
@@ -24,7 +24,7 @@ def planned(plans: Sequence[Plan]) -> Table:
         calls = f"{counted(plan.cost.calls, 'call')}, {counted(plan.cost.tokens, 'token')}" if plan.cost.calls else ""
         unknown = "" if plan.chunks is not None or calls else "embeds sentences or passages to split"
         table.add_row(
-            visible(plan.label),
+            inline(plan.label),
             _number(plan.chunks),
             _number(plan.tokens),
             "?" if plan.kept is None else f"{plan.kept:,} of {plan.texts:,}",

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from kinsplit.cli.tables import counted, rate
-from kinsplit.cli.terminal import describe_error, visible
+from kinsplit.cli.terminal import describe_error
+from kinsplit.display import inline
 
 if TYPE_CHECKING:
     from kinsplit.index import AddReport
@@ -27,7 +28,7 @@ def file_line(name: str, reports: Sequence[DocumentReport]) -> Text:
     several = f" of {counted(len(reports), 'document')}" if len(reports) > 1 else ""
     made = counted(sum(report.chunks for report in reports), "chunk")
     changes = sum((report.changes for report in reports[1:]), reports[0].changes)
-    return Text("  ").join([Text(visible(name)), Text(f"Split into {made}{several}", "bold"), *_signs(changes)])
+    return Text("  ").join([Text(inline(name)), Text(f"Split into {made}{several}", "bold"), *_signs(changes)])
 
 
 def _signs(changes: SyncReport) -> list[Text]:

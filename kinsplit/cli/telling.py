@@ -11,6 +11,7 @@ from kinsplit.answering import CitationFound, Notice, TextPiece, collect
 from kinsplit.cli.flowing import Flow
 from kinsplit.cli.tables import counted
 from kinsplit.cli.terminal import Terminal, visible
+from kinsplit.display import inline
 
 if TYPE_CHECKING:
     from kinsplit.answering import Answer, Check, Event, Source
@@ -117,4 +118,4 @@ def _line(source: Source, *, is_cited: bool) -> Text:
     if source.section:
         parts.append(" ".join(source.section.split()))
     style = _VALID if is_cited else "dim"
-    return Text.assemble((f"[{source.number}]", style), " ", visible(", ".join(parts)), f" (score {source.score:.4f})")
+    return Text.assemble((f"[{source.number}]", style), " ", inline(", ".join(parts)), f" (score {source.score:.4f})")

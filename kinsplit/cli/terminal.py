@@ -12,6 +12,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from kinsplit.display import inline
+
 #: Width of output that no terminal shows: nothing in a table is folded or cut.
 _ENDLESS = 10_000
 #: Longest line of prose, whatever the width of the terminal.
@@ -19,7 +21,9 @@ _READABLE = 100
 _INDENT = "    "
 
 # Control characters, the escape of terminal commands among them, would let a file's text or name act on the terminal.
-_RAW_CONTROL = re.compile("[\x7f-\x9f]")  # JSON allows these as they are, and some terminals act on them.
+# JSON allows these as they are; terminals act on some, others turn the direction of writing, or end lines.
+_RAW_CONTROL = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+_LINE_END = re.compile(r"(?<!\s)\s*\n\s*")
 _CONTROLS = dict.fromkeys([*range(9), *range(11, 32), *range(127, 160)], "\ufffd")
 
 
@@ -58,7 +62,7 @@ class Terminal:
 
     def line(self, text: str | Text) -> None:
         """Write one line to stdout, which a narrow terminal may break but which holds no line end."""
-        self.out.print(visible(text) if isinstance(text, str) else text, soft_wrap=True)
+        self.out.print(inline(text) if isinstance(text, str) else text, soft_wrap=True)
 
     def quote(self, text: Text, lines: int | None) -> None:
         """Write text to stdout, indented and wrapped; of many lines only the first ones, or all without a number."""
@@ -91,7 +95,7 @@ class Terminal:
         if self.as_json:
             note = Text(json.dumps(value))
         else:
-            note = Text.assemble((label, style), " ", re.sub(r"(?<!\s)\s*\n\s*", " ", visible(message)))
+            note = Text.assemble((label, style), " ", inline(_LINE_END.sub(" ", message)))
         # A bar on the same terminal would be written over by another console.
         console = self.screen if self.err.is_terminal else self.err
         console.print(note, soft_wrap=True)
@@ -101,7 +105,7 @@ def describe_error(error: Exception) -> dict[str, str]:
     """Return an error as JSON output has it."""
     message = str(error)
     if isinstance(error, OSError) and error.filename is not None:
-        message = f"{error.filename}: {error.strerror}."  # Without its number.
+        message = f"{inline(str(error.filename))}: {error.strerror}."  # Without its number.
     return {"type": type(error).__name__, "message": message}
 
 

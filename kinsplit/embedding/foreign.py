@@ -45,6 +45,8 @@ class ForeignEmbedder:
         tokenizer: Counts those tokens; see `kinsplit.tokenizers.resolve`. None takes the tokenizer of a
             sentence-transformers model inside the object, else the bundled one.
         batch_size: Texts per call. None takes the object's `embed_batch_size`, else 128.
+        version: What is changed whenever the object's vectors change; then they may be kept on disk. None keeps none of
+            them, since nothing else tells when the object's code was edited.
     """
 
     def __init__(
@@ -53,11 +55,12 @@ class ForeignEmbedder:
         window: int | None = None,
         tokenizer: str | object | None = None,
         batch_size: int | None = None,
+        version: str | None = None,
     ) -> None:
         for field, value in (("window", window), ("batch_size", batch_size)):
             if value is not None and value < 1:
                 raise InvalidParameterError(field, "must be at least 1", value, "Leave it out for the default.")
-        self.model = model
+        self.model, self.version = model, version
         self._methods = methods_of(model)
         self._window, self._spec = window, tokenizer
         self.batch_size: int = batch_size or getattr(model, "embed_batch_size", None) or _BATCH
@@ -82,9 +85,15 @@ class ForeignEmbedder:
         return self._window or window_of(self.model) or WINDOW
 
     @property
+    def repeatable(self) -> bool:
+        """Whether a version was given."""
+        return self.version is not None
+
+    @property
     def fingerprint(self) -> str:
         """Type and name of the object, trusted to keep its weights, and what else decides the vectors."""
-        return ":".join([self.name, str(self.dimension), str(self.window), *prompts_of(self.model)])
+        parts = [self.name, str(self.dimension), str(self.window), *prompts_of(self.model)]
+        return ":".join(parts if self.version is None else [*parts, f"version {self.version}"])
 
     def windows(self, texts: Sequence[str]) -> list[int]:
         """Count the windows of each text."""

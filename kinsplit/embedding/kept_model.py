@@ -1,4 +1,4 @@
-"""Converted models in the cache folder: made at first use, made again where they are damaged."""
+"""Converted and distilled models in the cache folder: made at first use, made again where they are damaged."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import tempfile
 import uuid
 import warnings
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
+from kinsplit.embedding.integrity import damage
 from kinsplit.embedding.model_folder import made_once
 from kinsplit.errors import CacheWarning, EmbeddingError
 from kinsplit.folders import cache_folder
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 def read_kept(name: str, make: Callable[[Path], None], read: Callable[[Path], T]) -> T:
-    """Read what the cache folder keeps under a name, and make it first where it is missing or can't be read.
+    """Read what the cache folder keeps under a name, and make it first where it is missing or damaged.
 
     Where the cache folder can't be written, it is made in a folder that is deleted once it is read.
 
@@ -38,9 +38,15 @@ def read_kept(name: str, make: Callable[[Path], None], read: Callable[[Path], T]
         if not isinstance(error.__cause__, OSError):
             raise
         return _without_cache(make, read, error)
-    with suppress(Exception):
-        return read(folder)
+    problem = damage(folder)
+    if problem is None:
+        try:
+            return read(folder)
+        except Exception as error:  # OpenVINO raises whatever it likes.
+            problem = f"it can't be read: {' '.join(str(error).split())[:200]}"
     _remove(folder)
+    rule = f"{folder}: this model, which was made of another one, is damaged or of an earlier version"
+    warnings.warn(f"{rule} ({problem}). It is made again.", CacheWarning, stacklevel=2)
     return _read(read, made_once(name, make))
 
 
@@ -56,7 +62,7 @@ def _read(read: Callable[[Path], T], folder: Path) -> T:
         return read(folder)
     except Exception as error:
         raise EmbeddingError(
-            f"{folder}: the converted model can't be read, although it was just made ({error}). "
+            f"{folder}: this model can't be read, although it was just made ({error}). "
             "Use the backend 'torch', or report this."
         ) from error
 

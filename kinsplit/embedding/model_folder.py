@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+from kinsplit.embedding.integrity import sign
 from kinsplit.errors import EmbeddingError, InvalidParameterError
 from kinsplit.folders import cache_folder
 
@@ -17,7 +18,8 @@ def made_once(name: str, make: Callable[[Path], None]) -> Path:
     """Return a model's folder in the cache folder, and make it first where it is not there.
 
     Of several processes that ask at once, one makes the folder and the others wait for it. It gets its name only when
-    it is whole, so a process that is killed meanwhile leaves no half of a model behind.
+    it is whole, so a process that is killed meanwhile leaves no half of a model behind; and it is signed, so that what
+    happens to it later is found (see `kinsplit.embedding.integrity`).
 
     Args:
         name: Of the folder: letters and digits, with "-", "_" and "." inside. It should name everything that the
@@ -54,6 +56,7 @@ def _make(folder: Path, make: Callable[[Path], None]) -> None:
         shutil.rmtree(draft, ignore_errors=True)  # Of one that was killed.
         draft.mkdir()
         make(draft)
+        sign(draft)
         draft.rename(folder)
     finally:
         shutil.rmtree(draft, ignore_errors=True)

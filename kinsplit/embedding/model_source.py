@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from kinsplit.errors import EmbeddingError
 #: Encoders whose conversion is tested, as their `config.json` calls them.
 FAMILIES = ("bert", "camembert", "distilbert", "electra", "mpnet", "roberta", "xlm-roberta")
 _POOLINGS = ("cls", "mean")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 def find_folder(model: str) -> Path | None:
@@ -34,11 +36,16 @@ def find_folder(model: str) -> Path | None:
         raise EmbeddingError(f"There is no embedding model at {path}. Check the path in 'st:{model}'.")
     from huggingface_hub import try_to_load_from_cache
 
-    for repository in (model, f"sentence-transformers/{model}")[: 1 if "/" in model else 2]:
+    for repository in repositories(model):
         found = try_to_load_from_cache(repository, "modules.json")
         if isinstance(found, str):
             return Path(found).parent
     return None
+
+
+def repositories(model: str) -> tuple[str, ...]:
+    """Return the names that a model may have on the Hub: one without an owner is also looked for at its makers'."""
+    return (model,) if "/" in model else (model, f"sentence-transformers/{model}")
 
 
 def why_not_convertible(folder: Path) -> str | None:
@@ -70,6 +77,12 @@ def _modes(pooling: dict[str, Any]) -> list[str]:
 
 def _read(file: Path) -> Any:
     return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else None
+
+
+def known_digests(folder: Path) -> dict[Path, str]:
+    """Return the sha256 of a model's files as far as it is known: the Hub's cache names large files by it."""
+    names = {path: path.resolve().name for path in sorted(folder.rglob("*")) if path.is_symlink()}
+    return {path: name for path, name in names.items() if _SHA256.fullmatch(name)}
 
 
 def weights_digest(folder: Path) -> str:

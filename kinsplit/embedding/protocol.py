@@ -20,6 +20,10 @@ class Embedder(Protocol):
 
     A text longer than the window is embedded as the mean of its windows, so nothing is ever cut off; `windows` tells a
     caller beforehand which texts that concerns.
+
+    An embedder of your own may have one attribute more: `repeatable = True` promises that its fingerprint changes
+    whenever its vectors do, also when you edit its code. Only then are its vectors, and what an evaluation finds with
+    them, kept on disk; see `repeatable`.
     """
 
     @property
@@ -61,6 +65,16 @@ class Embedder(Protocol):
         Returns:
             A vector of length 1: float32, shape (dimension,).
         """
+
+
+def repeatable(embedder: Embedder) -> bool:
+    """Return whether another embedder with the same fingerprint embeds alike, in another run too.
+
+    Embedders of kinsplit do. An object of another class may give other vectors as soon as its code is edited, which its
+    fingerprint, made of its name and its dimension, doesn't show; so it has to say that it does.
+    """
+    is_own = type(embedder).__module__.startswith("kinsplit.embedding.")
+    return bool(getattr(embedder, "repeatable", is_own))
 
 
 @runtime_checkable

@@ -16,7 +16,14 @@ from numpy.typing import NDArray
 
 from kinsplit.embedding.backend import Backend, sorted_batches
 from kinsplit.embedding.devices import check_device, choose_device
-from kinsplit.embedding.model_source import find_folder, settings_digest, weights_digest, why_not_convertible
+from kinsplit.embedding.integrity import check_files
+from kinsplit.embedding.model_source import (
+    find_folder,
+    known_digests,
+    settings_digest,
+    weights_digest,
+    why_not_convertible,
+)
 from kinsplit.embedding.opening import open_converted
 from kinsplit.embedding.protocol import Progress
 from kinsplit.embedding.texts import check_texts
@@ -193,9 +200,31 @@ class SentenceTransformerEmbedder:
         """Return where the model's files lie; None where they are not on this machine yet."""
         return find_folder(self.model)
 
+    def digests(self) -> dict[Path, str]:
+        """Return the model's own files of which the sha256 is known, with it: of the Hub's cache the large ones.
+
+        Raises:
+            EmbeddingError: They are not on this machine.
+        """
+        return known_digests(self._present())
+
+    def key(self) -> str:
+        """Return how the names of the folders begin that are made of this model; see `digests`."""
+        return self._key(self._present())
+
+    def _present(self) -> Path:
+        folder = self._folder()
+        if folder is None:
+            raise EmbeddingError(f"The embedding model {self.model!r} is not on this machine. Use it once.")
+        return folder
+
     def _load_from(self) -> str:
-        """Return what to load with sentence-transformers; a subclass checks it here."""
-        return str(find_folder(self.model) or self.model)
+        """Return what to load with sentence-transformers, of which the files are those that they should be."""
+        folder = self._folder()
+        if folder is None:
+            return self.model
+        check_files(known_digests(folder), "Delete the model from the Hugging Face cache, and it is fetched again.")
+        return str(folder)
 
     def _open(self) -> Backend:
         with self._lock:

@@ -86,9 +86,9 @@ class StaticEmbedder:
         with self._lock:
             if self._loaded is None:
                 if self.folder is None:
-                    from kinsplit.embedding.distilled import distilled_folder
+                    from kinsplit.embedding.distilled import read_distilled
 
-                    self._loaded = _load(distilled_folder())
+                    self._loaded = read_distilled(_load)
                 else:
                     self._loaded = _load(Path(self.folder).expanduser())
             return self._loaded

@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 
 from kinsplit.embedding.backend import Batch
 from kinsplit.embedding.model_facts import ModelFacts, facts_of
+from kinsplit.embedding.model_source import repositories
 from kinsplit.errors import EmbeddingError
+from kinsplit.hub import check_repository
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -85,6 +87,8 @@ def load_model(name: str, device: str = "cpu") -> SentenceTransformer:
         EmbeddingError: It can't be loaded.
     """
     try:
+        if not Path(name).exists():
+            check_repository(*repositories(name))
         from sentence_transformers import SentenceTransformer
 
         with quiet():

@@ -64,7 +64,9 @@ class Experiment:
         tokenizer: Counts the tokens of budgets.
         rule: Which chunks are relevant to a label, for the measures of ranks.
         model: Writes and judges answers, for the measures of answers; what `kinsplit.language_models.resolve` takes.
-        cache: Whether vectors and outcomes are kept in kinsplit's cache folder; or another folder for them.
+        cache: Whether vectors and outcomes are kept in kinsplit's cache folder; or another folder for them. What is
+            made with a strategy, a ranker or an embedder of somebody's own class is not kept, since it changes with
+            that class's code (an embedder can say otherwise, see `kinsplit.embedding.protocol.repeatable`).
     """
 
     dataset: Dataset

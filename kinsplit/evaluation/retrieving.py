@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from kinsplit.chunk import Chunk, Document, by_size
 from kinsplit.embedding import Embedder, Progress
-from kinsplit.embedding.protocol import TokenEmbedder
+from kinsplit.embedding.protocol import TokenEmbedder, repeatable
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.evaluation.rankers import Ranked, Ranker
 from kinsplit.evaluation.records import Answer
@@ -54,6 +54,7 @@ class Clock:
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
         self.seconds = 0.0
+        self.repeatable = repeatable(embedder)
 
     def embed(self, texts: Sequence[str], progress: Progress | None = None) -> NDArray[np.float32]:
         """See `Embedder.embed`."""

@@ -14,6 +14,7 @@ from kinsplit.chunk import embedded_text
 from kinsplit.embedding import Embedder, Progress, VectorCache, keeping_vectors
 from kinsplit.embedding import resolve as resolve_embedder
 from kinsplit.embedding.cached import plain
+from kinsplit.embedding.protocol import repeatable
 from kinsplit.evaluation.measures.protocol import Chunking, Outcome
 from kinsplit.evaluation.outcome_cache import OutcomeCache, code_version, hashed
 from kinsplit.evaluation.plan import Plan
@@ -130,16 +131,23 @@ class Work:
             texts = [leaf.text if own_text else embedded_text(leaf) for leaf in leaves]
             different = list(dict.fromkeys(texts))
             kept = 0
-            if self.vectors and experiment.context != "late":
+            if self.vectors and experiment.context != "late" and repeatable(embedder):
                 kept = len(self.vectors.get(embedder.fingerprint, different, embedder.dimension))
             tokens = int(experiment.counter.count(texts).sum()) if texts else 0
             return Plan(self.label, len(leaves), tokens, len(different), kept, len(questions), answered, cost)
 
     def _key(self, embedder: Embedder) -> str | None:
-        """Return under what the work is kept; None where nothing tells it from other work."""
+        """Return under what the work is kept; None where nothing tells it from other work.
+
+        What is named by a string does the same each time. Objects of somebody's own classes change with their code,
+        which isn't seen here, so what was made with them is made again in each run.
+        """
         strategy, experiment = self.strategy, self.experiment
         named = all(isinstance(getattr(strategy, name), str) for name in strategy.resources if name != "splitter")
-        if not named or (isinstance(strategy, ForeignStrategy) and not strategy.repeatable):
+        is_own = type(strategy).__module__.startswith("kinsplit.")
+        if not (named and is_own and isinstance(experiment.ranker, str) and repeatable(embedder)):
+            return None
+        if isinstance(strategy, ForeignStrategy) and not strategy.repeatable:
             return None
         return hashed(
             code_version(),

@@ -9,15 +9,19 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from kinsplit.chunk import Chunk
-from kinsplit.integrations.origins import is_located, is_marked
+from kinsplit.integrations.origins import is_located
 from kinsplit.integrations.records import Item, to_chunk
 from kinsplit.integrations.siblings import Found, Place
+from kinsplit.stores.payload import ABOVE
+from kinsplit.stores.qdrant_payload import unwrapped
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient, models
 
 # Where the frameworks' stores and kinsplit's keep metadata: at top level, and LangChain's under a key.
 _PREFIXES = ("", "metadata.")
+# And where kinsplit's keep those of parents.
+_ABOVE = f"{ABOVE}."
 # Where the text is: LangChain's, kinsplit's, and of documents that were embedded whole often no more than the last.
 _TEXTS = ("page_content", "full_content", "content_preview")
 
@@ -50,7 +54,7 @@ class QdrantReader:
         """Return chunks by place and id; see `KinReader.find`."""
         from qdrant_client import models
 
-        wanted: list[Any] = [_within(prefix, run) for run in _runs(places) for prefix in _PREFIXES]
+        wanted: list[Any] = [_within(prefix, run) for run in _runs(places) for prefix in (*_PREFIXES, _ABOVE)]
         if ids:
             wanted.append(models.HasIdCondition(has_id=list(ids)))
         records: list[models.Record] = []
@@ -71,7 +75,7 @@ class QdrantReader:
         return list(_chunks(records))
 
     def whole(self, paths: Sequence[str]) -> list[Found]:
-        """Return documents that were embedded whole; see `KinReader.whole`."""
+        """Return documents that were embedded whole, or are a single chunk; see `KinReader.whole`."""
         from qdrant_client import models
 
         records: list[models.Record] = []
@@ -97,7 +101,7 @@ class QdrantReader:
             if offset is None:
                 break
         contents = ((str(record.id), *_content(record.payload or {})) for record in records)
-        return [Found(id_, text, metadata, None) for id_, text, metadata in contents if not is_marked(metadata)]
+        return [Found(id_, text, metadata, None) for id_, text, metadata in contents]
 
 
 def _runs(places: Sequence[Place]) -> Iterator[tuple[Place, int]]:
@@ -130,6 +134,7 @@ def _chunks(records: Sequence[models.Record]) -> Iterator[Chunk]:
 
 def _content(payload: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """Return the text and the metadata of a payload."""
+    payload = unwrapped(payload)
     if "_node_content" in payload:
         node = json.loads(payload["_node_content"])
         return node.get("text") or (node.get("text_resource") or {}).get("text") or "", node.get("metadata") or {}

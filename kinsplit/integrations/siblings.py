@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
@@ -73,7 +73,7 @@ class KinReader(Protocol):
         ...
 
     def whole(self, paths: Sequence[str]) -> list[Found]:
-        """Return the documents that were embedded whole, before there were chunks, of files by their `file_path`."""
+        """Return the documents that were embedded whole, or are a single chunk, of files by their `file_path`."""
         ...
 
 
@@ -98,24 +98,38 @@ def expand_found(
     """
     found = _completed(found, reader)
     hits = {
-        number: to_chunk(Item(one.id, one.text, one.metadata, one.metadata["source_id"]))
-        for number, one in enumerate(found)
-        if is_located(one.metadata, one.text)
+        number: _hit(one, expansion.window) for number, one in enumerate(found) if is_located(one.metadata, one.text)
     }
     kin = _Kin(hits.values(), expansion.window, reader)
     numbers: dict[str, int] = {}
     for number, chunk in zip(hits, kin.hits, strict=True):
         numbers.setdefault(chunk.id, number)
     candidates = [Candidate(chunk, found[number].score or 0.0) for number, chunk in zip(hits, kin.hits, strict=True)]
-    chunks = kin.read(wanted_ids(kin.hits, expansion, kin.fingerprint), siblings=not expansion.parents)
+    chunks = kin.read(wanted_ids(kin.hits, expansion, kin.fingerprint))
+    if expansion.parents:
+        kin.check_parents(chunks)
+    else:
+        chunks = kin.with_siblings(chunks)
     passages = arrange(candidates, chunks, expansion, kin.fingerprint, len(candidates))
     expanded = [one for passage in passages for one in _expanded(passage, numbers, found)]
     expanded += [Expanded(number, None) for number in range(len(found)) if number not in hits]
     if expansion.window:
-        expanded += beside_whole(found, reader)
+        results = [one.result for one in expanded if one.result is not None]
+        expanded += beside_whole(found, reader, {result.metadata.get("file_path") for result in results})
     if slim:
         expanded = [one if one.result is None else one._replace(result=_slim(one.result)) for one in expanded]
     return sorted(expanded, key=lambda one: one.hit)
+
+
+def _hit(one: Found, window: int) -> Chunk:
+    """Return the chunk of what was found, with room for its window.
+
+    The number of its siblings isn't known where metadata are slim, and not a good bound where others were added later.
+    """
+    chunk = to_chunk(Item(one.id, one.text, one.metadata, one.metadata["source_id"]))
+    if one.metadata.get("total_chunks") == 1:
+        return chunk
+    return replace(chunk, total=max(chunk.total, chunk.index + window + 1))
 
 
 def _slim(result: Result) -> Result:
@@ -144,20 +158,21 @@ def _expanded(passage: Passage, numbers: Mapping[str, int], found: Sequence[Foun
         yield Expanded(number, to_related(chunk, result), related=True)
 
 
-def beside_whole(found: Sequence[Found], reader: KinReader) -> list[Expanded]:
-    """Return the files that belong to documents which were embedded whole, before there were chunks.
+def beside_whole(found: Sequence[Found], reader: KinReader, known: Set[object] = frozenset()) -> list[Expanded]:
+    """Return the files that belong to documents which were embedded whole, or are a single chunk.
 
     A course search stored them with `file_path`, `sibling_files` and `group_id`, and without `is_chunked`.
 
     Args:
         found: What was found; each file follows the first document that names it, unless it was found itself.
         reader: Where the files are.
+        known: Paths of the files that are there already.
     """
     owners: dict[str, int] = {}
     for number, one in enumerate(found):
         for path in _sibling_paths(one):
             owners.setdefault(path, number)
-    seen = {one.metadata.get("file_path") for one in found}
+    seen = known | {one.metadata.get("file_path") for one in found}
     wanted = [path for path in owners if path not in seen]
     by_path = {one.metadata["file_path"]: one for one in reader.whole(wanted)} if wanted else {}
     expanded = []
@@ -173,7 +188,8 @@ def beside_whole(found: Sequence[Found], reader: KinReader) -> list[Expanded]:
 def _sibling_paths(one: Found) -> Iterator[str]:
     """Yield the paths of the other files of a document's group, which are kept as names in its own folder."""
     path, names = one.metadata.get("file_path"), one.metadata.get("sibling_files")
-    if is_marked(one.metadata) or one.metadata.get("is_chunked") or not isinstance(path, str):
+    # What has no such key is a part of a document where kinsplit made it, and a whole one where others did.
+    if one.metadata.get("is_chunked", is_marked(one.metadata)) or not isinstance(path, str):
         return
     for name in names if isinstance(names, list) else ():
         if isinstance(name, str):
@@ -194,22 +210,35 @@ class _Kin:
         #: The hits, under the ids by which they are asked for.
         self.hits = chunks if self._computed else [self._named(chunk) for chunk in chunks]
 
-    def read(self, ids: Sequence[str], siblings: bool) -> dict[str, Chunk]:
-        """Return the hits, and what is kept of the others that are asked for, by id.
-
-        Args:
-            ids: Of what is asked for.
-            siblings: Whether to look again for siblings that are not among what is found.
-        """
+    def read(self, ids: Sequence[str]) -> dict[str, Chunk]:
+        """Return the hits, and what is kept of the others that are asked for, by id."""
         chunks = {hit.id: hit for hit in self.hits}
         chunks.update((chunk.id, chunk) for chunk in self._read([id_ for id_ in ids if id_ not in chunks]))
-        if siblings and (missing := self._missing(chunks)):
-            if self._computed:
-                found = [chunk for chunk in self._reader.find(missing, []) if _place(chunk) in missing]
-                chunks.update((chunk.id, chunk) for chunk in map(self._named, found))
-                missing = self._missing(chunks)
-            _warn_of(missing)
         return chunks
+
+    def with_siblings(self, chunks: dict[str, Chunk]) -> dict[str, Chunk]:
+        """Return chunks with the siblings whose ids led nowhere, and warn of those that are not kept at all."""
+        missing = self._missing(chunks)
+        if missing and self._computed:
+            found = [chunk for chunk in self._reader.find(missing, []) if _place(chunk) in missing]
+            chunks = {**chunks, **{chunk.id: chunk for chunk in map(self._named, found)}}
+            missing = self._missing(chunks)
+        if missing:
+            source_id, _, position = missing[0]
+            _warn(
+                f"{len(missing)} siblings of what was found, the first of them chunk {position} of {source_id!r}, are "
+                "not in the collection, or not of the same version. Passages end before them."
+            )
+        return chunks
+
+    def check_parents(self, chunks: Mapping[str, Chunk]) -> None:
+        """Warn of parents that are not kept, or kept under other ids."""
+        without = [hit for hit in self.hits if hit.parent_id is not None and hit.parent_id not in chunks]
+        if without:
+            _warn(
+                f"{len(without)} parents of what was found, the first of them that of chunk {without[0].index} of "
+                f"{without[0].source_id!r}, are not in the collection under their ids. Their children stand alone."
+            )
 
     def _read(self, ids: Sequence[str]) -> list[Chunk]:
         if not ids:
@@ -249,14 +278,8 @@ class _Kin:
         return replace(chunk, id=_id(place, self.fingerprint), prev_id=before, next_id=after)
 
 
-def _warn_of(missing: Sequence[Place]) -> None:
-    if missing:
-        source_id, _, position = missing[0]
-        warnings.warn(
-            f"{len(missing)} siblings of what was found, the first of them chunk {position} of {source_id!r}, are not "
-            "in the collection, or not of the same version. Passages end before them. Index the document again.",
-            stacklevel=4,
-        )
+def _warn(problem: str) -> None:
+    warnings.warn(f"{problem} Index the document again.", stacklevel=5)
 
 
 def _around(chunk: Chunk, window: int) -> Iterator[Place]:

@@ -50,9 +50,10 @@ class StoreReader:
         return [chunk for chunk in found if _stands(chunk)]
 
     def whole(self, paths: Sequence[str]) -> list[Found]:
-        """Return nothing: whatever a store of kinsplit's holds is a chunk."""
-        del paths
-        return []
+        """Return documents that are a single chunk; see `KinReader.whole`."""
+        store = self._opened()
+        found = [] if store is None else store.find({"file_path": list(paths), "is_chunked": False})
+        return [Found(item.id, item.text, item.metadata, None) for item in map(from_chunk, found)]
 
 
 def _stands(chunk: Chunk) -> bool:

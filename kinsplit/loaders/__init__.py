@@ -42,15 +42,20 @@ from them, and offsets refer to that text.
 
 from __future__ import annotations
 
-from kinsplit.loaders.content import Format
-from kinsplit.loaders.discovery import Discovery, SourceFile, discover
-from kinsplit.loaders.registry import FORMATS, suffixes
-from kinsplit.loaders.run import Loaded, load, load_file, load_files
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kinsplit.loaders.content import Format
+    from kinsplit.loaders.discovery import Discovery, SourceFile, discover
+    from kinsplit.loaders.reading import Limits
+    from kinsplit.loaders.registry import FORMATS, suffixes
+    from kinsplit.loaders.run import Loaded, load, load_file, load_files
 
 __all__ = [
     "FORMATS",
     "Discovery",
     "Format",
+    "Limits",
     "Loaded",
     "SourceFile",
     "discover",
@@ -59,3 +64,20 @@ __all__ = [
     "load_files",
     "suffixes",
 ]
+
+# Imported when they are first used: a worker process that reads files needs few of them, and starts at every run.
+_HOME = {
+    **dict.fromkeys(("Discovery", "SourceFile", "discover"), "discovery"),
+    **dict.fromkeys(("Loaded", "load", "load_file", "load_files"), "run"),
+    **dict.fromkeys(("FORMATS", "suffixes"), "registry"),
+    "Format": "content",
+    "Limits": "reading",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)

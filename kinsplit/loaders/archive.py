@@ -36,6 +36,8 @@ class Archive:
             raise UnreadableError("has a password, or the format of before 2007. Save a copy without either.")
         try:
             self._zip = zipfile.ZipFile(io.BytesIO(data))
+        except MemoryError:
+            raise
         except Exception as error:  # zipfile raises whatever a damaged directory leads to
             raise UnreadableError(f"is broken or no {name}: {error}. Open it and save it again.") from error
         self._name = name
@@ -70,6 +72,8 @@ class Archive:
             )
         try:
             return self._zip.read(info)
+        except MemoryError:
+            raise
         except Exception as error:  # zipfile raises whatever a damaged file leads to
             raise UnreadableError(f"is broken at {name}: {error}. Open it and save it again.") from error
 

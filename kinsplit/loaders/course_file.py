@@ -30,6 +30,9 @@ from kinsplit.settings import Settings
 
 NAME = "course.toml"
 
+# Hundreds of times what a person writes.
+_MOST_BYTES = 2**20
+
 # What a file says of its documents under these names, and the metadata keys.
 _OF_A_FOLDER = {"course": "course", "subject": "subject", "title": "course_title"}
 _OF_FILES = {"course": "course", "subject": "subject", "title": "title", "group_id": "group_id"}
@@ -81,7 +84,11 @@ class Told:
         try:
             if not path.is_file():
                 return self
-            values = tomllib.loads(path.read_text(encoding="utf-8-sig"))  # Windows writes a mark.
+            with path.open("rb") as file:
+                data = file.read(_MOST_BYTES + 1)
+            if len(data) > _MOST_BYTES:
+                raise LoadError(path, f"has more than {_MOST_BYTES:,} bytes, so it is no course file. Rename it.")
+            values = tomllib.loads(data.decode("utf-8-sig"))  # Windows writes a mark.
             return Told((*self.layers, (folder, CourseFile(**values))))
         except OSError as error:
             raise LoadError(path, f"can't be read: {error.strerror}. Check its permissions.") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from kinsplit.errors import InvalidParameterError, LoadError
 from kinsplit.loaders.course_file import NAME as COURSE_FILE
 from kinsplit.loaders.course_file import Told
 from kinsplit.loaders.facts import course_facts, kin_facts, readable
-from kinsplit.loaders.listing import Listing, absolute, checked_file, folders_of, is_folder, list_folder
+from kinsplit.loaders.listing import Listing, absolute, checked_file, dangling, folders_of, is_folder, list_folder
 from kinsplit.loaders.registry import format_of, known
 
 # What marks the folder of an embedded collection, which may lie inside the folder that it was made from.
@@ -20,14 +21,14 @@ _COLLECTION = "kinsplit.json"
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file to load, or a folder that couldn't be listed and is reported like a file that fails.
+    """A file to load, or a folder or link that can't be followed and is reported like a file that fails.
 
     Attributes:
         path: Where it is, absolute.
         source_id: Its id, the same on every machine (see the package docstring).
         metadata: `file_path` (the id), `file_type`, `group_id`, `sibling_files`, and where known `course`, `subject`.
         given: Whether the file itself was asked for, and not a folder that holds it.
-        error: Why the folder couldn't be listed; None for a file.
+        error: Why there is nothing to load; None for a file.
     """
 
     path: Path
@@ -36,13 +37,18 @@ class SourceFile:
     given: bool = False
     error: LoadError | None = None
 
+    @property
+    def resolved(self) -> Path:
+        """Where it is when links are followed; `Path.resolve` raises where they lead in a circle."""
+        return Path(os.path.realpath(self.path))
+
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
     """What lies under some paths.
 
     Attributes:
-        files: The files to load and the folders that couldn't be listed, ordered by id.
+        files: The files to load, and the folders and links that can't be followed, ordered by id.
         skipped: What was met and left alone: unknown suffixes, links to folders, and things that are no files. Ordered.
         folders: Ids of the folders that were searched with all that lies below: the given ones, or their subjects.
     """
@@ -55,8 +61,9 @@ class Discovery:
 def discover(paths: str | Path | Iterable[str | Path], *, subjects: Sequence[str] = ()) -> Discovery:
     """Find the files under some paths, without opening any.
 
-    Hidden files and folders, `__pycache__` and `node_modules` are passed over. Links to folders are not followed,
-    links to files are. A file reached through several paths belongs to the first.
+    Hidden files and folders, `__pycache__` and `node_modules` are passed over. Links to folders are not followed. Links
+    to files are, wherever they lead; one that leads nowhere is a file that fails. A file reached through several paths
+    belongs to the first.
 
     Args:
         paths: Files and folders. A file given by itself is taken even when hidden.
@@ -80,7 +87,12 @@ def discover(paths: str | Path | Iterable[str | Path], *, subjects: Sequence[str
     alone: dict[Path, set[Path]] = {}
     folders: list[str] = []
     for path in given:
-        if is_folder(path):
+        if broken := dangling(path):
+            folder, name = absolute(path.parent), path.name
+            _add(
+                found, ids, [SourceFile(folder / name, _folder_id(folder, folder / name), {}, given=True, error=broken)]
+            )
+        elif is_folder(path):
             base = absolute(path)
             for top, subject in _tops(path, base, subjects):
                 folders.append(_folder_id(base, top))
@@ -184,7 +196,7 @@ def _sources(base: Path, folder: Path, files: list[Path], told: Told, subject: s
         if fmt is not None:
             metadata: dict[str, Any] = {"file_path": own.source_id, "file_type": fmt.name, "group_id": own.group_id}
             metadata |= {"sibling_files": own.siblings, **facts, **told_of[file.name]}
-            sources.append(SourceFile(file, own.source_id, metadata))
+            sources.append(SourceFile(file, own.source_id, metadata, error=dangling(file)))
     return sources
 
 

@@ -34,6 +34,7 @@ _BLOCKS = frozenset(
 _CHARSET = re.compile(
     rb"<meta[^>]{1,200}?charset\s*=\s*(?:[\"']\s*)?([\w.:-]+)|<\?xml[^>]{1,200}?encoding=[\"']([\w.-]+)", re.I
 )
+_LONG_NUMBER = re.compile(r"&#([0-9]{100,})")
 _LANGUAGE = re.compile(r"\blang(?:uage)?-([\w+#.-]+)")
 
 
@@ -48,9 +49,19 @@ def read(data: bytes) -> Reading:
 def readable_html(source: str) -> tuple[str, str | None]:
     """Return the readable text of HTML, and its title."""
     page = _Page()
-    page.feed(_closed(source.replace("\r\n", "\n").replace("\r", "\n")))  # As the standard reads line ends.
+    page.feed(
+        _closed(with_readable_numbers(source).replace("\r\n", "\n").replace("\r", "\n"))
+    )  # As the standard reads line ends.
     page.close()
     return page.writer.finish(), page.title or page.writer.first_heading
+
+
+def with_readable_numbers(source: str) -> str:
+    """Shorten numeric references of very many digits, at which Python's `html` raises, without changing what they mean.
+
+    Leading zeros mean nothing, and every number of eight digits is beyond Unicode: it is read as U+FFFD.
+    """
+    return _LONG_NUMBER.sub(lambda match: f"&#{match[1].lstrip('0')[:8] or '0'}", source)
 
 
 def _closed(source: str) -> str:

@@ -70,19 +70,29 @@ def _visible(folder: Path) -> list[Path]:
 
 def _kind(path: Path) -> Literal["folder", "file", "other"]:
     try:
-        return "folder" if path.is_dir() else "file" if path.is_file() else "other"
+        return "folder" if path.is_dir() else "file" if path.is_file() or dangling(path) else "other"
     except OSError:
         return "file"  # It can't be looked at, and the others can: whoever reads it reports it.
 
 
+def dangling(path: Path) -> LoadError | None:
+    """Return why a path can't be followed, if it is a link that leads nowhere or in a circle."""
+    try:
+        if not path.is_symlink() or path.exists():
+            return None
+        return LoadError(path, f"is a link to {str(path.readlink())!r}, which isn't there. Mend it, or delete it.")
+    except OSError:
+        return None  # Whoever looks at it next says why that fails.
+
+
 def is_folder(path: Path) -> bool:
-    """Return whether a given path is a folder.
+    """Return whether a given path is a folder; a link that leads nowhere is none.
 
     Raises:
         LoadError: It doesn't exist, or can't be looked at.
     """
     try:
-        if not path.exists():
+        if not path.exists() and not path.is_symlink():
             raise LoadError(path, "doesn't exist. Check the spelling, and the folder you are in.")
         return path.is_dir()
     except OSError as error:

@@ -88,6 +88,8 @@ def _extract(data: bytes) -> tuple[list[list[Line]], str | None, list[int]]:
         raise UnreadableError(f"is broken or no PDF: {error} Open it in a viewer and save it again.") from error
     pages, broken = [], []
     with closing(pdf):
+        if len(pdf) > len(data):  # Even a page that is named again takes bytes; without this each would be looked for.
+            raise UnreadableError(f"claims {len(pdf):,} pages, more than it has bytes. Open and save it in a viewer.")
         title = str(pdf.get_metadata_dict().get("Title", "")).strip()
         for index in range(len(pdf)):
             try:

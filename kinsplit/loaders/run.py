@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import functools
+import importlib
+import itertools
+import os
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from kinsplit.chunk import Document
-from kinsplit.errors import LoadError
-from kinsplit.loaders.content import Content, ForeignError, UnreadableError
-from kinsplit.loaders.decoding import clean
+from kinsplit.errors import (
+    LoadError,
+    MemoryLimitError,
+    ResultSizeError,
+    TimeLimitError,
+    WorkerDiedError,
+    WorkerError,
+)
+from kinsplit.loaders.content import Content, Reading
 from kinsplit.loaders.discovery import SourceFile, discover
-from kinsplit.loaders.registry import format_of, known
+from kinsplit.loaders.reading import Limits, read_file
+from kinsplit.workers import WorkerPool
+
+# Files that are read at the same time: while one is embedded, the next one is there. Each may take all of its memory.
+_AHEAD = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +53,15 @@ class Loaded:
         return self.source.path
 
 
-def load(paths: str | Path | Iterable[str | Path], *, subjects: Sequence[str] = ()) -> Iterator[Loaded]:
+def load(
+    paths: str | Path | Iterable[str | Path], *, subjects: Sequence[str] = (), limits: Limits | None = None
+) -> Iterator[Loaded]:
     """Load every file under some paths: `discover`, then `load_files`.
 
     Args:
         paths: Files and folders.
         subjects: Names of sub-folders of the given folders; only these are searched. Default: everything.
+        limits: How much a file may cost; None takes the defaults.
 
     Returns:
         The result of each file, ordered by id, loaded as they are asked for.
@@ -51,83 +70,127 @@ def load(paths: str | Path | Iterable[str | Path], *, subjects: Sequence[str] = 
         LoadError: The paths are wrong (see `discover`); raised at once, not while iterating.
         InvalidParameterError: No path was given.
     """
-    return load_files(discover(paths, subjects=subjects).files)
+    return load_files(discover(paths, subjects=subjects).files, limits)
 
 
-def load_files(files: Iterable[SourceFile]) -> Iterator[Loaded]:
+def load_files(files: Iterable[SourceFile], limits: Limits | None = None) -> Iterator[Loaded]:
     """Load files one by one.
 
     Args:
         files: The files, as `discover` gives them.
+        limits: How much a file may cost; None takes the defaults.
 
     Yields:
         The result of each file, in the same order. A file that can't be loaded, or one of whose documents has the id of
             an earlier document, comes with an `error` and without documents.
     """
     owners: dict[str, SourceFile] = {}
-    for source in files:
-        try:
-            loaded = load_file(source)
-        except LoadError as error:
-            yield Loaded(source, error=error)
-            continue
-        twice = next((document.id for document in loaded.documents if document.id in owners), None)
-        if twice is not None:
-            reason = f"its document {twice!r} is also in {owners[twice].path}. Give every document its own id."
-            yield Loaded(source, error=LoadError(source.path, reason))
-            continue
-        owners.update((document.id, source) for document in loaded.documents)
-        yield loaded
+    with closing(_readings(files, limits or Limits())) as readings:
+        for source, reading in readings:
+            try:
+                loaded = _loaded(source, reading)
+            except LoadError as error:
+                yield Loaded(source, error=error)
+                continue
+            twice = next((document.id for document in loaded.documents if document.id in owners), None)
+            if twice is not None:
+                reason = f"its document {twice!r} is also in {owners[twice].path}. Give every document its own id."
+                yield Loaded(source, error=LoadError(source.path, reason))
+                continue
+            owners.update((document.id, source) for document in loaded.documents)
+            yield loaded
 
 
-def load_file(source: SourceFile) -> Loaded:
-    """Load one file.
+def load_file(source: SourceFile, limits: Limits | None = None) -> Loaded:
+    """Load one file, in a worker process (see `kinsplit.workers`) that a file may crash without any harm.
 
     Args:
         source: The file, as `discover` gives it.
+        limits: How much it may cost; None takes the defaults.
 
     Returns:
         Its documents and warnings; `error` is None. A file met in a folder that was made for another purpose gives no
             documents and a warning.
 
     Raises:
-        LoadError: The file can't be read, or is not what its suffix promises; the folder couldn't be listed.
+        LoadError: The file can't be read, is not what its suffix promises, or costs too much; the folder couldn't be
+            listed.
+    """
+    limits = limits or Limits()
+    pool = _pool(limits)
+    return _loaded(source, lambda: pool.call(read_file, source.path, limits.size, given=source.given))
+
+
+def _readings(
+    files: Iterable[SourceFile], limits: Limits
+) -> Generator[tuple[SourceFile, Callable[[], Reading]], None, None]:
+    """Yield each file with what waits for its reading, while the next one is being read already."""
+    pool, rest = _pool(limits), iter(files)
+    begun: deque[tuple[SourceFile, Future[Reading]]] = deque()
+    try:
+        while True:
+            for source in itertools.islice(rest, _AHEAD - len(begun)):
+                begun.append((source, _begun(source, pool, limits)))
+            if not begun:
+                return
+            source, future = begun[0]
+            yield source, future.result
+            begun.popleft()
+    finally:
+        for _, future in begun:
+            future.cancel()
+
+
+def _begun(source: SourceFile, pool: WorkerPool, limits: Limits) -> Future[Reading]:
+    if source.error is not None:
+        return Future()  # Nobody waits for it.
+    return pool.submit(read_file, source.path, limits.size, given=source.given)
+
+
+def _loaded(source: SourceFile, reading: Callable[[], Reading]) -> Loaded:
+    """Return what became of a file.
+
+    Raises:
+        LoadError: It couldn't be read.
     """
     if source.error is not None:
         raise source.error
-    fmt = format_of(source.path)
-    if fmt is None:
-        raise LoadError(source.path, f"has an unknown suffix. Known ones: {known()}.")
-    data = b""
     try:
-        data = source.path.read_bytes()
-        reading = fmt.read(data)
-    except OSError as error:
-        raise LoadError(
-            source.path, f"can't be read: {error.strerror}. Check that it is there and readable."
-        ) from error
-    except UnreadableError as error:
-        reason = str(error) if data else "is empty. Copy it there again, or delete it."
-        if isinstance(error, ForeignError) and not source.given:
-            why = reason.rstrip(".") if data else "is empty"
-            return Loaded(source, warnings=(f"skipped, since it holds no rows of documents ({why})",))
-        raise LoadError(source.path, reason) from error
-    except MemoryError as error:
-        raise LoadError(source.path, "is too large for this machine's memory. Split it.") from error
-    except Exception as error:  # a library's or our own mistake, which must not cost all other files
-        reason = f"makes the reader of {fmt.name} files fail: {error!r}. Convert it, and please report it to kinsplit."
-        raise LoadError(source.path, reason) from error
-    documents, warnings = [], [*reading.warnings]
-    for content in reading.contents:
-        document, more = _document(source, content)
-        documents.append(document)
-        warnings += [f"{content.id}: {warning}" for warning in more] if content.id else more
-    return Loaded(source, tuple(documents), tuple(warnings))
+        read = reading()
+    except WorkerError as error:
+        raise LoadError(source.path, _reason(error)) from error
+    return Loaded(source, tuple(_document(source, content) for content in read.contents), read.warnings)
 
 
-def _document(source: SourceFile, content: Content) -> tuple[Document, list[str]]:
-    text, warnings = clean(content.text)
-    title = " ".join(clean(content.title or "").text.split())
-    metadata: dict[str, Any] = {**content.metadata, **({"title": title} if title else {}), **source.metadata}
-    more = [*warnings, *([] if text and not text.isspace() else ["holds no text"])]
-    return Document(content.id or source.source_id, text, metadata, content.pages, content.times, content.outline), more
+def _document(source: SourceFile, content: Content) -> Document:
+    title = {"title": content.title} if content.title else {}
+    metadata = {**content.metadata, **title, **source.metadata}
+    return Document(
+        content.id or source.source_id, content.text, metadata, content.pages, content.times, content.outline
+    )
+
+
+@functools.lru_cache(maxsize=1)
+def _pool(limits: Limits) -> WorkerPool:
+    """Return the workers that all files are read in; they outlast a run, since a start costs more than most files."""
+    return WorkerPool(
+        os.cpu_count() or 1,
+        time_limit=limits.seconds,
+        memory_limit=limits.memory,
+        result_limit=limits.text,
+        prepare=functools.partial(importlib.import_module, read_file.__module__),
+    )
+
+
+def _reason(error: WorkerError) -> str:
+    if isinstance(error, TimeLimitError | MemoryLimitError):
+        limit = "seconds" if isinstance(error, TimeLimitError) else "memory"
+        return f"{error} to be read. Convert it to plain text, or raise the limit {limit!r}."
+    if isinstance(error, ResultSizeError):
+        return (
+            f"holds {error.size:,} bytes of text, where at most {error.limit:,} are read. Split it, or raise the limit "
+            "'text'."
+        )
+    if isinstance(error, WorkerDiedError):
+        return f"makes its reader crash: it {error}. Convert it to another format."
+    return f"can't be read: {error}."

@@ -41,7 +41,9 @@ def read(data: bytes) -> Reading:
         lost: list[str] = []
         pages = [_BREAK.join(_slide(slide, number, lost)) for number, slide in shown]
         title = presentation.core_properties.title.strip()
-    except (RecursionError, MemoryError):
+    except MemoryError:
+        raise
+    except RecursionError:
         raise UnreadableError("nests its shapes too deeply. Open it and save it again.") from None
     except Exception as error:  # python-pptx raises whatever a malformed part leads to
         reason = f"is broken or no PowerPoint presentation: {error!r}. Open it and save it again."

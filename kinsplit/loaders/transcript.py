@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from kinsplit.chunk import Moment
 from kinsplit.loaders.content import Content, Format, Reading, UnreadableError
 from kinsplit.loaders.decoding import decode
+from kinsplit.loaders.html import with_readable_numbers
 
 _PAUSE = 3.0  # seconds
 _FLASH = 0.1  # seconds; no cue for people to read is shorter
@@ -26,7 +27,8 @@ _MARKUP = re.compile(r"</?(?:[cibuv]|ruby|rt|lang|font)\b[^<>]*>|<[\d:.]+>|\{\\[
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _TIMING = re.compile(
-    r"\s*((?:\d+:)?\d{1,2}:\d{1,2})(?:[.,](\d+))?\s*-->\s*((?:\d+:)?\d{1,2}:\d{1,2})(?:[.,](\d+))?(?!\S)", re.A
+    r"\s*((?:\d{1,10}:)?\d{1,2}:\d{1,2})(?:[.,](\d+))?\s*-->\s*((?:\d{1,10}:)?\d{1,2}:\d{1,2})(?:[.,](\d+))?(?!\S)",
+    re.A,
 )
 
 
@@ -51,7 +53,7 @@ def _read(data: bytes, kind: str) -> Reading:
         raise UnreadableError(f"is no transcript: {error}. It should begin as .{kind} files do.") from error
     text = _Text()
     for caption in captions:
-        said = [" ".join(html.unescape(_MARKUP.sub("", line)).split()) for line in caption.lines]
+        said = [" ".join(html.unescape(with_readable_numbers(_MARKUP.sub("", line))).split()) for line in caption.lines]
         start, end = (_seconds(stamp) for stamp in (caption.start, caption.end))
         text.add([line for line in said if line], start, max(start, end), caption.voice)
     shown = {line for caption in captions for line in caption.lines}

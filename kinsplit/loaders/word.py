@@ -43,7 +43,9 @@ def read(data: bytes) -> Reading:
             external_file_access=False,
             include_embedded_style_map=False,
         )
-    except (RecursionError, MemoryError):
+    except MemoryError:
+        raise
+    except RecursionError:
         raise UnreadableError(_TOO_DEEP) from None
     except Exception as error:  # mammoth raises whatever a malformed part leads to
         raise UnreadableError(f"is broken or no Word document: {error!r}. Open it and save it again.") from error

@@ -12,7 +12,7 @@ from kinsplit.errors import InvalidParameterError, LimitTooSmallError
 from kinsplit.parsers.base import Cut, Levels, Strategy
 from kinsplit.parsers.centroids import cluster
 from kinsplit.parsers.gathering import Gathering
-from kinsplit.parsers.measure import Ruler, divide
+from kinsplit.parsers.measure import CHARACTERS_PER_TOKEN, Ruler, divide
 from kinsplit.parsers.resources import EmbedderField
 from kinsplit.parsers.sizes import Overlap, Size, share
 from kinsplit.parsers.token import TokenStrategy
@@ -31,7 +31,8 @@ class ClusterStrategy(Strategy):
 
     A chunk is a cluster: its passages in document order, neighbours joined to one span, spans with a blank line
     between them. Chunks come in the order of their first passages. Two neighbouring passages repeat `passage_overlap`
-    tokens if they are in different chunks, each of which keeps its own; inside a chunk nothing is repeated.
+    tokens if they are in different chunks, each of which keeps its own; inside a chunk nothing is repeated. So these
+    tokens are in two chunks, which need not be neighbours; without an overlap everything is in one chunk.
 
     Example:
         >>> strategy = ClusterStrategy(passage_size=2, passage_overlap=0, embedder="hash")
@@ -122,7 +123,8 @@ class ClusterStrategy(Strategy):
         ]
         counts = resolve(self.tokenizer).count([self.separator, *pieces, *added])
         sizes = [len(spans) for spans in passages]
-        alone, joined = np.split(counts[1:], 2)
+        extents = np.array([len(text) + len(self.separator) for text in [*pieces, *added]], dtype=np.int64)
+        alone, joined = np.split(np.maximum(counts[1:], -(-extents // CHARACTERS_PER_TOKEN)), 2)
         return [
             Gathering(text, spans, own, more, self.separator, int(counts[0]), self.chunk_size)
             for text, spans, own, more in zip(texts, passages, divide(alone, sizes), divide(joined, sizes), strict=True)

@@ -17,7 +17,7 @@ from kinsplit.parsers.packing import group_units
 from kinsplit.parsers.refine import ladder, refine
 from kinsplit.parsers.segment import Units, cut_at
 from kinsplit.parsers.sentences import sentences
-from kinsplit.parsers.sizes import Language, Size
+from kinsplit.parsers.sizes import Language, Size, Sizes
 
 
 class _Layer(NamedTuple):
@@ -54,10 +54,9 @@ class HierarchicalStrategy(Measured):
     added = frozenset({"children"})
 
     unit: Unit = Field(default="character", description="What sizes are counted in.")
-    parent_size: Annotated[
-        tuple[Size, ...], BeforeValidator(lambda v: (v,) if isinstance(v, int) else v), Field(min_length=1)
-    ] = Field(
-        default=(1000,), description="Budget of a parent; several descending sizes make several levels of parents."
+    parent_size: Annotated[Sizes, BeforeValidator(lambda v: (v,) if isinstance(v, int) else v)] = Field(
+        default=(1000,),
+        description="Budget of a parent; several descending sizes, at most 16, make several levels of parents.",
     )
     child_size: Size = Field(default=200, description="Budget of a child.")
     children: Literal["limit", "sentence"] = Field(

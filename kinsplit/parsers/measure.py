@@ -15,6 +15,9 @@ from kinsplit.tokenizers import CallableTokenizer, Tokenizer
 
 Unit = Literal["character", "word", "token"]
 
+#: Most characters of a chunk for each token of its limit, white space and what a tokenizer drops included.
+CHARACTERS_PER_TOKEN = 100
+
 # So many characters are counted in a thread of their own.
 _ENOUGH = 1 << 16
 

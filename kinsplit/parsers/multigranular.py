@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from typing import Annotated, Self
+from typing import Self
 
 from pydantic import Field, model_validator
 
@@ -10,7 +10,7 @@ from kinsplit.chunk import Span
 from kinsplit.errors import InvalidParameterError
 from kinsplit.parsers.base import Cut, Levels, Strategy
 from kinsplit.parsers.segment import words
-from kinsplit.parsers.sizes import Overlap, Size, check_below
+from kinsplit.parsers.sizes import Overlap, Sizes, check_below
 from kinsplit.parsers.word import word_windows
 
 
@@ -30,8 +30,8 @@ class MultigranularStrategy(Strategy):
     summary = "Word windows of several sizes at once, without duplicates"
     origin = "rag_eval (256, 512, 1024 words)"
 
-    chunk_sizes: Annotated[tuple[Size, ...], Field(min_length=1)] = Field(
-        default=(256, 512, 1024), description="Words in a window, smallest first."
+    chunk_sizes: Sizes = Field(
+        default=(256, 512, 1024), description="Words in a window, smallest first; at most 16 sizes."
     )
     chunk_overlap: Overlap = Field(default=0, description="Words shared with the window before, at every size.")
 

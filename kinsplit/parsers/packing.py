@@ -10,7 +10,7 @@ import numpy as np
 
 from kinsplit.chunk import Span
 from kinsplit.parsers.group import Fits, Run, pack
-from kinsplit.parsers.measure import Ruler
+from kinsplit.parsers.measure import CHARACTERS_PER_TOKEN, Ruler, Scale
 from kinsplit.parsers.refine import Refined
 from kinsplit.parsers.segment import Units
 from kinsplit.tokenizers import SEPARATORS
@@ -50,16 +50,16 @@ def group_units(
     Returns:
         The groups of each text.
     """
-    grouped = [
-        _groups(text, r, grouping(i, None), ruler) for i, (text, r) in enumerate(zip(texts, refined, strict=True))
-    ]
+
+    def groups_of(i: int, fits: Fits | None) -> list[Group]:
+        return _groups(texts[i], refined[i], _narrow(grouping(i, fits), refined[i].units, ruler, limit), ruler)
+
+    grouped = [groups_of(i, None) for i in range(len(texts))]
     if ruler.unit != "token":
         return grouped
     grouped = _counted(texts, grouped, ruler)
     again = [i for i, groups in enumerate(grouped) if any(g.tokens is not None and g.tokens > limit for g in groups)]
-    measured = [
-        _groups(texts[i], refined[i], grouping(i, _fits(texts[i], refined[i], ruler, limit)), ruler) for i in again
-    ]
+    measured = [groups_of(i, _fits(texts[i], refined[i], ruler, limit)) for i in again]
     for i, groups in zip(again, _counted([texts[i] for i in again], measured, ruler), strict=True):
         grouped[i] = groups
     return grouped
@@ -83,10 +83,29 @@ def _repacked(text: str, refined: Refined, ruler: Ruler, limit: int) -> Refined:
         return refined
     fits = None if ruler.unit != "token" else _fits(text, refined, ruler, limit)
     runs = pack(refined.scale, limit, edges=(np.flatnonzero(is_next) + 1).tolist(), fits=fits)
+    runs = _narrow(runs, refined.units, ruler, limit)
     firsts, lasts = [run.first for run in runs], [run.stop - 1 for run in runs]
     units = Units(refined.units.starts[firsts], refined.units.ends[lasts])
     # Measured again, as the lengths of parts of a word don't add up.
     return Refined(units, ruler.scale(units, ruler.lengths([text], [units])[0]), refined.origin[firsts])
+
+
+def _narrow(runs: list[Run], units: Units, ruler: Ruler, limit: int) -> list[Run]:
+    """Divide runs of few tokens and a great many characters, such as long white space; they lose their overlap."""
+    most = CHARACTERS_PER_TOKEN * limit
+    pairs = np.array(runs, dtype=np.int64).reshape(-1, 2)
+    wide = units.ends[pairs[:, 1] - 1] - units.starts[pairs[:, 0]] > most
+    if ruler.unit != "token" or not wide.any():
+        return runs
+    found: list[Run] = []
+    for run, is_wide in zip(runs, wide.tolist(), strict=True):
+        if not is_wide:
+            found.append(run)
+            continue
+        first = max(run.first, found[-1].stop if found else 0)
+        part = Scale(units.starts[first : run.stop], units.ends[first : run.stop])
+        found += [Run(first + a, first + b) for a, b in pack(part, most)]
+    return found
 
 
 def _groups(text: str, refined: Refined, runs: Sequence[Run], ruler: Ruler) -> list[Group]:

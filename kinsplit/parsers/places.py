@@ -67,6 +67,9 @@ class TokenPlaces:
     def _place(self, number: int) -> int:
         if number >= self.total:
             return len(self.text)
+        if number == 0:
+            # What the tokenizer drops in front of it has no other token to belong to.
+            return self._begins[0]
         piece = bisect_right(self._before, number) - 1
         if number == self._before[piece]:
             return self._begins[piece]
@@ -155,8 +158,8 @@ class TokenPlaces:
         inside = self._inside[piece]
         i = bisect_left(inside.numbers, first) + 1
         following = inside.numbers[i] if i < len(inside.numbers) else self._before[piece + 1]
-        # Counter and reference may know characters of different Unicode versions; the count is what limits are
-        # checked with, so tokens that the reference doesn't see share the place of the one before.
+        # The count is what limits are checked with; where a tokenizer finds fewer places, the other tokens share the
+        # place of the last one.
         found = [start + s for s in starts.tolist()[: following - first]] or [start]
         found += [found[-1]] * (following - first - len(found))
         inside.numbers[i:i] = range(first + 1, following)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from kinsplit.errors import LimitTooSmallError
 from kinsplit.parsers.graphemes import graphemes
-from kinsplit.parsers.measure import Ruler, Scale
+from kinsplit.parsers.measure import CHARACTERS_PER_TOKEN, Ruler, Scale
 from kinsplit.parsers.segment import IntArray, Units, as_units, cut_units, cut_units_with_origin, words
 from kinsplit.parsers.sentences import detect_language, sentences
 from kinsplit.tokenizers import SEPARATORS
@@ -18,8 +18,8 @@ from kinsplit.tokenizers import SEPARATORS
 # WordPiece reads a word of more than 100 characters as one unknown token, and byte-pair encoders take quadratic time
 # on long ones, so such a word is cut before it is measured in tokens.
 LONG_WORD = 100
-# Characters per token: with more than that a unit is certain to be cut and never measured, or likely to be cut.
-_CERTAIN, _LIKELY = 100, 5
+# A unit with more characters for each token of the limit is likely to be cut.
+_LIKELY = 5
 
 Mask = npt.NDArray[np.bool_]
 #: A way to cut a range of a text into units.
@@ -162,7 +162,7 @@ class _Job:
         total[self.origin[:-1][glued]] = 0
         is_cut = np.zeros(len(total), dtype=np.bool_)
         is_cut[self.origin[self.ahead]] = True
-        return is_cut & (total <= self.limit) & ~self._is_wider(self.whole, _CERTAIN)
+        return is_cut & (total <= self.limit) & ~self._is_wider(self.whole, CHARACTERS_PER_TOKEN)
 
     def restore(self, doubtful: Mask, lengths: IntArray) -> None:
         """Put together again what isn't too long after all, given the lengths of what was doubtful."""
@@ -182,7 +182,7 @@ class _Job:
     def unknown(self, among: Mask | Literal[True] = True) -> Units:
         """Return the units that have to be measured, of all or of some."""
         if self.ruler.unit == "token":
-            self.lengths[(self.lengths < 0) & self._is_wider(self.units, _CERTAIN)] = self.limit + 1
+            self.lengths[(self.lengths < 0) & self._is_wider(self.units, CHARACTERS_PER_TOKEN)] = self.limit + 1
         return _chosen(self.units, (self.lengths < 0) & among)
 
     def learn(self, lengths: IntArray, among: Mask | Literal[True] = True) -> None:

@@ -11,6 +11,8 @@ from kinsplit.parsers.sentences import check_language
 
 #: Positive, and small enough for the arrays that lengths are kept in.
 Size = Annotated[int, Field(gt=0, le=2**31 - 1, strict=True)]
+#: Several sizes, each of which makes a level of chunks. More than anybody reads: every one costs as much as a cut.
+Sizes = Annotated[tuple[Size, ...], Field(min_length=1, max_length=16)]
 Overlap = Annotated[int, Field(ge=0, strict=True)]
 Language = Annotated[
     str,

@@ -8,12 +8,13 @@ from pydantic import Field, model_validator
 from kinsplit.chunk import Span
 from kinsplit.errors import InvalidParameterError, LimitTooSmallError
 from kinsplit.parsers.base import Cut, Levels, Strategy
-from kinsplit.parsers.graphemes import grapheme_end, grapheme_floor
+from kinsplit.parsers.graphemes import grapheme_end, grapheme_floor, graphemes
 from kinsplit.parsers.group import Run, windows
+from kinsplit.parsers.measure import CHARACTERS_PER_TOKEN
 from kinsplit.parsers.places import TokenPlaces, count_tokens, locate
 from kinsplit.parsers.refine import LONG_WORD
 from kinsplit.parsers.sizes import Overlap, Size, check_below
-from kinsplit.parsers.white_space import skip_space, trim
+from kinsplit.parsers.white_space import skip_space
 from kinsplit.tokenizers import Tokenizer, resolve
 
 # Most and fewest windows of one text that are looked at together: many keep all cores busy, but where a shortened
@@ -25,7 +26,8 @@ class TokenStrategy(Strategy):
     """Windows of a fixed number of tokens, as slices of the source and never as decoded tokens.
 
     A window that would cut a grapheme cluster begins with the whole of it; a window whose text, tokenised on its own,
-    would be longer than `chunk_size` ends earlier.
+    would be longer than `chunk_size` ends earlier, and so does one that would hold more than 100 characters for each
+    of its tokens, as with long white space.
 
     Example:
         >>> TokenStrategy(chunk_size=2, stride=2).split("one two three")
@@ -77,7 +79,8 @@ class TokenStrategy(Strategy):
 
     def _cut(self, texts: Sequence[str]) -> list[Levels]:
         tokenizer = resolve(self.tokenizer)
-        jobs = [_Job(text, places) for text, places in zip(texts, count_tokens(texts, tokenizer), strict=True)]
+        most = CHARACTERS_PER_TOKEN * self.chunk_size
+        jobs = [_Job(text, places, most) for text, places in zip(texts, count_tokens(texts, tokenizer), strict=True)]
         while pending := [job for job in jobs if not job.done]:
             runs = [self._next_windows(job) for job in pending]
             wanted = [{n for first, stop in r for n in (first, stop, first + self.stride)} for r in runs]
@@ -155,6 +158,7 @@ class _Job:
     Attributes:
         text: The text.
         places: Its tokens.
+        most: Most characters of a window.
         cuts: The windows so far.
         at: Token at which the next window begins.
         ahead: Windows to look at together.
@@ -162,11 +166,11 @@ class _Job:
         done: Whether all windows are there.
     """
 
-    def __init__(self, text: str, places: TokenPlaces) -> None:
-        self.text, self.places, self.at, self.ahead = text, places, 0, _MOST
-        everything = trim(text, 0, len(text))
-        # A text whose every character the tokenizer drops still makes one chunk.
-        self.cuts = [Cut((everything,), tokens=0)] if everything and not places.total else []
+    def __init__(self, text: str, places: TokenPlaces, most: int) -> None:
+        self.text, self.places, self.most, self.at, self.ahead = text, places, most, 0, _MOST
+        # A text whose every character the tokenizer drops makes chunks as well.
+        dropped = [] if places.total else graphemes(text, 0, len(text), most)
+        self.cuts = [Cut((span,), tokens=0) for span in dropped]
         self.resume: int | None = None
         self.done = not places.total
 
@@ -183,8 +187,18 @@ class _Job:
             if self.resume is not None:
                 # Tokens behind it can have their place in the white space or the cluster before it.
                 start = max(start, self.resume) if found else self.resume
+            if end - start > self.most:
+                end = _word_floor(self.text, start, start + self.most)
             found.append(Span(start, start + len(self.text[start:end].rstrip())))
         return found
+
+
+def _word_floor(text: str, start: int, at: int) -> int:
+    """Return where the last word before a position ends, or the position if that is inside a very long word."""
+    floor = grapheme_floor(text, at, start)
+    at = floor if floor > start else at
+    inside = 0 if text[at : at + 1].isspace() else len(text[start:at].rsplit(None, 1)[-1])
+    return at - inside if inside < min(at - start, LONG_WORD) else at
 
 
 def _count(
@@ -201,7 +215,9 @@ def _count(
         known: list[int] = []
         counts.append(known)
         for i, ((first, stop), (start, end)) in enumerate(zip(r, found, strict=True)):
-            bounds = job.places.word_bounds(first, stop) if tokenizer.splits_at_space and job.resume is None else None
+            # A window that was resumed or ends earlier for its length is not the text of its tokens.
+            whole = job.resume is None and job.places[stop] - start <= job.most
+            bounds = job.places.word_bounds(first, stop) if tokenizer.splits_at_space and whole else None
             known.append(bounds[1] - bounds[0] if bounds else 0)
             if bounds is None:
                 pieces.append(job.text[start:end])

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
+from types import MappingProxyType
 
 from pydantic import Field
 
 from kinsplit.chunk import Chunk, chunk_id, heading_path
 from kinsplit.retrieval.candidate import Candidate
 from kinsplit.retrieval.passage import Passage, are_siblings, continues, join
-from kinsplit.retrieval.steps import Steps, get
+from kinsplit.retrieval.steps import Steps, find, get
 from kinsplit.settings import Settings
 from kinsplit.stores.protocol import Entry
 
@@ -37,13 +38,17 @@ class Expansion(Settings):
         """
         if self.parents and hit.parent_id is not None:
             return [hit.parent_id]
+        return list(self.siblings(hit, fingerprint).values())
+
+    def siblings(self, hit: Chunk | Entry, fingerprint: str) -> dict[int, str]:
+        """Return the ids of a hit and its siblings by index, in order; see `kin`."""
         first, last = max(0, hit.index - self.window), min(hit.total - 1, hit.index + self.window)
         # To compute an id takes longer than to look it up.
         told = {hit.index - 1: hit.prev_id, hit.index: hit.id, hit.index + 1: hit.next_id}
-        return [
-            told.get(index) or chunk_id(hit.source_id, fingerprint, hit.level, index)
+        return {
+            index: told.get(index) or chunk_id(hit.source_id, fingerprint, hit.level, index)
             for index in range(first, last + 1)
-        ]
+        }
 
     def related(self, hit: Chunk | Entry, fingerprint: str) -> list[str]:
         """Return the ids of the other files of the group of a document that is not chunked, if they aren't either."""
@@ -54,11 +59,48 @@ class Expansion(Settings):
 
 def expand(candidates: Sequence[Candidate], expansion: Expansion, fingerprint: str, top_k: int) -> Steps[list[Passage]]:
     """Expand candidates by their kin, which one call to the store fetches; see `arrange`."""
-    chunks = {candidate.chunk.id: candidate.chunk for candidate in candidates}
-    wanted = wanted_ids(chunks.values(), expansion, fingerprint)
-    fetched = yield from get([id_ for id_ in wanted if id_ not in chunks])
-    chunks.update((chunk.id, chunk) for chunk in fetched)
+    hits = {candidate.chunk.id: candidate.chunk for candidate in candidates}
+    chunks = yield from fetch_kin(hits.values(), expansion, fingerprint, hits)
     return arrange(candidates, chunks, expansion, fingerprint, top_k)
+
+
+def fetch_kin(
+    hits: Iterable[Chunk | Entry],
+    expansion: Expansion,
+    fingerprint: str,
+    known: Mapping[str, Chunk] = MappingProxyType({}),
+) -> Steps[dict[str, Chunk]]:
+    """Fetch hits and all that may become part of their passages, in one call to the store.
+
+    A second call asks by place for siblings whose ids lead nowhere, as do those of chunks that a framework keeps under
+    ids of its own.
+
+    Args:
+        hits: The hits.
+        expansion: What is added to a hit.
+        fingerprint: The strategy's, by which ids are computed.
+        known: What need not be fetched, by id.
+
+    Returns:
+        Chunks by the ids under which `arrange` looks for them.
+    """
+    hits = list(hits)
+    ids = dict.fromkeys([*(hit.id for hit in hits), *wanted_ids(hits, expansion, fingerprint)])
+    fetched = yield from get([id_ for id_ in ids if id_ not in known])
+    chunks = {**known, **{chunk.id: chunk for chunk in fetched}}
+    lost: dict[tuple[str, int, int], list[str]] = {}
+    for hit in () if expansion.parents else hits:
+        for index, id_ in expansion.siblings(hit, fingerprint).items():
+            if id_ not in chunks:
+                lost.setdefault((hit.source_id, hit.level, index), []).append(id_)
+    if lost:
+        sources, levels, indices = ([*dict.fromkeys(column)] for column in zip(*lost, strict=True))
+        where = {"source_id": sources, "chunk_index": indices}
+        for chunk in (yield from find(where, levels[0] if len(levels) == 1 else None)):
+            # What a framework keeps of others' making is the only chunk of its document.
+            for id_ in lost.get((chunk.source_id, chunk.level, chunk.index), ()) if chunk.total > 1 else ():
+                chunks[id_] = chunk
+    return chunks
 
 
 def wanted_ids(hits: Iterable[Chunk | Entry], expansion: Expansion, fingerprint: str) -> list[str]:

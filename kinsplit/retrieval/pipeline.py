@@ -13,11 +13,11 @@ from kinsplit.chunk import embedded_text
 from kinsplit.retrieval.budget import within_budget
 from kinsplit.retrieval.candidate import Candidate
 from kinsplit.retrieval.candidates import Question, find_places, to_candidates
-from kinsplit.retrieval.expand import arrange, wanted_ids
+from kinsplit.retrieval.expand import arrange, fetch_kin
 from kinsplit.retrieval.options import SearchOptions
 from kinsplit.retrieval.passage import Passage, join
 from kinsplit.retrieval.rerank import Reading, Reranker, rerank
-from kinsplit.retrieval.steps import Steps, get
+from kinsplit.retrieval.steps import Steps
 from kinsplit.tokenizers import Tokenizer
 
 
@@ -29,7 +29,7 @@ def search(
     reranker: Reranker | None,
     tokenizer: Tokenizer | None,
 ) -> Steps[list[Passage]]:
-    """Find the passages that answer a question, in at most three calls to the store.
+    """Find the passages that answer a question, in at most three calls to the store, four where ids lead nowhere.
 
     Args:
         query: The question as it was asked, for a reranker.
@@ -45,9 +45,7 @@ def search(
     """
     expansion, limit = options.expansion, options.limit
     places = yield from find_places(question, options.weights, limit)
-    ids = [judged.place.id for judged in places]
-    kin = wanted_ids((judged.place for judged in places), expansion, fingerprint)
-    chunks = {chunk.id: chunk for chunk in (yield from get(list(dict.fromkeys([*ids, *kin]))))}
+    chunks = yield from fetch_kin((judged.place for judged in places), expansion, fingerprint)
     found = to_candidates(places, chunks)
     if reranker is not None:
         found = rerank(reranker, query, found, _CANDIDATES)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from kinsplit.chunk import Chunk
-from kinsplit.stores.protocol import ChunkStore, Entry, Query
+from kinsplit.stores.protocol import ChunkStore, Entry, Query, Where
 
 T = TypeVar("T")
 
@@ -30,7 +30,15 @@ class Get:
     ids: tuple[str, ...]
 
 
-Call = Rank | Get
+@dataclass(frozen=True, slots=True)
+class Find:
+    """A call of `ChunkStore.find`, answered by chunks."""
+
+    where: Where
+    level: int | None
+
+
+Call = Rank | Get | Find
 Steps = Generator[Call, Any, T]
 
 
@@ -45,6 +53,10 @@ class AsyncReader(Protocol):
         """See `ChunkStore.get`."""
         ...
 
+    async def find(self, where: Where, level: int | None = 0) -> list[Chunk]:
+        """See `ChunkStore.find`."""
+        ...
+
 
 def rank(queries: Sequence[Query]) -> Steps[list[list[Entry]]]:
     """Ask all queries in one call to the store, and none without queries."""
@@ -56,12 +68,17 @@ def get(ids: Sequence[str]) -> Steps[list[Chunk]]:
     return (yield Get(tuple(ids))) if ids else []
 
 
+def find(where: Where, level: int | None) -> Steps[list[Chunk]]:
+    """Fetch all chunks that a filter lets through, of one level or of all, in one call to the store."""
+    chunks: list[Chunk] = yield Find(where, level)
+    return chunks
+
+
 def run(steps: Steps[T], store: ChunkStore) -> T:
     """Take the steps in this thread and return what they return."""
     call, result = _advance(steps, None)
     while call is not None:
-        answer = store.rank(call.queries) if isinstance(call, Rank) else store.get(call.ids)
-        call, result = _advance(steps, answer)
+        call, result = _advance(steps, _answer(call, store))
     return result  # type: ignore[return-value]  # Set once there is no further call.
 
 
@@ -69,9 +86,15 @@ async def run_async(steps: Steps[T], store: AsyncReader) -> T:
     """Take the steps with calls that are awaited; the work between two calls goes to a thread."""
     call, result = await asyncio.to_thread(_advance, steps, None)
     while call is not None:
-        answer = await (store.rank(call.queries) if isinstance(call, Rank) else store.get(call.ids))
-        call, result = await asyncio.to_thread(_advance, steps, answer)
+        call, result = await asyncio.to_thread(_advance, steps, await _answer(call, store))
     return result  # type: ignore[return-value]
+
+
+def _answer(call: Call, store: Any) -> Any:
+    """Make a call, which an asynchronous store answers by what can be awaited."""
+    if isinstance(call, Rank):
+        return store.rank(call.queries)
+    return store.get(call.ids) if isinstance(call, Get) else store.find(call.where, call.level)
 
 
 def _advance(steps: Steps[T], answer: object) -> tuple[Call | None, T | None]:

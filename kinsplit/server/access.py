@@ -44,7 +44,7 @@ class Gate:
         """
         number = self._number(key)
         # Wrong keys are counted by address too, so that nobody can try many.
-        who = f"address {_network(address)}" if number is None else f"key {number}"
+        who = f"address {network_of(address)}" if number is None else f"key {number}"
         wait = 0.0 if self._buckets is None else self._buckets.take(who)
         if wait:
             self._metrics.rejected.labels("rate").inc()
@@ -65,7 +65,7 @@ class Gate:
         return equal.index(True) if any(equal) else None
 
 
-def _network(address: str) -> str:
+def network_of(address: str) -> str:
     """Return an address, or of IPv6 the network that one client has whole."""
     try:
         parsed = ipaddress.ip_address(address)

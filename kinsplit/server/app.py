@@ -17,6 +17,7 @@ from kinsplit.server.faults import RESPONSES, add_handlers
 from kinsplit.server.headers import SecurityHeaders
 from kinsplit.server.library import Library
 from kinsplit.server.observed import Observed
+from kinsplit.server.previews import Previewer
 from kinsplit.server.routes import (
     ask,
     chunk,
@@ -48,13 +49,15 @@ _ROUTERS: tuple[APIRouter, ...] = (
 )
 
 
-def create_app(settings: ServiceSettings, library: Library) -> FastAPI:
+def create_app(settings: ServiceSettings, library: Library, previewer: Previewer | None = None) -> FastAPI:
     """Make the application.
 
     Args:
         settings: The settings.
         library: The open collections; closed when the application ends.
+        previewer: Makes the previews; None makes one, which ends with the application.
     """
+    own = Previewer(settings.timeout)
     figures = library.metrics
     workers = Workers(settings.threads, settings.queue, settings.timeout, figures)
     previewers = Workers(1, settings.queue, settings.timeout, figures)
@@ -67,6 +70,7 @@ def create_app(settings: ServiceSettings, library: Library) -> FastAPI:
         yield
         for each in (workers, previewers, askers):
             await each.close()
+        own.close()
         library.close()
 
     app = FastAPI(
@@ -80,6 +84,7 @@ def create_app(settings: ServiceSettings, library: Library) -> FastAPI:
     )
     app.state.settings, app.state.library = settings, library
     app.state.workers, app.state.previewers, app.state.askers = workers, previewers, askers
+    app.state.previewer = previewer or own
     app.state.answers = Answers(settings.answers, settings.answer_timeout, figures, settings.log_text)
     app.state.gate = Gate(settings, figures)
     add_handlers(app)

@@ -14,6 +14,8 @@ WINDOW = 10
 BUDGET = 100_000
 #: Characters of a text that is cut to be looked at, and the chunks and characters that may come of it.
 TEXT, CHUNKS, CHARACTERS = 200_000, 5_000, 1_000_000
+#: Bytes of memory that one such cut may take.
+MEMORY = 2 * 2**30
 #: Times that a language model is asked for that.
 CALLS = 40
 #: Documents, or chunks of one, in one answer.

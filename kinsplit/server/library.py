@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Self
 
 from kinsplit import embedding, language_models
 from kinsplit.embedding import Embedder
 from kinsplit.embedding.protocol import TokenEmbedder
 from kinsplit.errors import CollectionNotFoundError, InvalidParameterError
-from kinsplit.index import DEFAULT_COLLECTION, Index
+from kinsplit.index import DEFAULT_COLLECTION, Index, Opener
 from kinsplit.language_models import LanguageModel
 from kinsplit.retrieval import Reranker, create_reranker
 from kinsplit.server.embedder import timed
 from kinsplit.server.filter_values import FilterValues
 from kinsplit.server.metrics import Metrics
 from kinsplit.server.settings import ServiceSettings
+from kinsplit.stores.detached import open_detached
 
 #: Collection that `kinsplit demo` makes.
 _DEMO = "demo"
@@ -92,14 +94,15 @@ class Library:
         rerankers = _rerankers(settings.rerankers, embedder)
         # Its threads end when nobody waits for them any more.
         model = None if settings.model is None else language_models.resolve(settings.model, settings.answer_timeout)
+        opener = partial(open_detached, time_limit=settings.timeout)
         shelves: list[Shelf] = []
         try:
             for choice in settings.collections:
                 name, _, collection = choice.rpartition("=")
-                index = Index(settings.store, collection=collection, embedder=embedder, must_exist=True)
+                index = Index(settings.store, collection=collection, embedder=embedder, must_exist=True, opener=opener)
                 shelves.append(Shelf.of(index, collection, name))
             if not shelves:
-                shelves.append(_usual(settings.store, embedder))
+                shelves.append(_usual(settings.store, embedder, opener))
             return cls(shelves, settings.strategy, metrics, rerankers, model)
         except BaseException:
             for shelf in shelves:
@@ -162,11 +165,11 @@ def _rerankers(names: tuple[str, ...] | None, embedder: Embedder) -> dict[str, s
         raise InvalidParameterError("rerankers", error.rule, error.value, error.remedy) from None
 
 
-def _usual(store: str, embedder: Embedder) -> Shelf:
+def _usual(store: str, embedder: Embedder, opener: Opener) -> Shelf:
     """Return the collection of `kinsplit index`, or else of `kinsplit demo`."""
     for collection in (DEFAULT_COLLECTION, _DEMO):
         try:
-            index = Index(store, collection=collection, embedder=embedder, must_exist=True)
+            index = Index(store, collection=collection, embedder=embedder, must_exist=True, opener=opener)
         except CollectionNotFoundError:
             continue
         return Shelf.of(index, collection)

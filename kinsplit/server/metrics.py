@@ -15,7 +15,7 @@ class Metrics:
         seconds: Time to the end of each answer, by method, route and status.
         in_flight: Requests that are being answered.
         rejected: Requests that were turned away, by reason: queue, answers, timeout, rate, key, body,
-            slow.
+            slow, crowd.
         embed_seconds: Time to embed a question.
     """
 

@@ -58,11 +58,11 @@ def make_server(app: FastAPI, settings: ServiceSettings, on_start: Callable[[], 
         on_start: Called once requests are answered.
     """
     library: Library = app.state.library
-    slow = library.metrics.rejected.labels("slow").inc
+    rejected = library.metrics.rejected
     proxies = list(settings.trusted_proxies)
     config = uvicorn.Config(
         app,
-        http=patient(settings.patience, slow),
+        http=patient(settings.patience, rejected.labels("slow").inc, rejected.labels("crowd").inc),
         ws="none",
         log_config=None,
         access_log=False,  # It would hold questions.
@@ -70,6 +70,8 @@ def make_server(app: FastAPI, settings: ServiceSettings, on_start: Callable[[], 
         proxy_headers=bool(proxies),
         forwarded_allow_ips=proxies,
         limit_concurrency=settings.connections,
+        # As many are accepted at a time; few enough that each is read from before the next ones could displace it.
+        backlog=max(64, settings.connections // 2),
         timeout_graceful_shutdown=int(settings.timeout) + 1,
     )
     return _Server(config, on_start)

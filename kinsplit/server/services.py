@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from kinsplit.server import bounds
 from kinsplit.server.answers import Answers
 from kinsplit.server.library import Library, Shelf
+from kinsplit.server.previews import Previewer
 from kinsplit.server.settings import ServiceSettings
 from kinsplit.server.workers import Workers
 
@@ -43,6 +44,7 @@ LibraryOf = Annotated[Library, Depends(_state("library"))]
 WorkersOf = Annotated[Workers, Depends(_state("workers"))]
 #: For previews: a long text may take many seconds, and searches shall not wait for it.
 PreviewersOf = Annotated[Workers, Depends(_state("previewers"))]
+PreviewerOf = Annotated[Previewer, Depends(_state("previewer"))]
 #: For what asks a language model, which may take minutes.
 AskersOf = Annotated[Workers, Depends(_state("askers"))]
 AnswersOf = Annotated[Answers, Depends(_state("answers"))]

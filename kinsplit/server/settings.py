@@ -55,7 +55,8 @@ class ServiceSettings(BaseSettings):
         answers: Answers that are written at the same time; more are turned away. Also as many searches and previews
             that ask a language model.
         answer_timeout: Seconds that a language model may take for a piece of its answer.
-        connections: Open connections; more are turned away.
+        connections: Open connections. Of more, those give way that have sent no whole request, and those of the address
+            that has most of them first; where there is none, requests are turned away.
         patience: Seconds for a client to send a head, to send a body, and to take a part of an answer.
         max_body: Bytes of a body.
         log_json: Whether logs are JSON lines.

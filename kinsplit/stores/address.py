@@ -31,7 +31,8 @@ def open_store(address: str, collection: str, schema: Schema | None = None) -> C
         InvalidParameterError: No engine has that name, or the collection's name is not allowed.
         MissingExtraError: The engine's client is not installed.
         SchemaMismatchError: The collection was made with another model or strategy.
-        StoreLockedError: Another process, or another store object in this one, holds the collection.
+        StoreLockedError: Another process holds the collection.
+        DiskFullError: There is too little free space.
         StoreError: There is no such collection and no schema to make it with, or what is there is no collection.
     """
     engine, place = _split(address)
@@ -108,6 +109,7 @@ class Engine:
         purpose: What it is for.
         package: The module that it needs, None for none.
         extra: The extra of kinsplit that brings it.
+        holds_lock: Whether it keeps the interpreter's lock while it works.
     """
 
     open: Callable[[str, str, Schema | None], ChunkStore]
@@ -115,6 +117,7 @@ class Engine:
     purpose: str
     package: str | None = None
     extra: str | None = None
+    holds_lock: bool = False
 
     @property
     def installed(self) -> bool:
@@ -124,7 +127,12 @@ class Engine:
 
 #: The engines by the name that an address begins with.
 ENGINES: dict[str, Engine] = {
-    "edge": Engine(_edge, ("edge:PATH",), "one process without a server: Qdrant's engine in a folder; the default"),
+    "edge": Engine(
+        _edge,
+        ("edge:PATH",),
+        "one process without a server: Qdrant's engine in a folder; the default",
+        holds_lock=True,
+    ),
     "qdrant": Engine(
         _qdrant,
         ("qdrant:URL", "qdrant:PATH", "qdrant::memory:"),

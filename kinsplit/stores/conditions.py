@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from kinsplit.embedding.protocol import SparseVector
 from kinsplit.errors import InvalidParameterError
 from kinsplit.stores.json_values import EXACT, parse_time, to_json, to_stored
-from kinsplit.stores.protocol import Query, Where
+from kinsplit.stores.protocol import Query, Where, check_ids
 
 #: Most conditions of a filter. Where a key has no index, an engine reads every chunk's payload once for each of them.
 MOST_CONDITIONS = 32
@@ -23,6 +23,7 @@ MOST_DEPTH = 16
 _BOUNDS = ("$gt", "$gte", "$lt", "$lte")
 _OPERATORS = ("$eq", "$ne", "$in", "$nin", *_BOUNDS)
 _JOINTS = ("$and", "$or", "$not")
+_ID = "$id"
 _BOUND = 'Give a finite number, or a date such as "2024-05-31".'
 
 #: Where a payload keeps a value: a key at top level, keys of the mappings inside it, None for all members of a list.
@@ -77,6 +78,13 @@ class TimeRange:
 
 
 @dataclass(frozen=True, slots=True)
+class HasId:
+    """A chunk has one of some ids, of which there is at least one."""
+
+    ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Not:
     """Not all of some conditions, of which there is at least one, are met; also where a key is missing."""
 
@@ -90,7 +98,11 @@ class Either:
     groups: tuple[tuple[Condition, ...], ...]
 
 
-Condition: TypeAlias = OneOf | Range | TimeRange | Not | Either
+Condition: TypeAlias = OneOf | Range | TimeRange | HasId | Not | Either
+
+
+# Nothing meets it.
+_NONE = OneOf("level")
 
 
 def paths_of(key: str) -> list[Path]:
@@ -151,8 +163,8 @@ def _checked(where: Where) -> list[Condition]:
     number = _count(conditions) - of_source
     if number > MOST_CONDITIONS:
         rule = (
-            f"must have at most {MOST_CONDITIONS} conditions, where alternatives on one key count as one unless they "
-            "are fractions, and a key with a dot counts twice"
+            f"must have at most {MOST_CONDITIONS} conditions, where the strings that a key may have count as one, its "
+            "integers as one, any other value by itself, and a key with a dot twice"
         )
         raise InvalidParameterError("where", rule, number, "Filter by fewer keys, or store one key that says it.")
     return conditions
@@ -188,8 +200,14 @@ def _size(condition: Condition) -> int:
         return _count(condition.conditions)
     if isinstance(condition, Either):
         return sum(map(_count, condition.groups))
-    # Qdrant looks for a fraction by a range of its own.
-    return max(1, len(condition.floats) if isinstance(condition, OneOf) else 1) * len(paths_of(condition.key))
+    if isinstance(condition, HasId):
+        return 1
+    kinds = 1
+    if isinstance(condition, OneOf):
+        # Engines look for strings and for integers apart, for each other value by itself, and for a missing one.
+        lists, single = (condition.strings, condition.integers), (condition.floats, condition.booleans)
+        kinds = max(1, sum(map(bool, lists)) + sum(map(len, single)) + condition.empty)
+    return kinds * len(paths_of(condition.key))
 
 
 def _parsed(where: object) -> Iterator[Condition]:
@@ -199,13 +217,16 @@ def _parsed(where: object) -> Iterator[Condition]:
         if key in _JOINTS:
             yield from _joined(key, wanted)
             continue
+        if key == _ID:
+            yield _has_id(wanted)
+            continue
         if not isinstance(key, str):
             raise InvalidParameterError("where", "must have strings as keys", key, "Write the key as a string.")
         if '"' in key or "\\" in key:
             rule = "can't filter by a key with a quotation mark or a backslash"
             raise InvalidParameterError("where", rule, key, "Rename the key.")
         if key.startswith("$"):
-            remedy = f"Take one of {', '.join(_JOINTS)}, or the name of a key."
+            remedy = f"Take one of {', '.join((*_JOINTS, _ID))}, or the name of a key."
             raise InvalidParameterError("where", "has an operator that is unknown here", key, remedy)
         if isinstance(wanted, Mapping):
             yield from _operators(key, wanted)
@@ -213,11 +234,18 @@ def _parsed(where: object) -> Iterator[Condition]:
             yield _one_of(key, wanted)
 
 
+def _has_id(wanted: Any) -> Condition:
+    if not isinstance(wanted, list | tuple | set | frozenset) or not all(isinstance(id_, str) for id_ in wanted):
+        raise InvalidParameterError('where["$id"]', "must be a list of ids", wanted, "Give the chunks' ids.")
+    check_ids(wanted)
+    return HasId(tuple(dict.fromkeys(wanted))) if wanted else _NONE
+
+
 def _joined(joint: str, wanted: Any) -> Iterator[Condition]:
     if joint == "$not":
         # Nothing is met by what must not meet an empty filter, which all meet.
         inner = tuple(_joined_exceptions(_parsed(wanted)))
-        yield Not(inner) if inner else OneOf("level")
+        yield Not(inner) if inner else _NONE
         return
     if not isinstance(wanted, list | tuple) or not wanted:
         remedy = f'Write for example {{"{joint}": [{{"subject": "cs"}}, {{"year": 2020}}]}}.'

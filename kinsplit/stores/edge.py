@@ -2,46 +2,50 @@
 
 from __future__ import annotations
 
-import threading
-import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kinsplit.chunk import Content
-from kinsplit.errors import KinsplitError, StoreError
 from kinsplit.stores.conditions import Condition, to_conditions
-from kinsplit.stores.edge_folder import open_folder
-from kinsplit.stores.edge_places import Places
-from kinsplit.stores.edge_point import to_point, to_vectors
+from kinsplit.stores.edge_engine import EdgeEngine, read
+from kinsplit.stores.edge_folder import SCHEMA_FILE
 from kinsplit.stores.edge_query import to_filter, to_request
 from kinsplit.stores.engine import EngineStore
-from kinsplit.stores.layout import DENSE, SPARSE
-from kinsplit.stores.logic import Found, batches
+from kinsplit.stores.ledger import Mark, digest, encode_payload, sketch
+from kinsplit.stores.logic import Found
 from kinsplit.stores.payload import Payload
-from kinsplit.stores.plan import Plan, content_of
-from kinsplit.stores.protocol import Query, Schema, Vectors, Where
+from kinsplit.stores.plan import Plan
+from kinsplit.stores.protocol import Damage, Query, Schema, Vectors, Where
+from kinsplit.stores.qdrant_payload import INDEXES, kept_at, level_of, places_of, roots_of, unwrapped
+from kinsplit.stores.schema import check_collection, check_schema
+from kinsplit.stores.sharing import Sharing
 
 if TYPE_CHECKING:
-    from qdrant_edge import EdgeShard
+    from qdrant_edge import EdgeShard, Filter
 
-#: Points per write or read of vectors.
-_BATCH = 500
-#: Seconds from one flush to the next, as in Qdrant's server. The log alone survives the end of the process; a flush
-#: survives the end of the machine's power, and can wait for the disk ten times as long as the writes take.
-_SETTLE_SECONDS = 5.0
-#: Where a flush takes long, so many times its own duration pass until the next, so that writing doesn't wait for disks.
-_SETTLE_SHARE = 50
 #: More than a shard holds: a scroll or a facet is to return everything at once.
 _ALL = 2**31
+#: The shards that are open in this process.
+_SHARDS = Sharing(EdgeEngine.close, leave=EdgeEngine.settle)
 
 
 class EdgeStore(EngineStore):
-    """A collection in the folder `place/collection`. One process opens it at a time, and its threads share it.
+    """A collection in the folder `place/collection`. One process opens it at a time.
+
+    All store objects of that folder in the process share one engine, which the last of them closes, and so do its
+    threads. A process that was forked from it can't use them.
 
     What was written survives the end of the process at once. The end of the machine's power can cost what was written
     since the last flush, which comes with a write 5 seconds after the one before, later where flushes take long, and
     with `close`; the next sync writes it again.
+
+    Free space is checked before anything is written: 16 MB must stay, and three times the size of what is written.
+    A key that is filtered by gets a payload index when that happens first, in a collection of 1,000 chunks or more.
+
+    What was acknowledged is kept in a ledger of its own, with which `kinsplit.stores.verify` compares what is there.
 
     Up to a gigabyte of dense vectors, 650,000 of 384 dimensions, is compared exactly. Where there is more, a write or
     `close` also builds an index, which takes the processor about a millisecond per chunk.
@@ -56,84 +60,85 @@ class EdgeStore(EngineStore):
     """
 
     def __init__(self, place: str, collection: str, schema: Schema | None = None) -> None:
-        self._folder, stored, self._shard = open_folder(place, collection, schema)
+        check_collection(collection)
+        folder = Path(place).expanduser() / collection
+        self._lease = _SHARDS.lease(str(folder), folder / SCHEMA_FILE, lambda: EdgeEngine(folder, schema))
+        stored = self._lease.engine.schema
+        try:
+            check_schema(folder, stored, schema)
+        except BaseException:
+            self._lease.release()
+            raise
         super().__init__(stored)
-        self._closed = False
-        self._places = Places()
-        self._settled = True
-        self._settle_at = time.monotonic() + _SETTLE_SECONDS
-        self._writing = threading.RLock()
-        # Calls inside the engine, which can't be closed under them.
-        self._inside = 0
-        self._left = threading.Condition()
 
     def count(self, level: int | None = None, where: Where | None = None) -> int:
         """Count the chunks of a level, or all, that a filter lets through; see `ChunkStore.count`."""
         import qdrant_edge as qe
 
+        conditions = to_conditions(level, where)
+        self._lease.engine.prepare(conditions)
         with self._engine() as shard:
-            return shard.count(qe.CountRequest(filter=to_filter(to_conditions(level, where))))
+            return shard.count(qe.CountRequest(filter=to_filter(conditions)))
 
     def sources(self, level: int | None = None, where: Where | None = None) -> dict[str, int]:
         """Return the number of chunks of every source that a filter lets through; see `ChunkStore.sources`."""
+        conditions = to_conditions(level, where)
+        self._lease.engine.prepare(conditions)
+        wanted, found = to_filter(conditions), Counter[str]()
+        for root in roots_of(level_of(conditions)):
+            found.update(self._facet(".".join([*map(str, root), "source_id"]), wanted))
+        return dict(sorted(found.items()))
+
+    def _facet(self, key: str, wanted: Filter | None = None) -> dict[str, int]:
         import qdrant_edge as qe
 
         with self._engine() as shard:
-            wanted = to_filter(to_conditions(level, where))
-            response = shard.facet(qe.FacetRequest("source_id", limit=_ALL, exact=True, filter=wanted))
+            response = shard.facet(qe.FacetRequest(key, limit=_ALL, exact=True, filter=wanted))
         # A source whose points are all deleted stays in the index with a count of 0.
-        return dict(sorted((str(hit.value), hit.count) for hit in response.hits if hit.count))
+        return {str(hit.value): hit.count for hit in response.hits if hit.count}
 
     def close(self) -> None:
-        """Write everything to disk and unlock the folder, once other threads' calls are done. A second does nothing."""
-        with self._writing:
-            with self._left:
-                if self._closed:
-                    return
-                self._closed = True
-                self._left.wait_for(lambda: not self._inside)
-            with self._errors():
-                try:
-                    if not self._settled:
-                        self._settle(self._shard)
-                finally:
-                    self._shard.close()
+        """Write everything to disk and, if no other store object uses the folder, unlock it. A second does nothing."""
+        self._lease.release()
 
-    def _settle(self, shard: EdgeShard) -> None:
-        begun = time.monotonic()
-        # Nothing to do most of the time; clears away deleted points once they are a fifth of all.
-        shard.optimize()
-        # Also deletes the segments that were replaced.
-        shard.flush()
-        self._settled = True
-        now = time.monotonic()
-        self._settle_at = now + max(_SETTLE_SECONDS, _SETTLE_SHARE * (now - begun))
+    def damage(self) -> list[Damage]:
+        """Return how what is stored differs from what was acknowledged, and which filters miss what is stored."""
+        found: list[Damage] = []
+        with self._exclusively():
+            sources, is_whole = self._lease.engine.acknowledged()
+            indexed = {place: Counter[str]() for place in INDEXES}
+            for source_id in sorted({*sources, *self.sources()}):
+                marks = sources.get(source_id, {})
+                payloads = self._payloads(to_conditions(None, {"source_id": source_id}))
+                found += self._compared(source_id, marks, payloads, is_whole=is_whole)
+                for place, counts in indexed.items():
+                    counts.update(value for payload in payloads.values() for value in _values(kept_at(place, payload)))
+            found += (Damage("", 0, 0, "filter", key) for key, counts in indexed.items() if self._facet(key) != counts)
+        return found
+
+    def _compared(
+        self, source_id: str, marks: Mapping[str, Mark], payloads: Mapping[str, Payload], *, is_whole: bool
+    ) -> Iterator[Damage]:
+        vectors = self._vectors([id_ for id_ in marks if id_ in payloads])
+        for id_, mark in marks.items():
+            place = (source_id, mark.level, mark.number)
+            if id_ not in payloads:
+                yield Damage(*place, "lost")
+            elif digest(encode_payload(payloads[id_])) != mark.payload:
+                yield Damage(*place, "payload")
+            elif id_ not in vectors or not mark.resembles(sketch(vectors[id_])):
+                yield Damage(*place, "vectors")
+        for id_, payload in payloads.items() if is_whole else ():
+            if id_ not in marks:
+                yield Damage(source_id, payload["level"], payload["chunk_index"], "unknown")
 
     @contextmanager
     def _engine(self) -> Iterator[EdgeShard]:
-        with self._left:
-            if self._closed:
-                raise StoreError(f"{self._folder} was closed. Open the store again.")
-            self._inside += 1
-        try:
-            with self._errors():
-                yield self._shard
-        finally:
-            with self._left:
-                self._inside -= 1
-                self._left.notify_all()
-
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        try:
-            yield
-        except KinsplitError:
-            raise
-        except Exception as error:  # The engine raises nothing more special.
-            raise StoreError(f"{self._folder}: {error}") from error
+        with self._lease.engine.calling() as shard:
+            yield shard
 
     def _exclusively(self) -> AbstractContextManager[object]:
-        return self._writing
+        return self._lease.engine.writing
 
     def _payloads(self, conditions: Sequence[Condition], keys: Sequence[str] | None = None) -> dict[str, Payload]:
         import qdrant_edge as qe
@@ -141,57 +146,39 @@ class EdgeStore(EngineStore):
         request = qe.ScrollRequest(
             limit=_ALL,
             filter=to_filter(conditions),
-            with_payload=True if keys is None else list(keys),
+            with_payload=True if keys is None else places_of(keys),
             with_vector=False,
         )
+        self._lease.engine.prepare(conditions)
         with self._engine() as shard:
             records, _ = shard.scroll(request)
-        return {str(record.id): record.payload or {} for record in records}
+        return {str(record.id): unwrapped(record.payload) for record in records}
 
     def _vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
-        vectors: dict[str, Vectors] = {}
-        for batch in batches(ids, _BATCH):
-            with self._engine() as shard:
-                records = shard.retrieve(list(batch), False, [*DENSE, *SPARSE])
-            vectors.update((str(record.id), to_vectors(record)) for record in records)
-        return vectors
+        return self._lease.engine.vectors(ids)
 
     def _write(self, plan: Plan, vectors: Mapping[Content, Vectors]) -> None:
-        import qdrant_edge as qe
-
-        with self._engine() as shard:
-            try:
-                for batch in batches(plan.upserts, _BATCH):
-                    points = [to_point(id_, payload, vectors[content_of(payload)]) for id_, payload in batch]
-                    shard.update(qe.UpdateOperation.upsert_points(points))
-                for id_, payload in plan.payloads:
-                    shard.update(qe.UpdateOperation.overwrite_payload([id_], payload))
-                if plan.deletes:
-                    shard.update(qe.UpdateOperation.delete_points(list(plan.deletes)))
-            finally:
-                self._places.forget(plan.ids)
-            self._settled = False
-            if time.monotonic() >= self._settle_at:
-                self._settle(shard)
+        self._lease.engine.write(plan, vectors)
 
     def _rank(self, queries: Sequence[Query], keys: Sequence[str] | None) -> list[list[Found]]:
         import qdrant_edge as qe
 
         request = qe.QueryBatchRequest([to_request(query, whole=keys is None) for query in queries])
+        self._lease.engine.prepare([each for query in queries for each in to_conditions(None, query.where)])
         with self._engine() as shard:
             rankings = shard.query_batch(request)
             if keys is None:
-                return [[Found(str(point.id), point.payload or {}, point.score) for point in r] for r in rankings]
+                return [[Found(str(point.id), unwrapped(point.payload), point.score) for point in r] for r in rankings]
             found = [[(str(point.id), point.score) for point in ranking] for ranking in rankings]
             ids = (id_ for ranking in found for id_, _ in ranking)
-            places = self._places.read(ids, lambda ids: _read(shard, list(keys), ids))
+            places = self._lease.engine.places.read(ids, lambda ids: read(shard, places_of(keys), ids))
         # Without those that were deleted in between.
         return [[Found(id_, places[id_], score) for id_, score in ranking if id_ in places] for ranking in found]
 
     def _fetch(self, ids: Sequence[str]) -> dict[str, Payload]:
-        with self._engine() as shard:
-            return _read(shard, True, ids)
+        return self._lease.engine.payloads(ids)
 
 
-def _read(shard: EdgeShard, keys: bool | list[str], ids: Sequence[str]) -> dict[str, Payload]:
-    return {str(record.id): record.payload or {} for record in shard.retrieve(list(ids), keys, False)}
+def _values(value: object) -> set[str]:
+    """Return what an index has of a payload's value; of a list each member."""
+    return {str(one) for one in (value if isinstance(value, list) else [value]) if one is not None}

@@ -5,49 +5,81 @@ from __future__ import annotations
 import json
 import shutil
 import uuid
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kinsplit.errors import StoreError, StoreLockedError
-from kinsplit.stores.layout import DENSE, INDEXED, SPARSE
+from kinsplit.errors import KinsplitError, StoreError, StoreLockedError
+from kinsplit.stores.edge_space import check_creation, check_opening
+from kinsplit.stores.layout import DENSE, SPARSE
+from kinsplit.stores.ledger import Ledger
 from kinsplit.stores.protocol import Schema
-from kinsplit.stores.schema import check_collection, check_schema, parse_schema, wanted_schema
+from kinsplit.stores.qdrant_payload import INDEXES
+from kinsplit.stores.schema import check_schema, parse_schema, wanted_schema
 
 if TYPE_CHECKING:
     from qdrant_edge import EdgeConfig, EdgeShard
 
 SCHEMA_FILE = "kinsplit.json"
-_SHARD = "shard"
+LEDGER_FILE = "ledger.sqlite3"
+SHARD = "shard"
+_DISK_FULL = "os error 28"
+_DAMAGED = "Its files are damaged: restore the folder from a backup, or delete it and index again."
 #: Vectors up to this size are compared one by one, exactly: 650,000 of 384 dimensions take some 65 ms. To index them
 #: takes the processor about a millisecond for each, while nobody can write: minutes, for what tens of thousands of
 #: questions would win back.
 _INDEXING_KB = 1_000_000
 
 
-def open_folder(place: str, collection: str, schema: Schema | None) -> tuple[Path, Schema, EdgeShard]:
+def open_folder(folder: Path, schema: Schema | None) -> tuple[Schema, EdgeShard]:
     """Open the shard of a collection, creating it where there is none.
 
     Returns:
-        The collection's folder, the schema in it, and the shard, locked for everybody else.
+        The schema in the folder, and the shard, locked for every other process.
 
     Raises:
-        InvalidParameterError: The collection's name can't be the name of a folder.
         SchemaMismatchError: The collection was made with another schema.
         StoreLockedError: The collection is open already.
+        DiskFullError: There is too little free space.
         StoreError: There is nothing to open and no schema to create it with, or the folder holds something else.
     """
-    check_collection(collection)
-    folder = Path(place).expanduser() / collection
     try:
         if not (folder / SCHEMA_FILE).is_file():
             _create(folder, schema)
         stored = _read_schema(folder)
+        check_schema(folder, stored, schema)
+        _check_files(folder)
+        check_opening(folder, folder / SHARD)
     except OSError as error:
         raise StoreError(f"{folder}: {error.strerror}. Choose a folder that you may read and write.") from error
-    check_schema(folder, stored, schema)
-    return folder, stored, _load(folder, stored.dimension)
+    return stored, _load(folder, stored.dimension)
+
+
+@contextmanager
+def edge_errors(
+    folder: Path, fault: str = "", remedy: str = "`kinsplit verify` tells whether it is damaged."
+) -> Iterator[None]:
+    """Turn what the engine raises into one line.
+
+    Args:
+        folder: Of the collection.
+        fault: What can't be done, before the engine's reason.
+        remedy: What to do about it, unless the disk is full.
+    """
+    try:
+        yield
+    except KinsplitError:
+        raise
+    except BaseException as error:
+        # What goes wrong inside the engine comes as an Exception, or as a Rust panic, which is none.
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        reason = fault + " ".join(str(error).split()).rstrip(".")
+        if _DISK_FULL in reason:
+            remedy = "Free some space on that disk."
+        raise StoreError(f"{folder}: {reason}. {remedy}") from error
 
 
 def _collections(place: Path) -> list[str]:
@@ -62,7 +94,9 @@ def _create(folder: Path, schema: Schema | None) -> None:
     draft = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}")
     draft.mkdir(parents=True)
     try:
-        _create_shard(draft / _SHARD, schema.dimension)
+        check_creation(draft)
+        _create_shard(draft / SHARD, schema.dimension)
+        Ledger(draft / LEDGER_FILE, is_new=True).close()
         (draft / SCHEMA_FILE).write_text(json.dumps(asdict(schema), indent=2) + "\n", encoding="utf-8")
         # Whoever made the collection meanwhile was first, and theirs is the one to open.
         with suppress(OSError):
@@ -82,7 +116,7 @@ def _create_shard(path: Path, dimension: int) -> None:
         "integer": qe.IntegerIndexParams(lookup=True, range=False),
         "uuid": qe.PayloadSchemaType.Uuid,
     }
-    for key, kind in INDEXED.items():
+    for key, kind in INDEXES.items():
         shard.update(qe.UpdateOperation.create_field_index(key, kinds[kind]))
     shard.close()
 
@@ -110,16 +144,22 @@ def _read_schema(folder: Path) -> Schema:
     return parse_schema(path, stored)
 
 
+def _check_files(folder: Path) -> None:
+    """Look for damage that the engine would answer with a page of its inner life on standard error."""
+    for path in (folder / SHARD).glob("segments/*/**/status.dat"):
+        least = 8 if path.parent.name == "vectors" else 16
+        if (size := path.stat().st_size) < least:
+            raise StoreError(f"{folder}: can't be opened: {path} holds {size} bytes, not {least}. {_DAMAGED}")
+
+
 def _load(folder: Path, dimension: int) -> EdgeShard:
     import qdrant_edge as qe
 
-    try:
-        # Told again, since a shard keeps the settings that it was made with.
-        return qe.EdgeShard.load(str(folder / _SHARD), _config(dimension))
-    except Exception as error:  # The engine raises nothing more special.
-        if "WouldBlock" in str(error):
-            raise StoreLockedError(
-                f"{folder} is open in another process, or in another store object of this one. "
-                "Close it there first, or share one store object."
-            ) from None
-        raise StoreError(f"{folder}: can't be opened: {error}") from error
+    with edge_errors(folder, "can't be opened: ", _DAMAGED):
+        try:
+            # Told again, since a shard keeps the settings that it was made with.
+            return qe.EdgeShard.load(str(folder / SHARD), _config(dimension))
+        except Exception as error:
+            if "WouldBlock" in str(error):
+                raise StoreLockedError(f"{folder} is open in another process. Close it there first.") from None
+            raise

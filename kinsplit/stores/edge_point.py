@@ -10,6 +10,7 @@ from kinsplit.embedding.protocol import SparseVector
 from kinsplit.stores.layout import DENSE, SPARSE, layer_of
 from kinsplit.stores.payload import Payload
 from kinsplit.stores.protocol import Vectors
+from kinsplit.stores.qdrant_payload import wrapped
 
 if TYPE_CHECKING:
     from qdrant_edge import Point, Record
@@ -27,7 +28,7 @@ def to_point(id_: str, payload: Payload, vectors: Vectors) -> Point:
     if vectors.sparse is not None:
         sparse = qe.SparseVector(list(vectors.sparse.indices), list(vectors.sparse.values))
         named[layer.sparse] = sparse
-    return qe.Point(id_, named, payload)
+    return qe.Point(id_, named, wrapped(payload))
 
 
 def to_vectors(record: Record) -> Vectors:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from kinsplit.embedding.protocol import SparseVector
-from kinsplit.stores.conditions import Condition, Either, Not, OneOf, Range, TimeRange, paths_of, to_conditions
+from kinsplit.stores.conditions import Condition, Either, HasId, Not, OneOf, Path, Range, TimeRange, to_conditions
 from kinsplit.stores.json_values import around
-from kinsplit.stores.layout import layer_of, qdrant_path
+from kinsplit.stores.layout import layer_of
 from kinsplit.stores.protocol import Query
+from kinsplit.stores.qdrant_payload import level_of, roots_of, written_paths
 
 if TYPE_CHECKING:
     from qdrant_edge import FieldCondition, Filter, QueryRequest
@@ -28,29 +29,32 @@ def to_request(query: Query, *, whole: bool) -> QueryRequest:
     else:
         nearest = qe.Query.Nearest(query.vector.tolist(), using=layer.dense)
     # Where a vector's name is that of one level alone it says enough, and a filter would cost half as much again.
-    wanted = to_filter(to_conditions(query.level if len(layer.levels) > 1 else None, query.where))
+    conditions = to_conditions(query.level if len(layer.levels) > 1 else None, query.where)
+    wanted = _all(conditions, roots_of(query.level)) if conditions else None
     return qe.QueryRequest(query.limit, query=nearest, filter=wanted, with_payload=whole)
 
 
 def to_filter(conditions: Sequence[Condition]) -> Filter | None:
     """Return the filter for conditions, or None where everything matches."""
-    return _all(conditions) if conditions else None
+    return _all(conditions, roots_of(level_of(conditions))) if conditions else None
 
 
-def _all(conditions: Sequence[Condition]) -> Filter:
+def _all(conditions: Sequence[Condition], roots: Sequence[Path]) -> Filter:
     import qdrant_edge as qe
 
-    return qe.Filter(must=[_filter(condition) for condition in conditions])
+    return qe.Filter(must=[_filter(condition, roots) for condition in conditions])
 
 
-def _filter(condition: Condition) -> Filter | FieldCondition:
+def _filter(condition: Condition, roots: Sequence[Path]) -> Filter | FieldCondition:
     import qdrant_edge as qe
 
     if isinstance(condition, Not):
-        return qe.Filter(must_not=[_all(condition.conditions)])
+        return qe.Filter(must_not=[_all(condition.conditions, roots)])
     if isinstance(condition, Either):
-        return qe.Filter(should=[_all(group) for group in condition.groups])
-    paths = [qdrant_path(path) for path in paths_of(condition.key)]
+        return qe.Filter(should=[_all(group, roots) for group in condition.groups])
+    if isinstance(condition, HasId):
+        return qe.Filter(must=[qe.HasIdCondition(set(condition.ids))])
+    paths = written_paths(roots, condition.key)
     if isinstance(condition, Range):
         bounds = qe.RangeFloat(**condition.bounds)
         return _any([qe.FieldCondition(path, range=bounds) for path in paths])

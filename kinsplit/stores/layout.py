@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 from kinsplit.chunk import DOCUMENT
-from kinsplit.stores.conditions import Path
+
+Kind: TypeAlias = Literal["keyword", "integer", "uuid"]
 
 
 class Layer(NamedTuple):
@@ -34,7 +35,7 @@ DENSE = tuple(layer.dense for layer in LAYERS if layer.dense)
 SPARSE = tuple(layer.sparse for layer in LAYERS)
 
 #: Payload keys that filters use, with the kind of their values.
-INDEXED: dict[str, Literal["keyword", "integer", "uuid"]] = {
+INDEXED: dict[str, Kind] = {
     "source_id": "keyword",
     "chunk_index": "integer",
     "level": "integer",
@@ -42,11 +43,6 @@ INDEXED: dict[str, Literal["keyword", "integer", "uuid"]] = {
     "subject": "keyword",
     "group_id": "keyword",
 }
-
-
-def qdrant_path(path: Path) -> str:
-    """Return a path as Qdrant writes it, quoted, so that a dot in a key steps into nothing."""
-    return "".join("[]" if step is None else f'."{step}"' for step in path)[1:]
 
 
 def layer_of(level: int) -> Layer:

@@ -15,6 +15,7 @@ from kinsplit.embedding.protocol import SparseVector
 from kinsplit.stores.conditions import (
     Condition,
     Either,
+    HasId,
     Not,
     OneOf,
     Path,
@@ -84,7 +85,7 @@ class Ranking:
                 wanted = [self._sources[name] for name in named if name in self._sources]
                 rows = rows[np.isin(self._source_of[rows], wanted)]
             fulfils = matcher(conditions)
-            rows = rows[np.array([fulfils(self.payloads[row]) for row in rows], dtype=bool)]
+            rows = rows[np.array([fulfils(self.ids[row], self.payloads[row]) for row in rows], dtype=bool)]
         if not len(rows):
             return []
         layer = layer_of(query.level)
@@ -114,23 +115,26 @@ class Ranking:
         return _best(rows, scores[rows], limit)
 
 
-def matcher(conditions: Sequence[Condition]) -> Callable[[Payload], bool]:
-    """Return what tells whether a payload meets all conditions."""
+def matcher(conditions: Sequence[Condition]) -> Callable[[str, Payload], bool]:
+    """Return what tells whether a point, by its id and payload, meets all conditions."""
     tests = [_test(condition) for condition in conditions]
-    return lambda payload: all(test(payload) for test in tests)
+    return lambda id_, payload: all(test(id_, payload) for test in tests)
 
 
-def _test(condition: Condition) -> Callable[[Payload], bool]:
+def _test(condition: Condition) -> Callable[[str, Payload], bool]:
+    if isinstance(condition, HasId):
+        ids = frozenset(condition.ids)
+        return lambda id_, _: id_ in ids
     if isinstance(condition, Not):
         inner = matcher(condition.conditions)
-        return lambda payload: not inner(payload)
+        return lambda id_, payload: not inner(id_, payload)
     if isinstance(condition, Either):
         groups = [matcher(group) for group in condition.groups]
-        return lambda payload: any(group(payload) for group in groups)
+        return lambda id_, payload: any(group(id_, payload) for group in groups)
     paths, holds = paths_of(condition.key), _holds(condition)
     if isinstance(condition, OneOf) and condition.empty:
-        return lambda payload: _is_empty(found := _found(payload, paths)) or _any(holds, found)
-    return lambda payload: _any(holds, _found(payload, paths))
+        return lambda _, payload: _is_empty(found := _found(payload, paths)) or _any(holds, found)
+    return lambda _, payload: _any(holds, _found(payload, paths))
 
 
 def _any(holds: Callable[[object], bool], found: Sequence[object]) -> bool:

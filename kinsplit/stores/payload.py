@@ -16,6 +16,9 @@ Payload = dict[str, Any]
 #: Length of `content_preview` in characters.
 PREVIEW = 300
 
+#: Under which Qdrant keeps the payload of a parent or a document; see `kinsplit.stores.qdrant_payload`.
+ABOVE = "_above"
+
 #: Keys made from a chunk's own fields; document metadata can't use them.
 RESERVED = frozenset(
     {
@@ -23,6 +26,7 @@ RESERVED = frozenset(
         *("char_start", "char_end", "overlap", "spans", "content_hash", "context", "token_count"),
         *("full_content", "content_preview", "content_length"),
         *("_node_content", "_node_type", "metadata"),  # `kinsplit.stores.qdrant_frameworks` writes them.
+        ABOVE,
     }
 )
 

@@ -10,7 +10,18 @@ from psycopg import sql
 from psycopg.types.json import Jsonb
 
 from kinsplit.embedding.protocol import SparseVector
-from kinsplit.stores.conditions import Condition, Either, Not, OneOf, Path, Range, TimeRange, paths_of, to_conditions
+from kinsplit.stores.conditions import (
+    Condition,
+    Either,
+    HasId,
+    Not,
+    OneOf,
+    Path,
+    Range,
+    TimeRange,
+    paths_of,
+    to_conditions,
+)
 from kinsplit.stores.layout import LAYERS, layer_of
 from kinsplit.stores.postgres_json import dump, encode_text
 from kinsplit.stores.protocol import UUID, Query
@@ -134,6 +145,8 @@ def _condition(condition: Condition) -> Statement:
         within = " && ".join(f"@.datetime() {_COMPARE[name]} ${name}.datetime()" for name in condition.bounds)
         bounds = {name: time.isoformat() for name, time in condition.bounds.items()}
         return _any_member(condition.key, f'@.type() == "string" && {within}', Jsonb(bounds))
+    if isinstance(condition, HasId):
+        return Statement(sql.SQL("id = ANY(%s::uuid[])"), (list(condition.ids),))
     return _one_of(condition)
 
 

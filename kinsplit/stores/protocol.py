@@ -17,7 +17,8 @@ from kinsplit.errors import InvalidParameterError
 
 #: A filter: payload keys with what each must have. That is a value, the list of values one of which it must have, or a
 #: mapping of operators: "$eq", "$ne", "$in" and "$nin", and on numbers and dates "$gt", "$gte", "$lt" and "$lte". In
-#: the place of a key, "$and" and "$or" join a list of filters, and "$not" negates one.
+#: the place of a key, "$and" and "$or" join a list of filters, "$not" negates one, and "$id" takes the list of the ids
+#: one of which a chunk must have.
 #:
 #: Values are what metadata can hold (see `kinsplit.stores.json_values.to_json`), without lists and mappings. Numbers
 #: are compared by value, 2020 with 2020.0, and are no booleans. None stands for no value: the key is missing, or is
@@ -30,7 +31,7 @@ from kinsplit.errors import InvalidParameterError
 Where = Mapping[str, Any]
 
 #: Of payloads and vectors' names; raised whenever a collection of an older version can't be read any more.
-LAYOUT = 2
+LAYOUT = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +174,26 @@ class Entry:
     length: int
     sibling_files: tuple[str, ...]
     score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """A chunk that is not stored as the store has acknowledged it.
+
+    Attributes:
+        source_id: The document.
+        level: Of the chunk.
+        index: Of the chunk.
+        kind: "lost" where it is gone, "payload" and "vectors" where these are others, "unknown" where it was deleted
+            or never written; "filter", of no chunk, where filters find other chunks than they should.
+        key: The payload key of these filters.
+    """
+
+    source_id: str
+    level: int
+    index: int
+    kind: Literal["lost", "payload", "vectors", "unknown", "filter"]
+    key: str = ""
 
 
 #: How `kinsplit.chunk.chunk_id` writes an id.
@@ -353,6 +374,14 @@ class ChunkStore(Protocol):
             InvalidParameterError: A filter that the engine can't take.
         """
         ...
+
+    def damage(self) -> list[Damage]:
+        """Return how what is stored differs from what was acknowledged, by source.
+
+        Only a store that keeps a record of its own beside its engine's files can tell, as Edge does. A database answers
+        for what it holds by itself, and memory holds nothing for long.
+        """
+        return []
 
     def close(self) -> None:
         """Write everything to disk and let go of the collection. A second call does nothing."""

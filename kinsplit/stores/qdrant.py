@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, cast
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from kinsplit.stores.blocking import AtOnce, Held, finish
 from kinsplit.stores.engine import BlockingStore
@@ -13,9 +14,37 @@ from kinsplit.stores.qdrant_async import AsyncQdrantStore
 from kinsplit.stores.qdrant_collection import open_client, open_collection
 from kinsplit.stores.qdrant_options import QdrantOptions, is_url
 from kinsplit.stores.schema import check_collection
+from kinsplit.stores.sharing import Lease, Sharing
 
 if TYPE_CHECKING:
     from qdrant_client import AsyncQdrantClient
+
+
+class _Folder(NamedTuple):
+    """The client's local mode in a folder, with the lock of its writers."""
+
+    client: AtOnce
+    writing: threading.RLock
+
+    def close(self) -> None:
+        finish(cast("AsyncQdrantClient", self.client).close())
+
+
+#: The folders that are open in this process.
+_FOLDERS = Sharing(_Folder.close)
+
+
+class _Leased:
+    """A folder's client, of which `close` ends the use of one store object."""
+
+    def __init__(self, lease: Lease[_Folder]) -> None:
+        self._lease = lease
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._lease.engine.client, name)
+
+    async def close(self) -> None:
+        self._lease.release()
 
 
 class QdrantStore(BlockingStore):
@@ -29,7 +58,8 @@ class QdrantStore(BlockingStore):
 
     Args:
         place: "http://..." or "https://..." for a server or a cluster, at port 6333 unless the URL names another;
-            ":memory:", for this object alone; or a folder, which one process opens at a time.
+            ":memory:", for this object alone; or a folder, which one process opens at a time, whose store objects share
+            one client.
         options: Settings of a server.
         collection: Name of the collection.
         schema: What the collection must have been made with; None opens an existing one as it is.
@@ -41,12 +71,9 @@ class QdrantStore(BlockingStore):
 
     def __init__(self, place: str, options: QdrantOptions, collection: str, schema: Schema | None = None) -> None:
         check_collection(collection)
-        # The client's local mode loses points when two threads use it.
-        calling: AbstractContextManager[object] = nullcontext() if is_url(place) else threading.RLock()
-        client = cast("AsyncQdrantClient", AtOnce(open_client(place, options), calling))
+        client, writing = _open(place, options)
         stored = finish(open_collection(client, place, options, collection, schema))
-        writing = Held(threading.RLock())
-        self._store = AsyncQdrantStore(client, f"{place}/{collection}", collection, stored, writing)
+        self._store = AsyncQdrantStore(client, f"{place}/{collection}", collection, stored, Held(writing))
         super().__init__(self._store)
 
     def count(self, level: int | None = None, where: Where | None = None) -> int:
@@ -60,3 +87,18 @@ class QdrantStore(BlockingStore):
     def close(self) -> None:
         """Let go of the collection. A second call does nothing."""
         finish(self._store.close())
+
+
+def _open(place: str, options: QdrantOptions) -> tuple[AsyncQdrantClient, AbstractContextManager[object]]:
+    """Return a client of a place, and the lock of its writers."""
+    if is_url(place) or place == ":memory:":
+        # The client's local mode loses points when two threads use it.
+        calling: AbstractContextManager[object] = nullcontext() if is_url(place) else threading.RLock()
+        return cast("AsyncQdrantClient", AtOnce(open_client(place, options), calling)), threading.RLock()
+    lease = _FOLDERS.lease(
+        place,
+        # The client's own mark of a folder that is in use.
+        Path(place).expanduser() / ".lock",
+        lambda: _Folder(AtOnce(open_client(place, options), threading.RLock()), threading.RLock()),
+    )
+    return cast("AsyncQdrantClient", _Leased(lease)), lease.engine.writing

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from typing import TYPE_CHECKING, Self
@@ -18,11 +19,12 @@ from kinsplit.stores.plan import Plan, check_source
 from kinsplit.stores.protocol import Query, Schema, Vectors, Where
 from kinsplit.stores.qdrant_collection import open_async_client, open_collection, qdrant_errors
 from kinsplit.stores.qdrant_options import QdrantOptions
+from kinsplit.stores.qdrant_payload import level_of, places_of, roots_of, unwrapped
 from kinsplit.stores.qdrant_points import own_payload, to_filter, to_operations, to_request, to_vectors
 from kinsplit.stores.schema import check_collection
 
 if TYPE_CHECKING:
-    from qdrant_client import AsyncQdrantClient
+    from qdrant_client import AsyncQdrantClient, models
 
     from kinsplit.stores.conditions import Condition
 
@@ -97,16 +99,21 @@ class AsyncQdrantStore(StoreLogic, AsyncChunkStore):
 
     async def sources(self, level: int | None = None, where: Where | None = None) -> dict[str, int]:
         """Return the number of chunks of every source that a filter lets through; see `ChunkStore.sources`."""
-        limit, wanted = _PAGE, to_filter(to_conditions(level, where))
+        conditions = to_conditions(level, where)
+        wanted, found = to_filter(conditions), Counter[str]()
+        for place in (".".join([*map(str, root), "source_id"]) for root in roots_of(level_of(conditions))):
+            found.update(await self._facet(place, wanted))
+        return dict(sorted(found.items()))
+
+    async def _facet(self, place: str, wanted: models.Filter | None) -> dict[str, int]:
+        limit = _PAGE
         while True:
             with self._engine() as client:
-                found = await client.facet(self._collection, "source_id", wanted, limit=limit, exact=True)
-            hits = found.hits
-            if len(hits) < limit:
-                break
+                found = await client.facet(self._collection, place, wanted, limit=limit, exact=True)
+            if len(found.hits) < limit:
+                # A source whose points are all deleted stays in the index with a count of 0.
+                return {str(hit.value): hit.count for hit in found.hits if hit.count}
             limit *= 10
-        # A source whose points are all deleted stays in the index with a count of 0.
-        return dict(sorted((str(hit.value), hit.count) for hit in hits if hit.count))
 
     async def close(self) -> None:
         """Let go of the collection. A second call does nothing."""
@@ -137,9 +144,9 @@ class AsyncQdrantStore(StoreLogic, AsyncChunkStore):
                     scroll_filter=wanted,
                     limit=_PAGE,
                     offset=offset,
-                    with_payload=own_payload() if keys is None else list(keys),
+                    with_payload=own_payload() if keys is None else places_of(keys),
                 )
-            payloads.update((str(record.id), record.payload or {}) for record in records)
+            payloads.update((str(record.id), unwrapped(record.payload)) for record in records)
             if offset is None:
                 return payloads
 
@@ -163,11 +170,11 @@ class AsyncQdrantStore(StoreLogic, AsyncChunkStore):
         with self._engine() as client:
             responses = await client.query_batch_points(self._collection, requests)
         return [
-            [Found(str(point.id), point.payload or {}, point.score) for point in response.points]
+            [Found(str(point.id), unwrapped(point.payload), point.score) for point in response.points]
             for response in responses
         ]
 
     async def _fetch(self, ids: Sequence[str]) -> dict[str, Payload]:
         with self._engine() as client:
             records = await client.retrieve(self._collection, list(ids), with_payload=own_payload(), with_vectors=False)
-        return {str(record.id): record.payload or {} for record in records}
+        return {str(record.id): unwrapped(record.payload) for record in records}

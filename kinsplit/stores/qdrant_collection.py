@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kinsplit.errors import KinsplitError, MissingExtraError, StoreError, StoreLockedError
-from kinsplit.stores.layout import DENSE, INDEXED, SPARSE
+from kinsplit.stores.layout import DENSE, SPARSE
 from kinsplit.stores.protocol import Schema
 from kinsplit.stores.qdrant_options import QdrantOptions, is_url
+from kinsplit.stores.qdrant_payload import INDEXES
 from kinsplit.stores.schema import check_schema, parse_schema, wanted_schema
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ async def open_collection(
                 )
             check_schema(name, found := parse_schema(name, stored), schema)
             # A creation that was broken off may have left some out.
-            missing = INDEXED.keys() - info.payload_schema.keys() if is_url(place) else set()
+            missing = INDEXES.keys() - info.payload_schema.keys() if is_url(place) else set()
             for key, kind in _indexes().items():
                 if key in missing:
                     await client.create_payload_index(collection, key, kind, wait=True)
@@ -95,8 +96,7 @@ def open_client(place: str, options: QdrantOptions) -> QdrantClient:
             if "already accessed" not in str(error):
                 raise
     raise StoreLockedError(
-        f"{place} is open in another process, or in another store object of this one. "
-        "Close it there first, or share one store object."
+        f"{place} is open in another process, or by a client of your own in this one. Close it there first."
     )
 
 
@@ -170,4 +170,4 @@ def _indexes() -> dict[str, Any]:
         "uuid": models.PayloadSchemaType.UUID,
         "integer": models.IntegerIndexParams(type=models.IntegerIndexType.INTEGER, lookup=True, range=True),
     }
-    return {key: kinds[kind] for key, kind in INDEXED.items()}
+    return {key: kinds[kind] for key, kind in INDEXES.items()}

@@ -9,13 +9,14 @@ import numpy as np
 
 from kinsplit.chunk import Content
 from kinsplit.embedding.protocol import SparseVector
-from kinsplit.stores.conditions import Condition, Either, Not, OneOf, Range, TimeRange, paths_of, to_conditions
+from kinsplit.stores.conditions import Condition, Either, HasId, Not, OneOf, Path, Range, TimeRange, to_conditions
 from kinsplit.stores.json_values import around
-from kinsplit.stores.layout import DENSE, SPARSE, layer_of, qdrant_path
+from kinsplit.stores.layout import DENSE, SPARSE, layer_of
 from kinsplit.stores.payload import Payload
 from kinsplit.stores.plan import Plan, content_of
 from kinsplit.stores.protocol import Query, Vectors
 from kinsplit.stores.qdrant_frameworks import FRAMEWORK_KEYS, with_framework_keys
+from kinsplit.stores.qdrant_payload import level_of, places_of, roots_of, wrapped, written_paths
 
 if TYPE_CHECKING:
     from qdrant_client import models
@@ -33,7 +34,7 @@ def to_point(id_: str, payload: Payload, vectors: Vectors) -> models.PointStruct
     if vectors.sparse is not None and vectors.sparse.indices:
         sparse = models.SparseVector(indices=list(vectors.sparse.indices), values=list(vectors.sparse.values))
         named[layer.sparse] = sparse
-    return models.PointStruct(id=id_, vector=named, payload=with_framework_keys(id_, payload))
+    return models.PointStruct(id=id_, vector=named, payload=wrapped(with_framework_keys(id_, payload)))
 
 
 def to_vectors(record: models.Record) -> Vectors:
@@ -55,7 +56,7 @@ def to_operations(plan: Plan, vectors: Mapping[Content, Vectors]) -> Iterator[mo
         points = models.PointsList(points=[to_point(id_, payload, vectors[content_of(payload)])])
         yield models.UpsertOperation(upsert=points)
     for id_, payload in plan.payloads:
-        whole = models.SetPayload(payload=with_framework_keys(id_, payload), points=[id_])
+        whole = models.SetPayload(payload=wrapped(with_framework_keys(id_, payload)), points=[id_])
         yield models.OverwritePayloadOperation(overwrite_payload=whole)
     if plan.deletes:
         yield models.DeleteOperation(delete=models.PointIdsList(points=list(plan.deletes)))
@@ -75,13 +76,14 @@ def to_request(query: Query, keys: Sequence[str] | None) -> models.QueryRequest:
         vector, using = query.vector.tolist(), layer.dense
     # Where a vector's name is that of one level alone it says enough, and the client's local mode would look at every
     # payload.
-    wanted = to_filter(to_conditions(query.level if len(layer.levels) > 1 else None, query.where))
+    conditions = to_conditions(query.level if len(layer.levels) > 1 else None, query.where)
+    wanted = _all(conditions, roots_of(query.level)) if conditions else None
     return models.QueryRequest(
         query=models.NearestQuery(nearest=vector),
         using=using,
         limit=query.limit,
         filter=wanted,
-        with_payload=own_payload() if keys is None else list(keys),
+        with_payload=own_payload() if keys is None else places_of(keys),
     )
 
 
@@ -94,23 +96,25 @@ def own_payload() -> models.PayloadSelectorExclude:
 
 def to_filter(conditions: Sequence[Condition]) -> models.Filter | None:
     """Return the filter for conditions, or None where everything matches."""
-    return _all(conditions) if conditions else None
+    return _all(conditions, roots_of(level_of(conditions))) if conditions else None
 
 
-def _all(conditions: Sequence[Condition]) -> models.Filter:
+def _all(conditions: Sequence[Condition], roots: Sequence[Path]) -> models.Filter:
     from qdrant_client import models
 
-    return models.Filter(must=[_filter(condition) for condition in conditions])
+    return models.Filter(must=[_filter(condition, roots) for condition in conditions])
 
 
-def _filter(condition: Condition) -> models.Filter | models.FieldCondition:
+def _filter(condition: Condition, roots: Sequence[Path]) -> models.Filter | models.FieldCondition:
     from qdrant_client import models
 
     if isinstance(condition, Not):
-        return models.Filter(must_not=[_all(condition.conditions)])
+        return models.Filter(must_not=[_all(condition.conditions, roots)])
     if isinstance(condition, Either):
-        return models.Filter(should=[_all(group) for group in condition.groups])
-    paths = [qdrant_path(path) for path in paths_of(condition.key)]
+        return models.Filter(should=[_all(group, roots) for group in condition.groups])
+    if isinstance(condition, HasId):
+        return models.Filter(must=[models.HasIdCondition(has_id=list(condition.ids))])
+    paths = written_paths(roots, condition.key)
     if isinstance(condition, Range):
         bounds = models.Range(**condition.bounds)
         return _any([models.FieldCondition(key=path, range=bounds) for path in paths])

@@ -1,4 +1,4 @@
-"""Whether what a store holds is whole: every link resolves, every text is the one that was hashed."""
+"""Whether what a store holds is whole: every link resolves, every text is the one that was hashed, nothing is lost."""
 
 from __future__ import annotations
 
@@ -9,10 +9,18 @@ from itertools import groupby
 from typing import Literal
 
 from kinsplit.chunk import DOCUMENT, Chunk, chunk_id, document_hash, embedding_hash, holds, stretches
+from kinsplit.display import inline
 from kinsplit.stores.payload import RECORD
-from kinsplit.stores.protocol import ChunkStore
+from kinsplit.stores.protocol import ChunkStore, Damage
 
-Kind = Literal["index", "link", "parent", "child", "hash"]
+Kind = Literal["index", "link", "parent", "child", "hash", "lost", "payload", "vectors", "unknown", "filter"]
+
+#: Of a chunk that is not stored as the store has acknowledged it.
+_DAMAGE = {
+    "payload": "its payload is not the one that was stored",
+    "vectors": "its vectors are not those that were stored",
+    "unknown": "it was deleted, or never stored",
+}
 
 #: What a store writes for a character that it can't keep, so that the text is not the one that was hashed.
 _REPLACED = "\ufffd"
@@ -23,12 +31,13 @@ class Problem:
     """Something in a collection that a sync would not have left. Indexing the source again mends it.
 
     Attributes:
-        source_id: The document.
+        source_id: The document; empty where it is the whole collection.
         level: Of the chunks.
         index: Of the chunk; None where the level as a whole is concerned.
         kind: "index" for indices that are not 0 to total - 1, "link" for neighbours, "parent" and "child" for kin
             between levels, "hash" for a text that is not that of the content hash or of the place, or a document's
-            leaves that are not those of its content hash.
+            leaves that are not those of its content hash. Where the store knows what it has acknowledged: "lost",
+            "payload", "vectors", "unknown" and "filter", as of `kinsplit.stores.protocol.Damage`.
         detail: What is wrong, as a sentence without a full stop.
     """
 
@@ -39,8 +48,10 @@ class Problem:
     detail: str
 
     def __str__(self) -> str:
+        if not self.source_id:
+            return self.detail
         place = f"level {self.level}" if self.index is None else f"level {self.level}, chunk {self.index}"
-        return f"{self.source_id}: {place}: {self.detail}"
+        return inline(f"{self.source_id}: {place}: {self.detail}")
 
 
 def verify(store: ChunkStore) -> list[Problem]:
@@ -50,6 +61,9 @@ def verify(store: ChunkStore) -> list[Problem]:
     metadata of the chunk that it was cut out of; a chunk of kinsplit's that was written back counts as the kin of its
     kin. A text that holds U+FFFD is not compared with its hash, since that may stand for a character that no store
     keeps.
+
+    Edge also compares every chunk's payload and vectors with a record of what it has acknowledged, so that what is lost
+    with its whole document is missed too. The other engines keep no such record: a database answers for that by itself.
 
     Args:
         store: Only read. A sync that is under way can look like a problem.
@@ -64,7 +78,26 @@ def verify(store: ChunkStore) -> list[Problem]:
         ids = {chunk_id(source_id, fingerprint, chunk.level, chunk.index) for chunk in chunks}
         problems += _check([chunk for chunk in chunks if _own(chunk) or chunk.id in ids])
         problems += (problem for chunk in chunks if not _own(chunk) for problem in _copied(chunk))
-    return problems
+    return sorted([*problems, *_damaged(store.damage())], key=lambda problem: (problem.source_id, problem.level))
+
+
+def _damaged(damage: Sequence[Damage]) -> Iterator[Problem]:
+    lost: dict[tuple[str, int], list[int]] = {}
+    for one in damage:
+        if one.kind == "lost":
+            lost.setdefault((one.source_id, one.level), []).append(one.index)
+        elif one.kind == "filter":
+            detail = f"filters by {one.key!r} find other chunks than they should; copy the collection, or make it anew"
+            yield Problem("", 0, None, "filter", detail)
+        else:
+            yield Problem(one.source_id, one.level, one.index, one.kind, _DAMAGE[one.kind])
+    for (source_id, level), indices in lost.items():
+        detail = f"{len(indices)} of the chunks that were stored are lost: {_some(sorted(indices))}"
+        yield Problem(source_id, level, None, "lost", detail)
+
+
+def _some(numbers: Sequence[int]) -> str:
+    return ", ".join(map(str, numbers[:5])) + (", ..." if len(numbers) > 5 else "")
 
 
 def _own(chunk: Chunk) -> bool:
@@ -104,8 +137,7 @@ def _indices(siblings: Sequence[Chunk]) -> Iterator[Problem]:
         yield Problem(first.source_id, first.level, None, "index", detail)
     missing = sorted(set(range(max(totals))) - set(indices))
     if missing:
-        shown = ", ".join(map(str, missing[:5])) + (", ..." if len(missing) > 5 else "")
-        detail = f"{len(missing)} of {max(totals)} chunks are missing: {shown}"
+        detail = f"{len(missing)} of {max(totals)} chunks are missing: {_some(missing)}"
         yield Problem(first.source_id, first.level, None, "index", detail)
     for before, chunk in zip([None, *indices], siblings, strict=False):
         if chunk.index == before:

@@ -1,25 +1,29 @@
 """Tokenizers named by a string: counts for budgets, offsets for windows.
 
 Text is always read raw: no truncation, no padding, no special tokens, and text that looks like a special token is
-counted as the text it is. Lone surrogates are read as U+FFFD.
+counted as the text it is. Lone surrogates are read as U+FFFD. A word that a tokenizer doesn't know counts one token for
+every four characters, although the tokenizer makes one of all of it (see `kinsplit.tokenizers.unknown`).
 """
 
 from __future__ import annotations
 
 from kinsplit.tokenizers.function import CallableTokenizer, describe
 from kinsplit.tokenizers.json_file import JsonTokenizer
-from kinsplit.tokenizers.names import BUNDLED, resolve
+from kinsplit.tokenizers.names import BUNDLED, BUNDLED_SHA256, resolve
 from kinsplit.tokenizers.protocol import SEPARATORS, STOPS, Tokenizer, replace_surrogates
 from kinsplit.tokenizers.tiktoken_encoding import TiktokenTokenizer
+from kinsplit.tokenizers.unknown import UnknownScriptWarning
 
 __all__ = [
     "BUNDLED",
+    "BUNDLED_SHA256",
     "SEPARATORS",
     "STOPS",
     "CallableTokenizer",
     "JsonTokenizer",
     "TiktokenTokenizer",
     "Tokenizer",
+    "UnknownScriptWarning",
     "describe",
     "replace_surrogates",
     "resolve",

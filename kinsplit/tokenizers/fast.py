@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from kinsplit.tokenizers.protocol import SEPARATORS, STOPS, IntArray
+from kinsplit.tokenizers.unknown import is_word
 
-Count = Callable[[Sequence[str]], IntArray]
 #: Gives the token ids of all texts one after another, and how many are each text's.
 Encode = Callable[[Sequence[str]], tuple[IntArray, IntArray]]
 
@@ -34,14 +34,19 @@ _PROBE = (
 )
 
 
-class FastCounter:
-    """Counts as `tokenizers` does, at tokie's speed.
+# Characters that every text is searched for, if tokie reads them otherwise; whether it does with others is found out
+# when they occur.
+_COMMON = 0x300
+
+
+class FastEncoder:
+    """Reads texts as `tokenizers` does, at tokie's speed.
 
     Args:
         raw: The tokenizer's description.
         reference: The same tokenizer of `tokenizers`.
-        count_exactly: Counts with it.
         encode_exactly: Encodes with it.
+        unknown: Id of the unknown token, if there is one.
         splits_at_space: Whether white space always separates tokens.
 
     Raises:
@@ -49,27 +54,14 @@ class FastCounter:
     """
 
     def __init__(
-        self, raw: dict[str, Any], reference: Any, count_exactly: Count, encode_exactly: Encode, splits_at_space: bool
+        self, raw: dict[str, Any], reference: Any, encode_exactly: Encode, unknown: int | None, splits_at_space: bool
     ) -> None:
         self._tokie = _tokie(raw, reference)
-        self._count_exactly, self._encode_exactly = count_exactly, encode_exactly
-        self._splits_at_space = splits_at_space
-        self._drops_delete = (raw.get("normalizer") or {}).get("clean_text") is True
-
-    def count(self, texts: Sequence[str]) -> IntArray:
-        """Return the number of tokens of each text as int64[len(texts)].
-
-        Raises:
-            UnicodeEncodeError: A text holds a lone surrogate.
-        """
-        texts = self._cleaned(texts)
-        if max(map(len, texts), default=0) <= LONGEST:
-            return np.array(self._tokie.count_tokens_batch(list(texts)), dtype=np.int64)
-        flat, numbers, short = self._pieces(texts)
-        counts = np.empty(len(flat), dtype=np.int64)
-        counts[short] = self._tokie.count_tokens_batch([piece for piece in flat if len(piece) <= LONGEST])
-        counts[~short] = self._count_exactly([piece for piece in flat if len(piece) > LONGEST])
-        return _sums(counts, numbers)
+        self._encode_exactly, self._unknown, self._splits_at_space = encode_exactly, unknown, splits_at_space
+        # Of each code point whether it was probed, and whether the two libraries read it alike.
+        self._probed, self._odd = np.zeros(0x110000, dtype=np.bool_), np.zeros(0x110000, dtype=np.bool_)
+        self._probe(np.arange(_COMMON))
+        self._odd_common = [chr(point) for point in np.flatnonzero(self._odd).tolist()]
 
     def encode(self, texts: Sequence[str]) -> tuple[IntArray, IntArray]:
         """Return the token ids of all texts one after another, and how many are each text's, both as int64[...].
@@ -77,54 +69,73 @@ class FastCounter:
         Raises:
             UnicodeEncodeError: A text holds a lone surrogate.
         """
-        texts = self._cleaned(texts)
         if max(map(len, texts), default=0) <= LONGEST:
             return self._encode(texts)
-        flat, numbers, short = self._pieces(texts)
-        found, exact = (
-            iter(_apart(*encode([piece for piece, is_short in zip(flat, short, strict=True) if is_short == kind])))
-            for encode, kind in ((self._encode, True), (self._encode_exactly, False))
-        )
-        ids = [next(found) if is_short else next(exact) for is_short in short]
-        return np.concatenate(ids), _sums(np.array([len(piece) for piece in ids], dtype=np.int64), numbers)
+        flat, numbers = self._pieces(texts)
+        ids, counts = self._encode(flat)
+        return ids, np.add.reduceat(counts, np.cumsum([0, *numbers[:-1]]))
 
     def _encode(self, texts: Sequence[str]) -> tuple[IntArray, IntArray]:
+        exact = self._are_odd(texts) | np.array([len(text) > LONGEST for text in texts], dtype=np.bool_)
+        if not exact.any():
+            return self._read(texts)
+        found, slow = (
+            iter(_apart(*encode([text for text, is_exact in zip(texts, exact, strict=True) if is_exact == kind])))
+            for encode, kind in ((self._read, False), (self._encode_exactly, True))
+        )
+        ids = [next(slow) if is_exact else next(found) for is_exact in exact]
+        return np.concatenate(ids), np.array([len(own) for own in ids], dtype=np.int64)
+
+    def _read(self, texts: Sequence[str]) -> tuple[IntArray, IntArray]:
         ids, counts = self._tokie.encode_batch_flat(list(texts), add_special_tokens=False)
         return ids.astype(np.int64), counts.astype(np.int64)
 
-    def _cleaned(self, texts: Sequence[str]) -> Sequence[str]:
-        # BERT's normaliser drops U+007F; in a text that is all ASCII tokie takes it for a character.
-        if self._drops_delete and "\x7f" in "".join(texts):
-            return [text.replace("\x7f", "") for text in texts]
-        return texts
+    def _are_odd(self, texts: Sequence[str]) -> npt.NDArray[np.bool_]:
+        """Return which texts hold a character that tokie reads otherwise."""
+        joined = "".join(texts)
+        odd = {c for c in self._odd_common if c in joined}
+        if not joined.isascii():
+            points = np.frombuffer(joined.encode("utf-32-le"), dtype="<u4")
+            rare = points[points >= _COMMON]
+            if not self._probed[rare].all():
+                self._probe(np.unique(rare[~self._probed[rare]]))
+            odd.update(map(chr, rare[self._odd[rare]].tolist()))
+        if not odd:
+            return np.zeros(len(texts), dtype=np.bool_)
+        return np.array([not odd.isdisjoint(text) for text in texts], dtype=np.bool_)
 
-    def _pieces(self, texts: Sequence[str]) -> tuple[list[str], list[int], npt.NDArray[np.bool_]]:
-        """Cut long texts into pieces where tokens never reach across white space.
+    def _probe(self, points: npt.NDArray[np.integer[Any]]) -> None:
+        """Find out of some code points whether both libraries read them alike: their Unicode tables differ in age."""
+        texts = [f"{c} a{c}b 1{c}{c}, {c}." for c in map(chr, points.tolist())]
+        for point, fast, exact in zip(
+            points.tolist(), _apart(*self._read(texts)), _apart(*self._encode_exactly(texts)), strict=True
+        ):
+            self._odd[point] = not np.array_equal(fast, exact)
+        self._probed[points] = True
+
+    def _pieces(self, texts: Sequence[str]) -> tuple[list[str], list[int]]:
+        """Cut long texts into pieces where tokens never reach across.
 
         Returns:
-            The pieces, how many are each text's, and which are short enough for tokie.
+            The pieces, and how many are each text's.
         """
         is_cut = self._splits_at_space
         pieces = [
-            [*map(_abridged, _PIECE.findall(text))] if is_cut and len(text) > LONGEST else [text] for text in texts
+            [*map(self._abridged, _PIECE.findall(text))] if is_cut and len(text) > LONGEST else [text] for text in texts
         ]
-        flat = [piece for found in pieces for piece in found]
-        return flat, [len(found) for found in pieces], np.array([len(piece) <= LONGEST for piece in flat])
+        return [piece for found in pieces for piece in found], [len(found) for found in pieces]
 
-
-def _sums(counts: IntArray, numbers: Sequence[int]) -> IntArray:
-    """Return the sum of the counts of each text's pieces."""
-    return np.add.reduceat(counts, np.cumsum([0, *numbers[:-1]]))
+    def _abridged(self, piece: str) -> str:
+        """Return as much of a piece as is needed to read it: a word that begins as an unknown one stays one."""
+        if len(piece) <= LONGEST or not is_word(piece[:-1]):
+            return piece
+        begin = piece[: LONGEST - 1]
+        return begin + piece[-1] if self._encode([begin])[0].tolist() == [self._unknown] else piece
 
 
 def _apart(ids: IntArray, counts: IntArray) -> list[IntArray]:
     """Return the ids of each text for themselves."""
     return np.split(ids, np.cumsum(counts)[:-1]) if len(counts) else []
-
-
-def _abridged(piece: str) -> str:
-    """Return as much of a piece as is needed to count it: a word so long is one unknown token."""
-    return piece[: LONGEST - 1] + piece[-1] if piece.isascii() and piece[:-1].isalnum() else piece
 
 
 def _tokie(raw: dict[str, Any], reference: Any) -> Any:

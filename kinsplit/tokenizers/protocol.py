@@ -32,7 +32,7 @@ class Tokenizer(Protocol):
     splits_at_space: bool
 
     def count(self, texts: Sequence[str]) -> IntArray:
-        """Return the number of tokens of each text as int64[len(texts)]."""
+        """Return the number of tokens of each text as int64[len(texts)]; an unknown word may count several."""
         ...
 
     def starts(self, texts: Sequence[str]) -> list[IntArray]:

@@ -45,6 +45,21 @@ def test_verify_finds_a_chunk_that_is_gone(indexed: Cli) -> None:
     assert "course/cs/loops.txt: level 0" in indexed("verify").stdout
 
 
+def test_verify_reads_a_models_files_instead(cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("KINSPLIT_CACHE", str(tmp_path / "models"))
+    whole = cli("verify", "--model", "bundled")
+    assert (whole.exit_code, whole.stdout.splitlines()[-1]) == (0, "bundled: all whole.")
+
+    monkeypatch.setattr("kinsplit.embedding.bundled.SHA256", "0" * 64)
+    broken = cli("verify", "--model", "bundled", "--json")
+    assert broken.exit_code == 1
+    weights, tokenizer = json.loads(broken.stdout)["files"]
+    assert weights["path"].endswith("model.safetensors")
+    assert "expected 000" in weights["problem"]
+    assert tokenizer["problem"] is None
+    assert cli("verify", "--model", "hash").exit_code == 2
+
+
 def test_delete_removes_a_document_with_its_parents(indexed: Cli) -> None:
     result = indexed("delete", "course/cs/loops.txt", "nowhere.txt")
 

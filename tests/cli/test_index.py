@@ -44,6 +44,20 @@ def test_each_file_gets_a_line_and_the_end_a_table(cli: Cli, folder: Path) -> No
     assert float(figures["Seconds"]) >= 0
 
 
+@pytest.mark.parametrize("command", [["chunk"], ["index", *HASH], ["index", *HASH, "--dry-run"]])
+def test_a_file_over_a_limit_costs_a_line_and_the_others_are_taken(cli: Cli, folder: Path, command: list[str]) -> None:
+    (folder / "cs" / "long.log").write_text("A loop. " * 1_000)
+    result = cli(*command, folder, "--limit", "size=4KiB", "--limit", "seconds=100")
+
+    assert result.exit_code == 1
+    (line,) = result.stderr.splitlines()
+    assert line == (
+        f"Error: {folder}/cs/long.log: has 8,000 bytes, where at most 4,096 are read. Split it, or raise the limit "
+        "'size'."
+    )
+    assert result.stdout
+
+
 def test_changes_are_counted_for_each_file(cli: Cli, folder: Path) -> None:
     arguments = "index", folder, *HASH, "--strategy", "word", "--set", "chunk_size=4"
     cli(*arguments)

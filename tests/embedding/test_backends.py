@@ -13,10 +13,11 @@ import pytest
 from kinsplit.embedding import conversion, create, devices, quantisation
 from kinsplit.embedding.backend import sorted_batches
 from kinsplit.embedding.bundled import BundledEmbedder
+from kinsplit.embedding.integrity import STAMP, verify
 from kinsplit.embedding.openvino_backend import OpenVinoBackend
 from kinsplit.embedding.sentence_transformer import BackendWarning, SentenceTransformerEmbedder
 from kinsplit.embedding.telemetry import without_telemetry
-from kinsplit.errors import CacheWarning, EmbeddingError, MissingExtraError
+from kinsplit.errors import CacheWarning, EmbeddingError, InvalidParameterError, MissingExtraError
 from kinsplit.folders import cache_folder
 from tests.embedding.tiny_models import make_model
 
@@ -147,7 +148,7 @@ assert not loaded, loaded
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-@pytest.mark.parametrize("damage", ["truncated", "missing", "rubbish"])
+@pytest.mark.parametrize("damage", ["truncated", "missing", "rubbish", "unsigned", "flipped"])
 def test_a_damaged_cache_is_made_again(tiny, warm, damage):
     expected = SentenceTransformerEmbedder(tiny).embed(["text"])
     if damage == "truncated":
@@ -155,11 +156,32 @@ def test_a_damaged_cache_is_made_again(tiny, warm, damage):
         (warm / "model.bin").write_bytes(weights[: len(weights) // 2])
     elif damage == "missing":
         (warm / "tokenizer.json").unlink()
+    elif damage == "unsigned":
+        (warm / STAMP).unlink()
+    elif damage == "flipped":
+        weights = bytearray((warm / "model.bin").read_bytes())
+        weights[len(weights) // 2] ^= 0x40
+        (warm / "model.bin").write_bytes(weights)
     else:
         (warm / "model.json").write_text("rubbish")
+    with pytest.warns(CacheWarning, match=r"is damaged or of an earlier version \(.*It is made again"):
+        assert (SentenceTransformerEmbedder(tiny).embed(["text"]) == expected).all()
     assert (SentenceTransformerEmbedder(tiny).embed(["text"]) == expected).all()
     assert [path.name for path in warm.parent.iterdir() if path.is_dir()] == [warm.name]
     assert json.loads((warm / "model.json").read_text())["dimension"] == 32
+
+
+def test_every_file_of_a_model_is_read_to_verify_it(tiny, warm):
+    assert [(one.path, one.problem) for one in verify(f"st:{tiny}")] == [(warm, None)]
+    file = warm / "model.bin"
+    before, weights = file.stat(), bytearray(file.read_bytes())
+    weights[-1] ^= 1
+    file.write_bytes(weights)
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert [one.problem for one in verify(f"st:{tiny}")] == ["model.bin holds something else than it did"]
+    assert [one.path.name for one in verify("bundled")][:2] == ["model.safetensors", "tokenizer.json"]
+    with pytest.raises(InvalidParameterError, match="model: must be a model whose files are known"):
+        verify("hash")
 
 
 def test_a_cache_folder_that_cannot_be_written_costs_a_conversion_and_a_warning(tiny, tmp_path, monkeypatch):

@@ -14,7 +14,7 @@ from kinsplit.embedding import (
     resolve,
 )
 from kinsplit.embedding.hashing import HashEmbedder
-from kinsplit.errors import CacheError, InvalidParameterError
+from kinsplit.errors import CacheError, CacheWarning, InvalidParameterError
 from kinsplit.parsers import create as strategy
 from tests.embedding.foreign_models import AsyncLlamaIndexModel
 
@@ -24,6 +24,8 @@ TALE = " ".join(f"The {noun} of the story is {n} years old." for n in range(9) f
 
 class Recorder(HashEmbedder):
     """Remembers what it was asked."""
+
+    repeatable = True
 
     def __init__(self, dimension: int = 64) -> None:
         super().__init__(dimension)
@@ -73,6 +75,36 @@ def test_models_do_not_get_each_others_vectors(cache):
     assert np.array_equal(found, HashEmbedder(window=4).embed(["a b c d e"]))
 
 
+class Mine(HashEmbedder):
+    """Somebody's own: its code may change while its fingerprint stays."""
+
+
+@pytest.mark.parametrize(
+    "embedder", [Mine(), ForeignEmbedder(AsyncLlamaIndexModel())], ids=["own class", "framework's"]
+)
+def test_the_vectors_of_an_object_are_kept_only_if_it_says_that_it_is_repeatable(cache, embedder, monkeypatch):
+    with keeping_vectors(cache):
+        assert resolve(embedder) is embedder
+    with pytest.raises(InvalidParameterError, match=r"embedder: must say .*version=.*`repeatable = True`"):
+        CachedEmbedder(embedder, cache)
+    monkeypatch.setattr(Mine, "repeatable", True, raising=False)
+    with keeping_vectors(cache):
+        assert isinstance(resolve(Mine()), CachedEmbedder)
+
+
+def test_an_index_says_that_it_keeps_no_vectors_of_an_object(tmp_path):
+    with pytest.warns(CacheWarning, match=r"vectors of .* are not kept, since .*ForeignEmbedder\(model, version='1'\)"):
+        index = Index("memory:", embedder=AsyncLlamaIndexModel(), vector_cache=tmp_path / "vectors")
+    index.close()
+
+
+def test_another_version_of_a_foreign_model_is_another_model():
+    model = AsyncLlamaIndexModel()
+    none, one, two = (ForeignEmbedder(model, version=version) for version in (None, "1", "2"))
+    assert len({none.fingerprint, one.fingerprint, two.fingerprint}) == 3
+    assert [one.repeatable for one in (none, one, two)] == [False, True, True]
+
+
 def test_questions_go_to_the_model(cache):
     inner = Recorder()
     embedder = CachedEmbedder(inner, cache)
@@ -91,7 +123,7 @@ def test_progress_tells_of_what_the_model_has_to_embed(cache):
 
 async def test_it_awaits_an_asynchronous_model_once(cache):
     model = AsyncLlamaIndexModel()
-    embedder = CachedEmbedder(ForeignEmbedder(model), cache)
+    embedder = CachedEmbedder(ForeignEmbedder(model, version="1"), cache)
     first = await aembed(embedder, TEXTS)
     assert model.seen[-2] == ["awaited"]
     asked = len(model.seen)
@@ -199,6 +231,8 @@ def test_without_a_cache_nothing_is_kept(tmp_path, monkeypatch):
 
 def test_late_interaction_finds_the_model_behind_the_cache(tmp_path, cache):
     class Tokens(HashEmbedder):
+        repeatable = True
+
         def embed_tokens(self, texts):
             return [self.embed(text.split()) for text in texts]
 

@@ -1,9 +1,13 @@
 import multiprocessing
+import os
 import time
 from pathlib import Path
 
 import pytest
 
+from kinsplit.embedding import integrity
+from kinsplit.embedding.integrity import STAMP, damage
+from kinsplit.embedding.integrity import sha256 as digest
 from kinsplit.embedding.model_folder import cache_folder, made_once
 from kinsplit.errors import EmbeddingError, InvalidParameterError
 
@@ -40,7 +44,7 @@ def test_the_draft_of_a_process_that_was_killed_is_thrown_away(cache):
     draft = cache / "models" / ".model.draft"
     draft.mkdir(parents=True)
     (draft / "half").touch()
-    assert [path.name for path in made_once("model", fill).iterdir()] == ["weights"]
+    assert sorted(path.name for path in made_once("model", fill).iterdir()) == [STAMP, "weights"]
 
 
 def make_slowly(results) -> None:
@@ -83,3 +87,47 @@ def test_a_cache_folder_that_cannot_be_written_is_one_clear_error(tmp_path, monk
     monkeypatch.setenv("KINSPLIT_CACHE", str(tmp_path / "file"))
     with pytest.raises(EmbeddingError, match="KINSPLIT_CACHE"):
         made_once("model", fill)
+
+
+def test_a_folder_that_nobody_touched_is_whole_and_a_copy_is_read_once(cache, monkeypatch):
+    folder = made_once("model", fill)
+    assert damage(folder) is damage(folder, full=True) is None
+    os.utime(folder / "weights", (1, 1))
+    read = []
+    monkeypatch.setattr(integrity, "sha256", lambda path: read.append(path.name) or digest(path))
+    assert damage(folder) is None
+    assert set(read) == {"weights"}
+    read.clear()
+    assert damage(folder) is None
+    assert read == []
+
+
+@pytest.mark.parametrize(
+    ("harm", "problem"),
+    [
+        (lambda folder: (folder / "weights").write_text("all of thEm"), "weights holds something else"),
+        (lambda folder: (folder / "weights").write_text("all"), "weights has 3 bytes, and had 11"),
+        (lambda folder: (folder / "weights").unlink(), "weights is missing"),
+        (lambda folder: (folder / STAMP).unlink(), "stamp.json is missing"),
+        (lambda folder: (folder / STAMP).write_text("{}"), "can't be checked"),
+        (lambda folder: (folder / STAMP).write_text("["), "can't be checked"),
+        (
+            lambda folder: (folder / STAMP).write_text((folder / STAMP).read_text().replace("11", "12")),
+            "stamp.json was changed",
+        ),
+    ],
+    ids=["changed", "cut", "deleted", "unsigned", "empty stamp", "cut stamp", "changed stamp"],
+)
+def test_a_model_that_was_changed_is_damaged(cache, harm, problem):
+    folder = made_once("model", lambda folder: (folder / "weights").write_text("all of them"))
+    harm(folder)
+    assert problem in damage(folder)
+
+
+def test_what_keeps_its_size_and_its_time_is_found_when_everything_is_read(cache):
+    folder = made_once("model", fill)
+    before = (folder / "weights").stat()
+    (folder / "weights").write_text("all of thEm")
+    os.utime(folder / "weights", ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert damage(folder) is None
+    assert damage(folder, full=True) == "weights holds something else than it did"

@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 from kinsplit.embedding import create
-from kinsplit.embedding.bundled import SHA256, BundledEmbedder, check_weights
+from kinsplit.embedding.bundled import SHA256, BundledEmbedder
+from kinsplit.embedding.integrity import sha256
 from kinsplit.embedding.sentence_transformer import SentenceTransformerEmbedder
 from kinsplit.embedding.torch_backend import load_model
 from kinsplit.errors import EmbeddingError, InvalidParameterError
+from kinsplit.tokenizers import BUNDLED_SHA256
 
 SHORT = ["A class is a blueprint for objects.", "", "Sorting a list.", "🤣 ünï\ud800code"]
 LONG = " ".join(f"Sentence {n} of a lecture about antidisestablishmentarianism." for n in range(60))
@@ -144,13 +146,34 @@ assert logging.is_progress_bar_enabled() and logging.get_verbosity() == logging.
 
 
 def test_other_weights_are_refused(tmp_path, monkeypatch):
-    weights = tmp_path / "model.safetensors"
-    with pytest.raises(EmbeddingError, match="missing"):
-        check_weights(weights, SHA256)
-    weights.write_bytes(b"something else")
     monkeypatch.setattr("kinsplit.embedding.bundled._folder", lambda: tmp_path)
+    with pytest.raises(EmbeddingError, match=r"model\.safetensors: this file of the model is missing.*pip install"):
+        BundledEmbedder(backend="torch").embed(["text"])
+    (tmp_path / "model.safetensors").write_bytes(b"something else")
     with pytest.raises(EmbeddingError, match=f"expected {SHA256}.*pip install"):
         BundledEmbedder(backend="torch").embed(["text"])
+    monkeypatch.setattr("kinsplit.embedding.bundled.SHA256", sha256(tmp_path / "model.safetensors"))
+    (tmp_path / "tokenizer.json").write_bytes(b"something else")
+    with pytest.raises(EmbeddingError, match=f"tokenizer.*expected {BUNDLED_SHA256}.*pip install"):
+        BundledEmbedder(backend="torch").embed(["text"])
+
+
+def test_another_file_of_the_hubs_cache_is_refused(tmp_path):
+    blobs, snapshot = tmp_path / "blobs", tmp_path / "snapshots" / "abc"
+    blobs.mkdir()
+    snapshot.mkdir(parents=True)
+    (tmp_path / "weights").write_bytes(b"weights")
+    name = sha256(tmp_path / "weights")
+    (blobs / name).write_bytes(b"weights")
+    (blobs / "0123abc").write_text("{}")
+    (snapshot / "model.safetensors").symlink_to(blobs / name)
+    (snapshot / "config.json").symlink_to(blobs / "0123abc")  # Small files are named by another hash.
+    embedder = SentenceTransformerEmbedder(str(snapshot))
+    assert embedder.digests() == {snapshot / "model.safetensors": name}
+    assert embedder._load_from() == str(snapshot)
+    (blobs / name).write_bytes(b"weighty")
+    with pytest.raises(EmbeddingError, match=f"expected {name}.*fetched again"):
+        embedder._load_from()
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from model2vec import StaticModel
 from safetensors.numpy import load_file, save_file
 
 from kinsplit.embedding import create, distilled
-from kinsplit.embedding.distilled import distil, distilled_folder
+from kinsplit.embedding.distilled import distil, read_distilled
 from kinsplit.embedding.static import StaticEmbedder
 from kinsplit.errors import EmbeddingError, InvalidParameterError, MissingExtraError
 from tests.tokenizer_files import KINDS, saved
@@ -152,14 +152,14 @@ def test_the_bundled_model_is_distilled_once_without_a_word(tmp_path, monkeypatc
     assert np.array_equal(create("static").embed(["a b cad", "p"]), vectors)
     assert len(calls) == 1
     assert capfd.readouterr() == ("", "")
-    expected = StaticModel.from_pretrained(distilled_folder()).encode(["a b cad", "p"])
+    expected = StaticModel.from_pretrained(read_distilled(lambda folder: folder)).encode(["a b cad", "p"])
     assert vectors == pytest.approx(expected.astype(np.float32), abs=2e-3)
     assert create("static").name == "static"
 
 
 def test_other_weights_are_not_distilled(tmp_path, monkeypatch):
     monkeypatch.setenv("KINSPLIT_CACHE", str(tmp_path))
-    monkeypatch.setattr(distilled, "SHA256", "0" * 64)
+    monkeypatch.setattr("kinsplit.embedding.bundled.SHA256", "0" * 64)
     with pytest.raises(EmbeddingError, match="expected 000"):
         create("static").embed(["a"])
 

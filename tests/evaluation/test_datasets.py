@@ -288,6 +288,7 @@ def test_beir_judges_documents(tmp_path: Path) -> None:
     ("judgement", "wrong"),
     [
         ("q1 d1 1", "test.tsv: line 2, query 'q1 d1 1': row must have"),
+        (f"q1\td1\t{'1' * 5_000}", "test.tsv: line 2, query 'q1': row must have"),
         ("q1\td9\t1", "test.tsv: line 2, query 'q1': corpus-id must name a document"),
         ("q9\td1\t1", "test.tsv: line 2, query 'q9': query-id must be that of a query"),
     ],

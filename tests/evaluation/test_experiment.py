@@ -301,17 +301,17 @@ class CrashError(Exception):
     pass
 
 
-def crashing(after: int) -> Ranker:
-    """The dense ranker, which stops working after so many questions."""
-    left = [after]
+def crash(monkeypatch: pytest.MonkeyPatch, after: int) -> None:
+    """Let the dense ranker stop working after so many questions."""
+    left, dense = [after], rankers.create("dense")
 
     def rank(store: ChunkStore, question: Any, limit: int) -> Sequence[Ranked]:
         if left[0] == 0:
             raise CrashError
         left[0] -= 1
-        return rankers.create("dense").rank(store, question, limit)
+        return dense.rank(store, question, limit)
 
-    return Ranker("dense", "crashes", rank)
+    monkeypatch.setitem(rankers._RANKERS, "dense", Ranker("dense", "crashes", rank))
 
 
 def steps(run: Experiment) -> tuple[Results, list[Step]]:
@@ -323,10 +323,12 @@ def stages(seen: Sequence[Step], label: str) -> dict[str, int]:
     return {step.stage: step.total for step in seen if step.label == label}
 
 
-def test_a_stopped_run_goes_on_where_it_was(tmp_path: Path) -> None:
+def test_a_stopped_run_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = experiment(ranker="dense").run()
-    with pytest.raises(CrashError):
-        experiment(cache=tmp_path, ranker=crashing(55)).run()
+    with monkeypatch.context() as patch:
+        crash(patch, 55)
+        with pytest.raises(CrashError):
+            experiment(cache=tmp_path, ranker="dense").run()
 
     results, seen = steps(experiment(cache=tmp_path, ranker="dense"))
 
@@ -383,6 +385,43 @@ def test_outcomes_of_other_code_are_not_taken(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr("kinsplit.evaluation.work.code_version", lambda: "another")
 
     assert "split" in stages(steps(experiment(cache=tmp_path))[1], "sentence")
+
+
+class Edited(HashEmbedder):
+    """Of somebody's own, and edited between two runs; its fingerprint stays."""
+
+    sign = 1.0
+
+    def embed(self, texts: Sequence[str], progress: Any = None) -> Any:
+        return self.sign * super().embed(texts, progress)
+
+    def embed_query(self, text: str) -> Any:
+        return HashEmbedder().embed_query(text)
+
+
+class EditedStrategy(SentenceStrategy):
+    """Of somebody's own."""
+
+
+@pytest.mark.parametrize("kind", ["embedder", "ranker", "strategy"])
+def test_what_is_found_with_an_object_of_ones_own_is_found_again_in_each_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    objects: dict[str, dict[str, Any]] = {
+        "embedder": {"embedder": Edited(), "ranker": "dense"},
+        "ranker": {"ranker": Ranker("dense", "Of somebody's own", rankers.create("dense").rank)},
+        "strategy": {"strategies": {"sentence": EditedStrategy(chunk_size=30, chunk_overlap=0)}},
+    }
+    few = {"cache": tmp_path, "dataset": dataset(5), "strategies": {"sentence": STRATEGIES["sentence"]}}
+    before = experiment(**{**few, **objects[kind]}).run()
+    monkeypatch.setattr(Edited, "sign", -1.0)
+    after, seen = steps(experiment(**{**few, **objects[kind]}))
+
+    assert stages(seen, "sentence").keys() == {"split", "embed", "ask"}
+    told = [one.strategies[0].measures["recall@20t"].mean for one in (before, after)]
+    assert told == ([1.0, 0.0] if kind == "embedder" else [told[0]] * 2)
+    (plan,) = experiment(**{**few, **objects[kind]}).plan()
+    assert plan.answered == 0
 
 
 def test_a_splitter_that_can_not_be_told_apart_is_asked_again(tmp_path: Path) -> None:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kinsplit import Document, adding
+from kinsplit.adding import TwinWarning
 from kinsplit.errors import LoadError
-from kinsplit.loaders import Discovery, discover
+from kinsplit.loaders import Discovery, Limits, Loaded, SourceFile, discover, load_files
 from tests.index.helpers import RecordingEmbedder, open_index
 
 
@@ -42,7 +44,8 @@ def test_a_second_folder_of_the_same_name_is_refused_and_nothing_replaced(tmp_pa
             assert "folder that holds both" in str(caught.value)
         assert list(index.store.sources()) == ["notes/x.md"]
         assert index.search("notes")[0].text == "The notes of a."
-        assert index.add(tmp_path / "a").added > 0, "the folder above gives other ids"
+        with pytest.warns(TwinWarning, match="'a/notes/x.md' is also 'notes/x.md'"):
+            assert index.add(tmp_path / "a").added > 0, "the folder above gives other ids"
 
 
 def test_one_folder_by_several_ways_is_one_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,19 +184,18 @@ def test_files_that_go_while_they_are_found_or_read_are_reported(
     rows, again = write_rows(first / "r.jsonl", row="first"), write_rows(second / "s.jsonl", row="second")
     with open_index(tmp_path, RecordingEmbedder(), "sentence") as index:
         index.add([first / "x.md", rows])
-        read = Path.read_bytes
 
-        def read_last(self: Path) -> bytes:
-            data = read(self)
-            self.unlink()
-            return data
+        def load_last(files: Iterable[SourceFile], limits: Limits) -> Iterator[Loaded]:
+            for loaded in load_files(files, limits):
+                loaded.path.unlink(missing_ok=True)
+                yield loaded
 
         def find(*arguments: Any, **options: Any) -> Discovery:
             found = discover(*arguments, **options)
             (second / "x.md").unlink()
             return found
 
-        monkeypatch.setattr(Path, "read_bytes", read_last)
+        monkeypatch.setattr(adding, "load_files", load_last)
         monkeypatch.setattr(adding, "discover", find)
         report = index.add([second / "x.md", again])
 
@@ -234,15 +236,36 @@ def test_rows_of_a_file_that_cannot_be_looked_at_are_not_pruned(
             raise PermissionError(13, "Permission denied", str(self))
         return looked_at(self, follow_symlinks=follow_symlinks)
 
-    def refuse_reading(self: Path) -> bytes:
-        raise PermissionError(13, "Permission denied", str(self))
+    def refuse_reading(files: Iterable[SourceFile], limits: Limits) -> Iterator[Loaded]:
+        return (Loaded(source, error=LoadError(source.path, "can't be read")) for source in files)
 
     with open_index(tmp_path, RecordingEmbedder(), "sentence") as index:
         index.add(first)
         monkeypatch.setattr(Path, "stat", refuse)
-        monkeypatch.setattr(Path, "read_bytes", refuse_reading)
+        monkeypatch.setattr(adding, "load_files", refuse_reading)
         report = index.add(first, prune=True)
 
         assert sorted(failure.source_id for failure in report.failed) == ["notes/r.jsonl", "notes/x.md"]
         assert report.gone == ()
         assert sorted(index.store.sources(level=0)) == ["notes/x.md", "row"]
+
+
+def test_a_file_that_is_there_under_another_id_is_said_once_with_the_remedy(tmp_path: Path) -> None:
+    courses = tmp_path / "courses"
+    for name in ("cs/a.md", "cs/week/b.md", "math/a.md"):
+        (courses / name).parent.mkdir(parents=True, exist_ok=True)
+        (courses / name).write_text(f"About {name}.", encoding="utf-8")
+    with open_index(tmp_path, RecordingEmbedder(), "sentence") as index:
+        assert index.add(courses).warnings == ()
+        with pytest.warns(TwinWarning, match="2 of the files added are in the collection already") as caught:
+            report = index.add(courses / "cs")
+        assert report.warnings == (str(caught[0].message),)
+        assert len(caught) == 1
+        assert "'cs/a.md' is also 'courses/cs/a.md'" in report.warnings[0]
+        assert report.added == 2
+        # Files that are known under these ids, or of other places, aren't said.
+        assert index.add(courses / "cs").warnings == ()
+        assert index.add(courses).warnings == ()
+        (tmp_path / "other" / "math").mkdir(parents=True)
+        (tmp_path / "other" / "math" / "a.md").write_text("Elsewhere.")
+        assert index.add(tmp_path / "other").warnings == ()

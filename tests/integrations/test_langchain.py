@@ -149,7 +149,8 @@ class Indexed:
     def update(self, text: str, **metadata: Any) -> list[int]:
         """Index a text and return the numbers of chunks that were added, updated, skipped and deleted."""
         chunks = self.splitter.split_documents([Document(id="d", page_content=text, metadata=metadata)])
-        options: dict[str, Any] = {"cleanup": "incremental", "source_id_key": "source_id", "key_encoder": self.keys}
+        options: dict[str, Any] = {"cleanup": "scoped_full", "source_id_key": "source_id", "key_encoder": self.keys}
+        options["batch_size"] = 10
         return list(index(chunks, self.records, self.store, **options).values())
 
     def kept(self) -> list[Document]:

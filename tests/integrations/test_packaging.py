@@ -32,6 +32,22 @@ def test_a_missing_framework_is_named_with_its_extra(twin: str, blocked: str, me
     assert f"kinsplit.errors.MissingExtraError: {message}" in output
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        "from kinsplit.tokenizers import resolve; resolve('tiktoken:cl100k_base')",
+        (
+            "from kinsplit.integrations.langchain import KinsplitTokenTextSplitter as Splitter\n"
+            "Splitter.from_tiktoken_encoder(model_name='gpt-4')"
+        ),
+    ],
+    ids=["core", "langchain"],
+)
+def test_a_missing_tokenizer_names_its_own_extra_and_no_framework(call: str) -> None:
+    output = run(f"import sys; sys.modules['tiktoken'] = None\n{call}")
+    assert 'MissingExtraError: tiktoken is not installed. Run: pip install "kinsplit[tiktoken]"' in output
+
+
 def test_any_other_import_error_is_left_alone() -> None:
     output = run("import sys; sys.modules['tqdm'] = None\nimport kinsplit.integrations.llama_index")
     assert "MissingExtraError" not in output

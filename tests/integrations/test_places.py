@@ -12,6 +12,7 @@ from langchain_core.documents import Document as LangChainDocument
 from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_qdrant import QdrantVectorStore as LangChainQdrant
 from langchain_text_splitters import RecursiveCharacterTextSplitter
+from llama_index.core import Document as LlamaIndexDocument
 from llama_index.core import VectorStoreIndex
 from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.schema import TextNode
@@ -22,8 +23,9 @@ from qdrant_client import QdrantClient, models
 from kinsplit import Index
 from kinsplit.errors import InvalidParameterError
 from kinsplit.integrations import langchain, llama_index
+from kinsplit.integrations.metadata import slimmed
 from kinsplit.stores.verify import verify
-from tests.integrations.finding import FRAMEWORKS, LECTURE, STRATEGY, Hit, expansion, found, process, split
+from tests.integrations.finding import FRAMEWORKS, HASH, LECTURE, STRATEGY, Hit, expansion, found, process, split
 from tests.integrations.test_expanding import CountingStore
 from tests.integrations.test_langchain_store import HashEmbeddings
 from tests.integrations.test_llama_index_store import HashEmbedding, embedded
@@ -73,8 +75,15 @@ def vector_store(framework: str, engine: str, collection: str, address: str, chu
     return store
 
 
+def slim(framework: str, chunk: Any) -> Any:
+    """Return a chunk without an id, and with the metadata for a prompt."""
+    other = lost(framework, chunk)
+    other.metadata = slimmed(other.metadata)
+    return other
+
+
 @pytest.mark.parametrize("window", [1, 2])
-@pytest.mark.parametrize("hit", ["renamed", "own", "lost"])
+@pytest.mark.parametrize("hit", ["renamed", "own", "lost", "slim"])
 @pytest.mark.parametrize("engine", ["kinsplit", "qdrant"])
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_the_nearest_siblings_are_found_whatever_ids_the_store_gave(
@@ -82,7 +91,9 @@ def test_the_nearest_siblings_are_found_whatever_ids_the_store_gave(
 ) -> None:
     chunks = split(framework)
     store = kept(framework, engine, [renamed(framework, chunk) for chunk in chunks])
-    given = {"renamed": renamed, "own": lambda _, chunk: chunk, "lost": lost}[hit](framework, chunks[MIDDLE])
+    given = {"renamed": renamed, "own": lambda _, chunk: chunk, "lost": lost, "slim": slim}[hit](
+        framework, chunks[MIDDLE]
+    )
 
     (passage,) = process(expansion(framework, store, window=window), [found(framework, given, 0.5)])
 
@@ -234,3 +245,33 @@ def test_a_vector_store_of_a_folder_has_a_client_and_siblings_before_its_first_u
     assert passage.text == LECTURE[chunks[4].metadata["char_start"] : chunks[6].metadata["char_end"]]
     assert store.client.count() == len(chunks)
     store.close()
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_a_parent_that_is_missing_is_said_to_be(framework: str) -> None:
+    if framework == "llama_index":
+        chunks: list[Any] = llama_index.node_parser("hierarchical", parent_size=150, child_size=60)(
+            [LlamaIndexDocument(id_="lecture", text=LECTURE)]
+        )
+    else:
+        splitter = langchain.text_splitter("hierarchical", parent_size=150, child_size=60)
+        chunks = splitter.split_documents([LangChainDocument(id="lecture", page_content=LECTURE)])
+    store = kept(framework, "kinsplit", [renamed(framework, chunk) for chunk in chunks])
+    leaf = next(chunk for chunk in chunks if chunk.metadata["level"] == 0)
+
+    with pytest.warns(UserWarning, match="1 parents .* chunk 0 of 'lecture', are not in the collection"):
+        (passage,) = process(expansion(framework, store, parents=True), [found(framework, leaf, 0.5)])
+
+    assert passage.text == Hit(leaf).text
+
+
+def test_an_index_finds_the_siblings_of_what_a_framework_keeps_under_other_ids() -> None:
+    chunks = split("langchain")
+    with Index("memory:", strategy=STRATEGY, embedder=HASH) as index:
+        store = langchain.KinsplitVectorStore(HashEmbeddings(), index.store)
+        store.add_documents([renamed("langchain", chunk) for chunk in chunks])
+        for window in (1, 2):
+            (passage,) = index.search(chunks[MIDDLE].page_content, top_k=1, window=window)
+            assert passage.text == LECTURE[passage.start : passage.end]
+            around = range(passage.best.chunk.index - window, passage.best.chunk.index + window + 1)
+            assert {chunk.index for chunk in passage.chunks} >= set(around)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import uuid
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from langchain_core.documents import Document as LangChainDocument
+from langchain_qdrant import QdrantVectorStore as LangChainQdrant
 from llama_index.core import VectorStoreIndex
 from llama_index.core.schema import NodeWithScore, TextNode
 from llama_index.vector_stores.qdrant import QdrantVectorStore as LlamaIndexQdrant
@@ -15,7 +17,10 @@ from qdrant_client import QdrantClient, models
 
 from kinsplit import Document, Index
 from kinsplit.integrations import langchain, llama_index
+from kinsplit.stores import open_store
+from kinsplit.stores.testing import SCHEMA
 
+from .test_langchain_store import HashEmbeddings
 from .test_llama_index_store import HashEmbedding
 
 TEXTS = {
@@ -106,6 +111,33 @@ def test_paths_in_the_payload_are_taken_as_they_are(client: QdrantClient) -> Non
     expanded = langchain.SiblingExpansion(client, "cs").compress_documents([document], "x")
 
     assert [one.page_content for one in expanded] == [TEXTS["lecture_2.pdf"], TEXTS["lecture_10.pdf"]]
+
+
+@pytest.mark.parametrize("splitting", ["whole", "split, by path", "split, without an id"])
+def test_files_beside_a_document_come_from_a_collection_that_langchain_qdrant_wrote(splitting: str) -> None:
+    """Whether it was embedded whole or split into a single chunk, whose source need not be its path."""
+    texts = documents(*TEXTS)
+    for document, name in zip(texts, TEXTS, strict=True):
+        document.id = None if "without" in splitting or splitting == "whole" else f"{FOLDER}/{name}"
+    splitter = langchain.text_splitter("sentence")
+    with contextlib.closing(QdrantClient(":memory:")) as client:
+        client.create_collection("c", vectors_config=models.VectorParams(size=64, distance=models.Distance.COSINE))
+        store = LangChainQdrant(client, "c", HashEmbeddings())
+        store.add_documents(texts if splitting == "whole" else splitter.split_documents(texts))
+        hits = store.similarity_search(TEXTS["lecture_10.pdf"], k=1)
+        expanded = langchain.SiblingExpansion(client, "c").compress_documents(hits, "class")
+        alone = langchain.SiblingExpansion(client, "c", window=0).compress_documents(hits, "class")
+    assert [one.page_content for one in expanded] == [TEXTS["lecture_10.pdf"], TEXTS["lecture_10_code.py"]]
+    assert [one.page_content for one in alone] == [TEXTS["lecture_10.pdf"]]
+
+
+def test_files_beside_a_document_come_from_a_store_of_kinsplits_by_their_names() -> None:
+    opened = open_store("memory:", "c", SCHEMA)
+    store = langchain.KinsplitVectorStore(HashEmbeddings(), opened)
+    store.add_documents(langchain.text_splitter("sentence").split_documents(documents(*TEXTS)))
+    hits = store.similarity_search(TEXTS["lecture_10.pdf"], k=1)
+    expanded = langchain.SiblingExpansion(opened).compress_documents(hits, "class")
+    assert [one.page_content for one in expanded] == [TEXTS["lecture_10.pdf"], TEXTS["lecture_10_code.py"]]
 
 
 def test_documents_of_one_chunk_in_a_store_of_kinsplits_are_expanded_alike() -> None:

@@ -81,6 +81,7 @@ def test_it_also_holds_for_a_file_given_by_itself_and_for_subjects(course):
         ("[[files]]\nmatch = '.'", 'files.0.match: must name files .*Write "\\*" for all'),
         ("x = " + "[" * 3000, "is no course file"),
         ("\0", "is no course file"),
+        (" " * (2**20 + 1), "has more than 1,048,576 bytes"),
     ],
 )
 def test_a_broken_course_file_is_reported_and_the_rest_goes_on(course, content, reason):

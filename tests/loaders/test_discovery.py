@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kinsplit.errors import InvalidParameterError, LoadError
-from kinsplit.loaders import discover
+from kinsplit.loaders import discover, load
 
 
 def tree(root: Path, *names: str) -> Path:
@@ -237,8 +237,26 @@ def test_links_to_folders_end_and_are_listed_and_links_to_files_are_taken(tmp_pa
 
     found = discover(root)
 
-    assert [source.source_id for source in found.files] == ["r/a.md", "r/c.md", "r/sub/b.md"]
-    assert found.skipped == (root / "gone.md", root / "self", root / "sub" / "up")
+    assert [source.source_id for source in found.files] == ["r/a.md", "r/c.md", "r/gone.md", "r/sub/b.md"]
+    assert found.skipped == (root / "self", root / "sub" / "up")
+
+
+@pytest.mark.parametrize("name", ["gone.md", "gone", "gone.png"])
+@pytest.mark.parametrize("target", ["nowhere.md", "itself"])
+def test_a_link_that_leads_nowhere_is_one_error_and_the_rest_go_on(tmp_path, name, target):
+    root = tree(tmp_path / "r", "a.md", "z.md")
+    (root / name).symlink_to(root / (name if target == "itself" else target))
+
+    results = list(load([root / "a.md", root / name, root / "z.md"]))
+
+    assert [loaded.source.source_id for loaded in results] == ["r/a.md", f"r/{name}", "r/z.md"]
+    assert [loaded.error is None for loaded in results] == [True, False, True]
+    assert str(results[1].error).startswith(f"{root / name}: is a link to '")
+    assert results[1].source.resolved.parent == root
+    in_folder = {loaded.path.name: loaded.error for loaded in load(root)}
+    assert (str(in_folder.get(name)) == str(results[1].error)) == (name == "gone.md")
+    with pytest.raises(LoadError, match="doesn't exist"):
+        load([root / "a.md", root / "misspelt.md"])
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no FIFOs here")

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinsplit.loaders.html import read
+from kinsplit.loaders.transcript import read_vtt
 
 from .helpers import document_of, load_one
 
@@ -166,3 +167,12 @@ def test_lines_that_end_with_cr_alone_are_lines(tmp_path):
 
     assert len(texts) == 1
     assert "a\nb" in texts.pop()
+
+
+@pytest.mark.parametrize("make", [read, lambda data: read_vtt(b"WEBVTT\n\n00:01.000 --> 00:02.000\n" + data)])
+@pytest.mark.parametrize(
+    ("number", "shown"),
+    [("9" * 5_000, "\ufffd"), (f"{'0' * 5_000}65", "A"), ("0" * 5_000, "\ufffd"), ("x" + "9" * 5_000, "\ufffd")],
+)
+def test_a_numeric_reference_of_very_many_digits_costs_one_character(make, number, shown):
+    assert make(f"<b title='&#{number};'>a</b>&#{number};b &#65;".encode()).contents[0].text == f"a{shown}b A"

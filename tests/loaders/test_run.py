@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from kinsplit.errors import LoadError
-from kinsplit.loaders import FORMATS, load, load_file, load_files, run, suffixes
+from kinsplit.loaders import FORMATS, load, load_file, load_files, reading, suffixes
 from kinsplit.loaders.discovery import discover
+from kinsplit.loaders.reading import read_file
 from kinsplit.loaders.registry import format_of
 
 from .helpers import by_id, document_of, load_one, pdf
@@ -90,26 +91,17 @@ def test_a_file_that_went_away_is_reported(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("failure", "told"),
-    [
-        (AssertionError("never"), r"makes the reader of code files fail: AssertionError\('never'\)"),
-        (RecursionError(), "makes the reader of code files fail: RecursionError"),
-        (MemoryError(), "is too large for this machine's memory"),
-    ],
+    "failure", [AssertionError("never"), RecursionError(), UnicodeDecodeError("utf-8", b"\xff", 0, 1, "no")]
 )
-def test_whatever_a_reader_raises_costs_one_file(tmp_path, monkeypatch, failure, told):
+def test_whatever_a_reader_raises_is_an_error_that_names_the_file(tmp_path, monkeypatch, failure):
     def fail(data):
         raise failure
 
     (tmp_path / "a.py").write_text("a")
-    (tmp_path / "b.md").write_text("b")
-    formats = {".py": replace(format_of(Path("a.py")), read=fail), ".md": format_of(Path("b.md"))}
-    monkeypatch.setattr(run, "format_of", lambda path: formats[path.suffix])
+    monkeypatch.setattr(reading, "format_of", lambda path: replace(format_of(path), read=fail))
 
-    broken, there = load(tmp_path)
-
-    assert re.search(rf"a\.py: {told}", str(broken.error))
-    assert there.documents[0].text == "b"
+    with pytest.raises(LoadError, match=rf"a\.py: makes the reader of code files fail: {re.escape(repr(failure))}"):
+        read_file(tmp_path / "a.py", 10, given=True)
 
 
 def test_two_files_with_one_docid_are_not_mixed(tmp_path):

@@ -135,3 +135,13 @@ def test_other_line_ends_and_encodings_are_read():
     data = SRT.replace("\n", "\r\n").replace("loop", "Schleife für").encode("utf-16")
 
     assert read_srt(data).contents[0].text.startswith("A Schleife für repeats what stands")
+
+
+@pytest.mark.parametrize(("read", "header"), [(read_vtt, "WEBVTT\n\n"), (read_srt, "")])
+@pytest.mark.parametrize("digits", [11, 400, 5_000])
+def test_hours_of_very_many_digits_cost_one_cue(read, header, digits):
+    hours = "9" * digits
+    reading = read(f"{header}1\n{hours}:00:01.000 --> {hours}:00:02.000\na\n\n2\n00:01.000 --> 00:02.000\nb\n".encode())
+
+    assert reading.contents[0].text == "b"
+    assert reading.warnings == ("1 cues were left out, since their times can't be read",)

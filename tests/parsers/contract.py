@@ -8,7 +8,7 @@ import regex
 
 from kinsplit.chunk import Chunk, Document, chunk_id, content_hash
 from kinsplit.parsers import Strategy
-from kinsplit.parsers.measure import Ruler
+from kinsplit.parsers.measure import CHARACTERS_PER_TOKEN, Ruler
 from kinsplit.tokenizers import resolve
 
 _LIMITS = {"chunk_size": 0, "child_size": 0}
@@ -57,8 +57,9 @@ def check_level(strategy: Strategy, document: Document, chunks: list[Chunk], by_
         assert chunk.start >= start, "starts never go back"
         assert chunk.prev_id == (chunks[i - 1].id if i else None)
         assert chunk.next_id == (chunks[i + 1].id if i + 1 < len(chunks) else None)
-        limit, _ = limit_of(strategy, chunk.level)
+        limit, unit = limit_of(strategy, chunk.level)
         assert ruler.length(chunk.text) <= limit
+        assert unit != "token" or sum(end - begin for begin, end in chunk.spans) <= CHARACTERS_PER_TOKEN * limit
         if chunk.token_count is not None:
             assert chunk.token_count == int(resolve(strategy.tokenizer).count([chunk.text])[0])
         if chunk.parent_id is not None:
@@ -67,7 +68,9 @@ def check_level(strategy: Strategy, document: Document, chunks: list[Chunk], by_
             assert parent.start <= chunk.start
             assert chunk.end <= parent.end
         for span in chunk.spans:
-            covered[span.start : span.end] = b"\1" * (span.end - span.start)
+            held = covered[span.start : span.end]
+            assert not any(held) or strategy.name != "cluster" or strategy.parameters["passage_overlap"]
+            covered[span.start : span.end] = b"\1" * len(held)
         start = chunk.start
     if strategy.name != "multigranular" and strategy.parameters.get("tail") != "drop":
         missing = [i for i, (c, seen) in enumerate(zip(text, covered, strict=True)) if not seen and not c.isspace()]
@@ -106,4 +109,5 @@ def check_clusters(text: str, chunks: list[Chunk], ruler: Ruler, limit: int) -> 
             cluster = inside.get(place)
             # White space at the edge of a chunk is trimmed, also where it forms a cluster with what follows.
             if cluster is not None and not any(c.isspace() for c in cluster):
-                assert ruler.length(cluster) > limit, f"cut inside {cluster!r}"
+                most = CHARACTERS_PER_TOKEN * limit if ruler.unit == "token" else len(cluster)
+                assert ruler.length(cluster) > limit or len(cluster) > most, f"cut inside {cluster!r}"

@@ -123,6 +123,7 @@ def test_every_chunk_below_the_top_has_a_parent_that_holds_it(text: str, paramet
         ({"parent_size": (100, 200), "child_size": 10}, "parent_size"),
         ({"parent_size": (100, 100), "child_size": 10}, "parent_size"),
         ({"parent_size": ()}, "parent_size"),
+        ({"parent_size": tuple(range(300, 283, -1)), "child_size": 10}, "parent_size"),
         ({"parent_size": 0}, "parent_size"),
         ({"child_size": 0}, "child_size"),
         ({"parent_size": "1000"}, "parent_size"),

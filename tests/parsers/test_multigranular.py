@@ -73,6 +73,7 @@ def test_windows_lie_inside_those_of_the_next_size() -> None:
     ("parameters", "field"),
     [
         ({"chunk_sizes": ()}, "chunk_sizes"),
+        ({"chunk_sizes": tuple(range(1, 18))}, "chunk_sizes"),
         ({"chunk_sizes": (512, 256)}, "chunk_sizes"),
         ({"chunk_sizes": (256, 256)}, "chunk_sizes"),
         ({"chunk_sizes": (0, 5)}, "chunk_sizes"),

@@ -14,6 +14,7 @@ from kinsplit import Document, Index
 from kinsplit.parsers import create
 from kinsplit.server.app import create_app
 from kinsplit.server.library import Library
+from kinsplit.server.previews import Previewer
 from kinsplit.server.run import address_of, listen, make_server
 from kinsplit.server.settings import ServiceSettings
 
@@ -68,8 +69,16 @@ def settings_of(**given: Any) -> ServiceSettings:
     )
 
 
+@pytest.fixture(scope="session")
+def previewer() -> Iterator[Previewer]:
+    """One for all applications, since its process takes a while to start."""
+    made = Previewer(30)
+    yield made
+    made.close()
+
+
 @pytest.fixture
-def make_app() -> Iterator[Callable[..., FastAPI]]:
+def make_app(previewer: Previewer) -> Iterator[Callable[..., FastAPI]]:
     """Make applications with settings, which are closed at the end."""
     made: list[Library] = []
 
@@ -77,7 +86,7 @@ def make_app() -> Iterator[Callable[..., FastAPI]]:
         settings = settings_of(**given)
         library = Library.open(settings)
         made.append(library)
-        return create_app(settings, library)
+        return create_app(settings, library, previewer)
 
     yield make
     for library in made:

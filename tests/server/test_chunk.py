@@ -1,7 +1,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
+import signal
 import threading
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -10,6 +14,7 @@ import pytest
 from kinsplit import Document, language_models
 from kinsplit.language_models.hashing import HashModel
 from kinsplit.parsers import create, names, strategy_class
+from kinsplit.server.previews import Previewer, preview
 from tests.server.conftest import Connect, error_of
 
 TEXT = "# One\n\nFirst 😀 sentence here. A second one follows it. A third closes.\n\n# Two\n\nMore words. They end.\n"
@@ -97,23 +102,53 @@ async def test_a_preview_that_asks_a_model_keeps_nobody_waiting(
     assert asked
 
 
-async def test_a_long_preview_keeps_no_search_waiting(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
-    begun, go = threading.Event(), threading.Event()
-    kind = strategy_class("word")
-    cut = kind._cut
+def process_of(previewer: Previewer) -> int:
+    (worker,) = previewer._pool._alive
+    return worker._process.pid
 
-    def slow(self: Any, texts: Any) -> Any:
-        begun.set()
-        go.wait(30)
-        return cut(self, texts)
 
-    monkeypatch.setattr(kind, "_cut", slow)
+async def test_a_long_preview_keeps_no_search_waiting(connect: Connect, previewer: Previewer) -> None:
     client = await connect(threads=1, queue=1)
-    previews = [asyncio.create_task(client.post("/chunk", json={"text": TEXT, "strategy": "word"})) for _ in range(2)]
-    assert await asyncio.to_thread(begun.wait, 30)
+    body = {"text": TEXT, "strategy": "word"}
+    assert (await client.post("/chunk", json=body)).status_code == 200
+    os.kill(process_of(previewer), signal.SIGSTOP)
+    previews = [asyncio.create_task(client.post("/chunk", json=body)) for _ in range(2)]
+    await asyncio.sleep(0.1)
     assert (await client.get("/search?q=loop")).status_code == 200
-    go.set()
+    assert not any(task.done() for task in previews)
+    os.kill(process_of(previewer), signal.SIGCONT)
     assert [(await preview).status_code for preview in previews] == [200, 200]
+
+
+async def test_a_preview_has_its_time_and_its_memory_taken_away(
+    connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = await connect(timeout=60)
+    own = Previewer(20, memory_limit=4 * 2**20)
+    monkeypatch.setattr(client.app.state, "previewer", own)
+    large = {"text": "ab " * 60_000, "strategy": "character", "parameters": {"chunk_size": 5000, "chunk_overlap": 4999}}
+    try:
+        error = error_of(await client.post("/chunk", json=large), 422)
+        assert (error["field"], error["rule"]) == (
+            *("parameters", "can't be previewed, since it needs more than 4 MiB of memory"),
+        )
+        # The next one has a new process.
+        small = {"text": TEXT, "strategy": "word"}
+        assert (await client.post("/chunk", json=small)).status_code == 200
+        own._pool._limits = replace(own._pool._limits, time=0.2)
+        os.kill(process_of(own), signal.SIGSTOP)
+        assert error_of(await client.post("/chunk", json=small), 504)["rule"] == "took longer than 0.2 s"
+    finally:
+        own.close()
+
+
+@pytest.mark.parametrize(("strategy", "field"), [("hierarchical", "parent_size"), ("multigranular", "chunk_sizes")])
+async def test_a_hundred_thousand_levels_are_refused(client: httpx.AsyncClient, strategy: str, field: str) -> None:
+    sizes = sorted(range(300, 100_300), reverse=strategy == "hierarchical")
+    body = {"text": TEXT, "strategy": strategy, "parameters": {field: sizes}}
+    error = error_of(await client.post("/chunk", json=body), 422)
+    assert error["field"] == field
+    assert "at most 16 items" in error["rule"]
 
 
 async def test_a_preview_asks_a_model_only_so_often(connect: Connect) -> None:
@@ -124,11 +159,11 @@ async def test_a_preview_asks_a_model_only_so_often(connect: Connect) -> None:
     assert (error["field"], error["rule"]) == ("text", "can't take more than 40 calls of the language model")
 
 
-async def test_a_text_is_cut_once(client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_text_is_cut_once(monkeypatch: pytest.MonkeyPatch) -> None:
     kind, asked = strategy_class("sentence"), []
     cut = kind._cut
     monkeypatch.setattr(kind, "_cut", lambda self, texts: asked.append(texts) or cut(self, texts))
-    assert (await client.post("/chunk", json={"text": TEXT})).json()["chunks"]
+    assert json.loads(preview(create("sentence"), TEXT))["chunks"]
     assert asked == [[TEXT]]
 
 

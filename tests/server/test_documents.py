@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from kinsplit import Document, Index
-from tests.server.conftest import LOOPS, SCRIPT, STORE, error_of
+from tests.server.conftest import LOOPS, SCRIPT, STORE, Connect, error_of
 
 NAMES = ["course/alice, ch. 1?.txt", "course/loops.md", "gaps.txt"]
 
@@ -74,6 +74,24 @@ async def test_any_id_can_be_asked_for(client: httpx.AsyncClient) -> None:
     response = await client.get(f"/documents/{quote(NAMES[0])}")
     assert response.json()["text"] == SCRIPT
     assert response.headers["content-type"] == "application/json"
+
+
+async def test_ids_that_look_like_something_else(connect: Connect) -> None:
+    names = ["notes", "notes/chunks", "chunks", "notes/chunks/chunks", "two\nlines.md", "notes/chunks\n", "x" * 3000]
+    with Index("memory:odd-ids", collection="odd", embedder="hash") as index:
+        assert not index.add([Document(name, f"The text of number {n}.") for n, name in enumerate(names)]).failed
+        client = await connect(store="memory:odd-ids", collections="odd")
+        listed = (await client.get("/documents")).json()["documents"]
+        assert [row["id"] for row in listed] == sorted(names)
+        for number, name in enumerate(names):
+            path = quote(name, safe="")
+            document = (await client.get(f"/documents/{path}")).json()
+            assert (document["id"], document["text"]) == (name, f"The text of number {number}.")
+            chunks = (await client.get(f"/documents/{path}/chunks")).json()
+            assert (chunks["id"], chunks["total"]) == (name, 1)
+        # With slashes as they are, the last one is the address's own.
+        assert (await client.get("/documents/notes/chunks")).json()["chunks"][0]["text"] == "The text of number 0."
+        assert (await client.get("/documents/notes/chunks/chunks")).json()["id"] == "notes/chunks"
 
 
 @pytest.mark.parametrize(

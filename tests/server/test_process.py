@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -27,9 +28,9 @@ MakeApp = Callable[..., FastAPI]
 pytestmark = pytest.mark.usefixtures("socket_enabled")
 
 
-def connect_to(address: str) -> socket.socket:
+def connect_to(address: str, source: str = "127.0.0.1") -> socket.socket:
     parts = urlsplit(address)
-    return socket.create_connection((parts.hostname, parts.port), timeout=30)
+    return socket.create_connection((parts.hostname, parts.port), timeout=30, source_address=(source, 0))
 
 
 def test_clients_that_do_not_finish_a_head_are_cut_off(make_app: MakeApp) -> None:
@@ -41,6 +42,37 @@ def test_clients_that_do_not_finish_a_head_are_cut_off(make_app: MakeApp) -> Non
             with contextlib.suppress(ConnectionResetError):
                 assert client.recv(100) == b""
             client.close()
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"",
+        b"GET /healthz HTTP/1.1\r\nHost: loc",
+        b"POST /chunk HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{",
+        b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /heal",
+    ],
+    ids=["silent", "half a head", "half a body", "one request and half a head"],
+)
+def test_connections_without_a_request_give_way_to_others(make_app: MakeApp, sent: bytes) -> None:
+    app, head = make_app(connections=64, patience=60), b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
+    with serving(app) as address, contextlib.ExitStack() as stack:
+        # Older than all of the crowd, but of an address that has one connection only.
+        slow = stack.enter_context(connect_to(address, "127.0.0.3"))
+        slow.sendall(head)
+        assert httpx.get(f"{address}/healthz").status_code == 200
+        crowd = [stack.enter_context(connect_to(address)) for _ in range(300)]
+        for each in crowd:
+            with contextlib.suppress(OSError):  # Closed already.
+                each.sendall(sent)
+            if each is crowd[-100]:
+                for source in ("127.0.0.1", "127.0.0.2"):
+                    with connect_to(address, source) as other:
+                        other.sendall(head + b"\r\n")
+                        assert other.recv(100).startswith(b"HTTP/1.1 200")
+        slow.sendall(b"\r\n")
+        assert slow.recv(100).startswith(b"HTTP/1.1 200")
+        assert app.state.library.metrics.rejected.labels("crowd")._value.get() >= 300 - 64
 
 
 def test_a_second_head_on_a_connection_is_not_waited_for_either(make_app: MakeApp) -> None:
@@ -252,6 +284,19 @@ def test_one_command_finds_the_demo_and_says_where_it_listens(tmp_path: Path, st
     assert process.returncode in (0, -signal.SIGTERM)
     (line,) = [json.loads(line) for line in errors.splitlines()]
     assert (line["event"], line["route"], line["status"]) == ("request", "/search", 200)
+
+
+def test_an_engine_that_works_for_long_holds_nothing_else_up(make_app: MakeApp, stored: str) -> None:
+    app = make_app(store=stored, collections="demo")
+    (shelf,) = app.state.library
+    (engine,) = shelf.index.store._pool._alive
+    with serving(app) as address, connect_to(address) as client:
+        os.kill(engine._process.pid, signal.SIGSTOP)
+        client.sendall(b"GET /search?q=loop HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        until(lambda: app.state.library.metrics.in_flight._value.get() == 1)
+        assert httpx.get(f"{address}/healthz").status_code == 200
+        os.kill(engine._process.pid, signal.SIGCONT)
+        assert client.recv(100).startswith(b"HTTP/1.1 200")
 
 
 def test_a_port_that_is_taken_is_one_line(tmp_path: Path, stored: str) -> None:

@@ -46,9 +46,14 @@ def store(tmp_path):
         yield store
 
 
+def engine(store):
+    return store._lease.engine
+
+
 def record(store, **options):
-    store._shard = Recorder(getattr(store._shard, "shard", store._shard), **options)
-    return store._shard.calls
+    shard = engine(store).shard
+    engine(store).shard = Recorder(getattr(shard, "shard", shard), **options)
+    return engine(store).shard.calls
 
 
 def test_search_get_known_and_sources_are_one_engine_call_each(store):
@@ -66,7 +71,7 @@ def test_search_get_known_and_sources_are_one_engine_call_each(store):
     store.vectors([chunk.id for chunk in chunks])
     store.find({"source_id": "doc"})
     store.known("doc")
-    store.sources()
+    store.sources(0)
     assert calls == ["query_batch", "retrieve", "retrieve", "scroll", "scroll", "facet"]
 
 
@@ -126,9 +131,9 @@ def test_writes_wait_for_the_disk_now_and_then(store, monkeypatch):
     for number in range(3):
         save(store, "doc", make_chunks("doc", TEXTS[number:]))
     assert "flush" not in calls
-    monkeypatch.setattr("kinsplit.stores.edge._SETTLE_SECONDS", 0)
-    monkeypatch.setattr("kinsplit.stores.edge._SETTLE_SHARE", 0)
-    store._settle_at = 0
+    monkeypatch.setattr("kinsplit.stores.edge_engine._SETTLE_SECONDS", 0)
+    monkeypatch.setattr("kinsplit.stores.edge_engine._SETTLE_SHARE", 0)
+    engine(store)._settle_at = 0
     for number in range(3):
         save(store, "doc", make_chunks("doc", TEXTS[number:]))
     assert calls.count("flush") == calls.count("optimize") == 3
@@ -160,7 +165,7 @@ def test_a_crash_before_the_stale_points_are_deleted_is_repaired(store):
 
 
 def test_a_crash_between_two_batches_is_repaired(store, monkeypatch):
-    monkeypatch.setattr("kinsplit.stores.edge._BATCH", 2)
+    monkeypatch.setattr("kinsplit.stores.edge_engine._BATCH", 2)
     save(store, "doc", make_chunks("doc", TEXTS))
     turned = make_chunks("doc", [*TEXTS[1:], TEXTS[0]])
     record(store, fail_on_update=2)
@@ -188,9 +193,9 @@ os.kill(os.getpid(), 9)
 
 
 def test_deleted_points_do_not_fill_the_disk(store, tmp_path, monkeypatch):
-    monkeypatch.setattr("kinsplit.stores.edge._SETTLE_SECONDS", 0)
-    monkeypatch.setattr("kinsplit.stores.edge._SETTLE_SHARE", 0)
-    store._settle_at = 0
+    monkeypatch.setattr("kinsplit.stores.edge_engine._SETTLE_SECONDS", 0)
+    monkeypatch.setattr("kinsplit.stores.edge_engine._SETTLE_SHARE", 0)
+    engine(store)._settle_at = 0
     chunks = make_chunks("doc", [f"text {number}" for number in range(1200)])
     vectors = embed(chunks)
 
@@ -286,7 +291,7 @@ def test_the_schema_file_is_readable_json(tmp_path):
 
 def test_the_payload_indexes_have_the_right_kinds(store):
     save(store, "doc", make_chunks("doc", TEXTS, subject="cs", group_id="g"))
-    kinds = {key: str(info.data_type).split(".")[-1] for key, info in store._shard.info().payload_schema.items()}
+    kinds = {key: str(info.data_type).split(".")[-1] for key, info in engine(store).shard.info().payload_schema.items()}
     assert kinds == {
         "source_id": "Keyword",
         "chunk_index": "Integer",
@@ -300,7 +305,8 @@ def test_the_payload_indexes_have_the_right_kinds(store):
 def test_close_waits_for_calls_inside_the_engine_and_unlocks_the_folder(store, tmp_path):
     save(store, "doc", make_chunks("doc", TEXTS))
     inside, leave = threading.Event(), threading.Event()
-    shard = store._shard
+    shared = engine(store)
+    shard = shared.shard
 
     class Slow:
         def __getattr__(self, name):
@@ -312,12 +318,12 @@ def test_close_waits_for_calls_inside_the_engine_and_unlocks_the_folder(store, t
 
             return call
 
-    store._shard = Slow()
+    shared.shard = Slow()
     with ThreadPoolExecutor() as pool:
         searching = pool.submit(store.search, [Query("dense", DENSE.embed_query("a"), 3)])
         assert inside.wait(30)
         closing = pool.submit(store.close)
-        while not store._closed:
+        while not shared._closed:
             time.sleep(0.001)
         assert not closing.done()
         with pytest.raises(StoreError, match="was closed"):
@@ -331,7 +337,7 @@ def test_close_waits_for_calls_inside_the_engine_and_unlocks_the_folder(store, t
 
 def test_a_folder_is_unlocked_even_where_the_last_flush_fails(store, tmp_path):
     save(store, "doc", make_chunks("doc", TEXTS))
-    shard = store._shard
+    shard = engine(store).shard
 
     class Full:
         def __getattr__(self, name):
@@ -339,7 +345,7 @@ def test_a_folder_is_unlocked_even_where_the_last_flush_fails(store, tmp_path):
                 raise RuntimeError("the disk is full")
             return getattr(shard, name)
 
-    store._shard = Full()
+    engine(store).shard = Full()
     with pytest.raises(StoreError, match="the disk is full"):
         store.close()
     with EdgeStore(str(tmp_path), "edge") as again:

@@ -99,7 +99,7 @@ def test_search_get_known_sources_and_delete_are_the_fewest_calls(store):
     store.vectors([chunk.id for chunk in chunks])
     store.find({"source_id": "doc"})
     store.known("doc")
-    store.sources()
+    store.sources(0)
     store.delete("doc")
     assert calls == ["query_batch_points", "retrieve", "retrieve", "scroll", "scroll", "facet", "count", "delete"]
 

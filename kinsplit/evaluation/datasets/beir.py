@@ -92,6 +92,10 @@ def _string(row: Row, field: str) -> str:
     return value
 
 
+# As many as 64 bits have; Python refuses to read very long numbers.
+_DIGITS = 18
+
+
 def _judgements(path: Path, problems: Problems) -> Iterator[Row]:
     for number, line in enumerate(read_text(path).split("\n"), 1):
         cells = line.rstrip("\r").split("\t")
@@ -99,7 +103,7 @@ def _judgements(path: Path, problems: Problems) -> Iterator[Row]:
             continue
         place = Row(path, f"line {number}", {})
         grade = cells[2].strip() if len(cells) == 3 else ""
-        if not grade.lstrip("-").isdecimal():
+        if not grade.lstrip("-").isdecimal() or len(grade) > _DIGITS:
             rule = "must have a query-id, a corpus-id and a whole score between tabs"
             problems.add(place, cells[0], "row", rule, line, "See docs/datasets.md.")
             continue

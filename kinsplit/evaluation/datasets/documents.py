@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kinsplit.chunk import Document
+from kinsplit.display import inline
 from kinsplit.errors import KinsplitWarning, LoadError
 from kinsplit.loaders import SourceFile, discover, load_files
 
@@ -33,7 +34,7 @@ def load_documents(paths: Sequence[Path], questions: Iterable[Path] = ()) -> tup
     rows = [rows_file(path) for path in paths]
     left_out = {path.resolve() for path in questions}
     others = [path for path, file in zip(paths, rows, strict=True) if file is None]
-    files = [file for file in discover(others).files if file.path.resolve() not in left_out] if others else []
+    files = [file for file in discover(others).files if file.resolved not in left_out] if others else []
     # Several folders may each hold a docs.jsonl, so the ids of files don't matter here; rows have their own.
     files += [SourceFile(file, file.as_posix(), {}, given=True) for file in rows if file is not None]
     documents: list[Document] = []
@@ -41,7 +42,7 @@ def load_documents(paths: Sequence[Path], questions: Iterable[Path] = ()) -> tup
         if loaded.error is not None:
             raise loaded.error
         for warning in loaded.warnings:
-            warnings.warn(DatasetWarning(f"{loaded.source.source_id}: {warning}"), stacklevel=2)
+            warnings.warn(DatasetWarning(inline(f"{loaded.source.source_id}: {warning}")), stacklevel=2)
         for document in loaded.documents:
             # Of the other facts no measure asks, and every chunk would carry them.
             title = {"title": document.metadata["title"]} if "title" in document.metadata else {}

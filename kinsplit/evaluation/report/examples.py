@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from kinsplit.display import inline
 from kinsplit.evaluation.report.marking import Piece, pieces
 from kinsplit.evaluation.report.pairs import Pair, baseline_of, duel
 from kinsplit.evaluation.report.scales import Scale, scale
@@ -100,7 +101,7 @@ def _hit(rank: int, hit: Hit, question: AskedQuestion) -> ShownHit:
 
 def place(text: Text) -> str:
     """Return where a text lies: its document, and its characters there."""
-    return " ".join([text.source_id, ", ".join(f"{start:,}-{end:,}" for start, end in text.spans)]).rstrip()
+    return " ".join([inline(text.source_id), ", ".join(f"{start:,}-{end:,}" for start, end in text.spans)]).rstrip()
 
 
 def _shortened(found: Sequence[Piece]) -> list[Piece]:

@@ -196,7 +196,7 @@ class KinsplitHierarchicalTextSplitter(KinsplitTextSplitter):
     Args:
         tokenizer: Counts tokens: "bundled" (BERT uncased), "hf:REPOSITORY", "tiktoken:ENCODING", the path of a tokenizer.json, or a callable.
         unit: What sizes are counted in.
-        parent_size: Budget of a parent; several descending sizes make several levels of parents.
+        parent_size: Budget of a parent; several descending sizes, at most 16, make several levels of parents.
         child_size: Budget of a child.
         children: Whether child_size is a limit, for which a longer sentence is cut ("limit"), or children are whole sentences, of which a single one may be longer than child_size ("sentence"). No child is longer than its parent's budget.
         headings: Whether no parent reaches across a heading.
@@ -223,7 +223,7 @@ class KinsplitMultigranularTextSplitter(KinsplitTextSplitter):
 
     Args:
         tokenizer: Counts tokens: "bundled" (BERT uncased), "hf:REPOSITORY", "tiktoken:ENCODING", the path of a tokenizer.json, or a callable.
-        chunk_sizes: Words in a window, smallest first.
+        chunk_sizes: Words in a window, smallest first; at most 16 sizes.
         chunk_overlap: Words shared with the window before, at every size.
     """
 

@@ -27,6 +27,9 @@ class ChunkKeys:
     other. `total_chunks` and `is_chunked` alone make no edit: in a chunk that is skipped they stay what they were, and
     so does a key that is gone from the document's metadata.
 
+    Clean up by "scoped_full": after every batch, "incremental" deletes what a later batch of the same document would
+    have refreshed, whatever the keys, and so writes most chunks of a long document again.
+
     Give whole documents an id that lasts, such as their path: without one, every chunk of an edited document gets
     another id. A run over unchanged chunks reads each of them from the store, and one that was interrupted is mended by
     the next one over the same documents.
@@ -37,7 +40,7 @@ class ChunkKeys:
 
     Example:
         >>> keys = ChunkKeys(records, store)
-        >>> index(chunks, records, store, cleanup="incremental", source_id_key="source_id", key_encoder=keys)
+        >>> index(chunks, records, store, cleanup="scoped_full", source_id_key="source_id", key_encoder=keys)
     """
 
     def __init__(self, records: RecordManager, store: VectorStore | DocumentIndex) -> None:

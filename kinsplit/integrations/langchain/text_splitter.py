@@ -209,7 +209,7 @@ def _encoding_of(model: str) -> str:
     try:
         from tiktoken import encoding_name_for_model
     except ImportError:
-        raise MissingExtraError("tiktoken", "llama-index") from None
+        raise MissingExtraError("tiktoken", "tiktoken") from None
     try:
         return encoding_name_for_model(model)
     except KeyError as error:

@@ -15,8 +15,11 @@ from llama_index.core.vector_stores.types import (
     VectorStoreQueryMode,
 )
 
+from kinsplit.chunk import Chunk
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import InvalidParameterError
+from kinsplit.integrations.collection import Work, find
+from kinsplit.integrations.records import from_chunk
 from kinsplit.stores.conditions import MOST_DEPTH
 from kinsplit.stores.protocol import Query, Where
 
@@ -31,42 +34,47 @@ _OF_VALUE = {
     FilterOperator.CONTAINS: "$eq",
 }
 _OF_LIST = {FilterOperator.IN: "$in", FilterOperator.NIN: "$nin", FilterOperator.ANY: "$in"}
+_OF_TEXT = (FilterOperator.TEXT_MATCH, FilterOperator.TEXT_MATCH_INSENSITIVE)
 _MODES = {
     VectorStoreQueryMode.DEFAULT: ("dense",),
+    VectorStoreQueryMode.MMR: ("dense",),
     VectorStoreQueryMode.SPARSE: ("bm25",),
     VectorStoreQueryMode.HYBRID: ("dense", "bm25"),
 }
 
 
-def to_where(filters: MetadataFilters | None, doc_ids: Sequence[str] | None = None) -> dict[str, Any]:
-    """Return filters as `Where`.
+def to_where(filters: MetadataFilters | None, doc_ids: Sequence[str] | None = None) -> Work[dict[str, Any]]:
+    """Return filters as `Where`; to match texts, all chunks of the documents are read.
 
     Args:
-        filters: Of any operators but TEXT_MATCH, TEXT_MATCH_INSENSITIVE and IS_EMPTY, joined in any way; NOT lets
-            through what none of its filters does.
+        filters: Of any operators, joined in any way; NOT lets through what none of its filters does.
         doc_ids: Ids of the documents to look into.
 
     Raises:
-        InvalidParameterError: Any other operator, or a value that it can't have.
+        InvalidParameterError: An operator with a value that it can't have.
     """
     where: dict[str, Any] = {"source_id": list(doc_ids)} if doc_ids else {}
-    found = {} if filters is None else _joined(filters)
+    if filters is None:
+        return where
+    chunks = (yield from find(where, None)) if _matches_text(filters) else []
+    found = _joined(filters, chunks)
     return {"$and": [where, found]} if where and found else where or found
 
 
-def to_queries(query: VectorStoreQuery, bm25: Bm25Embedder) -> list[Query]:
+def to_queries(query: VectorStoreQuery, where: Where, bm25: Bm25Embedder) -> list[Query]:
     """Return the rankings that a query asks for: by meaning, by terms, or both in this order.
 
+    Args:
+        query: The query.
+        where: Its filters.
+        bm25: Weighs the terms.
+
     Raises:
-        InvalidParameterError: A mode or a filter that is not supported, or a query without what its mode needs.
+        InvalidParameterError: A mode that is not supported, or a query without what its mode needs.
     """
     if query.mode not in _MODES:
         rule = f"must be one of {', '.join(mode.value for mode in _MODES)}"
         raise InvalidParameterError("mode", rule, str(query.mode), "Take one of them.")
-    if query.node_ids:
-        remedy = "Filter by metadata, or fetch the nodes by get_nodes."
-        raise InvalidParameterError("node_ids", "can't be searched within", query.node_ids, remedy)
-    where: Where = to_where(query.filters, query.doc_ids)
     queries = []
     for using in _MODES[query.mode]:
         if using == "dense":
@@ -82,11 +90,23 @@ def to_queries(query: VectorStoreQuery, bm25: Bm25Embedder) -> list[Query]:
     return queries
 
 
-def _joined(filters: MetadataFilters, depth: int = 1) -> dict[str, Any]:
+def _matches_text(filters: MetadataFilters) -> bool:
+    groups = [filters]
+    for group in groups:  # Without recursion, since their depth is not known yet.
+        groups += [one for one in group.filters if isinstance(one, MetadataFilters)]
+    return any(
+        isinstance(one, MetadataFilter) and one.operator in _OF_TEXT for group in groups for one in group.filters
+    )
+
+
+def _joined(filters: MetadataFilters, chunks: Sequence[Chunk], depth: int = 1) -> dict[str, Any]:
     if depth > MOST_DEPTH:
         remedy = "Take fewer filters inside each other."
         raise InvalidParameterError("filters", f"must be at most {MOST_DEPTH} deep", depth, remedy)
-    parts = [_joined(one, depth + 1) if isinstance(one, MetadataFilters) else _one(one) for one in filters.filters]
+    parts = [
+        _joined(one, chunks, depth + 1) if isinstance(one, MetadataFilters) else _one(one, chunks)
+        for one in filters.filters
+    ]
     if filters.condition is FilterCondition.NOT:
         return {"$not": {"$or": parts}} if parts else {}
     parts = [part for part in parts if part]
@@ -95,11 +115,27 @@ def _joined(filters: MetadataFilters, depth: int = 1) -> dict[str, Any]:
     return {"$or" if filters.condition is FilterCondition.OR else "$and": parts}
 
 
-def _one(one: MetadataFilter) -> dict[str, Any]:
+def _one(one: MetadataFilter, chunks: Sequence[Chunk]) -> dict[str, Any]:
+    if one.operator is FilterOperator.IS_EMPTY:
+        return {one.key: None}
+    if one.operator in _OF_TEXT and isinstance(one.value, str):
+        return {"$id": [chunk.id for chunk in chunks if _has_text(chunk, one)]}
     if one.operator is FilterOperator.ALL and isinstance(one.value, list) and one.value:
         return {"$and": [{one.key: {"$eq": value}} for value in one.value]}
     operator = (_OF_LIST if isinstance(one.value, list) else _OF_VALUE).get(one.operator)
     if operator is None:
         rule = f"can't be {one.operator.name} with {'a list' if isinstance(one.value, list) else 'one value'}"
-        raise InvalidParameterError("filters", rule, one, "Ask for more nodes, and filter what comes back.")
+        raise InvalidParameterError("filters", rule, one, "Give a value of the other kind, or another operator.")
     return {one.key: {operator: one.value}}
+
+
+def _has_text(chunk: Chunk, one: MetadataFilter) -> bool:
+    """Return whether a text is in a chunk's metadata, or in its own text under the name that stores give that."""
+    stored = {"full_content": chunk.text, **from_chunk(chunk).metadata}.get(one.key)
+    fold = str.casefold if one.operator is FilterOperator.TEXT_MATCH_INSENSITIVE else str
+    wanted = fold(str(one.value))
+    return any(isinstance(text, str) and wanted in fold(text) for text in _members(stored))
+
+
+def _members(stored: object) -> Sequence[object]:
+    return stored if isinstance(stored, list) else [stored]

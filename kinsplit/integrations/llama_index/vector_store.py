@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
+import numpy as np
+from llama_index.core.indices.query.embedding_utils import get_top_k_mmr_embeddings
 from llama_index.core.schema import BaseNode
 from llama_index.core.vector_stores.types import (
     BasePydanticVectorStore,
@@ -23,22 +26,29 @@ from kinsplit.integrations.fusion import fuse
 from kinsplit.integrations.llama_index.filters import to_queries, to_where
 from kinsplit.integrations.llama_index.records import item_of, node_of
 from kinsplit.integrations.metadata import slimmed
-from kinsplit.stores import AsyncChunkStore, ChunkStore, Hit
+from kinsplit.integrations.records import stored_id
+from kinsplit.stores import AsyncChunkStore, ChunkStore, Hit, Query, Vectors
 from kinsplit.stores.payload import RECORD
 
 T = TypeVar("T")
 
+# Nodes to choose diverse ones from, for each that is asked for, as in LlamaIndex's other stores.
+_MMR_PREFETCH = 4
+# More ids than this are mostly those of all nodes, which an index with `store_nodes_override` names.
+_MANY = 1000
+
 
 class KinsplitVectorStore(BasePydanticVectorStore):
-    """Any kinsplit store as a LlamaIndex vector store, for dense, hybrid and sparse queries.
+    """Any kinsplit store as a LlamaIndex vector store, for dense, hybrid, sparse and MMR queries.
 
     Nodes come back equal to what was added, whoever split them and whatever their ids. What `Index.add` wrote is read
     too: its leaves are found, its parents fetched by id. A term search needs no second model: terms are weighed
     by BM25 when nodes are added. A hybrid query joins both rankings by their scores, each brought to a range from 0 to
     1, with `alpha` (0.5 unless given) as the weight of the dense one.
 
-    Filters are of all operators but TEXT_MATCH, its insensitive form and IS_EMPTY, joined in any way; metadata that
-    have the name of a kinsplit key can be filtered by in kinsplit's own nodes only.
+    Filters are of all operators, joined in any way; metadata that have the name of a kinsplit key can be filtered by in
+    kinsplit's own nodes only. TEXT_MATCH looks for a part of a metadata value, or of a node's text under the key
+    "full_content", and reads all nodes of the documents that are searched.
 
     Args:
         store: Address of a store (see `kinsplit.stores.open_store`), opened at first use, or an open one, such as
@@ -144,7 +154,9 @@ class KinsplitVectorStore(BasePydanticVectorStore):
         await self._kept.run_async(_delete_nodes(node_ids, filters), None)
 
     def get_nodes(self, node_ids: list[str] | None = None, filters: MetadataFilters | None = None) -> list[BaseNode]:
-        """Return nodes by id, in the order of the ids, by filter, or by both; all nodes if neither is given.
+        """Return nodes with their embeddings by id, in the order of the ids, by filter, or by both; all without either.
+
+        Stores may keep an embedding at length 1.
 
         Raises:
             InvalidParameterError: A filter is not supported.
@@ -163,25 +175,45 @@ class KinsplitVectorStore(BasePydanticVectorStore):
         Raises:
             InvalidParameterError: A filter is not supported.
         """
-        return self._kept.run(count(to_where(filters)), 0)
+        return self._kept.run(_count(filters), 0)
 
     async def acount(self, filters: MetadataFilters | None = None) -> int:
         """Return the number of nodes; see `count`."""
-        return await self._kept.run_async(count(to_where(filters)), 0)
+        return await self._kept.run_async(_count(filters), 0)
 
-    def query(self, query: VectorStoreQuery, **kwargs: object) -> VectorStoreQueryResult:
-        """Find nodes by meaning, by terms, or by both.
+    def query(
+        self,
+        query: VectorStoreQuery,
+        mmr_threshold: float | None = None,
+        mmr_prefetch_k: int | None = None,
+        **kwargs: object,
+    ) -> VectorStoreQueryResult:
+        """Find nodes by meaning, by terms, by both, or by meaning and unlike each other.
+
+        Args:
+            query: The query. `node_ids` are the only nodes to look at: a `VectorStoreIndex` that was made of nodes
+                names its index and image nodes there, if it has any.
+            mmr_threshold: In mode MMR, from 0 for the most diverse nodes to 1 for the likest ones, instead of the
+                query's own; 0.5 without either.
+            mmr_prefetch_k: In mode MMR, the number of nodes to choose from; None for four times as many as to return.
+            **kwargs: None is known.
 
         Raises:
             InvalidParameterError: A mode or a filter that is not supported.
         """
         refuse_unknown(kwargs)
-        return self._kept.run(self._query(query), _result([]))
+        return self._kept.run(self._query(query, mmr_threshold, mmr_prefetch_k), _result([]))
 
-    async def aquery(self, query: VectorStoreQuery, **kwargs: object) -> VectorStoreQueryResult:
+    async def aquery(
+        self,
+        query: VectorStoreQuery,
+        mmr_threshold: float | None = None,
+        mmr_prefetch_k: int | None = None,
+        **kwargs: object,
+    ) -> VectorStoreQueryResult:
         """Find nodes; see `query`."""
         refuse_unknown(kwargs)
-        return await self._kept.run_async(self._query(query), _result([]))
+        return await self._kept.run_async(self._query(query, mmr_threshold, mmr_prefetch_k), _result([]))
 
     def clear(self) -> None:
         """Delete all nodes."""
@@ -198,22 +230,58 @@ class KinsplitVectorStore(BasePydanticVectorStore):
     def _add(self, nodes: Sequence[BaseNode]) -> Work[None]:
         yield from put(self._kept, [item_of(node) for node in nodes], [node.get_embedding() for node in nodes])
 
-    def _query(self, query: VectorStoreQuery) -> Work[VectorStoreQueryResult]:
-        queries = to_queries(query, self._kept.bm25)
-        rankings: list[list[Hit]] = yield lambda store: store.search(queries)
+    def _query(
+        self, query: VectorStoreQuery, mmr_threshold: float | None, mmr_prefetch_k: int | None
+    ) -> Work[VectorStoreQueryResult]:
+        where = yield from to_where(query.filters, query.doc_ids)
+        if query.mode is VectorStoreQueryMode.MMR:
+            threshold = query.mmr_threshold if mmr_threshold is None else mmr_threshold
+            limit = mmr_prefetch_k or _MMR_PREFETCH * query.similarity_top_k
+            (hits,) = yield from self._search(replace(query, similarity_top_k=limit), where)
+            return _result((yield from _diverse(query, hits, threshold)), self.slim)
+        rankings = yield from self._search(query, where)
         if query.mode is not VectorStoreQueryMode.HYBRID:
             return _result(rankings[0], self.slim)
         limit = query.hybrid_top_k or query.similarity_top_k
         dense, terms = rankings
         return _result(fuse(dense, terms, 0.5 if query.alpha is None else query.alpha)[:limit], self.slim)
 
+    def _search(self, query: VectorStoreQuery, where: dict[str, Any]) -> Work[list[list[Hit]]]:
+        ids = {stored_id(id_) for id_ in query.node_ids or ()}
+        if not ids or len(ids) > _MANY:
+            queries = to_queries(query, where, self._kept.bm25)
+            rankings = yield from _ask(queries)
+            if not ids or all(hit.chunk.id in ids for hits in rankings for hit in hits):
+                return rankings
+        within = {"$and": [where, {"$id": ids}]} if where else {"$id": ids}
+        return (yield from _ask(to_queries(query, within, self._kept.bm25)))
+
+
+def _ask(queries: Sequence[Query]) -> Work[list[list[Hit]]]:
+    rankings: list[list[Hit]] = yield lambda store: store.search(queries)
+    return rankings
+
 
 def _delete(ref_doc_id: str) -> Work[None]:
     yield lambda store: store.delete(ref_doc_id)
 
 
+def _diverse(query: VectorStoreQuery, hits: Sequence[Hit], threshold: float | None) -> Work[list[Hit]]:
+    """Choose hits that are like a question and unlike each other, by LlamaIndex's own rule."""
+    if threshold is not None and not 0 <= threshold <= 1:
+        raise InvalidParameterError("mmr_threshold", "must be from 0 to 1", threshold, "Leave it out for 0.5.")
+    vectors = yield lambda store: store.vectors([hit.chunk.id for hit in hits])
+    kept = [hit for hit in hits if hit.chunk.id in vectors]  # Without those deleted meanwhile.
+    embeddings = [vectors[hit.chunk.id].dense for hit in kept]
+    asked: Any = np.asarray(query.query_embedding, dtype=np.float32)
+    scores, chosen = get_top_k_mmr_embeddings(
+        asked, embeddings, similarity_top_k=query.similarity_top_k, mmr_threshold=threshold
+    )
+    return [Hit(kept[index].chunk, float(score)) for index, score in zip(chosen, scores, strict=True)]
+
+
 def _chunks(node_ids: list[str] | None, filters: MetadataFilters | None) -> Work[list[Chunk]]:
-    where = to_where(filters)
+    where = yield from to_where(filters)
     if node_ids is None:
         return (yield from find(where, None))
     chunks = yield from get(node_ids)
@@ -226,11 +294,25 @@ def _chunks(node_ids: list[str] | None, filters: MetadataFilters | None) -> Work
 def _nodes(node_ids: list[str] | None, filters: MetadataFilters | None) -> Work[list[BaseNode]]:
     chunks = yield from _chunks(node_ids, filters)
     # Parents and whole documents that `Index.add` wrote are found by id alone.
-    return [node_of(chunk) for chunk in chunks if node_ids is not None or not chunk.level or RECORD in chunk.metadata]
+    found = [chunk for chunk in chunks if node_ids is not None or not chunk.level or RECORD in chunk.metadata]
+    vectors = yield lambda store: store.vectors([chunk.id for chunk in found])
+    return [_embedded(node_of(chunk), vectors.get(chunk.id)) for chunk in found]
+
+
+def _embedded(node: BaseNode, vectors: Vectors | None) -> BaseNode:
+    if vectors is not None and vectors.dense is not None:
+        node.embedding = vectors.dense.tolist()
+    return node
+
+
+def _count(filters: MetadataFilters | None) -> Work[int]:
+    where = yield from to_where(filters)
+    return (yield from count(where))
 
 
 def _delete_nodes(node_ids: list[str] | None, filters: MetadataFilters | None) -> Work[None]:
-    if node_ids is None and not to_where(filters):  # A filter list that is empty lets every node through.
+    # A filter list that is empty lets every node through.
+    if node_ids is None and not (yield from to_where(filters)):
         raise InvalidParameterError("node_ids", "or filters must be given", None, "To delete all nodes, call clear().")
     found = yield from _chunks(node_ids, filters)
     yield from remove([chunk.id for chunk in found])

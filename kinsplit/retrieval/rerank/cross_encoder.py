@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kinsplit.errors import EmbeddingError, InvalidParameterError
+from kinsplit.hub import check_repository
 from kinsplit.retrieval.rerank.protocol import Ranked, RerankWarning
 
 if TYPE_CHECKING:
@@ -53,10 +54,12 @@ class CrossEncoderReranker:
 
     def _load(self) -> CrossEncoder:
         if self._loaded is None:
-            from sentence_transformers import CrossEncoder
-
             path = Path(self.model).expanduser()
             try:
+                if not path.exists():
+                    check_repository(self.model)
+                from sentence_transformers import CrossEncoder
+
                 self._loaded = CrossEncoder(str(path) if path.exists() else self.model)
             except Exception as error:
                 rule = (

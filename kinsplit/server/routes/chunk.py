@@ -8,24 +8,20 @@ from fastapi import APIRouter, Body
 from fastapi.responses import Response
 from pydantic import Field
 
-from kinsplit.chunk import Document, Span
 from kinsplit.errors import InvalidParameterError
 from kinsplit.parsers import Strategy, create, strategy_class
-from kinsplit.parsers.base import Cut
 from kinsplit.parsers.contextual import NO_MODEL
 from kinsplit.server import bounds
 from kinsplit.server.models.base import Model
 from kinsplit.server.models.strategies import Preview
-from kinsplit.server.places import Places
-from kinsplit.server.services import AskersOf, PreviewersOf, SettingsOf, answer
+from kinsplit.server.previews import preview
+from kinsplit.server.services import AskersOf, PreviewerOf, PreviewersOf, SettingsOf
 from kinsplit.server.settings import ServiceSettings
-from kinsplit.server.shown import chunk_of
 
 router = APIRouter(tags=["strategies"])
 
 #: Names of what comes with kinsplit, so that nothing is looked up anywhere.
 _AT_HAND = frozenset({"bundled", NO_MODEL})
-_TEXT = "text"
 
 
 class PreviewRequest(Model):
@@ -40,12 +36,18 @@ class PreviewRequest(Model):
 
 @router.post("/chunk", response_model=Preview, summary="Cut a text and look at it")
 async def chunk(
-    settings: SettingsOf, previewers: PreviewersOf, askers: AskersOf, request: Annotated[PreviewRequest, Body()]
+    settings: SettingsOf,
+    previewer: PreviewerOf,
+    previewers: PreviewersOf,
+    askers: AskersOf,
+    request: Annotated[PreviewRequest, Body()],
 ) -> Response:
     """Cut a text by a strategy. Nothing is kept, and no model is loaded but those that the service has."""
     strategy = _strategy(request, settings)
     asks = strategy.parameters.get("model", NO_MODEL) != NO_MODEL
-    return await answer(askers if asks else previewers, _preview, strategy, request.text)
+    # One that asks a model mostly waits for it: there is nothing to take away.
+    workers, make = (askers, preview) if asks else (previewers, previewer.preview)
+    return Response(await workers.run(make, strategy, request.text), media_type="application/json")
 
 
 def settable(kind: type[Strategy], parameter: str) -> bool:
@@ -66,32 +68,5 @@ def _strategy(request: PreviewRequest, settings: ServiceSettings) -> Strategy:
     return create(kind.name, **parameters)
 
 
-def _preview(strategy: Strategy, text: str) -> Preview:
-    calls = strategy.cost([text]).calls
-    if calls > bounds.CALLS:
-        rule = f"can't take more than {bounds.CALLS} calls of the language model"
-        raise InvalidParameterError("text", rule, f"{calls} calls", "Take a part of it.")
-    document = Document(_TEXT, text)
-    levels = strategy.cut(document)
-    _check_size([cut for level in levels for cut in level])
-    places = Places([Span(0, len(text))], text)
-    return Preview(
-        strategy=strategy.name,
-        parameters=strategy.described,
-        chunks=[chunk_of(chunk, places) for chunk in strategy.assemble(document, levels)],
-    )
-
-
 def _at_hand(value: object) -> bool:
     return isinstance(value, str) and value in _AT_HAND
-
-
-def _check_size(cuts: list[Cut]) -> None:
-    """Make sure that the answer stays small: with a stride of 1 a page of text makes a book of chunks."""
-    characters = sum(end - start for cut in cuts for start, end in cut.spans)
-    if len(cuts) > bounds.CHUNKS or characters > bounds.CHARACTERS:
-        rule = f"must make at most {bounds.CHUNKS} chunks with {bounds.CHARACTERS} characters together"
-        made = f"{len(cuts)} chunks, {characters} characters"
-        raise InvalidParameterError(
-            "parameters", rule, made, "Make chunks larger, overlaps smaller or the text shorter."
-        )

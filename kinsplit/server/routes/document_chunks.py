@@ -10,16 +10,16 @@ from fastapi.responses import Response
 from kinsplit.chunk import DOCUMENT
 from kinsplit.server.library import Shelf
 from kinsplit.server.models.documents import ChunkPage
-from kinsplit.server.routes.document import DocumentId
+from kinsplit.server.routes.document import DocumentId, DocumentRoute
 from kinsplit.server.routes.documents import Limit, Offset
 from kinsplit.server.services import ShelfOf, WorkersOf, answer
 from kinsplit.server.shown import chunk_of
 from kinsplit.server.stored_document import read
 
-router = APIRouter(tags=["documents"])
+router = APIRouter(tags=["documents"], route_class=DocumentRoute)
 
 
-@router.get("/documents/{id:path}/chunks", response_model=ChunkPage, summary="Read the chunks of a document")
+@router.get("/documents/{id:id}/chunks", response_model=ChunkPage, summary="Read the chunks of a document")
 async def document_chunks(
     shelf: ShelfOf,
     workers: WorkersOf,

@@ -16,7 +16,7 @@ class Contract:
     """Fixtures and attributes of the contract.
 
     Attributes:
-        exclusive: Whether a second opener is refused until the first has closed; otherwise both see the same chunks.
+        exclusive: Whether another process is refused until this one has closed; otherwise both see the same chunks.
         reach: Who finds what was written under the same address: every process, this process, or one object alone.
     """
 

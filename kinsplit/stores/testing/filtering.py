@@ -169,6 +169,8 @@ _REFUSED: list[Any] = [
     {"$or": [{f"key{i}": i} for i in range(MOST_CONDITIONS + 1)]},
     {f"key{i}": {"$gte": i} for i in range(MOST_CONDITIONS + 1)},
     {"$not": {"$and": [{"source_id": i} for i in range(MOST_CONDITIONS + 2)]}},
+    {"$or": [{f"key{i}": ["x", i]} for i in range(MOST_CONDITIONS // 2 + 1)]},
+    {"$or": [{f"key{i}": ["x", i, 0.5, True, None]} for i in range(MOST_CONDITIONS // 5 + 1)]},
     {"year": [2020] * MOST_VALUES},
     {"year": set(range(MOST_VALUES))},
     {"year": [i + 0.5 for i in range(MOST_CONDITIONS + 1)]},

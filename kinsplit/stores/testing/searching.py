@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from kinsplit.errors import InvalidParameterError
 from kinsplit.stores.protocol import ChunkStore, Query, Vectors
 from kinsplit.stores.testing.base import Contract
 from kinsplit.stores.testing.data import DENSE, SPARSE, TEXTS, make_chunks, save
@@ -68,6 +69,26 @@ class Searching(Contract):
         assert (store.count(), store.count(0), store.count(1), store.count(2)) == (7, 6, 1, 0)
         assert sources(is_chunked=True) == {"a", "b", "c"}
         assert sources(level=1, is_chunked=False) == {"c"}
+
+    def test_filters_by_ids(self, store: ChunkStore) -> None:
+        """Ids choose among the hits of either kind, also inside other filters; unknown ones are passed over."""
+        chunks = make_chunks("a", TEXTS, subject="cs")
+        save(store, "a", chunks)
+        ids = [chunks[2].id, chunks[0].id, make_chunks("nobody", TEXTS[:1])[0].id]
+        places: list[tuple[Any, set[int]]] = [
+            ({"$id": ids}, {0, 2}),
+            ({"$id": ids, "chunk_index": [0, 1]}, {0}),
+            ({"$not": {"$id": ids}}, set(range(len(TEXTS))) - {0, 2}),
+            ({"$or": [{"$id": ids[:1]}, {"chunk_index": 1}]}, {1, 2}),
+            ({"$id": []}, set()),
+        ]
+        for where, expected in places:
+            assert {chunk.index for chunk in store.find(where)} == expected
+            (hits,) = store.search([Query("dense", DENSE.embed_query("class"), 50, where=where)])
+            assert {hit.chunk.index for hit in hits} == expected
+        for nothing in ("a", ["no UUID"], [1], None):
+            with pytest.raises(InvalidParameterError, match="id"):
+                store.find({"$id": nothing})
 
     def test_filters_hold_for_terms_too(self, store: ChunkStore) -> None:
         """A filter chooses among the hits and changes no score."""

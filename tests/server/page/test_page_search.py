@@ -263,3 +263,18 @@ def test_nothing_is_wider_than_the_screen(visit: Visit, width: int) -> None:
         page.goto(f"{address}#/{place}")
         page.wait_for_load_state("networkidle")
         assert page.evaluate("document.documentElement.scrollWidth") <= width, place
+
+
+@pytest.mark.parametrize("view", ["search", "compare", "ask"])
+def test_a_question_that_is_sent_before_the_view_is_ready_is_answered(visit: Visit, view: str) -> None:
+    page, held = visit(), []
+    page.route("**/strategies", lambda route: held.append(route))
+    page.evaluate(f"location.hash = '#/{view}'")
+    page.reload()
+    box = page.get_by_role("searchbox", name="Question")
+    box.fill("walrus")
+    box.press("Enter")
+    page.wait_for_timeout(300)  # Longer than the pause after the last letter.
+    held.pop().continue_()
+    expect(page.locator("main").get_by_text("walrus").first).to_be_visible()
+    assert f"#/{view}?q=walrus" in page.url

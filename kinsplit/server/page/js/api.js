@@ -22,8 +22,8 @@ export const documents = (params, signal) => read("documents", params, signal);
 /** A document with the places of its chunks. */
 export function documentOf(id, strategy, signal) {
   const steps = id.split("/");
-  // What an address would leave out goes as one step; slashes as they are please more proxies.
-  const isOdd = steps.some((step) => ["", ".", ".."].includes(step));
+  // What an address would leave out or take for its own end goes as one step; slashes as they are please more proxies.
+  const isOdd = steps.some((step) => ["", ".", ".."].includes(step)) || steps.at(-1) === "chunks";
   const path = isOdd ? encodeURIComponent(id) : steps.map(encodeURIComponent).join("/");
   return read(`documents/${path}`, { strategy }, signal);
 }

@@ -1,8 +1,11 @@
-// Requests as somebody types: a new one ends the one before it, whose answer is dropped.
+// Requests as somebody types: a new one ends the one before it, whose answer is dropped. Before the view is ready, the last
+// one waits.
 
 export class Latest {
   #controller = null;
   #timer = 0;
+  #isReady = false;
+  #waiting = null;
 
   /** @param {AbortSignal} signal Of the view: nothing comes after its end. */
   constructor(signal) {
@@ -15,8 +18,19 @@ export class Latest {
     this.#timer = setTimeout(() => this.now(act), pause);
   }
 
+  /** Call the function that waits or else this one, if there is one, and from now on each at once. */
+  async ready(act) {
+    this.#isReady = true;
+    if (this.#waiting) await this.#waiting();
+    else if (act) await this.now(act);
+  }
+
   /** Call a function at once; it gets the signal of this call. */
   async now(act) {
+    if (!this.#isReady) {
+      await new Promise((done) => (this.#waiting = () => this.now(act).then(done)));
+      return;
+    }
     this.stop();
     const controller = new AbortController();
     this.#controller = controller;

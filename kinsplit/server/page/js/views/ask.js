@@ -48,10 +48,10 @@ export async function mount(root, params, { signal, state }) {
   signal.addEventListener("abort", () => latest.stop());
 
   const q = params.get("q");
+  const isKept = last?.address === address("ask", { q, strategy: strategyOf(), where: filters.where });
   if (!q) answer.replaceChildren(empty("Ask a question", el("p", {}, "The answer cites the passages that it stands on.")));
-  else if (last && last.address === address("ask", { q, strategy: strategyOf(), where: filters.where })) {
-    finish(last.answer, last.sources, last.strategy);
-  } else latest.now((current) => run(q, current)); // The view is there while the answer comes.
+  else if (isKept) finish(last.answer, last.sources, last.strategy);
+  latest.ready(q && !isKept && ((current) => run(q, current))); // The view is there while the answer comes.
 
   async function run(text, current) {
     const [strategy, where] = [strategyOf(), filters.where];

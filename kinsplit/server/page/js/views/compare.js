@@ -55,7 +55,7 @@ export async function mount(root, params, { signal, state }) {
   picks.addEventListener("change", () => latest.now(run));
   form.after(picks);
   hopByKey(sides, signal);
-  await latest.now(run);
+  await latest.ready(run);
 
   function send(text) {
     q = text;

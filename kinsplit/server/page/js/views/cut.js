@@ -51,7 +51,7 @@ export async function mount(root, params, { signal }) {
     session.set("text", area.value);
     latest.soon(cut, 350);
   });
-  await latest.now(cut);
+  await latest.ready(cut);
 
   function fill(given) {
     about.textContent = `${strategy.summary}.`;

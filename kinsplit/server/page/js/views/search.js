@@ -36,7 +36,7 @@ export async function mount(root, params, { signal, state }) {
   const options = new Options(catalogue, params, () => latest.now(run), signal);
   form.after(options.element);
   hopByKey(results, signal);
-  await latest.now(run);
+  await latest.ready(run);
 
   function typed(text) {
     q = text;

@@ -1,0 +1,96 @@
+"""One file -> its texts: what a worker process does, since a file may hang, exhaust or crash what reads it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+
+from kinsplit.errors import InvalidParameterError, LoadError
+from kinsplit.loaders.content import ForeignError, Reading, UnreadableError
+from kinsplit.loaders.decoding import clean
+from kinsplit.loaders.registry import format_of, known
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much a file may cost; one that costs more is reported, and the rest go on.
+
+    Attributes:
+        size: Bytes of the file.
+        text: Bytes of the documents that are made of it.
+        memory: Bytes of memory that reading it may take. It is limited on Linux only.
+        seconds: Seconds that reading it may take.
+
+    Raises:
+        InvalidParameterError: One of them isn't positive.
+    """
+
+    size: int = 2**29
+    text: int = 2**28
+    memory: int = 2**31
+    seconds: float = 120.0
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            if not (value := getattr(self, field.name)) > 0:
+                raise InvalidParameterError(field.name, "must be positive", value, f"The default is {field.default}.")
+
+
+def read_file(path: Path, size: int, *, given: bool) -> Reading:
+    """Read one file in this process.
+
+    Args:
+        path: The file.
+        size: Bytes that it may have.
+        given: Whether the file itself was asked for, and not a folder that holds it.
+
+    Returns:
+        Its texts, without what stores refuse, and a warning for all that was decided or lost.
+
+    Raises:
+        LoadError: The file can't be read, or is not what its suffix promises.
+        MemoryError: There isn't enough memory for it.
+    """
+    fmt = format_of(path)
+    if fmt is None:
+        raise LoadError(path, f"has an unknown suffix. Known ones: {known()}.")
+    data = None
+    try:
+        data = _bytes(path, size)
+        return _cleaned(fmt.read(data))
+    except OSError as error:
+        raise LoadError(path, f"can't be read: {error.strerror}. Check that it is there and readable.") from error
+    except UnreadableError as error:
+        reason = "is empty. Copy it there again, or delete it." if data == b"" else str(error)
+        if isinstance(error, ForeignError) and not given:
+            why = "is empty" if data == b"" else reason.rstrip(".")
+            return Reading((), (f"skipped, since it holds no rows of documents ({why})",))
+        raise LoadError(path, reason) from error
+    except MemoryError:
+        raise
+    except Exception as error:  # a library's or our own mistake, which must not cost all other files
+        reason = f"makes the reader of {fmt.name} files fail: {error!r}. Convert it, and please report it to kinsplit."
+        raise LoadError(path, reason) from error
+
+
+def _bytes(path: Path, most: int) -> bytes:
+    with path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        data = b"" if size > most else file.read()
+    if (size := max(size, len(data))) > most:  # It may have grown.
+        raise UnreadableError(
+            f"has {size:,} bytes, where at most {most:,} are read. Split it, or raise the limit 'size'."
+        )
+    return data
+
+
+def _cleaned(reading: Reading) -> Reading:
+    contents, warnings = [], [*reading.warnings]
+    for content in reading.contents:
+        text, more = clean(content.text)
+        title = " ".join(clean(content.title or "").text.split())
+        more = more if text and not text.isspace() else (*more, "holds no text")
+        contents.append(replace(content, text=text, title=title or None))
+        warnings += [f"{content.id}: {warning}" for warning in more] if content.id else more
+    return Reading(tuple(contents), tuple(warnings))

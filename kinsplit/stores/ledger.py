@@ -1,0 +1,197 @@
+"""What a store has acknowledged, kept apart from its engine's files, to compare with what the engine still has.
+
+Before points are written their ids are noted as pending, and afterwards what was written is noted in their place. A
+process that is killed in between leaves them pending: both the old and the new is right then, and what the engine has
+of them when it is opened again is taken for what was acknowledged.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from functools import cache
+from hashlib import blake2b
+from pathlib import Path
+from typing import NamedTuple
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinsplit.errors import StoreError
+from kinsplit.stores.payload import Payload
+from kinsplit.stores.protocol import Vectors
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS points (
+    id BLOB PRIMARY KEY, source_id TEXT NOT NULL, level INTEGER NOT NULL, number INTEGER NOT NULL,
+    payload BLOB NOT NULL, vectors REAL NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS pending (id BLOB PRIMARY KEY) WITHOUT ROWID;
+"""
+#: Marks a ledger that was begun with its collection, so that what it does not know should not be there.
+_WHOLE = 1
+_ENCODER = json.JSONEncoder(sort_keys=True)
+# Engines keep vectors in 32 bits and normalise them on their own.
+_TOLERANCE = 1e-3
+
+
+class Mark(NamedTuple):
+    """A point as it was acknowledged.
+
+    Attributes:
+        source_id: Its document.
+        level: Its level.
+        number: Its index there.
+        payload: Digest of its payload.
+        vectors: A number made from its vectors, which another vector would change.
+    """
+
+    source_id: str
+    level: int
+    number: int
+    payload: bytes
+    vectors: float
+
+    def resembles(self, vectors: float) -> bool:
+        """Return whether vectors are those that were acknowledged, as far as an engine keeps them."""
+        return abs(self.vectors - vectors) <= _TOLERANCE * max(1.0, abs(self.vectors))
+
+
+class Ledger:
+    """A file with a mark for every point. For one thread at a time.
+
+    Args:
+        path: The file; made where there is none.
+        is_new: Whether it begins with its collection.
+
+    Raises:
+        StoreError: It is damaged, or can't be written.
+    """
+
+    def __init__(self, path: Path, *, is_new: bool = False) -> None:
+        self._path = path
+        with self._errors():
+            self._connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
+            # Outlives the process; the engine too may lose what was written last when the machine loses its power.
+            self._connection.execute("PRAGMA journal_mode = WAL")
+            self._connection.execute("PRAGMA synchronous = NORMAL")
+            self._connection.executescript(_TABLES)
+            if is_new:
+                self._connection.execute(f"PRAGMA user_version = {_WHOLE}")
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it knows every point that was ever written."""
+        with self._errors():
+            ((version,),) = self._connection.execute("PRAGMA user_version").fetchall()
+        return bool(version == _WHOLE)
+
+    def begin(self, ids: Iterable[str]) -> None:
+        """Note that points are about to be written or deleted."""
+        with self._transaction() as connection:
+            connection.executemany("INSERT OR IGNORE INTO pending VALUES (?)", [(UUID(id_).bytes,) for id_ in ids])
+
+    def pending(self) -> list[str]:
+        """Return the points whose write was begun and not ended."""
+        with self._errors():
+            return [str(UUID(bytes=id_)) for (id_,) in self._connection.execute("SELECT id FROM pending")]
+
+    def end(self, written: Mapping[str, Mark], deleted: Iterable[str]) -> None:
+        """Note what was written and deleted; nothing is pending any more.
+
+        Args:
+            written: By id.
+            deleted: Ids.
+        """
+        rows = [(UUID(id_).bytes, *mark) for id_, mark in written.items()]
+        with self._transaction() as connection:
+            connection.executemany("INSERT OR REPLACE INTO points VALUES (?, ?, ?, ?, ?, ?)", rows)
+            connection.executemany("DELETE FROM points WHERE id = ?", [(UUID(id_).bytes,) for id_ in deleted])
+            connection.execute("DELETE FROM pending")
+
+    def marks(self, ids: Iterable[str]) -> dict[str, Mark]:
+        """Return the marks of points by id, without those that have none."""
+        select = "SELECT source_id, level, number, payload, vectors FROM points WHERE id = ?"
+        with self._errors():
+            found = ((id_, self._connection.execute(select, [UUID(id_).bytes]).fetchone()) for id_ in ids)
+            return {id_: Mark(*row) for id_, row in found if row}
+
+    def sources(self) -> dict[str, dict[str, Mark]]:
+        """Return all marks, by source and by id."""
+        sources: dict[str, dict[str, Mark]] = {}
+        with self._errors():
+            for id_, *row in self._connection.execute("SELECT * FROM points"):
+                mark = Mark(*row)
+                sources.setdefault(mark.source_id, {})[str(UUID(bytes=id_))] = mark
+        return sources
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._errors(), closing(self._connection):
+            pass
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with self._errors():
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._connection
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, ValueError, TypeError) as error:
+            raise StoreError(
+                f"{self._path}: {error}. It only tells what was stored, for `kinsplit verify`: where it is damaged, "
+                "delete it, and the next writes begin another."
+            ) from error
+
+
+def encode_payload(payload: Payload) -> bytes:
+    """Return a payload in a form that is the same before it is stored and after it is read."""
+    plain = {key: value if isinstance(value, str | int) else _rounded(value) for key, value in payload.items()}
+    return _ENCODER.encode(plain).encode()
+
+
+def digest(encoded: bytes) -> bytes:
+    """Return eight bytes that stand for an encoded payload."""
+    return blake2b(encoded, digest_size=8).digest()
+
+
+def _rounded(value: object) -> object:
+    # An engine may read a float's last digit differently.
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, list):
+        return [_rounded(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _rounded(item) for key, item in value.items()}
+    return value
+
+
+def sketch(vectors: Vectors) -> float:
+    """Return a number that other vectors would change: projections of the dense one's direction and of the terms."""
+    total = 0.0
+    if vectors.dense is not None:
+        dense = np.asarray(vectors.dense, dtype=np.float64)
+        length = float(np.linalg.norm(dense))
+        total += float(dense @ _directions(len(dense))) / length if length else 0.0
+    if vectors.sparse is not None and vectors.sparse.indices:
+        terms = np.asarray(vectors.sparse.indices, dtype=np.uint64) * np.uint64(2654435761) % np.uint64(2**32)
+        total += float(np.asarray(vectors.sparse.values) @ (1 + terms / 2**32))
+    return total
+
+
+@cache
+def _directions(dimension: int) -> NDArray[np.float64]:
+    """Return weights of both signs and many sizes, so that no shuffled or negated vector has the same sum."""
+    weights: NDArray[np.float64] = np.sin(np.arange(1, dimension + 1) * 12.9898) * 10
+    return weights

@@ -1,0 +1,121 @@
+"""Engines inside this process: the store objects of one place share one, and the last of them closes it."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Generic, TypeVar
+from weakref import WeakSet, WeakValueDictionary, finalize
+
+from kinsplit.errors import StoreError
+
+T = TypeVar("T")
+
+
+class _Shared(Generic[T]):
+    """An open engine with those who use it. The open file keeps the number of its inode from being given to another."""
+
+    def __init__(self, engine: T, key: tuple[int, int, int], file: int) -> None:
+        self.engine, self.key = engine, key
+        self.leases: WeakSet[Lease[T]] = WeakSet()
+        self._file = finalize(self, os.close, file)
+        self._file.atexit = False
+
+
+class Lease(Generic[T]):
+    """One store object's use of an engine.
+
+    Args:
+        place: For errors.
+        shared: The engine.
+        sharing: Where it came from.
+    """
+
+    def __init__(self, place: str, shared: _Shared[T], sharing: Sharing[T]) -> None:
+        self._place, self._sharing = place, sharing
+        self._shared: _Shared[T] | None = shared
+        shared.leases.add(self)
+
+    @property
+    def engine(self) -> T:
+        """The engine.
+
+        Raises:
+            StoreError: The lease was released, or belongs to the process that this one was forked from.
+        """
+        shared = self._shared
+        if shared is None:
+            raise StoreError(f"{self._place} was closed. Open the store again.")
+        if shared.key[0] != os.getpid():
+            raise StoreError(
+                f"{self._place} was opened by the process that this one was forked from, which alone can use it. "
+                "Fork before opening, or close it there and open it here."
+            )
+        return shared.engine
+
+    def release(self) -> None:
+        """Let go of the engine, and close it if nobody else uses it. A second call does nothing."""
+        self._sharing.release(self)
+
+
+class Sharing(Generic[T]):
+    """The engines of one kind that are open in this process. Safe for threads.
+
+    Args:
+        close: Closes an engine.
+        leave: Called for an engine that one of several users lets go of.
+    """
+
+    def __init__(self, close: Callable[[T], None], leave: Callable[[T], None] = lambda _: None) -> None:
+        self._close, self._leave = close, leave
+        self._open: WeakValueDictionary[tuple[int, int, int], _Shared[T]] = WeakValueDictionary()
+        self._lock = threading.RLock()
+
+    def lease(self, place: str, mark: Path, make: Callable[[], T]) -> Lease[T]:
+        """Return a lease of the engine of a place, which is opened where this process has not opened it yet.
+
+        Args:
+            place: For errors.
+            mark: A file that lies at the place while the engine is open; two paths that lead to it are one place.
+            make: Opens the engine.
+        """
+        with self._lock:
+            try:
+                shared = self._open.get(_identity(mark))
+            except OSError:
+                shared = None
+            if shared is None:
+                engine = make()
+                try:
+                    file = os.open(mark, os.O_RDONLY)
+                except OSError as error:
+                    self._close(engine)
+                    raise StoreError(f"{place}: {error.strerror}. Choose a folder that you may read.") from error
+                shared = _Shared(engine, _identity(mark), file)
+                self._open[shared.key] = shared
+            return Lease(place, shared, self)
+
+    def release(self, lease: Lease[T]) -> None:
+        """End a lease; see `Lease.release`."""
+        shared = lease._shared
+        if shared is None or shared.key[0] != os.getpid():
+            # What this process was forked from still uses it.
+            lease._shared = None
+            return
+        with self._lock:
+            if lease._shared is None:
+                return
+            lease._shared = None
+            shared.leases.discard(lease)
+            if shared.leases:
+                self._leave(shared.engine)
+                return
+            self._open.pop(shared.key, None)
+            self._close(shared.engine)
+
+
+def _identity(mark: Path) -> tuple[int, int, int]:
+    found = mark.stat()
+    return os.getpid(), found.st_dev, found.st_ino

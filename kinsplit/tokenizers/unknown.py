@@ -1,0 +1,93 @@
+"""What a tokenizer doesn't know: words of an unknown script and words that are too long for it.
+
+Such a word is one token, however long it is, so limits would mean nothing there: a page of Thai can be ten tokens.
+Therefore it counts one token for every four characters, about what English has.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+import warnings
+from collections import Counter
+from collections.abc import Iterable
+
+import numpy as np
+import regex
+
+from kinsplit.errors import KinsplitWarning
+from kinsplit.tokenizers.protocol import IntArray
+
+#: Characters of an unknown word that count as one token.
+CHARACTERS = 4
+# Below that no word is unknown for its length.
+_LONG = 100
+# Characters of one script in unknown words from which on it is more than a name or an example.
+_ENOUGH = 200
+# Latin, Greek and Cyrillic letters lie below; words of theirs are unknown for a single odd character.
+_FIRST_OTHER = 0x530
+# BERT separates words by white space, punctuation and each CJK ideograph.
+_WORD = regex.compile(
+    r"[^\t\n\r\p{Z}\p{P}$+<=>^`|~\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+    r"\U00020000-\U0002a6df\U0002a700-\U0002ceaf\U0002f800-\U0002fa1f]{5,}"
+)
+
+
+class UnknownScriptWarning(KinsplitWarning):
+    """Texts are in a script of which the tokenizer knows no words.
+
+    Args:
+        tokenizer: Name of the tokenizer.
+        script: Name of the script.
+    """
+
+    def __init__(self, tokenizer: str, script: str) -> None:
+        super().__init__(tokenizer, script)
+        self.tokenizer, self.script = tokenizer, script
+
+    def __str__(self) -> str:
+        return (
+            f"tokenizer: {self.tokenizer!r} doesn't know words in {self.script} script; each counts one token for "
+            f"every {CHARACTERS} characters, and models with this vocabulary can't tell them apart. Choose a tokenizer "
+            'and an embedding model that know the script, for example tokenizer="hf:BAAI/bge-m3".'
+        )
+
+
+def words(text: str) -> list[tuple[int, int]]:
+    """Return the words of a text, as BERT separates them, that count more than one token if they are unknown."""
+    if text.isascii() and len(text) <= _LONG:
+        return []
+    found = (match.span() for match in _WORD.finditer(text))
+    return [(start, end) for start, end in found if end - start > _LONG or not text[start:end].isascii()]
+
+
+def is_word(text: str) -> bool:
+    """Return whether BERT separates nothing in a text of more than a few characters."""
+    return _WORD.fullmatch(text) is not None
+
+
+def extra(spans: Iterable[tuple[int, int]]) -> int:
+    """Return how many tokens unknown words count beyond one each."""
+    return sum((end - start - 1) // CHARACTERS for start, end in spans)
+
+
+def pieces(start: int, end: int) -> IntArray:
+    """Return where the tokens of an unknown word begin."""
+    return np.arange(start, end, CHARACTERS, dtype=np.int64)
+
+
+def warn_of_scripts(tokenizer: str, found: Iterable[str]) -> None:
+    """Warn of each script that some unknown words are in, unless they are few.
+
+    Args:
+        tokenizer: Its name.
+        found: The words.
+    """
+    letters = Counter("".join(found))
+    scripts: Counter[str] = Counter()
+    for letter, number in letters.items():
+        if ord(letter) >= _FIRST_OTHER and letter.isalpha():
+            scripts[unicodedata.name(letter, "unnamed").partition(" ")[0].title()] += number
+    for script, number in scripts.items():
+        if number >= _ENOUGH:
+            # One place and one text, so that Python shows it once in a run.
+            warnings.warn(UnknownScriptWarning(tokenizer, script), stacklevel=1)
