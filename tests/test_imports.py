@@ -146,6 +146,8 @@ ONLY_IN: dict[str, set[str]] = {
     "psycopg": {"stores"},
     "qdrant_client": {"stores", "integrations"},
     "ir_measures": {"evaluation"},
+    "sacrebleu": {"evaluation"},
+    "rouge_score": {"evaluation"},
     "matplotlib": {"evaluation"},
     "jinja2": {"evaluation"},
     "optuna": {"evaluation"},

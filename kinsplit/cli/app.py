@@ -17,6 +17,7 @@ import kinsplit
 from kinsplit.cli.ask import ask
 from kinsplit.cli.chunk import chunk
 from kinsplit.cli.command import command
+from kinsplit.cli.compare import compare
 from kinsplit.cli.copy import copy
 from kinsplit.cli.delete import delete
 from kinsplit.cli.demo import demo
@@ -90,6 +91,7 @@ for _command in (
     delete,
     stores,
     copy,
+    compare,
     evaluate,
     show,
     report,

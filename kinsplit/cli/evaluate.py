@@ -128,7 +128,7 @@ def evaluate(
 
     terminal = Terminal(as_json=as_json)
     _check_output(output, [*(docs or ()), *(queries or ()), _QUESTIONS])
-    strategies = _strategies(strategy, baseline, tokenizer, embedder)
+    strategies = _with_baseline(strategies_of(strategy, tokenizer, embedder), baseline)
     experiment = Experiment(
         _dataset(docs or [Path("docs")], queries),
         strategies,
@@ -170,17 +170,30 @@ def evaluate(
         terminal.line(f"{found[0]}, {found[1]}; written to {output}. All of it: kinsplit show {output}")
 
 
-def _strategies(given: list[str] | None, baseline: str | None, tokenizer: str, embedder: str) -> dict[str, Strategy]:
-    """Return the strategies by label, the baseline first."""
+def strategies_of(
+    specs: list[str] | None, tokenizer: str = "bundled", embedder: str = "bundled"
+) -> dict[str, Strategy]:
+    """Return strategies by label; kinsplit's own and those of rag_eval where none is named.
+
+    Raises:
+        InvalidParameterError: A spec makes none, or two have one label.
+    """
     from kinsplit.evaluation.splitters import from_spec
 
     made: dict[str, Strategy] = {}
-    for spec in given or DEFAULTS:
+    for spec in specs or DEFAULTS:
         label, strategy = from_spec(spec, tokenizer, embedder)
         if label in made:
             remedy = "Write --strategy LABEL=NAME with another label."
             raise InvalidParameterError("strategy", "must have a label of its own", label, remedy)
         made[label] = strategy
+    return made
+
+
+def _with_baseline(made: dict[str, Strategy], baseline: str | None) -> dict[str, Strategy]:
+    """Return strategies with the baseline first."""
+    from kinsplit.evaluation.splitters import from_spec
+
     if baseline is None:
         baseline = _DEFAULT
         made.setdefault(*from_spec(_DEFAULT))

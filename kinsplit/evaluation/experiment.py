@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from kinsplit.embedding import resolve as resolve_embedder
 from kinsplit.embedding.cached import plain
@@ -22,6 +23,7 @@ from kinsplit.evaluation.plan import Plan
 from kinsplit.evaluation.qrels.rule import SC_QRELS, SpanRule
 from kinsplit.evaluation.results import Results
 from kinsplit.evaluation.retrieving import Depth, Questions
+from kinsplit.evaluation.splitters import GivenChunks, as_strategy
 from kinsplit.evaluation.work import CountingCache, Evidence, Step, Work
 from kinsplit.folders import cache_folder
 from kinsplit.parsers import Strategy
@@ -48,8 +50,10 @@ class Experiment:
 
     Attributes:
         dataset: The documents and questions.
-        strategies: By label; the first one is the baseline.
-        embedder: A name, or an embedder of kinsplit, LlamaIndex or LangChain.
+        strategies: By label; the first one is the baseline. A strategy, any other splitter that
+            `kinsplit.evaluation.splitters.as_strategy` takes, or a list of chunks' texts that were made elsewhere, in
+            the order of the documents. Whatever is given, strategies are what the attribute holds.
+        embedder: A name, an embedder of kinsplit, LlamaIndex or LangChain, or any object with `embed(texts)`.
         ranker: A name of `kinsplit.evaluation.rankers.names()`, or a ranker.
         measures: Measures or their names; None for `MEASURES`. The headline is added where it is missing.
         headline: Name of the measure that strategies are compared by; None for recall@1000t, or query_terms where
@@ -66,7 +70,7 @@ class Experiment:
     """
 
     dataset: Dataset
-    strategies: Mapping[str, Strategy]
+    strategies: Mapping[str, Any]
     embedder: object = "bundled"
     ranker: str | rankers.Ranker = "kin"
     measures: Sequence[str | Measure] | None = None
@@ -89,9 +93,15 @@ class Experiment:
         if not self.dataset.questions:
             raise InvalidParameterError("dataset", "must have questions", self.dataset.name, "Give some.")
         # What is wrong is found out here, before any work is done.
+        object.__setattr__(self, "strategies", {label: self._strategy(one) for label, one in self.strategies.items()})
         if check_context(self.context) == "late":
             token_embedder(plain(resolve_embedder(self.embedder)))
         _ = self.rank_by, self.bm25, self.counter, self.judges
+
+    def _strategy(self, splitter: object) -> Strategy:
+        if isinstance(splitter, list | tuple) and all(isinstance(chunk, str) for chunk in splitter):
+            splitter = GivenChunks(splitter, [document.text for document in self.dataset.documents])
+        return as_strategy(splitter, tokenizer=self.tokenizer)
 
     @cached_property
     def rank_by(self) -> rankers.Ranker:

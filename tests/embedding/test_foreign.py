@@ -189,7 +189,7 @@ def test_its_name_says_what_it_is_and_that_it_cannot_be_found_again():
 
 @pytest.mark.parametrize("value", [None, 3, object(), create, ["bundled"]])
 def test_what_embeds_nothing_is_refused(value):
-    with pytest.raises(InvalidParameterError, match="embedder: must be a spec, or an embedder of kinsplit, LlamaIndex"):
+    with pytest.raises(InvalidParameterError, match="embedder: must be a spec, an embedder of kinsplit, LlamaIndex"):
         resolve(value)
 
 

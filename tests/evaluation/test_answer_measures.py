@@ -18,6 +18,7 @@ from kinsplit.evaluation.measures.answer_faithfulness import AnswerFaithfulness
 from kinsplit.evaluation.measures.answer_relevance import AnswerRelevance
 from kinsplit.evaluation.measures.answering import AnswerMeasure, UnjudgedWarning, UnshownWarning
 from kinsplit.evaluation.measures.protocol import Chunking, Outcome
+from kinsplit.evaluation.measures.registry import create
 from kinsplit.language_models.asker import Asker
 from kinsplit.tokenizers import resolve
 
@@ -185,3 +186,36 @@ def test_an_experiment_judges_answers_with_the_model_that_is_given() -> None:
     assert len(model.prompts) > len(names)
     with pytest.raises(InvalidParameterError, match="model: must be given for answer_faithfulness@2"):
         Experiment(dataset, strategies, **given)
+
+
+@pytest.mark.parametrize(
+    ("name", "exact", "half"),
+    [
+        ("answer_bleu", 1.0, 0.5),
+        ("answer_rouge1", 1.0, 2 / 3),
+        ("answer_rouge2", 1.0, 0.5),
+        ("answer_rougeL", 1.0, 2 / 3),
+    ],
+)
+def test_answers_are_compared_with_the_reference_word_by_word(name: str, exact: float, half: float) -> None:
+    reference = "cats purr loudly at night"
+    asked = Question("q", "What do cats do?", answer=reference)
+    document = Document("d", TEXT)
+    chunks = tuple(parsers.create("sentence", chunk_size=50, chunk_overlap=0).chunk(document))
+    chunking = Chunking(Dataset("s", (document,), (asked,)), chunks, resolve("bundled"))
+    outcome = Outcome(asked, chunks, [1.0] * len(chunks), [1.0] * len(chunks), 0)
+
+    def score(answer: str, question: Question = asked) -> float | None:
+        measure = create(f"{name}@2", model=Asker(Fake(answer)))
+        assert measure.name == f"{name}@2"
+        return measure.score(Outcome(question, outcome.ranking, outcome.scores, outcome.cosines, 0), chunking)
+
+    assert score(reference) == pytest.approx(exact)
+    assert score("dogs bark here sometimes now") == pytest.approx(0, abs=0.1)
+    some = score("cats purr loudly")
+    assert some is not None
+    assert some == pytest.approx(half, abs=0.26)
+    assert 0.2 < some < 0.9
+    assert score(reference, Question("r", "Why?")) is None, "nothing says what the answer should be"
+    with pytest.raises(InvalidParameterError, match="needs answers of a language model"):
+        create(name)

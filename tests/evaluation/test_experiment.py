@@ -543,3 +543,28 @@ def test_without_labels_the_headline_says_what_it_can_and_no_more() -> None:
 def test_a_wrong_setting_is_found_out_before_any_work(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidParameterError, match=message):
         experiment(**changes)
+
+
+class OnlyEmbeds:
+    """As the evaluator of rag_eval takes it."""
+
+    def embed(self, texts: list[str]) -> list[list[float]]:
+        return [[float(value) for value in vector] for vector in HashEmbedder().embed(texts)]
+
+
+def test_chunks_made_elsewhere_and_an_object_that_only_embeds_are_evaluated() -> None:
+    made = [chunk.text for own in STRATEGIES["sentence"].chunk_many(DATASET.documents) for chunk in own]
+    strategies = {"ours": STRATEGIES["sentence"], "theirs": [text.upper() for text in made]}
+    results = experiment(strategies=strategies, embedder=OnlyEmbeds()).run()
+    ours, theirs = results.strategies
+    assert ours.measures["recall@100t"].mean == theirs.measures["recall@100t"].mean > 0
+    assert theirs.statistics["chunks"] == ours.statistics["chunks"]
+    assert not results.warnings
+    with pytest.warns(UnlocatedWarning):
+        lost = experiment(strategies={"theirs": [*made[:3], "nowhere at all"]}).run()
+    assert any("1 of 4 chunks are no text of their document" in text for text in lost.warnings)
+
+
+def test_a_list_of_something_else_is_no_strategy() -> None:
+    with pytest.raises(InvalidParameterError, match="strategy"):
+        experiment(strategies={"wrong": [1, 2]})

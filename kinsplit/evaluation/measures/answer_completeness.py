@@ -7,8 +7,15 @@ from typing import Annotated
 
 from pydantic import Field
 
-from kinsplit.evaluation.labels import Dataset, Label, Question
-from kinsplit.evaluation.measures.answering import JUDGEMENT, AnswerMeasure, numbered, shown
+from kinsplit.evaluation.labels import Question
+from kinsplit.evaluation.measures.answering import (
+    JUDGEMENT,
+    AnswerMeasure,
+    has_reference,
+    numbered,
+    references,
+    shown,
+)
 from kinsplit.evaluation.measures.protocol import Chunking
 from kinsplit.language_models.answers import inert
 from kinsplit.language_models.asker import Form
@@ -52,35 +59,16 @@ class AnswerCompleteness(AnswerMeasure):
 
     def applies(self, question: Question) -> bool:
         """Return whether there is anything that the answer should say."""
-        return bool(question.answer.strip()) or any(_has_text(label) for label in question.labels)
+        return has_reference(question)
 
     def judged(self, question: Question, answer: str, passages: Sequence[str], chunking: Chunking) -> float | None:
         """See `AnswerMeasure.judged`."""
         del passages
-        references = shown(_references(question, chunking.dataset), self.asker.model.window)
+        told = [_OR.join(alternatives) for alternatives in references(question, chunking.dataset)]
         prompt = _JUDGE.format(
-            question=inert(question.text), references=numbered("reference", references), answer=inert(answer)
+            question=inert(question.text),
+            references=numbered("reference", shown(told, self.asker.model.window)),
+            answer=inert(answer),
         )
         facts = self.asker.ask(prompt, _Facts, JUDGEMENT).facts
         return sum(fact.stated for fact in facts) / len(facts)
-
-
-def _references(question: Question, dataset: Dataset) -> list[str]:
-    """Return what an answer should say: one text for each label, alternatives in one."""
-    if question.answer.strip():
-        return [question.answer]
-    return [
-        _OR.join(
-            dict.fromkeys(
-                dataset.sources[place.source_id].text[place.span.start : place.span.end]
-                for place in label.places
-                if place.span is not None
-            )
-        )
-        for label in question.labels
-        if _has_text(label)
-    ]
-
-
-def _has_text(label: Label) -> bool:
-    return any(place.span is not None for place in label.places)

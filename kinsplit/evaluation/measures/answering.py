@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from kinsplit.errors import KinsplitWarning, LanguageModelError
-from kinsplit.evaluation.labels import Question
+from kinsplit.evaluation.labels import Dataset, Label, Question
 from kinsplit.evaluation.measures.protocol import Chunking, Outcome
 from kinsplit.language_models.answers import inert
 from kinsplit.language_models.asker import Asker, Form
@@ -162,3 +162,34 @@ def numbered(element: str, texts: Sequence[str]) -> str:
     return "\n".join(
         f"<{element} number={number}>\n{inert(text)}\n</{element}>" for number, text in enumerate(texts, 1)
     )
+
+
+def has_reference(question: Question) -> bool:
+    """Return whether anything is known that the answer of a question should say."""
+    return bool(question.answer.strip()) or any(_has_text(label) for label in question.labels)
+
+
+def references(question: Question, dataset: Dataset) -> list[list[str]]:
+    """Return what an answer should say: the reference answer, else for each label the texts that say it, each once."""
+    if question.answer.strip():
+        return [[question.answer]]
+    return [
+        list(
+            dict.fromkeys(
+                dataset.sources[place.source_id].text[place.span.start : place.span.end]
+                for place in label.places
+                if place.span is not None
+            )
+        )
+        for label in question.labels
+        if _has_text(label)
+    ]
+
+
+def _has_text(label: Label) -> bool:
+    return any(place.span is not None for place in label.places)
+
+
+def reference_text(question: Question, dataset: Dataset) -> str:
+    """Return what an answer should say as one text, of alternatives the first."""
+    return "\n".join(first for first, *_ in references(question, dataset))

@@ -8,9 +8,11 @@ from typing import NamedTuple
 
 from kinsplit.errors import InvalidParameterError
 from kinsplit.evaluation.measures.and_groups import AndGroupSuccess
+from kinsplit.evaluation.measures.answer_bleu import AnswerBleu
 from kinsplit.evaluation.measures.answer_completeness import AnswerCompleteness
 from kinsplit.evaluation.measures.answer_faithfulness import AnswerFaithfulness
 from kinsplit.evaluation.measures.answer_relevance import AnswerRelevance
+from kinsplit.evaluation.measures.answer_rouge import AnswerRouge1, AnswerRouge2, AnswerRougeL
 from kinsplit.evaluation.measures.answering import AnswerMeasure
 from kinsplit.evaluation.measures.budget_recall import BudgetRecall
 from kinsplit.evaluation.measures.cosine import Cosine
@@ -81,7 +83,7 @@ def _rank_family(pattern: str, description: str) -> Family:
 def _answer_family(base: str, kind: type[AnswerMeasure]) -> Family:
     def make(asked: Asked) -> Measure:
         if asked.asker is None:
-            rule = f"must be given for {asked.name}, which a language model judges"
+            rule = f"must be given for {asked.name}, which needs answers of a language model"
             raise InvalidParameterError("model", rule, None, "Give for example 'ollama:llama3'.")
         return kind(asked.name, asked.k, asked.asker)
 
@@ -103,6 +105,10 @@ _FAMILIES = (
     _answer_family("answer_faithfulness", AnswerFaithfulness),
     _answer_family("answer_relevance", AnswerRelevance),
     _answer_family("answer_completeness", AnswerCompleteness),
+    _answer_family("answer_bleu", AnswerBleu),
+    _answer_family("answer_rouge1", AnswerRouge1),
+    _answer_family("answer_rouge2", AnswerRouge2),
+    _answer_family("answer_rougeL", AnswerRougeL),
 )
 
 #: Other names for the part of a name before "@": those of `rag_eval`, and those of ir-measures.

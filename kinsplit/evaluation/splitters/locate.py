@@ -68,19 +68,19 @@ class _Finder:
         return None if start < 0 else Span(start, start + len(wanted))
 
     def _squeezed(self, wanted: str) -> Span | None:
-        squeezed, places = self._solid
-        wanted = _squeeze(wanted)
+        solid, places = self._solid
+        wanted = squeezed(wanted)
         before = Span(*(int(place) for place in np.searchsorted(places, self._before)))
-        start = _next(squeezed, wanted, before if self._found else self._before)
+        start = _next(solid, wanted, before if self._found else self._before)
         return None if start < 0 else Span(int(places[start]), int(places[start + len(wanted) - 1]) + 1)
 
     @cached_property
     def _solid(self) -> tuple[str, np.ndarray[tuple[int], np.dtype[np.intp]]]:
         """The text squeezed, and where each of its characters stands."""
-        return _squeeze(self._text), np.flatnonzero(~is_space(code_points(self._text)))
+        return squeezed(self._text), np.flatnonzero(~is_space(code_points(self._text)))
 
 
-def _squeeze(text: str) -> str:
+def squeezed(text: str) -> str:
     """Return a text in lower case without white space; a character that would become several stays as it is."""
     solid = "".join(text.split())
     lower = solid.lower()
