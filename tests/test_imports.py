@@ -123,8 +123,6 @@ LAYERS: dict[str, set[str]] = {
         "retrieval",
         "index",
         "files",
-        "workers",
-        "tokenizers",
     },
     "__init__": {"chunk", "parsers", "index"},
     "__main__": {"cli"},
