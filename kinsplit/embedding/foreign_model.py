@@ -53,8 +53,8 @@ def methods_of(model: object) -> Methods:
         "embedder",
         "must be a spec, an embedder of kinsplit, LlamaIndex or LangChain, or an object with embed(texts)",
         model,
-        "It needs get_text_embedding_batch and get_query_embedding, or embed_documents and embed_query, or embed "
-        "alone, which returns a vector for each of its texts. Give a model of sentence-transformers by its name: "
+        "It needs get_text_embedding_batch and get_query_embedding, or embed_documents and embed_query, or embed, "
+        "which returns a vector for each of some texts. Give a model of sentence-transformers by its name: "
         "'st:NAME_OR_PATH'.",
     )
 

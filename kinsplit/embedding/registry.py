@@ -44,8 +44,7 @@ def resolve(embedder: object) -> Embedder:
 
     Args:
         embedder: A spec as `create` takes it, an embedder, an embedding object of LlamaIndex or LangChain, or any
-            object with `embed(texts)` (see `kinsplit.embedding.foreign.ForeignEmbedder`, which also lets its window be
-            given).
+            object with `embed(texts)` (see `kinsplit.embedding.foreign.ForeignEmbedder`, which also takes its window).
 
     Raises:
         InvalidParameterError: No embedder has that name, or the object is none.
