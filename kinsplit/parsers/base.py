@@ -142,6 +142,11 @@ class Strategy(BaseModel):
         del texts
         return Cost()
 
+    def expected_chunks(self, text: str) -> int:
+        """Estimate the number of chunks of a text without cutting it; 0 where no size alone decides."""
+        del text
+        return 0
+
     def split(self, text: str) -> list[Span]:
         """Split one text.
 

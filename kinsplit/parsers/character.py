@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 from kinsplit.chunk import Span
 from kinsplit.parsers.base import Cut, Levels, Strategy
 from kinsplit.parsers.graphemes import grapheme_end, grapheme_floor
-from kinsplit.parsers.group import windows
+from kinsplit.parsers.group import window_count, windows
 from kinsplit.parsers.sizes import Overlap, Size, check_below, share
 
 
@@ -40,6 +40,10 @@ class CharacterStrategy(Strategy):
     def _check(self) -> Self:
         check_below("chunk_overlap", self.chunk_overlap, "chunk_size", self.chunk_size)
         return self
+
+    def expected_chunks(self, text: str) -> int:
+        """Estimate the number of windows; graphemes of several characters make fewer."""
+        return window_count(len(text), self.chunk_size, self.chunk_size - self.chunk_overlap)
 
     def _cut(self, texts: Sequence[str]) -> list[Levels]:
         return [

@@ -42,6 +42,11 @@ def windows(total: int, size: int, stride: int, tail: Literal["keep", "drop"] = 
     return runs
 
 
+def window_count(total: int, size: int, stride: int) -> int:
+    """Return the number of windows that `windows` makes when it keeps the tail."""
+    return 0 if total <= 0 else 1 + max(0, -(-(total - size) // stride))
+
+
 def pack(
     scale: Scale,
     limit: int,

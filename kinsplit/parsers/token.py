@@ -9,7 +9,7 @@ from kinsplit.chunk import Span
 from kinsplit.errors import InvalidParameterError, LimitTooSmallError
 from kinsplit.parsers.base import Cut, Levels, Strategy
 from kinsplit.parsers.graphemes import grapheme_end, grapheme_floor, graphemes
-from kinsplit.parsers.group import Run, windows
+from kinsplit.parsers.group import Run, window_count, windows
 from kinsplit.parsers.measure import CHARACTERS_PER_TOKEN
 from kinsplit.parsers.places import TokenPlaces, count_tokens, locate
 from kinsplit.parsers.refine import LONG_WORD
@@ -76,6 +76,10 @@ class TokenStrategy(Strategy):
                 "chunk_overlap", f"contradicts stride ({self.stride})", self.chunk_overlap, "Give one of the two."
             )
         return self
+
+    def expected_chunks(self, text: str) -> int:
+        """Estimate the number of windows; those that are cut short make more."""
+        return window_count(int(resolve(self.tokenizer).count([text])[0]), self.chunk_size, self.stride)
 
     def _cut(self, texts: Sequence[str]) -> list[Levels]:
         tokenizer = resolve(self.tokenizer)

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from kinsplit.chunk import Span
 from kinsplit.parsers.base import Cut, Levels, Strategy
-from kinsplit.parsers.group import windows
+from kinsplit.parsers.group import window_count, windows
 from kinsplit.parsers.segment import Units, words
 from kinsplit.parsers.sizes import Overlap, Size, check_below
 
@@ -34,6 +34,10 @@ class WordStrategy(Strategy):
     def _check(self) -> Self:
         check_below("chunk_overlap", self.chunk_overlap, "chunk_size", self.chunk_size)
         return self
+
+    def expected_chunks(self, text: str) -> int:
+        """Return the number of windows."""
+        return window_count(len(words(text).starts), self.chunk_size, self.chunk_size - self.chunk_overlap)
 
     def _cut(self, texts: Sequence[str]) -> list[Levels]:
         return [

@@ -64,6 +64,11 @@ def preview(strategy: Strategy, text: str) -> bytes:
     if calls > bounds.CALLS:
         rule = f"can't take more than {bounds.CALLS} calls of the language model"
         raise InvalidParameterError("text", rule, f"{calls} calls", "Take a part of it.")
+    expected = strategy.expected_chunks(text)
+    # An estimate alone refuses only what is far too much.
+    if expected > 2 * bounds.CHUNKS:
+        rule = f"must make at most {bounds.CHUNKS} chunks"
+        raise InvalidParameterError("parameters", rule, f"about {expected} chunks", _REMEDY)
     document = Document(_TEXT, text)
     levels = strategy.cut(document)
     _check_size([cut for level in levels for cut in level])

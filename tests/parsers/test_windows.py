@@ -80,6 +80,14 @@ def test_word_windows(size: int, overlap: int) -> None:
     assert [chunk.text for chunk in chunks] == expected
 
 
+@pytest.mark.parametrize("name", ["character", "word", "token"])
+@pytest.mark.parametrize("text", ["", "cat", WORDS, WORDS[:100]])
+@pytest.mark.parametrize(("size", "overlap"), [(5, 0), (5, 4), (100, 30)])
+def test_the_number_of_windows_is_known_before_they_are_made(name: str, text: str, size: int, overlap: int) -> None:
+    strategy = create(name, chunk_size=size, chunk_overlap=overlap)
+    assert strategy.expected_chunks(text) == len(strategy.split(text))
+
+
 def test_word_windows_count_words_as_str_split_does() -> None:
     text = "a\u00a0b\u2003c\r\nd\x1ce\u3000f\u200bg"
     assert [chunk.text for chunk in chunked("word", text, chunk_size=1)] == text.split()

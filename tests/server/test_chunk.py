@@ -12,6 +12,7 @@ import httpx
 import pytest
 
 from kinsplit import Document, language_models
+from kinsplit.errors import InvalidParameterError
 from kinsplit.language_models.hashing import HashModel
 from kinsplit.parsers import create, names, strategy_class
 from kinsplit.server.previews import Previewer, preview
@@ -126,7 +127,7 @@ async def test_a_preview_has_its_time_and_its_memory_taken_away(
     client = await connect(timeout=60)
     own = Previewer(20, memory_limit=4 * 2**20)
     monkeypatch.setattr(client.app.state, "previewer", own)
-    large = {"text": "ab " * 60_000, "strategy": "character", "parameters": {"chunk_size": 5000, "chunk_overlap": 4999}}
+    large = {"text": "It rains. " * 20_000, "strategy": "sentence"}
     try:
         error = error_of(await client.post("/chunk", json=large), 422)
         assert (error["field"], error["rule"]) == (
@@ -171,6 +172,13 @@ async def test_a_little_text_can_not_make_a_large_answer(client: httpx.AsyncClie
     parameters = {"chunk_size": 5000, "chunk_overlap": 4999}
     body = {"text": "ab " * 30_000, "strategy": "character", "parameters": parameters}
     assert error_of(await client.post("/chunk", json=body), 422)["field"] == "parameters"
+
+
+@pytest.mark.parametrize("strategy", ["character", "token", "word"])
+def test_far_too_many_windows_are_refused_before_any_is_made(monkeypatch: pytest.MonkeyPatch, strategy: str) -> None:
+    monkeypatch.setattr(strategy_class(strategy), "_cut", lambda self, texts: pytest.fail("It was cut."))
+    with pytest.raises(InvalidParameterError, match=r"must make at most 5000 chunks .*about [1-9][0-9]{4} chunks"):
+        preview(create(strategy, chunk_size=100, chunk_overlap=99), "ab " * 25_000)
 
 
 @pytest.mark.parametrize(
