@@ -63,3 +63,9 @@ def test_one_framework_does_not_load_the_other(other: str) -> None:
 def test_the_stubs_are_those_of_the_strategies() -> None:
     for path, content in stubs().items():
         assert path.read_text(encoding="utf-8") == content, "run: python -m kinsplit.integrations.stubs"
+
+
+def test_splitting_for_langchain_loads_neither_stores_nor_clients() -> None:
+    heavy = "{'langchain_core.vectorstores', 'httpx', 'qdrant_edge'}"
+    code = f"import sys; from kinsplit.integrations.langchain import text_splitter; print({heavy} & set(sys.modules))"
+    assert run(code).strip() == "set()"

@@ -17,7 +17,6 @@ from kinsplit.parsers import strategy_class
 
 try:
     from kinsplit.integrations.langchain.factory import text_splitter, text_splitter_class
-    from kinsplit.integrations.langchain.keys import ChunkKeys
     from kinsplit.integrations.langchain.text_splitter import KinsplitTextSplitter
 except ImportError as error:
     packages = {"langchain_core": "langchain-core", "langchain_text_splitters": "langchain-text-splitters"}
@@ -28,13 +27,14 @@ _TWINS = twin_names("TextSplitter")
 
 #: What is imported when it is first used, since it brings the stores and the index along.
 _HOME = {
+    "ChunkKeys": "keys",
     "KinsplitRetriever": "retriever",
     "KinsplitVectorStore": "vector_store",
     "Rerank": "rerank",
     "SiblingExpansion": "sibling_expansion",
 }
 
-__all__ = ["ChunkKeys", "KinsplitTextSplitter", "text_splitter", *_HOME, *_TWINS]
+__all__ = ["KinsplitTextSplitter", "text_splitter", *_HOME, *_TWINS]
 
 
 def __getattr__(name: str) -> object:
