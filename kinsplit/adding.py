@@ -26,7 +26,7 @@ class Adding:
 
     Args:
         store: Holds the documents so far.
-        fingerprint: Of the strategy.
+        fingerprint: The strategy's fingerprint.
         items: Files, folders and documents.
         subjects: Names of sub-folders of the given folders; only these are read.
         known: Tells which files are indexed as they are, and needn't be read.

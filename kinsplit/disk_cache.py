@@ -1,4 +1,4 @@
-"""What was made, kept on disk between runs: JSON and vectors by key, in one SQLite file."""
+"""An on-disk cache of JSON and vectors by key, in one SQLite file."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _LONGEST, _LONGEST_JSON = 64 << 20, 512 << 20
 _TOGETHER = 500
 # Seconds for which a use isn't noted again, so that reading seldom writes.
 _HOUR = 3600
-# What diskcache, which earlier versions used, put into a folder.
+# Files that diskcache, which earlier versions used, left in a folder.
 _OLD_FILES = ("cache.db", "cache.db-wal", "cache.db-shm")
 _OLD_VALUE = re.compile(r"[0-9a-f]{2}/[0-9a-f]{2}/[0-9a-f]{28}\.val")
 
@@ -207,7 +207,7 @@ class JsonCache:
     Args:
         folder: Where it is kept; None keeps nothing.
         size: See `DiskCache`.
-        what: Name of what is kept, for the warning.
+        what: Name of the kept values, for the warning.
     """
 
     def __init__(self, folder: Path | None, size: int, what: str) -> None:

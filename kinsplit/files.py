@@ -45,7 +45,7 @@ def check_same(store: ChunkStore, fingerprint: str, files: Iterable[SourceFile])
 
     Args:
         store: Holds the documents so far.
-        fingerprint: Of the strategy.
+        fingerprint: The strategy's fingerprint.
         files: Those to be indexed.
 
     Raises:
@@ -68,7 +68,7 @@ def twins(store: ChunkStore, fingerprint: str, files: Iterable[SourceFile]) -> d
 
     Args:
         store: Holds the documents so far.
-        fingerprint: Of the strategy.
+        fingerprint: The strategy's fingerprint.
         files: Those to be indexed.
     """
     paths = {source.source_id: source.path for source in files if source.error is None}
@@ -77,7 +77,7 @@ def twins(store: ChunkStore, fingerprint: str, files: Iterable[SourceFile]) -> d
     for source_id in paths.keys() - known:
         names.setdefault(_name(source_id), []).append(source_id)
     found: dict[str, str] = {}
-    # Of all documents only those of the same file name can be the same file.
+    # Only documents of the same file name can be the same file.
     alike = [other for other in store.sources(level=0) if _name(other) in names and other not in paths] if names else []
     for other, _, path in origins(store, fingerprint, alike):
         for source_id in names[_name(other)]:
@@ -95,7 +95,7 @@ def checked_rows(store: ChunkStore, fingerprint: str, loaded: Loaded, files: Set
 
     Args:
         store: Holds the documents so far.
-        fingerprint: Of the strategy.
+        fingerprint: The strategy's fingerprint.
         loaded: The file.
         files: Resolved paths of all files that are read with it. What these lack now may have moved to this one.
     """
@@ -115,7 +115,7 @@ def gone(store: ChunkStore, fingerprint: str, found: Discovery, read: Iterable[L
 
     Args:
         store: Holds the documents so far.
-        fingerprint: Of the strategy.
+        fingerprint: The strategy's fingerprint.
         found: What was searched for files.
         read: The files that could be read.
         kept: Ids of the documents that are there, and of what couldn't be read.

@@ -106,7 +106,7 @@ class Index:
             rule = f"The vectors of {self.embedder.name} are not kept, since nothing tells when its code changes"
             warnings.warn(f"{rule}. {VERSIONED}", CacheWarning, stacklevel=2)
         self._rerankers: dict[str, Reranker | None] = {}
-        # What there is to say of a search as long as nothing was added to a collection that was not there.
+        # The error of a search as long as nothing was added to a collection that was not there.
         self._missing = ""
         if isinstance(strategy, str):
             strategy = create(strategy)
@@ -262,7 +262,7 @@ class Index:
 
         Args:
             where: See `kinsplit.stores.protocol.Where`; {} lets all through.
-            level: Of the chunks: 0 for leaves, 1 for their parents, None for all levels.
+            level: Level of the chunks: 0 for leaves, 1 for their parents, None for all levels.
 
         Raises:
             InvalidParameterError: A filter that is not valid.

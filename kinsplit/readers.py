@@ -13,7 +13,7 @@ class Readers:
     """Gives every event loop a reader of its own, since connections belong to the loop that opened them.
 
     Args:
-        address: Of the store.
+        address: The store's address.
         collection: Its collection there.
         store: The same, open; read in the loop's threads where the engine has no asynchronous client.
     """

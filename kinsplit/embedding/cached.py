@@ -17,7 +17,7 @@ from kinsplit.embedding.texts import check_texts
 from kinsplit.embedding.vector_cache import VectorCache
 from kinsplit.errors import InvalidParameterError
 
-#: What lets the vectors of somebody's own object be kept.
+#: How to have the vectors of an object of one's own kept.
 VERSIONED = (
     "Give ForeignEmbedder(model, version='1') and change the version with the model; or set `repeatable = True` in a "
     "class of your own, and change its fingerprint with its code."

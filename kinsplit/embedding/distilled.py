@@ -21,7 +21,7 @@ _SIF = 1e-4
 _RECIPE = 1
 
 
-#: Of its folder.
+#: Name of its folder.
 NAME = f"static-all-MiniLM-L6-v2-{SHA256[:8]}-{_RECIPE}"
 
 T = TypeVar("T")

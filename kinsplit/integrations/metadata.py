@@ -29,7 +29,7 @@ _REPLACED = frozenset({*HIDDEN, CONTEXT})
 _DROPPED = _REPLACED | {FINDING}
 
 
-# What `slimmed` leaves out.
+# Keys that `slimmed` leaves out.
 _PLACE = frozenset({"source_id", "level", "chunk_index", "char_start", "char_end", "content_hash", SPANS, SURROUNDINGS})
 _UNNEEDED = (frozenset(HIDDEN) - _PLACE) | {"start_index", "end_index", "absolute_path", "sibling_files"}
 

@@ -18,7 +18,7 @@ CONTEXT = "context"
 FINDING = "kinsplit"
 
 _MARKS = frozenset({"source_id", "char_start", "char_end", "content_hash"})
-# What a store writes for a character that it can't keep, so that the text is not the one that was hashed.
+# Written for a character that no store can keep, so that the text is not the one that was hashed.
 _REPLACED = "\ufffd"
 
 

@@ -188,7 +188,7 @@ def beside_whole(found: Sequence[Found], reader: KinReader, known: Set[object] =
 def _sibling_paths(one: Found) -> Iterator[str]:
     """Yield the paths of the other files of a document's group, which are kept as names in its own folder."""
     path, names = one.metadata.get("file_path"), one.metadata.get("sibling_files")
-    # What has no such key is a part of a document where kinsplit made it, and a whole one where others did.
+    # Without such a key, kinsplit's own is a part of a document, and others' is a whole one.
     if one.metadata.get("is_chunked", is_marked(one.metadata)) or not isinstance(path, str):
         return
     for name in names if isinstance(names, list) else ():
@@ -211,7 +211,7 @@ class _Kin:
         self.hits = chunks if self._computed else [self._named(chunk) for chunk in chunks]
 
     def read(self, ids: Sequence[str]) -> dict[str, Chunk]:
-        """Return the hits, and what is kept of the others that are asked for, by id."""
+        """Return the hits and the stored chunks of the other ids."""
         chunks = {hit.id: hit for hit in self.hits}
         chunks.update((chunk.id, chunk) for chunk in self._read([id_ for id_ in ids if id_ not in chunks]))
         return chunks

@@ -15,7 +15,7 @@ _ANY_CREDENTIALS = re.compile(r"^(\w+://)?.*@")
 # are enough to hide it, since a message may quote no more of what a server said than its beginning.
 _LEAST_KEY = 8
 _LEAST_PASSWORD = 4
-# What may stand between the characters of a secret in a message: quoting it may escape quotation marks.
+# Characters that may stand between those of a secret in a message: quoting it may escape quotation marks.
 _ESCAPES = r"\\*"
 
 
@@ -35,7 +35,7 @@ def shown(url: str) -> str:
 
 
 class Secrets:
-    """What no message may hold, although a server that is told it may repeat it.
+    """Secrets that no message may hold, although a server that gets them may repeat them.
 
     Args:
         key: A key; one of a few characters is none.

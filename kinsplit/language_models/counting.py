@@ -21,7 +21,7 @@ _RARE = regex.compile(
 
 def count_tokens(text: str) -> int:
     """Return about how many tokens of any model a text has, rather too many."""
-    # What the bundled tokenizer doesn't know is counted here, and it isn't asked.
+    # Words unknown to the bundled tokenizer are counted here, without it.
     (known,) = resolve(BUNDLED).count([_RARE.sub(" ", _WORDLESS.sub(" ", text))]).tolist()
     wordless, sparse, rare = (sum(map(_bytes, found.findall(text))) for found in (_WORDLESS, _SPARSE, _RARE))
     return max(

@@ -68,7 +68,7 @@ class TokenPlaces:
         if number >= self.total:
             return len(self.text)
         if number == 0:
-            # What the tokenizer drops in front of it has no other token to belong to.
+            # Characters that the tokenizer drops before it belong to no other token.
             return self._begins[0]
         piece = bisect_right(self._before, number) - 1
         if number == self._before[piece]:

@@ -25,7 +25,7 @@ class Question:
     Attributes:
         dense: The question's vector, shape (dimension,).
         terms: Its terms.
-        level: Of the chunks to find: 0 for leaves, 1 for their parents.
+        level: Level of the chunks to find: 0 for leaves, 1 for their parents.
         where: See `Query`.
     """
 

@@ -97,7 +97,7 @@ def fetch_kin(
         sources, levels, indices = ([*dict.fromkeys(column)] for column in zip(*lost, strict=True))
         where = {"source_id": sources, "chunk_index": indices}
         for chunk in (yield from find(where, levels[0] if len(levels) == 1 else None)):
-            # What a framework keeps of others' making is the only chunk of its document.
+            # A framework's chunk that others made is the only one of its document.
             for id_ in lost.get((chunk.source_id, chunk.level, chunk.index), ()) if chunk.total > 1 else ():
                 chunks[id_] = chunk
     return chunks

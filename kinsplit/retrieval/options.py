@@ -36,7 +36,7 @@ class SearchOptions(Settings):
             skipped, and the next ones are tried. Where none fits, hits stand for themselves, without their kin.
         where: Metadata keys and the value, the list of values, or the operators, such as {"$gte": 2020}, that a chunk
             must have or meet; see `kinsplit.stores.protocol.Where`.
-        level: Of the chunks to find: 0 for leaves, 1 for their parents.
+        level: Level of the chunks to find: 0 for leaves, 1 for their parents.
         weights: Of kin scoring.
     """
 

@@ -33,7 +33,7 @@ def open_detached(address: str, collection: str, schema: Schema | None = None, *
     that runs an event loop.
 
     Args:
-        address: Of the store.
+        address: The store's address.
         collection: Name of the collection there.
         schema: What the collection must have been made with; None opens an existing one as it is.
         time_limit: Seconds that one call of the engine may take, after which its process is killed, and started again
@@ -136,7 +136,7 @@ class DetachedStore(EngineStore):
             raise StoreError(f"The engine of the collection {self._opening.collection} {error}.") from error
 
 
-# What follows runs in the engine's process.
+# The rest runs in the engine's process.
 
 
 @cache

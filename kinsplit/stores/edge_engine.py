@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 #: Points per write or read of vectors.
 _BATCH = 500
-#: What a payload index may take on disk.
+#: Most bytes of a payload index on disk.
 _INDEX_BYTES = 8_000_000
 #: Seconds from one flush to the next, as in Qdrant's server. The log alone survives the end of the process; a flush
 #: survives the end of the machine's power, and can wait for the disk ten times as long as the writes take.
@@ -43,11 +43,11 @@ class EdgeEngine:
     """A shard with its ledger. Safe for threads.
 
     Args:
-        folder: Of the collection.
+        folder: The collection's folder.
         schema: To create it with, where it isn't there.
 
     Attributes:
-        folder: Of the collection.
+        folder: The collection's folder.
         schema: What the collection was made with.
         shard: The open shard.
         places: What rankings have read.

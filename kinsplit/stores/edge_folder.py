@@ -64,7 +64,7 @@ def edge_errors(
     """Turn what the engine raises into one line.
 
     Args:
-        folder: Of the collection.
+        folder: The collection's folder.
         fault: What can't be done, before the engine's reason.
         remedy: What to do about it, unless the disk is full.
     """
@@ -73,7 +73,7 @@ def edge_errors(
     except KinsplitError:
         raise
     except BaseException as error:
-        # What goes wrong inside the engine comes as an Exception, or as a Rust panic, which is none.
+        # The engine fails by an Exception, or by a Rust panic, which isn't one.
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         reason = fault + " ".join(str(error).split()).rstrip(".")

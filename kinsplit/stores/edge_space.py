@@ -18,7 +18,7 @@ _MB = 1_000_000
 _RESERVE = 16 * _MB
 #: Kept free for writes that only delete, and for opening, so that a full disk can be cleared.
 _LEAST = _MB
-#: What a new shard takes where holes that are read are filled.
+#: Bytes of a new shard where holes are filled when they are read.
 _FILLED_SHARD = 80 * _MB
 #: A point lies in the log and in its segment, which rounds up.
 _COPIES = 3
@@ -51,7 +51,7 @@ def check_write(folder: Path, added: int) -> None:
     """Make sure that a write can be done.
 
     Args:
-        folder: Of the collection.
+        folder: The collection's folder.
         added: Bytes of the points to write; 0 for a write that only deletes.
 
     Raises:

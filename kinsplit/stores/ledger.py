@@ -1,4 +1,4 @@
-"""What a store has acknowledged, kept apart from its engine's files, to compare with what the engine still has.
+"""Record of the chunks that a store has acknowledged, apart from its engine's files and compared with them.
 
 Before points are written their ids are noted as pending, and afterwards what was written is noted in their place. A
 process that is killed in between leaves them pending: both the old and the new is right then, and what the engine has

@@ -105,8 +105,8 @@ class Query:
         using: "dense" for cosine similarity, "bm25" for term weights times IDF.
         vector: A dense vector of shape (dimension,), or a sparse one.
         limit: Most hits.
-        level: Of the chunks to find: 0 for leaves, 1 for their parents, and so on; `kinsplit.chunk.DOCUMENT` for whole
-            documents, which have no dense vector. Leaves, parents and documents each have an IDF of their own.
+        level: Level of the chunks to find: 0 for leaves, 1 for their parents, and so on; `kinsplit.chunk.DOCUMENT` for
+            whole documents, which have no dense vector. Leaves, parents and documents each have an IDF of their own.
         where: A filter; see `Where`.
     """
 
@@ -182,7 +182,7 @@ class Damage:
 
     Attributes:
         source_id: The document.
-        level: Of the chunk.
+        level: The chunk's level.
         index: Of the chunk.
         kind: "lost" where it is gone, "payload" and "vectors" where these are others, "unknown" where it was deleted
             or never written; "filter", of no chunk, where filters find other chunks than they should.
@@ -319,7 +319,7 @@ class ChunkStore(Protocol):
 
         Args:
             where: As in `Query`.
-            level: Of the chunks to find; None for all levels.
+            level: Level of the chunks to find; None for all levels.
 
         Raises:
             InvalidParameterError: A filter that the engine can't take.
@@ -367,7 +367,7 @@ class ChunkStore(Protocol):
         """Return the number of chunks, of a level or all, of every source that has any, in order of the source ids.
 
         Args:
-            level: Of the chunks to count; None for all levels.
+            level: Level of the chunks to count; None for all levels.
             where: A filter that lets chunks through, as in `Query`.
 
         Raises:

@@ -32,7 +32,7 @@ class Problem:
 
     Attributes:
         source_id: The document; empty where it is the whole collection.
-        level: Of the chunks.
+        level: The chunks' level.
         index: Of the chunk; None where the level as a whole is concerned.
         kind: "index" for indices that are not 0 to total - 1, "link" for neighbours, "parent" and "child" for kin
             between levels, "hash" for a text that is not that of the content hash or of the place, or a document's

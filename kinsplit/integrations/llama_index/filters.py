@@ -47,7 +47,7 @@ def to_where(filters: MetadataFilters | None, doc_ids: Sequence[str] | None = No
     """Return filters as `Where`; to match texts, all chunks of the documents are read.
 
     Args:
-        filters: Of any operators, joined in any way; NOT lets through what none of its filters does.
+        filters: Filters with any operators, joined in any way; NOT lets through nodes that none of its filters does.
         doc_ids: Ids of the documents to look into.
 
     Raises:
