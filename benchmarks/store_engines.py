@@ -186,7 +186,7 @@ def _edge_queries(store: EdgeStore, question: Question) -> tuple[Callable[[], ob
 
     # A second shard can't be opened beside the store's, and asking it first and the store later would let what else
     # the machine does fall on one of the two.
-    shard = store._shard
+    shard = store._lease.engine.shard
 
     def ask(queries: Sequence[Any]) -> list[list[dict[str, Any]]]:
         requests = [qe.QueryRequest(limit=_HITS, query=query, with_payload=True) for query in queries]

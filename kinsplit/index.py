@@ -239,6 +239,7 @@ class Index:
     def _steps(self, query: str, options: SearchOptions) -> Steps[list[Passage]]:
         if not isinstance(query, str) or not query.strip():
             raise InvalidParameterError("query", "must hold a question", query, "Ask something.")
+        reranker = self._reranker(options.rerank)
         if self._missing and not self.store.count():
             raise CollectionNotFoundError(self._missing)
         question = Question(
@@ -246,7 +247,6 @@ class Index:
         )
         # A tokenizer that was given as an object is not there when the collection is opened again.
         tokenizer = None if options.budget is None else resolve(self.strategy.tokenizer)
-        reranker = self._reranker(options.rerank)
         return search(query, question, self.store.schema.fingerprint, options, reranker, tokenizer)
 
     def _reranker(self, rerank: str | Reranker) -> Reranker | None:

@@ -263,7 +263,7 @@ class _Worker:
         if call.is_stopped:
             self.is_usable = True
             raise CancelledError
-        outcome, answer = self._exchange(call, pickle.dumps((limits, call.payload)), limits)
+        outcome, answer = self._exchange(call, pickle.dumps((limits, _working_directory(), call.payload)), limits)
         if outcome == _NO_MEMORY:
             raise MemoryLimitError(limits.memory)
         try:
@@ -320,6 +320,13 @@ class _Worker:
         return outcome, answer
 
 
+def _working_directory() -> str | None:
+    try:
+        return os.getcwd()  # noqa: PTH109 - a string is what the worker needs
+    except OSError:  # It was deleted.
+        return None
+
+
 def _exactly(count: int, pipe: IO[bytes]) -> bytes:
     data = pipe.read(count)
     if len(data) < count:
@@ -339,7 +346,11 @@ def serve() -> None:
     _reply(replies, *_prepared(_request(requests) or b""))
     before = _held_memory()
     while (request := _request(requests)) is not None:
-        limits, payload = pickle.loads(request)  # noqa: S301 - from our own process
+        limits, directory, payload = pickle.loads(request)  # noqa: S301 - from our own process
+        # Relative paths mean what they mean to the caller, who may have moved since the last call.
+        if directory is not None:
+            with contextlib.suppress(OSError):
+                os.chdir(directory)
         outcome, answer = _outcome(limits, payload)
         size = len(answer)
         if outcome == _RESULT and size > limits.result:

@@ -18,6 +18,8 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("kinsplit")
+# Before any test imports the contract.
+pytest.register_assert_rewrite("kinsplit.stores.testing")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -40,6 +40,8 @@ STRUCTURE = create("structure", chunk_size=12, min_chunk_size=1)
 class Tokens(HashEmbedder):
     """Gives each token a vector of its own and of the three before it, and records what it was asked."""
 
+    repeatable = True
+
     def __init__(self) -> None:
         super().__init__(16, 40)
         self.texts: list[str] = []

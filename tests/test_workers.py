@@ -103,6 +103,13 @@ def test_a_worker_is_prepared_before_its_first_call_beyond_all_limits():
         pool.call(math.factorial, 5)
 
 
+def test_relative_paths_are_the_callers(pool, tmp_path, monkeypatch):
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        assert pool.call(os.getcwd) == str(tmp_path / name)
+
+
 def test_threads_share_workers_and_each_gets_its_own_answer():
     with WorkerPool(2) as pool:
         futures = [pool.submit(math.factorial, n) for n in range(50)]

@@ -3,8 +3,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.register_assert_rewrite("kinsplit.stores.testing")
-
 
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[str]:
