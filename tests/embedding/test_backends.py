@@ -1,5 +1,4 @@
 import json
-import multiprocessing
 import os
 import re
 import shutil
@@ -7,7 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from kinsplit.embedding import conversion, create, devices, quantisation
@@ -113,25 +111,6 @@ def test_a_conversion_that_gives_other_vectors_is_refused(tiny, cache, monkeypat
     with pytest.raises(EmbeddingError, match=r"vectors .* off.*'torch'"):
         SentenceTransformerEmbedder(tiny).embed(["text"])
     assert not [path for path in cache.iterdir() if path.is_dir()]
-
-
-def embed(model, start, results) -> None:
-    start.wait()
-    results.put(SentenceTransformerEmbedder(model).embed(["text"]).tolist())
-
-
-def test_eight_processes_at_once_convert_once(tiny, cache):
-    context = multiprocessing.get_context("spawn")
-    start, results = context.Event(), context.Queue()
-    processes = [context.Process(target=embed, args=(tiny, start, results)) for _ in range(8)]
-    for process in processes:
-        process.start()
-    start.set()
-    found = [results.get(timeout=120) for _ in processes]
-    for process in processes:
-        process.join()
-    assert np.ptp(np.array(found), axis=0).max() == 0
-    assert len([path for path in cache.iterdir() if path.is_dir()]) == 1
 
 
 def test_a_converted_model_starts_without_torch(tiny, warm):

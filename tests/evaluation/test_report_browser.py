@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from kinsplit.evaluation.report import write_report
-from kinsplit.evaluation.results import Results
 from tests.evaluation.browser import measure
 from tests.evaluation.hostile import hostile
 from tests.evaluation.made_results import results
@@ -19,11 +20,21 @@ MADE = {
 }
 
 
+@pytest.fixture(scope="module")
+def page_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Return the page of results, which is made once."""
+
+    @cache
+    def write(name: str) -> Path:
+        return write_report(MADE[name], tmp_path_factory.mktemp("report") / "report.html")[0]
+
+    return write
+
+
 @pytest.mark.parametrize("width", [375, 1280])
-@pytest.mark.parametrize("made", MADE.values(), ids=MADE)
-def test_nothing_overflows_overlaps_or_asks_the_network(tmp_path: Path, made: Results, width: int) -> None:
-    (page, *_) = write_report(made, tmp_path / "report.html")
-    found, errors = measure(page, width)
+@pytest.mark.parametrize("name", MADE)
+def test_nothing_overflows_overlaps_or_asks_the_network(page_of: Callable[[str], Path], name: str, width: int) -> None:
+    found, errors = measure(page_of(name), width)
 
     assert errors == ""
     assert found["scrolled"] <= found["width"], "the page scrolls sideways"
@@ -36,9 +47,8 @@ def test_nothing_overflows_overlaps_or_asks_the_network(tmp_path: Path, made: Re
     assert found["scripts"] == 1
 
 
-def test_a_table_is_sorted_by_a_click(tmp_path: Path) -> None:
-    (page, *_) = write_report(results(), tmp_path / "report.html")
-    found, _ = measure(page, 1280)
+def test_a_table_is_sorted_by_a_click(page_of: Callable[[str], Path]) -> None:
+    found, _ = measure(page_of("four strategies"), 1280)
 
     assert found["before"] == ["sentence", "structure", "token 512", "semantic"]
     assert found["after"] == ["structure", "semantic", "sentence", "token 512"]
@@ -46,9 +56,8 @@ def test_a_table_is_sorted_by_a_click(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_colours_can_be_told_from_what_they_stand_on(tmp_path: Path, dark: bool) -> None:
-    (page, *_) = write_report(results(), tmp_path / "report.html")
-    colors = measure(page, 1280, dark=dark)[0]["colors"]
+def test_colours_can_be_told_from_what_they_stand_on(page_of: Callable[[str], Path], dark: bool) -> None:
+    colors = measure(page_of("four strategies"), 1280, dark=dark)[0]["colors"]
 
     assert (_luminance(colors["--paper"]) < 0.1) == dark
     for ink in ("--ink", "--faint", "--link"):

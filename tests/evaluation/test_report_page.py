@@ -30,6 +30,7 @@ class Page(HTMLParser):
         self.elements: list[tuple[str, dict[str, str | None]]] = []
         self.texts: dict[str, list[str]] = {}
         self.open: list[str] = []
+        self.html = html
         self.feed(html)
         self.close()
         assert self.open == []
@@ -56,9 +57,16 @@ class Page(HTMLParser):
         return "".join(self.texts.get(tag, []))
 
 
+_WRITTEN: dict[str, Page] = {}
+
+
 def write(found: Results, folder: Path) -> Page:
-    (page, *_) = write_report(found, folder / "report.html")
-    return Page(page.read_text(encoding="utf-8"))
+    """Return the page of results; equal ones are written once, since drawing takes seconds."""
+    key = repr(found)
+    if key not in _WRITTEN:
+        (page, *_) = write_report(found, folder / "report.html")
+        _WRITTEN[key] = Page(page.read_text(encoding="utf-8"))
+    return _WRITTEN[key]
 
 
 def test_the_page_and_the_notebooks_plots_are_written(tmp_path: Path) -> None:
@@ -124,7 +132,7 @@ def test_ids_are_unique_and_all_that_is_referred_to_is_there(tmp_path: Path) -> 
 @pytest.mark.parametrize("made", [results(), hostile()], ids=["plain", "hostile"])
 def test_it_asks_nothing_of_the_network_and_runs_only_its_own_script(tmp_path: Path, made: Results) -> None:
     page = write(made, tmp_path)
-    html = (tmp_path / "report.html").read_text(encoding="utf-8")
+    html = page.html
 
     assert len(page.all("script")) == len(page.all("style")) - html.count("<defs>\n  <style") == 1
     assert page.all("img") == page.all("link") == page.all("iframe") == []
@@ -140,8 +148,8 @@ def test_it_asks_nothing_of_the_network_and_runs_only_its_own_script(tmp_path: P
 
 
 def test_hostile_text_is_shown_as_text(tmp_path: Path) -> None:
-    text = write(hostile(), tmp_path).text()
-    html = (tmp_path / "report.html").read_bytes()
+    page = write(hostile(), tmp_path)
+    text, html = page.text(), page.html.encode()
 
     for attack in ATTACKS[:4]:
         assert attack in text
