@@ -87,8 +87,7 @@ def one_by_one(vectors: NDArray[np.float64], threshold: float, most: int) -> lis
     return clusters
 
 
-@pytest.mark.parametrize("few", [0, centroids._FEW], ids=["in blocks", "few clusters"])
-@pytest.mark.parametrize("most", [3, 1000])
+@pytest.mark.parametrize(("few", "most"), [(0, 3), (centroids._FEW, 1000)], ids=["in blocks", "few clusters"])
 @pytest.mark.parametrize("threshold", [-1.0, 0.2, 0.5, 0.75, 0.95])
 def test_the_fast_ways_give_what_comparing_one_by_one_gives(
     threshold: float, most: int, few: int, monkeypatch: pytest.MonkeyPatch

@@ -13,7 +13,7 @@ from kinsplit.parsers import create, names
 from tests.generators import strategy_parameters, texts
 from tests.parsers.contract import check_chunks
 
-MANY = settings(max_examples=250)
+MANY = settings(max_examples=120)
 
 
 @pytest.mark.parametrize("name", names())
