@@ -22,6 +22,6 @@ def test_time_grows_no_faster_than_a_text(kind):
 
 
 def test_what_grows_faster_is_noticed():
-    assert not is_linear(lambda text: [text.count(each) for each in text if each == "a"], "a", 1 << 13, 0)
+    assert not is_linear(lambda text: sum(1 for _ in text for _ in text), "a", 1 << 9, 0)
     assert is_linear(lambda text: text.count("a"), "a", 1 << 13, 0.1)
     assert len(UNITS) > 30
