@@ -13,6 +13,7 @@ from tests.hostile_server import Hostile, serving
 # Derandomised, so that a run depends on the code alone; what breaks a property becomes a test of its own.
 settings.register_profile(
     "kinsplit",
+    max_examples=60,
     derandomize=True,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
