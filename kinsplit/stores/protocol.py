@@ -183,7 +183,7 @@ class Damage:
     Attributes:
         source_id: The document.
         level: The chunk's level.
-        index: Of the chunk.
+        index: The chunk's index.
         kind: "lost" where it is gone, "payload" and "vectors" where these are others, "unknown" where it was deleted
             or never written; "filter", of no chunk, where filters find other chunks than they should.
         key: The payload key of these filters.

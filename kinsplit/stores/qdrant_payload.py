@@ -39,13 +39,13 @@ INDEXES: Mapping[str, Kind] = {
 
 
 def kept_at(place: str, payload: Payload) -> object:
-    """Return what is kept of a payload at a place of `INDEXES`; None where there is nothing."""
+    """Return the value that a stored payload has under a path of `INDEXES`, or None."""
     key = place.removeprefix(f"{ABOVE}.")
     return payload.get(key) if (key != place) == bool(payload["level"]) else None
 
 
 def roots_of(level: int | None) -> list[Path]:
-    """Return the paths of the payloads of a level, or of all levels, in what is kept."""
+    """Return the paths under which stored points keep the payloads of a level, or of all levels."""
     if level is None:
         return [(), (ABOVE,)]
     return [(ABOVE,)] if level else [()]

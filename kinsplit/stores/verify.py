@@ -15,7 +15,7 @@ from kinsplit.stores.protocol import ChunkStore, Damage
 
 Kind = Literal["index", "link", "parent", "child", "hash", "lost", "payload", "vectors", "unknown", "filter"]
 
-#: Of a chunk that is not stored as the store has acknowledged it.
+#: Details of a chunk that is not stored as the store acknowledged it, by kind of damage.
 _DAMAGE = {
     "payload": "its payload is not the one that was stored",
     "vectors": "its vectors are not those that were stored",

@@ -20,7 +20,7 @@ from kinsplit.tokenizers.tiktoken_encoding import TiktokenTokenizer
 
 #: Where the bundled vocabulary comes from: BERT's uncased WordPiece, shared by all-MiniLM-L6-v2 and bge-*-en-v1.5.
 BUNDLED = "bundled"
-#: Of its file as the model's makers published it.
+#: Hash of its file as the model's makers published it.
 BUNDLED_SHA256 = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
 
 

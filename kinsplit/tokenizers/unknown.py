@@ -1,4 +1,4 @@
-"""What a tokenizer doesn't know: words of an unknown script and words that are too long for it.
+"""Words unknown to a tokenizer: those of an unknown script, and those that are too long for it.
 
 Such a word is one token, however long it is, so limits would mean nothing there: a page of Thai can be ten tokens.
 Therefore it counts one token for every four characters, about what English has.
