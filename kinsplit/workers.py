@@ -21,6 +21,7 @@ process that started it may do.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import pickle
 import signal
@@ -28,6 +29,7 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 import traceback
 import weakref
 from collections.abc import Callable, Iterator
@@ -148,9 +150,9 @@ class WorkerPool:
         self._places = threading.BoundedSemaphore(self._workers)
         self._threads = ThreadPoolExecutor(self._workers, thread_name_prefix="kinsplit-worker")
         self._idle: list[_Worker] = []
-        self._alive: set[_Worker] = set()
+        self._watchdog = _Watchdog()
         # Also when nobody closes the pool, and before the interpreter ends.
-        self._end_all = weakref.finalize(self, _end_all, self._alive)
+        self._end_all = weakref.finalize(self, self._watchdog.end)
 
     def _check(self) -> None:
         if self._process != os.getpid():  # Forked: the workers are another process's.
@@ -169,7 +171,7 @@ class WorkerPool:
     def _answered(self, call: _Call[_T]) -> _T:
         self._check()
         with self._places:
-            worker = self._idle_worker() or _Worker(self._alive, self._prepare)
+            worker = self._idle_worker() or _Worker(self._watchdog, self._prepare)
             try:
                 answer: _T = worker.answer(call, self._limits)
                 return answer
@@ -216,17 +218,19 @@ class _Worker:
     """The near end of a worker process. One thread at a time uses it; any may stop its call.
 
     Args:
-        alive: Holds the workers whose processes haven't been ended.
+        watchdog: Ends its calls at their deadlines.
         prepare: What the process does before its first call, pickled.
 
     Attributes:
         is_usable: Whether it can take another call.
+        deadline: When its call is late, in seconds of `time.monotonic`; infinity without a call.
     """
 
-    def __init__(self, alive: set[_Worker], prepare: bytes) -> None:
-        self.is_usable = False
-        self._alive, self._owner, self._lock = alive, os.getpid(), threading.Lock()
+    def __init__(self, watchdog: _Watchdog, prepare: bytes) -> None:
+        self.is_usable, self.deadline = False, math.inf
+        self._watchdog, self._owner, self._lock = watchdog, os.getpid(), threading.Lock()
         self._call: object = None
+        self._limit = 0.0
         self._reason: BaseException | None = None
         try:
             self._process = subprocess.Popen(  # noqa: S603 - this interpreter
@@ -240,7 +244,7 @@ class _Worker:
         except OSError as error:
             raise WorkerError(f"can't start a worker process: {error}") from error
         self._requests, self._replies = cast(IO[bytes], self._process.stdin), cast(IO[bytes], self._process.stdout)
-        alive.add(self)
+        watchdog.workers.add(self)
         try:
             outcome, answer = self._exchange(self, prepare, _Limits(_START, 0, 0))
         except BaseException as error:
@@ -281,10 +285,17 @@ class _Worker:
                 self._reason = reason
                 self._process.kill()
 
+    def stop_late_call(self) -> None:
+        """Kill the process if its call is past the deadline."""
+        with self._lock:
+            call, is_late = self._call, self.deadline <= time.monotonic()
+        if is_late:
+            self.stop(call, TimeLimitError(self._limit))
+
     def end(self) -> None:
         """Kill the process and release what belongs to it."""
-        self.is_usable = False
-        self._alive.discard(self)
+        self.is_usable, self.deadline = False, math.inf
+        self._watchdog.workers.discard(self)
         with self._lock:
             self._reason = self._reason or WorkerError("was ended with its pool")
         if self._owner == os.getpid():  # Not forked
@@ -298,10 +309,8 @@ class _Worker:
         """Send a request and return the outcome and what comes with it."""
         self.is_usable = False
         with self._lock:
-            self._call = call
-        timer = threading.Timer(limits.time, self.stop, (call, TimeLimitError(limits.time)))
-        timer.daemon = True
-        timer.start()
+            self._call, self._limit, self.deadline = call, limits.time, time.monotonic() + limits.time
+        self._watchdog.expect(self.deadline)
         try:
             self._requests.write(_LENGTH.pack(len(request)) + request)
             self._requests.flush()
@@ -313,11 +322,54 @@ class _Worker:
             code = self._process.wait()
             raise (self._reason or WorkerDiedError(code)) from None
         finally:
-            timer.cancel()
             with self._lock:
-                self._call = None
+                self._call, self.deadline = None, math.inf
         self.is_usable = goes_on and self._reason is None
         return outcome, answer
+
+
+class _Watchdog:
+    """One thread that ends the calls of a pool at their deadlines; it starts with the first call.
+
+    A timer for each call would start a thread on the way of every search.
+
+    Attributes:
+        workers: The workers whose processes haven't been ended.
+    """
+
+    def __init__(self) -> None:
+        self.workers: set[_Worker] = set()
+        self._thread: threading.Thread | None = None
+        self._lock, self._wake = threading.Lock(), threading.Event()
+        self._wakes_at, self._is_ended = math.inf, False
+
+    def expect(self, deadline: float) -> None:
+        """Be awake at a deadline, in seconds of `time.monotonic`."""
+        if self._thread is None:
+            with self._lock:
+                if self._thread is None:
+                    self._thread = threading.Thread(target=self._watch, name="kinsplit-watchdog", daemon=True)
+                    self._thread.start()
+        if deadline < self._wakes_at:
+            self._wake.set()
+
+    def end(self) -> None:
+        """End all workers, and the thread."""
+        self._is_ended = True
+        self._wake.set()
+        for worker in tuple(self.workers):
+            worker.end()
+
+    def _watch(self) -> None:
+        while not self._is_ended:
+            self._wake.clear()
+            # A deadline that is set from here on is before this one, and wakes the thread.
+            self._wakes_at = math.inf
+            for worker in tuple(self.workers):
+                worker.stop_late_call()
+            self._wakes_at = nearest = min((worker.deadline for worker in tuple(self.workers)), default=math.inf)
+            # A deadline that was set between the two lines above has woken it already.
+            self._wake.wait(None if nearest == math.inf else max(nearest - time.monotonic(), 0))
 
 
 def _working_directory() -> str | None:
@@ -332,11 +384,6 @@ def _exactly(count: int, pipe: IO[bytes]) -> bytes:
     if len(data) < count:
         raise EOFError
     return data
-
-
-def _end_all(workers: set[_Worker]) -> None:
-    for worker in tuple(workers):
-        worker.end()
 
 
 def serve() -> None:

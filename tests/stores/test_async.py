@@ -14,6 +14,7 @@ from kinsplit.errors import InvalidParameterError, StoreError
 from kinsplit.stores import open_async_store, open_store
 from kinsplit.stores.blocking import finish
 from kinsplit.stores.protocol import Query
+from kinsplit.stores.qdrant_payload import INDEXES
 from kinsplit.stores.testing import (
     DENSE,
     SCHEMA,
@@ -78,10 +79,7 @@ def slow_server() -> Iterator[tuple[str, threading.Event, threading.Event]]:
             },
             "metadata": {"kinsplit": {field: getattr(SCHEMA, field) for field in SCHEMA.__slots__}},
         },
-        "payload_schema": {
-            key: {"data_type": "keyword", "points": 0}
-            for key in ("source_id", "chunk_index", "level", "parent_id", "subject", "group_id")
-        },
+        "payload_schema": {key: {"data_type": kind, "points": 0} for key, kind in INDEXES.items()},
     }
 
     class Server(BaseHTTPRequestHandler):

@@ -32,7 +32,7 @@ def store(address: str) -> Iterator[ChunkStore]:
 
 def process_of(store: ChunkStore) -> int:
     assert isinstance(store, DetachedStore)
-    (worker,) = store._pool._alive
+    (worker,) = store._pool._watchdog.workers
     return worker._process.pid
 
 
