@@ -45,6 +45,10 @@ def main(
 ) -> None:
     """Measure what stores cost: writing, reopening, asking, disk and memory."""
     result: dict[str, Any] = {}
+    if unknown := set(engines.split(",")) - set(ENGINES):
+        raise typer.BadParameter(
+            f"{', '.join(sorted(unknown))}: choose from {', '.join(ENGINES)}.", param_hint="--engines"
+        )
     for size in map(int, sizes.split(",")):
         with tempfile.TemporaryDirectory(prefix="kinsplit") as folder:
             made = store_data.make(Path(folder), size, questions)
