@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kinsplit import Index
-from kinsplit.answering.citing import Marker
-from kinsplit.answering.draft import Draft
-from kinsplit.answering.numbering import number
-from kinsplit.answering.support import THRESHOLD, check
+from kinsplit.answering.checking import THRESHOLD, check
+from kinsplit.answering.citations import Marker
+from kinsplit.answering.run import Draft
+from kinsplit.answering.sources import number
 from kinsplit.answering.values import Check
 
 COURSE = Path(__file__).parents[1] / "examples" / "course"

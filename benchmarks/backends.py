@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinsplit.embedding import create
-from kinsplit.embedding.torch_backend import quiet
+from kinsplit.embedding.backends.torch import quiet
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

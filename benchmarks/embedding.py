@@ -24,11 +24,11 @@ from rich.table import Table
 from texts import Corpus, corpus
 
 from kinsplit.embedding import create as embedder
-from kinsplit.evaluation import rankers
+from kinsplit.evaluation.experiment import rankers
 from kinsplit.evaluation.labels import Dataset
 from kinsplit.index import default_strategy
 from kinsplit.parsers import create
-from kinsplit.parsers.sentences import sentences as split_sentences
+from kinsplit.parsers.units.sentences import sentences as split_sentences
 
 _HEADLINE = BUDGETS.index(1000)
 #: What is wanted: times the reference's speed, mean cosine to it, points of recall, seconds.

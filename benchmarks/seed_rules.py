@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from punkt import sent_tokenize
 
-from kinsplit.parsers.sentences import sentences as own_sentences
+from kinsplit.parsers.units.sentences import sentences as own_sentences
 
 # White space as Postgres has it, which counted the published words: a no-break space divides nothing.
 _SPACE = re.compile(r"\s+", re.ASCII)

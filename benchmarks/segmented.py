@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from texts import SHARED_DATA
 
-from kinsplit.parsers.measure import slices
-from kinsplit.parsers.segment import Units
-from kinsplit.parsers.sentences import sentences
+from kinsplit.parsers.packing.measure import slices
+from kinsplit.parsers.units.segment import Units
+from kinsplit.parsers.units.sentences import sentences
 
 _HEADING = re.compile(r"^=+ .* =+\s*$", re.MULTILINE)
 _TITLE, _SUBTITLE = re.compile(r"\n = [^=\n]+ = \n"), re.compile(r"\n = = .* = \n")

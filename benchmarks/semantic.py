@@ -23,8 +23,8 @@ from targets import Outcome
 from texts import corpus
 
 from kinsplit.embedding import Embedder, create
-from kinsplit.parsers.measure import slices
-from kinsplit.parsers.sentences import sentences
+from kinsplit.parsers.packing.measure import slices
+from kinsplit.parsers.units.sentences import sentences
 
 #: The corpora that a transformer reads; the static model reads all.
 _FEW = ("state_of_the_union", "wikitexts")
@@ -122,7 +122,7 @@ def _model2vec(texts: Sequence[str]) -> list[Task]:
         from model2vec import StaticModel
     except ImportError:
         return []
-    from kinsplit.embedding.distilled import read_distilled
+    from kinsplit.embedding.static import read_distilled
 
     model, found = StaticModel.from_pretrained(read_distilled(lambda folder: folder)), different_sentences(texts)
     return [(_MODEL2VEC, lambda: model.encode(found))]

@@ -15,7 +15,7 @@ from kinsplit import embedding
 from kinsplit.chunk import DOCUMENT, Chunk, Content, Document
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.index import default_strategy
-from kinsplit.indexing import Indexer
+from kinsplit.indexing.indexer import Indexer
 from kinsplit.retrieval import Question
 from kinsplit.stores import Schema, Vectors, open_store
 

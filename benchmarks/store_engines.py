@@ -21,8 +21,8 @@ from scaling import peak, settled
 from kinsplit.retrieval import Expansion, Question, SearchOptions, run, search
 from kinsplit.retrieval.expand import wanted_ids
 from kinsplit.stores import ChunkStore, open_store
-from kinsplit.stores.edge import EdgeStore
-from kinsplit.stores.edge_point import to_point
+from kinsplit.stores.engines.edge.points import to_point
+from kinsplit.stores.engines.edge.store import EdgeStore
 from kinsplit.stores.payload import to_payload
 
 #: Hits that an engine is asked for, as many as kinsplit's search reads.
@@ -33,7 +33,7 @@ ENGINES = {
     "edge": "qdrant_edge",
     "edge alone": "qdrant_edge",
     "qdrant": "qdrant_client",
-    "pgvector": "kinsplit.stores.postgres",
+    "pgvector": "kinsplit.stores.engines.postgres.store",
     "numpy": "numpy",
 }
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kinsplit.chunk import Chunk, Document, Span
+    from kinsplit.chunk import Chunk, Document
     from kinsplit.index import Index
     from kinsplit.parsers import create, names
+    from kinsplit.spans import Span
 
 __version__ = "0.1.0"
 
@@ -19,7 +20,7 @@ __all__ = ["Chunk", "Document", "Index", "Span", "__version__", "create", "names
 _HOME = {
     "Chunk": "kinsplit.chunk",
     "Document": "kinsplit.chunk",
-    "Span": "kinsplit.chunk",
+    "Span": "kinsplit.spans",
     "Index": "kinsplit.index",
     "create": "kinsplit.parsers",
     "names": "kinsplit.parsers",

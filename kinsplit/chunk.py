@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import bisect
-import hashlib
-import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-#: Namespace of every chunk id, so that ids are equal on every machine.
-KINSPLIT = uuid.uuid5(uuid.NAMESPACE_URL, "https://pypi.org/project/kinsplit")
-_NAMESPACE = KINSPLIT.bytes
+from kinsplit.spans import Span
 
 #: Level of the chunk that stands for a whole document, above any depth of parents.
 DOCUMENT = 100
@@ -22,149 +18,6 @@ SEPARATOR = "\n\n"
 #: Level and content hash: what a chunk's vectors depend on. A parent with a single child has its child's text, but
 #: other vectors.
 Content = tuple[int, str]
-
-
-class Span(NamedTuple):
-    """A half-open range of code points of the source text as it was given."""
-
-    start: int
-    end: int
-
-
-class Stretch(NamedTuple):
-    """A stretch of a text that is a slice of a document.
-
-    Attributes:
-        at: Where the stretch begins in the text.
-        span: Where it lies in the document.
-    """
-
-    at: int
-    span: Span
-
-
-def stretches(spans: Sequence[Span], text: str) -> tuple[Stretch, ...] | None:
-    """Return where slices of a document that were joined lie in the joined text.
-
-    Args:
-        spans: The slices.
-        text: They, joined by any separator.
-
-    Returns:
-        One stretch for each span; None if the text is too short or too long to be made of them.
-    """
-    joints, rest = len(spans) - 1, len(text) - sum(end - start for start, end in spans)
-    gap, rest = divmod(rest, joints) if joints else (0, rest)
-    if gap < 0 or rest:
-        return None
-    found, at = [], 0
-    for span in spans:
-        found.append(Stretch(at, span))
-        at += span.end - span.start + gap
-    return tuple(found)
-
-
-def merge_spans(spans: Iterable[Span], text: str) -> tuple[Span, ...]:
-    """Return spans in document order, those that overlap or have only white space between them as one.
-
-    Args:
-        spans: In any order.
-        text: What they are spans of.
-    """
-    merged: list[Span] = []
-    for span in sorted(spans):
-        if merged and all(text[place].isspace() for place in range(merged[-1].end, span.start)):
-            merged[-1] = Span(merged[-1].start, max(merged[-1].end, span.end))
-        else:
-            merged.append(span)
-    return tuple(merged)
-
-
-def blank_before(text: str, at: int) -> str:
-    """Return the white space directly before a place in a text."""
-    start = at
-    while start and text[start - 1].isspace():
-        start -= 1
-    return text[start:at]
-
-
-def holds(outer: Sequence[Span], inner: Iterable[Span]) -> bool:
-    """Return whether each of some spans lies inside one of some others."""
-    return all(any(o.start <= i.start and i.end <= o.end for o in outer) for i in inner)
-
-
-def shared(before: Sequence[Span], spans: Sequence[Span]) -> int:
-    """Return how many code points a chunk's text has at its beginning that lie in its sibling before it.
-
-    Args:
-        before: The sibling's spans; none for the first chunk.
-        spans: The chunk's.
-    """
-    start, end = spans[0]
-    if not before or before[-1].end <= start:
-        return 0
-    return max((min(span.end, end) - start for span in before if span.start <= start < span.end), default=0)
-
-
-def chunk_id(source_id: str, fingerprint: str, level: int, index: int) -> str:
-    """Return the id of a chunk, computable for any neighbour of a known chunk.
-
-    Args:
-        source_id: The document's id.
-        fingerprint: `Strategy.fingerprint` of the strategy that made the chunk.
-        level: 0 for leaves, 1 for their parents, and so on; `DOCUMENT` for the whole document.
-        index: Position among the chunks of that level.
-
-    Returns:
-        A version-5 UUID as a string, which Qdrant takes as a point id.
-    """
-    name = f"{source_id}|{fingerprint}|{level}|{index}".encode("utf-8", "surrogatepass")
-    digest = hashlib.sha1(_NAMESPACE + name, usedforsecurity=False).hexdigest()
-    # The same bits as uuid.uuid5, without building a UUID object: this runs once or more per chunk.
-    variant = "89ab"[int(digest[16], 16) & 3]
-    return f"{digest[:8]}-{digest[8:12]}-5{digest[13:16]}-{variant}{digest[17:20]}-{digest[20:32]}"
-
-
-def content_hash(text: str, context: str = "") -> str:
-    """Return the hash by which a change of a chunk's embedded content is seen.
-
-    Args:
-        text: The chunk's text.
-        context: The chunk's context, which is embedded with it.
-
-    Returns:
-        128 bits as 32 hexadecimal digits.
-    """
-    data = f"{context}\x1f{text}" if context else text
-    return hashlib.blake2b(data.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-
-
-#: Metadata key of what a chunk's vectors depend on beside its content, where it is more than its context.
-SURROUNDINGS = "_surroundings"
-
-
-def embedding_hash(text: str, context: str, metadata: Mapping[str, Any]) -> str:
-    """Return `content_hash`, and another one for each of the surroundings that a chunk's metadata may tell.
-
-    Args:
-        text: The chunk's text.
-        context: The chunk's context.
-        metadata: The chunk's metadata.
-    """
-    around = metadata.get(SURROUNDINGS)
-    return content_hash(text, f"{context}\x1f{around}" if around else context)
-
-
-def document_hash(hashes: Iterable[str]) -> str:
-    """Return the content hash of the chunk that stands for a whole document.
-
-    Args:
-        hashes: Content hashes of its leaves, in order.
-
-    Returns:
-        128 bits as 32 hexadecimal digits.
-    """
-    return content_hash("\n".join(hashes))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,18 +12,18 @@ from types import TracebackType
 from typing import Self, Unpack
 
 from kinsplit import embedding
-from kinsplit.adding import Adding
 from kinsplit.chunk import Chunk, Document
 from kinsplit.embedding.cached import VERSIONED, keeping_vectors, plain
-from kinsplit.embedding.late import token_embedder
+from kinsplit.embedding.late_chunking import token_embedder
 from kinsplit.embedding.protocol import Progress, repeatable
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import CacheWarning, CollectionNotFoundError, InvalidParameterError, StoreError
-from kinsplit.indexing import Indexer
+from kinsplit.indexing.context import Context, check_context, context_of, marked
+from kinsplit.indexing.indexer import Indexer
+from kinsplit.indexing.reports import AddReport, DocumentReport, Failure
+from kinsplit.indexing.run import Adding
 from kinsplit.loaders import Limits, Loaded, SourceFile
 from kinsplit.parsers import Strategy, create, names
-from kinsplit.readers import Readers
-from kinsplit.reports import AddReport, DocumentReport, Failure
 from kinsplit.retrieval import (
     Passage,
     Question,
@@ -37,8 +37,8 @@ from kinsplit.retrieval import (
 )
 from kinsplit.retrieval.steps import Steps
 from kinsplit.stores import ChunkStore, Schema, open_store
+from kinsplit.stores.loop_readers import Readers
 from kinsplit.stores.protocol import Where
-from kinsplit.surroundings import Context, check_context, context_of, marked
 from kinsplit.tokenizers import resolve
 
 __all__ = ["DEFAULT_COLLECTION", "DEFAULT_STORE", "AddReport", "Failure", "Index", "default_strategy"]
@@ -69,8 +69,8 @@ class Index:
         vector_cache: A folder in which `add` keeps vectors, so that a text embedded before, in whatever collection,
             costs no model; True for kinsplit's own cache folder. See `kinsplit.embedding.keeping_vectors`; the vectors
             of an object that isn't repeatable are not kept (see `kinsplit.embedding.protocol.repeatable`).
-        opener: Opens the store. `kinsplit.stores.detached.open_detached` keeps an embedded engine from holding up the
-            program's other threads.
+        opener: Opens the store. `kinsplit.stores.engines.edge.process.open_detached` keeps an embedded engine
+            from holding up the program's other threads.
 
     Raises:
         CollectionNotFoundError: There is no such collection, and it had to exist.

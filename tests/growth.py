@@ -82,7 +82,7 @@ def package_patterns() -> Iterator[Used]:
     for file, tree in trees.items():
         if any(_calls(tree)):
             importlib.import_module(".".join(["kinsplit", *file.relative_to(root).with_suffix("").parts]))
-    from kinsplit.parsers.punkt_stops import punkt_of
+    from kinsplit.parsers.units.punkt import punkt_of
 
     punkt_of("en")
     everywhere = {use for tree in trees.values() for use in _uses(tree) if not use[0].startswith("_")}
@@ -237,19 +237,20 @@ UNITS = (
 
 def functions() -> dict[str, Callable[[str], object]]:
     """Return the functions that read texts which nobody has looked at, by name."""
-    from kinsplit.answering.citing import MarkerReader
-    from kinsplit.answering.claims import claims
+    from kinsplit.answering.checking import claims
+    from kinsplit.answering.citations import MarkerReader
     from kinsplit.answering.values import Citation
-    from kinsplit.chunk import Document, Span
+    from kinsplit.chunk import Document
     from kinsplit.embedding.hashing import HashEmbedder
     from kinsplit.embedding.sparse import Bm25Embedder
-    from kinsplit.evaluation.normalised import SC_QRELS, nfkc, normalise
-    from kinsplit.language_models.answers import read_numbers, read_objects
-    from kinsplit.language_models.counting import count_tokens
-    from kinsplit.loaders import html, markdown, transcript
+    from kinsplit.evaluation.datasets.normalised import SC_QRELS, nfkc, normalise
+    from kinsplit.language_models.parsing import read_numbers, read_objects
+    from kinsplit.language_models.tokens import count_tokens
     from kinsplit.loaders.content import UnreadableError
+    from kinsplit.loaders.formats import html, markdown, transcript
     from kinsplit.parsers import create
-    from kinsplit.parsers.sentences import sentences
+    from kinsplit.parsers.units.sentences import sentences
+    from kinsplit.spans import Span
 
     def cited(text: str) -> object:
         reader, told, citations = MarkerReader(), "", []

@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinsplit.chunk import KINSPLIT, Chunk, Document, Span, chunk_id, content_hash, document_hash
+from kinsplit.chunk import Chunk, Document
+from kinsplit.identity import KINSPLIT, chunk_id, content_hash, document_hash
+from kinsplit.spans import Span
 
 names = st.text(st.characters(codec="utf-8"), max_size=30)
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from kinsplit import parsers
-from kinsplit.configuration import Configuration, IndexSettings
 from kinsplit.errors import InvalidParameterError, LoadError
+from kinsplit.indexing.configuration import Configuration, IndexSettings
 
 
 @pytest.fixture

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kinsplit import disk_cache
-from kinsplit.disk_cache import FILE, DiskCache, JsonCache
 from kinsplit.errors import CacheError, CacheWarning
+from kinsplit.support import disk_cache
+from kinsplit.support.disk_cache import FILE, DiskCache, JsonCache
 
 KEY, OTHER = b"k" * 16, b"o" * 16
 SIZE = 1 << 22
@@ -160,7 +160,7 @@ def test_what_was_not_used_for_longest_goes_first(tmp_path: Path, monkeypatch: p
 WRITER = """
 import sys
 from pathlib import Path
-from kinsplit.disk_cache import DiskCache
+from kinsplit.support.disk_cache import DiskCache
 with DiskCache(Path(sys.argv[1]), 1 << 22) as cache:
     for i in range(100):
         cache.put_json(f"{sys.argv[2]} {i}".encode(), i)

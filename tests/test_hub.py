@@ -8,10 +8,10 @@ import huggingface_hub
 import pytest
 from huggingface_hub.errors import EntryNotFoundError, GatedRepoError, RepositoryNotFoundError
 
-from kinsplit.embedding.torch_backend import load_model
+from kinsplit.embedding.backends.torch import load_model
 from kinsplit.errors import EmbeddingError, KinsplitError, TokenizerError
-from kinsplit.hub import check_repository
 from kinsplit.retrieval.rerank.cross_encoder import CrossEncoderReranker
+from kinsplit.support.hub import check_repository
 from kinsplit.tokenizers import resolve
 
 Answer = type[Exception] | None

@@ -11,13 +11,13 @@ import pytest
 from numpy.typing import NDArray
 
 from kinsplit import Document, Index
-from kinsplit.chunk import SURROUNDINGS
 from kinsplit.embedding import CachedEmbedder, VectorCache, keeping_vectors
 from kinsplit.embedding.hashing import HashEmbedder
 from kinsplit.errors import InvalidParameterError, SchemaMismatchError
+from kinsplit.identity import SURROUNDINGS
+from kinsplit.indexing.context import check_context, context_of, marked
 from kinsplit.parsers import create
 from kinsplit.stores.verify import verify
-from kinsplit.surroundings import check_context, context_of, marked
 from tests.tokenizer_files import bundled_tokenizer
 
 MARKDOWN = """\

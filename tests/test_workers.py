@@ -26,7 +26,7 @@ from kinsplit.errors import (
     WorkerDiedError,
     WorkerError,
 )
-from kinsplit.workers import WorkerPool
+from kinsplit.support.workers import WorkerPool
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits memory")
 posix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signals")
@@ -158,7 +158,7 @@ def test_closing_ends_calls_and_refuses_new_ones():
 
 _SCRIPT = """
 import math, os
-from kinsplit.workers import WorkerPool
+from kinsplit.support.workers import WorkerPool
 print("once")
 pool = WorkerPool()
 print(pool.call(math.factorial, 5))
@@ -188,7 +188,7 @@ def test_a_main_module_without_a_guard_runs_once_and_leaves_nothing_behind(tmp_p
 @posix
 def test_an_interrupt_ends_the_worker_and_says_nothing_of_it(tmp_path):
     code = (
-        "import os, sys, time\nfrom kinsplit.workers import WorkerPool\npool = WorkerPool()\n"
+        "import os, sys, time\nfrom kinsplit.support.workers import WorkerPool\npool = WorkerPool()\n"
         "print(pool.call(os.getpid), flush=True)\n"
         "try:\n    pool.call(time.sleep, 60)\nexcept KeyboardInterrupt:\n    print('stopped')\n"
     )

@@ -5,12 +5,24 @@ events of a model that blocks.
 """
 
 from kinsplit.answering.as_json import event_to_dict, to_dict
-from kinsplit.answering.asynchronous import in_threads
-from kinsplit.answering.events import CitationFound, Event, Finished, SourcesFound, TextPiece
+from kinsplit.answering.checking import THRESHOLD
 from kinsplit.answering.pipeline import LONGEST, TOP_K, answer, ask, collect
 from kinsplit.answering.prompt import NOT_FOUND
-from kinsplit.answering.support import THRESHOLD
-from kinsplit.answering.values import Answer, Check, Citation, Evidence, Notice, Source, Verdict
+from kinsplit.answering.values import (
+    Answer,
+    Check,
+    Citation,
+    CitationFound,
+    Event,
+    Evidence,
+    Finished,
+    Notice,
+    Source,
+    SourcesFound,
+    TextPiece,
+    Verdict,
+)
+from kinsplit.support.aio import in_threads
 
 __all__ = [
     "LONGEST",

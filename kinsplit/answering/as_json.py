@@ -4,8 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from kinsplit.answering.events import CitationFound, Event, SourcesFound, TextPiece
-from kinsplit.answering.values import Answer, Check, Citation, Notice, Source, pages_of
+from kinsplit.answering.values import (
+    Answer,
+    Check,
+    Citation,
+    CitationFound,
+    Event,
+    Notice,
+    Source,
+    SourcesFound,
+    TextPiece,
+    pages_of,
+)
 
 
 def to_dict(answer: Answer) -> dict[str, Any]:

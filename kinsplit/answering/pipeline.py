@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Unpack
 
-from kinsplit.answering.events import Event, Finished
+from kinsplit.answering.checking import THRESHOLD
 from kinsplit.answering.run import Events, run
-from kinsplit.answering.support import THRESHOLD
-from kinsplit.answering.values import Answer
+from kinsplit.answering.values import Answer, Event, Finished
 from kinsplit.errors import InvalidParameterError
 from kinsplit.index import Index
 from kinsplit.language_models import resolve
@@ -40,7 +39,7 @@ def answer(
         model: What `kinsplit.language_models.resolve` takes: a name such as "ollama:llama3", an object of LlamaIndex or
             LangChain, a function from prompt to answer; None quotes.
         max_tokens: Longest answer, in the model's tokens; at most a quarter of its window.
-        threshold: See `kinsplit.answering.support.check`.
+        threshold: See `kinsplit.answering.checking.check`.
         **options: See `kinsplit.retrieval.SearchOptions`; `top_k` is 5 unless it is given.
 
     Yields:

@@ -3,22 +3,88 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing
 
-from kinsplit.answering.citing import Marker, MarkerReader
-from kinsplit.answering.draft import Draft
-from kinsplit.answering.events import CitationFound, Event, SourcesFound, TextPiece
-from kinsplit.answering.fitting import fit
-from kinsplit.answering.numbering import number
+from kinsplit.answering.checking import check, verdict
+from kinsplit.answering.citations import Marker, MarkerReader
+from kinsplit.answering.extractive import quotes, shown
 from kinsplit.answering.prompt import NOT_FOUND, build_prompt
-from kinsplit.answering.quoting import quotes, shown
-from kinsplit.answering.support import check, verdict
-from kinsplit.answering.values import Check, Source, Verdict
+from kinsplit.answering.sources import fit, number
+from kinsplit.answering.values import (
+    Answer,
+    Check,
+    Citation,
+    CitationFound,
+    Event,
+    Finished,
+    Notice,
+    NoticeKind,
+    Source,
+    SourcesFound,
+    TextPiece,
+    Verdict,
+)
 from kinsplit.errors import LanguageModelError
 from kinsplit.index import Index
 from kinsplit.language_models import LanguageModel, stream
 from kinsplit.retrieval import SearchKeywords
+from kinsplit.spans import Span
+
+
+class Draft:
+    """What was told so far.
+
+    Args:
+        question: The question.
+        sources: What can be cited.
+    """
+
+    def __init__(self, question: str, sources: Sequence[Source]) -> None:
+        self.question, self.sources = question, tuple(sources)
+        self.text = ""
+        self.citations: list[Citation] = []
+        self.notices: list[Notice] = []
+
+    def piece(self, text: str) -> TextPiece:
+        """Add a piece of text."""
+        self.text += text
+        return TextPiece(text)
+
+    def marker(self, marker: Marker, span: Span | None = None) -> CitationFound:
+        """Add a marker.
+
+        Args:
+            marker: The marker.
+            span: The place in the document that it is about; None takes the whole source.
+        """
+        at = Span(len(self.text), len(self.text) + len(marker.text))
+        self.text += marker.text
+        found = tuple(self._citation(number, at, span) for number in marker.numbers)
+        self.citations.extend(found)
+        return CitationFound(marker.text, found)
+
+    def notice(self, kind: NoticeKind, message: str) -> Notice:
+        """Add a notice."""
+        notice = Notice(kind, message)
+        self.notices.append(notice)
+        return notice
+
+    def finish(self, verdict: Verdict, model: str | None = None, checks: Sequence[Check] = ()) -> Finished:
+        """Return the whole answer."""
+        citations, notices = tuple(self.citations), tuple(self.notices)
+        return Finished(
+            Answer(self.question, self.text, verdict, model, self.sources, citations, tuple(checks), notices)
+        )
+
+    def _citation(self, number: int, at: Span, span: Span | None) -> Citation:
+        source = next((source for source in self.sources if source.number == number), None)
+        if source is None:
+            return Citation(number, at, None, None, None)
+        if span is None:
+            return Citation(number, at, source, Span(source.spans[0].start, source.spans[-1].end), source.best)
+        return Citation(number, at, source, span, source.chunk_at(span))
+
 
 Events = Generator[Event, None, None]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from kinsplit.chunk import Chunk, Span, heading_path, stretches
+from kinsplit.chunk import Chunk, heading_path
+from kinsplit.spans import Span, stretches
 
 #: "supported": every sentence that states something cites a source in which it was found. "partly_supported": some do.
 #: "unsupported": none does. "not_in_material": the material doesn't hold the answer, so the model says, or nothing was
@@ -194,3 +195,53 @@ class Answer:
     citations: tuple[Citation, ...]
     checks: tuple[Check, ...]
     notices: tuple[Notice, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SourcesFound:
+    """The first event: what was found, and what the model will read of it.
+
+    Attributes:
+        sources: Best first; none if nothing was found.
+    """
+
+    sources: tuple[Source, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TextPiece:
+    """A piece of the answer's text, without markers.
+
+    Attributes:
+        text: Not empty.
+    """
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CitationFound:
+    """A marker in the answer's text; the texts of all pieces and markers, in order, are the answer's.
+
+    Attributes:
+        text: The marker, as the model wrote it.
+        citations: What it names; more than one for a marker such as `[1, 3]`.
+    """
+
+    text: str
+    citations: tuple[Citation, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The last event.
+
+    Attributes:
+        answer: The whole answer, checked.
+    """
+
+    answer: Answer
+
+
+#: `SourcesFound` comes first and `Finished` last, each once.
+Event = SourcesFound | TextPiece | CitationFound | Notice | Finished

@@ -14,28 +14,28 @@ from rich.markup import escape
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
 import kinsplit
-from kinsplit.cli.ask import ask
-from kinsplit.cli.chunk import chunk
 from kinsplit.cli.command import command
-from kinsplit.cli.compare import compare
-from kinsplit.cli.copy import copy
-from kinsplit.cli.delete import delete
-from kinsplit.cli.demo import demo
-from kinsplit.cli.evaluate import evaluate
-from kinsplit.cli.fetch_wikipedia import fetch_wikipedia
-from kinsplit.cli.html_report import report
-from kinsplit.cli.index import index
-from kinsplit.cli.info import info
-from kinsplit.cli.qrels import qrels
-from kinsplit.cli.questions import questions
-from kinsplit.cli.search import search
-from kinsplit.cli.serve import serve
-from kinsplit.cli.show import show
-from kinsplit.cli.stores import stores
-from kinsplit.cli.strategies import strategies
-from kinsplit.cli.tune import tune
-from kinsplit.cli.verify import verify
-from kinsplit.cli.watch import watch
+from kinsplit.cli.commands.ask import ask
+from kinsplit.cli.commands.chunk import chunk
+from kinsplit.cli.commands.compare import compare
+from kinsplit.cli.commands.copy import copy
+from kinsplit.cli.commands.delete import delete
+from kinsplit.cli.commands.demo import demo
+from kinsplit.cli.commands.evaluate import evaluate
+from kinsplit.cli.commands.fetch_wikipedia import fetch_wikipedia
+from kinsplit.cli.commands.index import index
+from kinsplit.cli.commands.info import info
+from kinsplit.cli.commands.qrels import qrels
+from kinsplit.cli.commands.questions import questions
+from kinsplit.cli.commands.report import report
+from kinsplit.cli.commands.search import search
+from kinsplit.cli.commands.serve import serve
+from kinsplit.cli.commands.show import show
+from kinsplit.cli.commands.stores import stores
+from kinsplit.cli.commands.strategies import strategies
+from kinsplit.cli.commands.tune import tune
+from kinsplit.cli.commands.verify import verify
+from kinsplit.cli.commands.watch import watch
 
 # One inside a paragraph, which typer would show.
 _LINE_END = re.compile(r"(?<!\n)\n(?!\n)")

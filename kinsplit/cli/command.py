@@ -5,14 +5,40 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import ParamSpec
 
 import typer
 
-from kinsplit.cli.terminal import Terminal
-from kinsplit.cli.told import told_by
-from kinsplit.errors import KinsplitError
+from kinsplit.cli.output.terminal import Terminal
+from kinsplit.errors import KinsplitError, KinsplitWarning
+
+
+@contextmanager
+def told_by(terminal: Terminal) -> Iterator[None]:
+    """Write kinsplit's warnings as the command's own when the block ends, each once, and let all others through."""
+    kept: list[warnings.WarningMessage] = []
+    try:
+        with warnings.catch_warnings(record=True) as kept:
+            warnings.simplefilter("always", KinsplitWarning)
+            yield
+    finally:
+        _tell(terminal, kept)
+
+
+def _tell(terminal: Terminal, kept: Sequence[warnings.WarningMessage]) -> None:
+    own: dict[type[KinsplitWarning], list[KinsplitWarning]] = {}
+    for one in kept:
+        if isinstance(one.message, KinsplitWarning):
+            own.setdefault(type(one.message), []).append(one.message)
+        else:
+            warnings.showwarning(one.message, one.category, one.filename, one.lineno, one.file, one.line)
+    for kind, found in own.items():
+        for message in dict.fromkeys(map(str, kind.combined(found))):
+            terminal.warning(message)
+
 
 SOME_FAILED = 1
 NOTHING_DONE = 2

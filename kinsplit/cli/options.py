@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kinsplit.errors import InvalidParameterError
-from kinsplit.values import read_value
+from kinsplit.support.literals import read_value
 
 if TYPE_CHECKING:
-    from kinsplit.configuration import IndexSettings
+    from kinsplit.indexing.configuration import IndexSettings
     from kinsplit.loaders import Limits
     from kinsplit.parsers import Strategy
 
@@ -162,7 +162,7 @@ def parse_limits(limits: Iterable[str] | None) -> Limits:
 
 def read_config(path: Path | None) -> IndexSettings:
     """Read what a configuration file says of indexing; nothing without one."""
-    from kinsplit.configuration import Configuration
+    from kinsplit.indexing.configuration import Configuration
 
     return (Configuration() if path is None else Configuration.read(path)).index
 
@@ -189,8 +189,8 @@ def make_strategy(name: str, settings: Iterable[str] | None, config: IndexSettin
 
 
 def parse_where(conditions: Iterable[str] | None) -> dict[str, Any]:
-    """Read metadata filters; see `kinsplit.stores.where.parse_where`."""
-    from kinsplit.stores.where import parse_where as parse
+    """Read metadata filters; see `kinsplit.stores.filters.parse_where`."""
+    from kinsplit.stores.filters import parse_where as parse
 
     return parse("--where", conditions or ())
 

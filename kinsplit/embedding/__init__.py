@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from kinsplit.embedding.asynchronous import AsyncEmbedder, aembed, aembed_query
-from kinsplit.embedding.cached import CachedEmbedder, keeping_vectors
+from kinsplit.embedding.cached import CachedEmbedder, VectorCache, keeping_vectors
 from kinsplit.embedding.foreign import ForeignEmbedder
-from kinsplit.embedding.protocol import Embedder, Progress, SparseVector
+from kinsplit.embedding.protocol import AsyncEmbedder, Embedder, Progress, SparseVector, aembed, aembed_query
 from kinsplit.embedding.registry import create, names, resolve
-from kinsplit.embedding.vector_cache import VectorCache
 
 __all__ = [
     "AsyncEmbedder",

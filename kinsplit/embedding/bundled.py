@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from pathlib import Path
 
-from kinsplit.embedding.integrity import check_files
+from kinsplit.embedding.backends.integrity import check_files
 from kinsplit.embedding.sentence_transformer import SentenceTransformerEmbedder
 from kinsplit.errors import EmbeddingError
 from kinsplit.tokenizers import BUNDLED_SHA256

@@ -10,8 +10,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from kinsplit.embedding.protocol import Progress
-from kinsplit.embedding.texts import check_texts
+from kinsplit.embedding.protocol import Progress, check_texts
 from kinsplit.embedding.windows import mean_of_windows
 from kinsplit.errors import InvalidParameterError
 

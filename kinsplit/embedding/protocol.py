@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinsplit.errors import InvalidParameterError
+from kinsplit.tokenizers import replace_surrogates
 
 #: Called with the number of model inputs embedded so far and their total.
 Progress = Callable[[int, int], None]
@@ -109,3 +111,48 @@ class SparseVector:
             raise InvalidParameterError(
                 "values", f"must be as many as indices, {len(self.indices)}", len(self.values), "Give one per index."
             )
+
+
+@runtime_checkable
+class AsyncEmbedder(Protocol):
+    """An embedding model that is asked over a network, and awaited."""
+
+    async def aembed(self, texts: Sequence[str], progress: Progress | None = None) -> NDArray[np.float32]:
+        """See `Embedder.embed`."""
+
+    async def aembed_query(self, text: str) -> NDArray[np.float32]:
+        """See `Embedder.embed_query`."""
+
+
+async def aembed(embedder: Embedder, texts: Sequence[str], progress: Progress | None = None) -> NDArray[np.float32]:
+    """Do as `Embedder.embed`: with the embedder's own asynchronous method where it has one, else in a thread.
+
+    Args:
+        embedder: Any embedder.
+        texts: See `Embedder.embed`.
+        progress: See `Embedder.embed`; called from a thread.
+    """
+    if isinstance(embedder, AsyncEmbedder):
+        return await embedder.aembed(texts, progress)
+    return await asyncio.to_thread(embedder.embed, texts, progress)
+
+
+async def aembed_query(embedder: Embedder, text: str) -> NDArray[np.float32]:
+    """Do as `Embedder.embed_query`; see `aembed`."""
+    if isinstance(embedder, AsyncEmbedder):
+        return await embedder.aembed_query(text)
+    return await asyncio.to_thread(embedder.embed_query, text)
+
+
+__all__ = ["check_texts", "replace_surrogates"]
+
+
+def check_texts(texts: Sequence[str]) -> list[str]:
+    """Return the texts ready for a model.
+
+    Raises:
+        InvalidParameterError: `texts` is one string, whose characters would be taken for texts.
+    """
+    if isinstance(texts, str):
+        raise InvalidParameterError("texts", "must be a sequence of strings", texts, "Put the text into a list.")
+    return [replace_surrogates(text) for text in texts]

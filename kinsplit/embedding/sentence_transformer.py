@@ -14,20 +14,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from kinsplit.embedding.backend import Backend, sorted_batches
-from kinsplit.embedding.devices import check_device, choose_device
-from kinsplit.embedding.integrity import check_files
-from kinsplit.embedding.model_source import (
+from kinsplit.embedding.backends.base import Backend, check_device, choose_device, sorted_batches
+from kinsplit.embedding.backends.integrity import check_files
+from kinsplit.embedding.backends.model_cache import open_converted
+from kinsplit.embedding.backends.model_files import (
     find_folder,
     known_digests,
     settings_digest,
     weights_digest,
     why_not_convertible,
 )
-from kinsplit.embedding.opening import open_converted
-from kinsplit.embedding.protocol import Progress
-from kinsplit.embedding.texts import check_texts
-from kinsplit.embedding.torch_backend import TorchBackend
+from kinsplit.embedding.backends.torch import TorchBackend
+from kinsplit.embedding.protocol import Progress, check_texts
 from kinsplit.embedding.windows import Window, mean_of_windows, read_windows
 from kinsplit.errors import EmbeddingError, InvalidParameterError, KinsplitWarning
 

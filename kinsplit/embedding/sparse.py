@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Self
 
-from kinsplit.embedding.identifiers import with_parts
-from kinsplit.embedding.protocol import SparseVector
-from kinsplit.embedding.texts import check_texts, replace_surrogates
+from kinsplit.embedding.protocol import SparseVector, check_texts, replace_surrogates
 from kinsplit.errors import InvalidParameterError
+
+_WORD = re.compile(r"\w+")
+_JOINT = re.compile(r"[a-z][A-Z]")
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+
+
+def with_parts(text: str) -> str:
+    """Return a text followed by the parts of its names in camel case: after `isSubset` also `is` and `Subset`.
+
+    Names in snake case need none of it, since the underscore parts them for every tokenizer.
+    """
+    # One pattern for both would try every character of a long word as its beginning.
+    names = [word for word in _WORD.findall(text) if _JOINT.search(word)] if _JOINT.search(text) else []
+    parts = [part for name in names for part in _PART.findall(name) if len(part) > 1]
+    return f"{text}\n{' '.join(parts)}" if parts else text
+
 
 #: The language of those that take words as they are.
 ANY = "any"

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from kinsplit.chunk import Document, Span
+from kinsplit.chunk import Document
+from kinsplit.spans import Span
 
 
 class Place(NamedTuple):

@@ -12,7 +12,7 @@ from typing import Annotated, Literal, Union, get_args, get_origin
 from pydantic import BeforeValidator
 from pydantic.fields import FieldInfo
 
-from kinsplit.integrations.twins import documentation, twin_name
+from kinsplit.integrations.shared.generated import documentation, twin_name
 from kinsplit.parsers import names, strategy_class
 
 _HEAD = """\

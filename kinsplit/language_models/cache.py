@@ -6,9 +6,9 @@ import functools
 import hashlib
 from pathlib import Path
 
-from kinsplit.disk_cache import JsonCache
-from kinsplit.folders import cache_folder
 from kinsplit.language_models.protocol import LanguageModel
+from kinsplit.support.disk_cache import JsonCache
+from kinsplit.support.paths import cache_folder
 
 #: Bytes that the answers may take; those not used for the longest time go first.
 LIMIT = 256 << 20

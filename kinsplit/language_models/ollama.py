@@ -9,10 +9,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from kinsplit.errors import InvalidParameterError, LanguageModelError
-from kinsplit.language_models.addresses import shown
+from kinsplit.language_models.http.errors import TransientError, quoted, told_by
+from kinsplit.language_models.http.server import Server, shown
 from kinsplit.language_models.protocol import USUAL_WINDOW, Pieces, Schema
-from kinsplit.language_models.responses import TransientError, quoted, told_by
-from kinsplit.language_models.server import Server
 
 _PORT = 11434
 _PATH = "/api/chat"

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kinsplit.errors import InvalidParameterError, LanguageModelError, ModelUnavailableError
-from kinsplit.language_models.answers import text_of
+from kinsplit.language_models.http.errors import TransientError, quoted, told_by
+from kinsplit.language_models.http.server import Server
+from kinsplit.language_models.http.sse import events
+from kinsplit.language_models.parsing import text_of
 from kinsplit.language_models.protocol import USUAL_WINDOW, Pieces, Schema
-from kinsplit.language_models.responses import TransientError, quoted, told_by
-from kinsplit.language_models.server import Server
-from kinsplit.language_models.wire import events
 
 _PATH = "/chat/completions"
 _OPENAI = "https://api.openai.com/v1"

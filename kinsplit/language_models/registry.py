@@ -63,7 +63,7 @@ def resolve(model: object, timeout: float = TIMEOUT) -> LanguageModel:
         return _shared(model, timeout)
     if isinstance(model, LanguageModel):
         return model
-    from kinsplit.language_models.objects import adapt
+    from kinsplit.language_models.frameworks import adapt
 
     return adapt(model)
 
@@ -92,7 +92,7 @@ def _openai(model: str, timeout: float) -> LanguageModel:
 
 
 def _hash(model: str, timeout: float) -> LanguageModel:
-    from kinsplit.language_models.hashing import HashModel
+    from kinsplit.language_models.fake import HashModel
 
     del model, timeout
     return HashModel()

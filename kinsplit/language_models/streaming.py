@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from contextlib import closing
 
-from kinsplit.language_models.failures import told_as_ours
+from kinsplit.language_models.http.errors import told_as_ours
 from kinsplit.language_models.protocol import LanguageModel, Pieces, StreamingModel
 from kinsplit.tokenizers import replace_surrogates
 

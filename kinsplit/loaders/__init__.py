@@ -16,7 +16,7 @@ JSON rows carry their own `docid`.
 
 **What fails.** A file that can't be read and a folder below the given one that can't be listed are reported with their
 error, and the rest go on, whatever it is that a format's library raises. Files are read in worker processes
-(`kinsplit.workers`): one that crashes its reader, or takes more than the `Limits`, is an error like any other.
+(`kinsplit.support.workers`): one that crashes its reader, or takes more than the `Limits`, is an error like any other.
 JSON in a folder in which no `"docid"` occurs, as in a `package.json`, was made for another purpose: it is skipped with
 a warning, and refused only where the file itself is given.
 
@@ -48,9 +48,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from kinsplit.loaders.content import Format
     from kinsplit.loaders.discovery import Discovery, SourceFile, discover
-    from kinsplit.loaders.reading import Limits
     from kinsplit.loaders.registry import FORMATS, suffixes
     from kinsplit.loaders.run import Loaded, load, load_file, load_files
+    from kinsplit.loaders.worker import Limits
 
 __all__ = [
     "FORMATS",
@@ -72,7 +72,7 @@ _HOME = {
     **dict.fromkeys(("Loaded", "load", "load_file", "load_files"), "run"),
     **dict.fromkeys(("FORMATS", "suffixes"), "registry"),
     "Format": "content",
-    "Limits": "reading",
+    "Limits": "worker",
 }
 
 

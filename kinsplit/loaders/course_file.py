@@ -26,7 +26,7 @@ from pydantic import Field, field_validator
 
 from kinsplit.errors import InvalidParameterError, LoadError
 from kinsplit.loaders.decoding import clean
-from kinsplit.settings import Settings
+from kinsplit.support.model import Settings
 
 NAME = "course.toml"
 

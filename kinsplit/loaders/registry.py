@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kinsplit.loaders import (
+from kinsplit.loaders.content import Format
+from kinsplit.loaders.formats import (
     code,
     epub,
     html,
@@ -18,7 +19,6 @@ from kinsplit.loaders import (
     transcript,
     word,
 )
-from kinsplit.loaders.content import Format
 
 #: Every format, in the order in which they are listed.
 FORMATS: tuple[Format, ...] = (

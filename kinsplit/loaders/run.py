@@ -24,8 +24,8 @@ from kinsplit.errors import (
 )
 from kinsplit.loaders.content import Content, Reading
 from kinsplit.loaders.discovery import SourceFile, discover
-from kinsplit.loaders.reading import Limits, read_file
-from kinsplit.workers import WorkerPool
+from kinsplit.loaders.worker import Limits, read_file
+from kinsplit.support.workers import WorkerPool
 
 # Files that are read at the same time: while one is embedded, the next one is there. Each may take all of its memory.
 _AHEAD = 2
@@ -102,7 +102,7 @@ def load_files(files: Iterable[SourceFile], limits: Limits | None = None) -> Ite
 
 
 def load_file(source: SourceFile, limits: Limits | None = None) -> Loaded:
-    """Load one file, in a worker process (see `kinsplit.workers`) that a file may crash without any harm.
+    """Load one file, in a worker process (see `kinsplit.support.workers`) that a file may crash without any harm.
 
     Args:
         source: The file, as `discover` gives it.

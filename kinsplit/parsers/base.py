@@ -2,23 +2,82 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import gc
 import hashlib
 import json
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from kinsplit.chunk import SEPARATOR, Chunk, Document, Part, Span, chunk_id, content_hash, shared
+from kinsplit.chunk import SEPARATOR, Chunk, Document, Part
 from kinsplit.errors import InvalidParameterError, LimitTooSmallError
-from kinsplit.parsers.collector import paused
-from kinsplit.parsers.measure import Ruler, Unit
-from kinsplit.parsers.outlined import outlined
-from kinsplit.parsers.resources import TokenizerField
+from kinsplit.identity import chunk_id, content_hash
+from kinsplit.parsers.packing.measure import Ruler, Unit
+from kinsplit.parsers.parameters import TokenizerField
+from kinsplit.spans import Span, shared
 from kinsplit.tokenizers import BUNDLED, describe, resolve
+
+
+@contextlib.contextmanager
+def paused() -> Iterator[None]:
+    """Pause the collector.
+
+    Spans and chunks form no cycles, so there is nothing to collect; but with each few hundred of them the collector
+    looks at those made before, which takes more time than making them once a document has some megabytes.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+@contextlib.contextmanager
+def resumed() -> Iterator[None]:
+    """Let the collector work for as long as something is waited for, although it is paused."""
+    was_enabled = gc.isenabled()
+    gc.enable()
+    try:
+        yield
+    finally:
+        if not was_enabled:
+            gc.disable()
+
+
+# Names of parts that a chunk holds several of; more would blur what is embedded with it.
+_MOST_NAMES = 6
+
+
+def outlined(document: Document, spans: Sequence[Span]) -> str:
+    """Return the context of a chunk of a document that has an outline.
+
+    The first line names the file, so that its chunks stay one section. The second one is the path of the parts that the
+    chunk lies in, and the names of those that it touches beside each other:
+    `class Stack > def push, def pop`.
+
+    Args:
+        document: The document.
+        spans: The chunk's.
+    """
+    name = document.id.rpartition("/")[2]
+    start, end = spans[0].start, spans[-1].end
+    around = [part for part in document.outline if part.start <= start and end <= part.end]
+    touched: list[Part] = []
+    for part in document.outline:
+        outside = part not in around and part.start < end and start < part.end
+        if outside and not (touched and part.end <= touched[-1].end):
+            touched.append(part)
+    names = [part.title for part in touched]
+    beside = ", ".join([*names[:_MOST_NAMES], *(["..."] if len(names) > _MOST_NAMES else [])])
+    path = " > ".join([*(part.title for part in around), *([beside] if beside else [])])
+    return f"{name}\n{path}" if path else name
 
 
 class Cut(NamedTuple):

@@ -8,16 +8,16 @@ from pydantic_core import PydanticUndefined
 
 from kinsplit.errors import InvalidParameterError
 from kinsplit.parsers.base import Strategy
-from kinsplit.parsers.character import CharacterStrategy
-from kinsplit.parsers.cluster import ClusterStrategy
-from kinsplit.parsers.contextual import ContextualStrategy
-from kinsplit.parsers.hierarchical import HierarchicalStrategy
-from kinsplit.parsers.multigranular import MultigranularStrategy
-from kinsplit.parsers.semantic import SemanticStrategy
-from kinsplit.parsers.sentence import SentenceStrategy
-from kinsplit.parsers.structure import StructureStrategy
-from kinsplit.parsers.token import TokenStrategy
-from kinsplit.parsers.word import WordStrategy
+from kinsplit.parsers.strategies.character import CharacterStrategy
+from kinsplit.parsers.strategies.cluster import ClusterStrategy
+from kinsplit.parsers.strategies.contextual import ContextualStrategy
+from kinsplit.parsers.strategies.hierarchical import HierarchicalStrategy
+from kinsplit.parsers.strategies.multigranular import MultigranularStrategy
+from kinsplit.parsers.strategies.semantic import SemanticStrategy
+from kinsplit.parsers.strategies.sentence import SentenceStrategy
+from kinsplit.parsers.strategies.structure import StructureStrategy
+from kinsplit.parsers.strategies.token import TokenStrategy
+from kinsplit.parsers.strategies.word import WordStrategy
 
 _STRATEGIES: tuple[type[Strategy], ...] = (
     CharacterStrategy,

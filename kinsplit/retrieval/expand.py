@@ -8,12 +8,13 @@ from types import MappingProxyType
 
 from pydantic import Field
 
-from kinsplit.chunk import Chunk, chunk_id, heading_path
+from kinsplit.chunk import Chunk, heading_path
+from kinsplit.identity import chunk_id
 from kinsplit.retrieval.candidate import Candidate
 from kinsplit.retrieval.passage import Passage, are_siblings, continues, join
 from kinsplit.retrieval.steps import Steps, find, get
-from kinsplit.settings import Settings
 from kinsplit.stores.protocol import Entry
+from kinsplit.support.model import Settings
 
 
 class Expansion(Settings):

@@ -10,9 +10,9 @@ from kinsplit.errors import InvalidParameterError
 from kinsplit.retrieval.expand import Expansion
 from kinsplit.retrieval.rerank import Reranker
 from kinsplit.retrieval.weights import KinWeights
-from kinsplit.settings import Settings
-from kinsplit.stores.conditions import check_where
+from kinsplit.stores.filters import check_where
 from kinsplit.stores.protocol import Where
+from kinsplit.support.model import Settings
 
 # More of anything than a search can use, and few enough for every engine.
 _MOST = 1_000_000

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from kinsplit.chunk import SEPARATOR, Chunk, Span, stretches
+from kinsplit.chunk import SEPARATOR, Chunk
 from kinsplit.errors import StoreError
 from kinsplit.retrieval.candidate import Candidate
+from kinsplit.spans import Span, stretches
 from kinsplit.stores.payload import GAP, PLACED
 
 

@@ -2,7 +2,7 @@
 
 ```python
 from kinsplit.server.app import create_app
-from kinsplit.server.library import Library
+from kinsplit.server.collections import Library
 from kinsplit.server.settings import ServiceSettings
 
 settings = ServiceSettings.load(store="edge:./kinsplit-data", collections="demo")

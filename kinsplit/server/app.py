@@ -11,12 +11,13 @@ from fastapi import APIRouter, FastAPI
 from starlette.middleware.cors import CORSMiddleware
 
 import kinsplit
-from kinsplit.server.access import ADMITTED, Gate
 from kinsplit.server.answers import Answers
-from kinsplit.server.faults import RESPONSES, add_handlers
-from kinsplit.server.headers import SecurityHeaders
-from kinsplit.server.library import Library
-from kinsplit.server.observed import Observed
+from kinsplit.server.collections import Library
+from kinsplit.server.errors import RESPONSES, add_handlers
+from kinsplit.server.middleware.access import ADMITTED, Gate
+from kinsplit.server.middleware.body_limits import Traffic
+from kinsplit.server.middleware.request_log import Observed
+from kinsplit.server.middleware.security_headers import SecurityHeaders
 from kinsplit.server.previews import Previewer
 from kinsplit.server.routes import (
     ask,
@@ -32,8 +33,7 @@ from kinsplit.server.routes import (
     strategies,
 )
 from kinsplit.server.settings import ServiceSettings
-from kinsplit.server.traffic import Traffic
-from kinsplit.server.workers import Workers
+from kinsplit.server.threads import Workers
 
 #: In the order in which an address is looked for: the more special one first.
 _ROUTERS: tuple[APIRouter, ...] = (

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from kinsplit.chunk import Document, Span
+from kinsplit.chunk import Document
 from kinsplit.errors import InvalidParameterError, MemoryLimitError, ResultSizeError, TimeLimitError
 from kinsplit.parsers import Strategy
 from kinsplit.parsers.base import Cut
-from kinsplit.server import bounds
-from kinsplit.server.faults import RequestError
+from kinsplit.server import limits
+from kinsplit.server.errors import RequestError
 from kinsplit.server.models.strategies import Preview
-from kinsplit.server.places import Places
-from kinsplit.server.shown import chunk_of
+from kinsplit.server.offsets import Places
+from kinsplit.server.responses import chunk_of
+from kinsplit.spans import Span
+from kinsplit.support.workers import WorkerPool
 from kinsplit.tokenizers import BUNDLED, resolve
-from kinsplit.workers import WorkerPool
 
 _TEXT = "text"
 _REMEDY = "Make chunks larger, overlaps smaller or the text shorter."
@@ -26,7 +27,7 @@ class Previewer:
         memory_limit: Bytes that one may take.
     """
 
-    def __init__(self, time_limit: float, memory_limit: int = bounds.MEMORY) -> None:
+    def __init__(self, time_limit: float, memory_limit: int = limits.MEMORY) -> None:
         self._pool = WorkerPool(1, time_limit=time_limit, memory_limit=memory_limit, prepare=_prepare)
 
     def preview(self, strategy: Strategy, text: str) -> bytes:
@@ -61,13 +62,13 @@ def preview(strategy: Strategy, text: str) -> bytes:
         InvalidParameterError: It makes too much of the text, or asks a language model too often.
     """
     calls = strategy.cost([text]).calls
-    if calls > bounds.CALLS:
-        rule = f"can't take more than {bounds.CALLS} calls of the language model"
+    if calls > limits.CALLS:
+        rule = f"can't take more than {limits.CALLS} calls of the language model"
         raise InvalidParameterError("text", rule, f"{calls} calls", "Take a part of it.")
     expected = strategy.expected_chunks(text)
     # An estimate alone refuses only what is far too much.
-    if expected > 2 * bounds.CHUNKS:
-        rule = f"must make at most {bounds.CHUNKS} chunks"
+    if expected > 2 * limits.CHUNKS:
+        rule = f"must make at most {limits.CHUNKS} chunks"
         raise InvalidParameterError("parameters", rule, f"about {expected} chunks", _REMEDY)
     document = Document(_TEXT, text)
     levels = strategy.cut(document)
@@ -88,7 +89,7 @@ def _prepare() -> None:
 def _check_size(cuts: list[Cut]) -> None:
     """Make sure that the answer stays small: with a stride of 1 a page of text makes a book of chunks."""
     characters = sum(end - start for cut in cuts for start, end in cut.spans)
-    if len(cuts) > bounds.CHUNKS or characters > bounds.CHARACTERS:
-        rule = f"must make at most {bounds.CHUNKS} chunks with {bounds.CHARACTERS} characters together"
+    if len(cuts) > limits.CHUNKS or characters > limits.CHARACTERS:
+        rule = f"must make at most {limits.CHUNKS} chunks with {limits.CHARACTERS} characters together"
         made = f"{len(cuts)} chunks, {characters} characters"
         raise InvalidParameterError("parameters", rule, made, _REMEDY)

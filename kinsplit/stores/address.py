@@ -9,8 +9,8 @@ from importlib.util import find_spec
 
 from kinsplit.errors import InvalidParameterError
 from kinsplit.stores.async_protocol import AsyncChunkStore
+from kinsplit.stores.engines.qdrant.options import is_url, parse_place
 from kinsplit.stores.protocol import ChunkStore, Schema
-from kinsplit.stores.qdrant_options import is_url, parse_place
 from kinsplit.stores.threaded import ThreadedStore
 
 
@@ -21,9 +21,9 @@ def open_store(address: str, collection: str, schema: Schema | None = None) -> C
         address: Of the store:
 
             - "edge:PATH": Qdrant Edge in a folder.
-            - "qdrant:URL", "qdrant:PATH" or "qdrant::memory:": `kinsplit.stores.qdrant.QdrantStore`.
-            - "pgvector:DSN": Postgres, `kinsplit.stores.postgres.PostgresStore`.
-            - "memory:NAME" or "memory:": this process's memory, `kinsplit.stores.memory.MemoryStore`.
+            - "qdrant:URL", "qdrant:PATH" or "qdrant::memory:": `kinsplit.stores.engines.qdrant.store.QdrantStore`.
+            - "pgvector:DSN": Postgres, `kinsplit.stores.engines.postgres.store.PostgresStore`.
+            - "memory:NAME" or "memory:": this process's memory, `kinsplit.stores.engines.memory.store.MemoryStore`.
         collection: Name of the collection at that address: letters, digits, and inside it also "-", "_" and ".".
         schema: What the collection must have been made with. None opens an existing collection as it is.
 
@@ -54,7 +54,7 @@ async def open_async_store(address: str, collection: str, schema: Schema | None 
     """
     engine, place = _split(address)
     if has_async_client(address) or address == "qdrant::memory:":
-        from kinsplit.stores.qdrant_async import AsyncQdrantStore
+        from kinsplit.stores.engines.qdrant.async_store import AsyncQdrantStore
 
         return await AsyncQdrantStore.open(*parse_place(place), collection, schema)
     return ThreadedStore(await asyncio.to_thread(ENGINES[engine].open, place, collection, schema))
@@ -76,25 +76,25 @@ def _split(address: str) -> tuple[str, str]:
 
 
 def _edge(place: str, collection: str, schema: Schema | None) -> ChunkStore:
-    from kinsplit.stores.edge import EdgeStore
+    from kinsplit.stores.engines.edge.store import EdgeStore
 
     return EdgeStore(place, collection, schema)
 
 
 def _qdrant(place: str, collection: str, schema: Schema | None) -> ChunkStore:
-    from kinsplit.stores.qdrant import QdrantStore
+    from kinsplit.stores.engines.qdrant.store import QdrantStore
 
     return QdrantStore(*parse_place(place), collection, schema)
 
 
 def _pgvector(place: str, collection: str, schema: Schema | None) -> ChunkStore:
-    from kinsplit.stores.postgres import PostgresStore
+    from kinsplit.stores.engines.postgres.store import PostgresStore
 
     return PostgresStore(place, collection, schema)
 
 
 def _memory(place: str, collection: str, schema: Schema | None) -> ChunkStore:
-    from kinsplit.stores.memory import MemoryStore
+    from kinsplit.stores.engines.memory.store import MemoryStore
 
     return MemoryStore(place, collection, schema)
 

@@ -16,7 +16,7 @@ from uuid import UUID
 import numpy as np
 from pydantic_core import to_jsonable_python
 
-from kinsplit.embedding.texts import replace_surrogates
+from kinsplit.embedding.protocol import replace_surrogates
 from kinsplit.errors import InvalidParameterError
 
 #: Whole numbers up to this one are the same in every engine, whether it computes in floats or not.

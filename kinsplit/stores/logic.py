@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 
 from kinsplit.chunk import Chunk, Content
 from kinsplit.errors import MissingContentError
-from kinsplit.stores.conditions import Condition, check_query, to_conditions
+from kinsplit.stores.filters import Condition, check_query, to_conditions
 from kinsplit.stores.payload import ENTRY_KEYS, Payload, from_payload, to_entry
 from kinsplit.stores.plan import Plan, content_of, missing_of, plan_put, plan_removal, plan_sync
 from kinsplit.stores.protocol import Entry, Hit, Query, Schema, SyncReport, Vectors, Where, check_ids

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kinsplit.chunk import SURROUNDINGS, Chunk, Span
-from kinsplit.embedding.texts import replace_surrogates
+from kinsplit.chunk import Chunk
+from kinsplit.embedding.protocol import replace_surrogates
 from kinsplit.errors import InvalidParameterError, StoreError
+from kinsplit.identity import SURROUNDINGS
+from kinsplit.spans import Span
 from kinsplit.stores.json_values import to_json, to_stored
 from kinsplit.stores.protocol import Entry
 
@@ -16,7 +18,7 @@ Payload = dict[str, Any]
 #: Length of `content_preview` in characters.
 PREVIEW = 300
 
-#: Under which Qdrant keeps the payload of a parent or a document; see `kinsplit.stores.qdrant_payload`.
+#: Under which Qdrant keeps the payload of a parent or a document; see `kinsplit.stores.engines.qdrant.payload`.
 ABOVE = "_above"
 
 #: Keys made from a chunk's own fields; document metadata can't use them.
@@ -25,7 +27,7 @@ RESERVED = frozenset(
         *("source_id", "chunk_index", "total_chunks", "is_chunked", "level", "parent_id", "prev_id", "next_id"),
         *("char_start", "char_end", "overlap", "spans", "content_hash", "context", "token_count"),
         *("full_content", "content_preview", "content_length"),
-        *("_node_content", "_node_type", "metadata"),  # `kinsplit.stores.qdrant_frameworks` writes them.
+        *("_node_content", "_node_type", "metadata"),  # `kinsplit.stores.engines.qdrant.points` writes them.
         ABOVE,
     }
 )

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from kinsplit.chunk import Chunk, Content
-from kinsplit.embedding.texts import replace_surrogates
+from kinsplit.embedding.protocol import replace_surrogates
 from kinsplit.errors import InvalidParameterError, MissingContentError
-from kinsplit.stores.layout import layer_of
 from kinsplit.stores.payload import Payload, to_payload
 from kinsplit.stores.protocol import SyncReport, Vectors, check_ids, check_level
+from kinsplit.stores.schema import layer_of
 
 
 @dataclass(frozen=True, slots=True)

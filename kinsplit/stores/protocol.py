@@ -196,12 +196,12 @@ class Damage:
     key: str = ""
 
 
-#: How `kinsplit.chunk.chunk_id` writes an id.
+#: How `kinsplit.identity.chunk_id` writes an id.
 UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def check_ids(ids: Iterable[str]) -> None:
-    """Make sure that ids are UUIDs as `kinsplit.chunk.chunk_id` writes them, which every engine takes.
+    """Make sure that ids are UUIDs as `kinsplit.identity.chunk_id` writes them, which every engine takes.
 
     Raises:
         InvalidParameterError: One is not.

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal
 
-from kinsplit.chunk import DOCUMENT, Chunk, chunk_id, document_hash, embedding_hash, holds, stretches
+from kinsplit.chunk import DOCUMENT, Chunk
 from kinsplit.display import inline
+from kinsplit.identity import chunk_id, document_hash, embedding_hash
+from kinsplit.spans import holds, stretches
 from kinsplit.stores.payload import RECORD
 from kinsplit.stores.protocol import ChunkStore, Damage
 

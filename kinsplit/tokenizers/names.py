@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from kinsplit.errors import InvalidParameterError, MissingExtraError, TokenizerError
-from kinsplit.hub import check_repository
+from kinsplit.support.hub import check_repository
 from kinsplit.tokenizers.function import CallableTokenizer, describe
 from kinsplit.tokenizers.json_file import JsonTokenizer
 from kinsplit.tokenizers.protocol import Tokenizer

@@ -15,7 +15,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_aft
 
 import kinsplit
 from kinsplit.errors import FetchError, InvalidParameterError
-from kinsplit.http import Client, OverlongError, settled
+from kinsplit.support.http import Client, OverlongError, settled
 
 ATTEMPTS = 5
 #: Seconds before the second try; doubled before each further one, unless the server says how long to wait.

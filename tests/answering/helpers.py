@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 
 from kinsplit.answering.values import Source
-from kinsplit.chunk import Chunk, Span, chunk_id, content_hash
+from kinsplit.chunk import Chunk
 from kinsplit.errors import LanguageModelError
+from kinsplit.identity import chunk_id, content_hash
 from kinsplit.language_models import Pieces
+from kinsplit.spans import Span
 
 
 def source(number: int, text: str, *, file: str = "course/a.md", start: int = 0, section: str = "") -> Source:

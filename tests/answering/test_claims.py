@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinsplit.answering.citing import Marker, MarkerReader
-from kinsplit.answering.claims import claims
-from kinsplit.answering.draft import Draft
+from kinsplit.answering.checking import claims
+from kinsplit.answering.citations import Marker, MarkerReader
+from kinsplit.answering.run import Draft
 from tests.answering.helpers import source
 
 

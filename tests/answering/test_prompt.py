@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinsplit.answering.fitting import PLANNED, fit
 from kinsplit.answering.prompt import NOT_FOUND, build_prompt
-from kinsplit.language_models.counting import count_tokens
+from kinsplit.answering.sources import PLANNED, fit
+from kinsplit.language_models.tokens import count_tokens
 from tests.answering.helpers import source
 
 HOSTILE = [

@@ -7,15 +7,14 @@ from pathlib import Path
 import pytest
 
 from kinsplit import Index
-from kinsplit.answering.citing import Marker, MarkerReader
-from kinsplit.answering.comparing import Part
-from kinsplit.answering.draft import Draft
-from kinsplit.answering.quoting import MOST, quotes, shown
-from kinsplit.answering.support import check, verdict
+from kinsplit.answering.checking import Part, check, verdict
+from kinsplit.answering.citations import Marker, MarkerReader
+from kinsplit.answering.extractive import MOST, quotes, shown
+from kinsplit.answering.run import Draft
 from kinsplit.answering.values import Check
-from kinsplit.chunk import Span
 from kinsplit.embedding import create
 from kinsplit.embedding.sparse import Bm25Embedder
+from kinsplit.spans import Span
 from tests.answering.helpers import source
 
 HEAP = "A heap is a tree. The smallest item stands on top. It has 1,024 items in 10 levels."

@@ -9,7 +9,8 @@ import pytest
 from kinsplit import Index
 from kinsplit.answering import ask
 from kinsplit.answering.values import Citation, pages_of
-from kinsplit.chunk import Document, Span
+from kinsplit.chunk import Document
+from kinsplit.spans import Span
 from tests.answering.helpers import Scripted, source
 
 

@@ -9,7 +9,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from kinsplit.cli import app
-from kinsplit.language_models import registry, retrying
+from kinsplit.language_models import registry
+from kinsplit.language_models.http import server
 from tests.language_models.fake_server import FakeServer, serving
 
 COURSE = Path(__file__).parents[2] / "examples" / "course"
@@ -51,8 +52,8 @@ def folder(tmp_path: Path) -> Path:
 def fake(socket_enabled: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeServer]:
     """An Ollama server where names of models lead to, and an empty cache."""
     monkeypatch.setenv("KINSPLIT_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(retrying, "PAUSE", 0.01)
-    monkeypatch.setattr(retrying, "SHORT_PAUSE", 0.01)
+    monkeypatch.setattr(server, "PAUSE", 0.01)
+    monkeypatch.setattr(server, "SHORT_PAUSE", 0.01)
     # One name gives one object for the whole process, but each test has a server of its own.
     registry._shared.cache_clear()
     with serving() as running:

@@ -8,8 +8,8 @@ import pytest
 from typer.testing import Result
 
 from kinsplit import loaders, parsers
-from kinsplit.cli.rows import chunk_name
-from kinsplit.disk_cache import FILE
+from kinsplit.cli.output.chunks import chunk_name
+from kinsplit.support.disk_cache import FILE
 from kinsplit.tokenizers import resolve
 from tests.cli.conftest import COURSE, Cli
 from tests.loaders.helpers import pdf

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kinsplit.cli import demo as module
+from kinsplit.cli.commands import demo as module
 from tests.cli.conftest import COURSE, Cli
 
 

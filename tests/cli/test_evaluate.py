@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from kinsplit.disk_cache import FILE
-from kinsplit.evaluation.experiment import Experiment
+from kinsplit.evaluation.experiment.experiment import Experiment
 from kinsplit.evaluation.results import Results
+from kinsplit.support.disk_cache import FILE
 from tests.cli.conftest import Cli
 
 TEXTS = {

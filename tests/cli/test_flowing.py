@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from kinsplit.cli.flowing import Flow
+from kinsplit.cli.output.answer import Flow
 
 WIDTH = 20
 

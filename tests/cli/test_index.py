@@ -9,8 +9,8 @@ import pytest
 from typer.testing import Result
 
 from kinsplit import loaders
-from kinsplit.disk_cache import FILE
 from kinsplit.index import default_strategy
+from kinsplit.support.disk_cache import FILE
 from tests.cli.conftest import COURSE, Cli
 from tests.loaders.helpers import pdf
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kinsplit.cli.places import check_place
+from kinsplit.cli.paths import check_place
 from kinsplit.errors import InvalidParameterError
 from tests.cli.conftest import Cli
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from kinsplit.evaluation.qrels.export import read_embeddings
 from kinsplit.evaluation.qrels.trec import read_qrels
-from kinsplit.evaluation.qrels.vectors import read_embeddings
 from tests.cli.conftest import Cli
 from tests.shared_data import shared_path
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kinsplit import Index
-from kinsplit.cli.passages import QueryWords, clock, excerpt, section_of
+from kinsplit.cli.output.passages import QueryWords, clock, excerpt, section_of
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.retrieval import RerankWarning
 from tests.cli.conftest import Cli

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 import pytest
 
 from kinsplit import parsers
-from kinsplit.parsers.description import default_text, type_name
+from kinsplit.parsers.reference import default_text, type_name
 from tests.cli.conftest import Cli
 from tests.parsers.sized import WITHOUT_MODEL
 

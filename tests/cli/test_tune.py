@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Cli
-from tests.evaluation.test_tuning import forest
+from tests.evaluation.tuning.test_tuning import forest
 
 OPTIONS = "--embedder", "hash", "--budget", 60, "--trials", 4, "--strategies", "structure"
 
@@ -67,7 +67,7 @@ def test_a_file_written_by_hand_is_not_replaced(cli: Cli, woods: Path) -> None:
 
 
 def test_ctrl_c_reports_the_best_so_far(cli: Cli, woods: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from kinsplit.evaluation.tuning.bench import Bench
+    from kinsplit.evaluation.tuning.trial import Bench
 
     recalls: list[float] = []
     recall = Bench.recall

@@ -15,12 +15,12 @@ from threading import Event, Thread
 
 import pytest
 
-from kinsplit.adding import TwinWarning
-from kinsplit.cli.terminal import Terminal
-from kinsplit.cli.watch import _each_told
+from kinsplit.cli.commands.watch import _each_told
+from kinsplit.cli.output.terminal import Terminal
 from kinsplit.errors import KinsplitWarning, LoadError
 from kinsplit.index import AddReport, Index
-from kinsplit.watching import watch
+from kinsplit.indexing.run import TwinWarning
+from kinsplit.watch import watch
 from tests.cli.conftest import environment
 from tests.loaders.helpers import pdf
 

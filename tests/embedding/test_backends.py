@@ -8,15 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from kinsplit.embedding import conversion, create, devices, quantisation
-from kinsplit.embedding.backend import sorted_batches
+from kinsplit.embedding import create
+from kinsplit.embedding.backends import base, convert, quantise
+from kinsplit.embedding.backends.base import sorted_batches
+from kinsplit.embedding.backends.integrity import STAMP, verify
+from kinsplit.embedding.backends.openvino import OpenVinoBackend
+from kinsplit.embedding.backends.telemetry import without_telemetry
 from kinsplit.embedding.bundled import BundledEmbedder
-from kinsplit.embedding.integrity import STAMP, verify
-from kinsplit.embedding.openvino_backend import OpenVinoBackend
 from kinsplit.embedding.sentence_transformer import BackendWarning, SentenceTransformerEmbedder
-from kinsplit.embedding.telemetry import without_telemetry
 from kinsplit.errors import CacheWarning, EmbeddingError, InvalidParameterError, MissingExtraError
-from kinsplit.folders import cache_folder
+from kinsplit.support.paths import cache_folder
 from tests.embedding.tiny_models import make_model
 
 # Read by a window of 48 tokens: none, few, just as many as fit, one too many, thousands in one line.
@@ -194,9 +195,9 @@ def test_int8_is_near_and_another_model(tiny, capfd):
 
 def test_int8_without_nncf_names_the_extra(tiny, cache, monkeypatch):
     def absent(name):
-        raise quantisation.PackageNotFoundError(name)
+        raise quantise.PackageNotFoundError(name)
 
-    monkeypatch.setattr(quantisation, "version", absent)
+    monkeypatch.setattr(quantise, "version", absent)
     with pytest.raises(MissingExtraError, match=re.escape('pip install "kinsplit[int8]"')):
         SentenceTransformerEmbedder(tiny, backend="int8").embed(["text"])
 
@@ -211,7 +212,7 @@ def test_nothing_is_reported_to_others(tiny, tmp_path, monkeypatch):
     monkeypatch.setattr(GA4Backend, "send", lambda _, message: sent.append(message))
     (tmp_path / "home").mkdir()
     (tmp_path / "converted").mkdir()
-    conversion.convert(tiny, tmp_path / "converted")
+    convert.convert(tiny, tmp_path / "converted")
     telemetry = Telemetry()
     with without_telemetry():
         telemetry.send_event("category", "action", "label", force_send=True)
@@ -236,21 +237,21 @@ def test_batches_hold_like_lengths_and_no_more_tokens_than_asked():
 
 
 def test_the_device_is_looked_for_without_loading_torch(monkeypatch):
-    monkeypatch.setattr(devices, "_DRIVERS", ())
-    monkeypatch.setattr(devices.sys, "platform", "linux")
+    monkeypatch.setattr(base, "_DRIVERS", ())
+    monkeypatch.setattr(base.sys, "platform", "linux")
     monkeypatch.setitem(sys.modules, "torch", None)
-    assert devices.choose_device("auto") == "cpu"
-    assert devices.choose_device("cuda:1") == "cuda:1"
+    assert base.choose_device("auto") == "cpu"
+    assert base.choose_device("cuda:1") == "cuda:1"
 
 
 def test_the_fastest_device_is_chosen(monkeypatch):
     import torch
 
-    monkeypatch.setattr(devices, "_DRIVERS", ("/",))
+    monkeypatch.setattr(base, "_DRIVERS", ("/",))
     for cuda, mps, expected in ((True, False, "cuda"), (False, True, "mps"), (False, False, "cpu")):
         monkeypatch.setattr(torch.cuda, "is_available", lambda cuda=cuda: cuda)
         monkeypatch.setattr(torch.backends.mps, "is_available", lambda mps=mps: mps)
-        assert devices.choose_device("auto") == expected
+        assert base.choose_device("auto") == expected
 
 
 @pytest.mark.filterwarnings("ignore")  # PyTorch's own, where no driver is installed.

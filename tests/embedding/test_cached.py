@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 
 from kinsplit import Document, Index
-from kinsplit.disk_cache import FILE
 from kinsplit.embedding import (
     CachedEmbedder,
     ForeignEmbedder,
@@ -16,6 +15,7 @@ from kinsplit.embedding import (
 from kinsplit.embedding.hashing import HashEmbedder
 from kinsplit.errors import CacheError, CacheWarning, InvalidParameterError
 from kinsplit.parsers import create as strategy
+from kinsplit.support.disk_cache import FILE
 from tests.embedding.foreign_models import AsyncLlamaIndexModel
 
 TEXTS = ["A class is a blueprint.", "", "A class is a blueprint.", "🤣 ünï\ud800code"]

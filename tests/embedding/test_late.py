@@ -5,12 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kinsplit.chunk import Span
 from kinsplit.embedding import create
 from kinsplit.embedding.hashing import HashEmbedder
-from kinsplit.embedding.late import embed_late
-from kinsplit.embedding.late_windows import lay_windows
+from kinsplit.embedding.late_chunking import embed_late, lay_windows
 from kinsplit.errors import EmbeddingError, InvalidParameterError
+from kinsplit.spans import Span
 from tests.tokenizer_files import bundled_tokenizer
 
 BERLIN = "Berlin is the capital of Germany. The city has four million inhabitants."
@@ -76,7 +75,7 @@ def test_a_piece_is_the_mean_of_its_tokens(tokenizer):
 
 
 def test_texts_share_calls_and_progress_is_told(monkeypatch):
-    monkeypatch.setattr("kinsplit.embedding.late._BATCH", 4)
+    monkeypatch.setattr("kinsplit.embedding.late_chunking._BATCH", 4)
     embedder, steps = Tokens(), []
     texts = ["a b c", "d e f " * 20, "", "g"]
     whole = [[[Span(0, len(text))]] for text in texts]

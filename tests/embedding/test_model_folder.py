@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from kinsplit.embedding import integrity
-from kinsplit.embedding.integrity import STAMP, damage
-from kinsplit.embedding.integrity import sha256 as digest
-from kinsplit.embedding.model_folder import cache_folder, made_once
+from kinsplit.embedding.backends import integrity
+from kinsplit.embedding.backends.integrity import STAMP, damage
+from kinsplit.embedding.backends.integrity import sha256 as digest
+from kinsplit.embedding.backends.model_cache import cache_folder, made_once
 from kinsplit.errors import EmbeddingError, InvalidParameterError
 
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from kinsplit.embedding import create
+from kinsplit.embedding.backends.integrity import sha256
+from kinsplit.embedding.backends.torch import load_model
 from kinsplit.embedding.bundled import SHA256, BundledEmbedder
-from kinsplit.embedding.integrity import sha256
 from kinsplit.embedding.sentence_transformer import SentenceTransformerEmbedder
-from kinsplit.embedding.torch_backend import load_model
 from kinsplit.errors import EmbeddingError, InvalidParameterError
 from kinsplit.tokenizers import BUNDLED_SHA256
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinsplit.embedding.slices import slice_texts
+from kinsplit.embedding.windows import slice_texts
 from kinsplit.errors import EmbeddingError
 from kinsplit.tokenizers import resolve
 

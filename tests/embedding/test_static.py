@@ -9,9 +9,8 @@ import pytest
 from model2vec import StaticModel
 from safetensors.numpy import load_file, save_file
 
-from kinsplit.embedding import create, distilled
-from kinsplit.embedding.distilled import distil, read_distilled
-from kinsplit.embedding.static import StaticEmbedder
+from kinsplit.embedding import create, static
+from kinsplit.embedding.static import StaticEmbedder, distil, read_distilled
 from kinsplit.errors import EmbeddingError, InvalidParameterError, MissingExtraError
 from tests.tokenizer_files import KINDS, saved
 
@@ -147,7 +146,7 @@ def test_the_bundled_model_is_distilled_once_without_a_word(tmp_path, monkeypatc
     source, calls = tiny_bert(tmp_path / "bert"), []
     capfd.readouterr()
     monkeypatch.setenv("KINSPLIT_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(distilled, "_distil_bundled", lambda folder: calls.append(folder) or distil(source, folder))
+    monkeypatch.setattr(static, "_distil_bundled", lambda folder: calls.append(folder) or distil(source, folder))
     vectors = create("static").embed(["a b cad", "p"])
     assert np.array_equal(create("static").embed(["a b cad", "p"]), vectors)
     assert len(calls) == 1

@@ -6,9 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from kinsplit.chunk import SEPARATOR, Chunk, Document, Span, content_hash
+from kinsplit.chunk import SEPARATOR, Chunk, Document
 from kinsplit.evaluation.labels import Dataset, Label, Place, Question
 from kinsplit.evaluation.measures.protocol import Chunking, Outcome
+from kinsplit.identity import content_hash
+from kinsplit.spans import Span
 from kinsplit.tokenizers.protocol import IntArray
 
 

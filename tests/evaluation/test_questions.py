@@ -17,17 +17,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinsplit import embedding
-from kinsplit.chunk import Document, Span
+from kinsplit.chunk import Document
 from kinsplit.errors import InvalidParameterError, LanguageModelError, ModelUnavailableError
 from kinsplit.evaluation.datasets import load
+from kinsplit.evaluation.datasets.normalised import normalise
 from kinsplit.evaluation.datasets.rows import to_row
 from kinsplit.evaluation.labels import Label, Place, Question
-from kinsplit.evaluation.normalised import normalise
 from kinsplit.evaluation.questions import Filters, cost_of, make_questions
 from kinsplit.evaluation.questions.filters import reason_of_form
-from kinsplit.evaluation.questions.grounding import Corpus
 from kinsplit.evaluation.questions.sections import sections_of, spread
-from kinsplit.language_models.counting import count_tokens
+from kinsplit.evaluation.questions.tally import Corpus
+from kinsplit.language_models.tokens import count_tokens
+from kinsplit.spans import Span
 from kinsplit.tokenizers import resolve
 from tests.generators import texts
 

@@ -9,14 +9,15 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from kinsplit.chunk import Document, Span
+from kinsplit.chunk import Document
 from kinsplit.errors import InvalidParameterError, MissingExtraError
 from kinsplit.evaluation.splitters import ForeignStrategy, UnlocatedWarning, as_strategy, from_spec, spec_of
-from kinsplit.evaluation.splitters.configuration import configuration
+from kinsplit.evaluation.splitters.fingerprint import configuration
 from kinsplit.evaluation.splitters.locate import locate
 from kinsplit.evaluation.splitters.pieces import Piece
 from kinsplit.index import default_strategy
 from kinsplit.parsers import create
+from kinsplit.spans import Span
 
 TEXT = "Cats sleep. They dream.\n\nDogs run. Dogs bark.\n\n\tBirds  sing in the morning, and at night they sleep."
 

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from kinsplit import Document, adding
-from kinsplit.adding import TwinWarning
+from kinsplit import Document
 from kinsplit.errors import LoadError
+from kinsplit.indexing import run
+from kinsplit.indexing.run import TwinWarning
 from kinsplit.loaders import Discovery, Limits, Loaded, SourceFile, discover, load_files
 from tests.index.helpers import RecordingEmbedder, open_index
 
@@ -160,7 +161,7 @@ def test_prune_spares_what_lies_below_a_folder_that_cannot_be_listed(
     with open_index(tmp_path, RecordingEmbedder(), "sentence") as index:
         index.add(course)
         # So that only the folder itself can tell that the file isn't gone.
-        monkeypatch.setattr("kinsplit.files._exists", lambda _: False)
+        monkeypatch.setattr("kinsplit.indexing.sources._exists", lambda _: False)
         monkeypatch.setattr(Path, "iterdir", refuse)
         report = index.add(course, prune=True)
 
@@ -195,8 +196,8 @@ def test_files_that_go_while_they_are_found_or_read_are_reported(
             (second / "x.md").unlink()
             return found
 
-        monkeypatch.setattr(adding, "load_files", load_last)
-        monkeypatch.setattr(adding, "discover", find)
+        monkeypatch.setattr(run, "load_files", load_last)
+        monkeypatch.setattr(run, "discover", find)
         report = index.add([second / "x.md", again])
 
         assert not again.exists()
@@ -242,7 +243,7 @@ def test_rows_of_a_file_that_cannot_be_looked_at_are_not_pruned(
     with open_index(tmp_path, RecordingEmbedder(), "sentence") as index:
         index.add(first)
         monkeypatch.setattr(Path, "stat", refuse)
-        monkeypatch.setattr(adding, "load_files", refuse_reading)
+        monkeypatch.setattr(run, "load_files", refuse_reading)
         report = index.add(first, prune=True)
 
         assert sorted(failure.source_id for failure in report.failed) == ["notes/r.jsonl", "notes/x.md"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kinsplit.chunk import Span
 from kinsplit.parsers import Strategy
 from kinsplit.parsers.base import Cut, Levels
+from kinsplit.spans import Span
 
 TEXT = (
     "# Classes\n\nA class is a plan. An object is made from it. No. No. No.\n\n"

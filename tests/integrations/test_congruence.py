@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from langchain_core.documents import Document as LangChainDocument
 from llama_index.core import Document as LlamaIndexDocument
 
-from kinsplit.chunk import Document, Span, holds
+from kinsplit.chunk import Document
 from kinsplit.integrations.langchain import text_splitter
 from kinsplit.integrations.llama_index import node_parser
 from kinsplit.parsers import create, names
+from kinsplit.spans import Span, holds
 from tests.generators import strategy_parameters, valid_texts
 
 

@@ -19,7 +19,7 @@ import kinsplit.integrations.langchain as langchain_twins
 import kinsplit.integrations.llama_index as llama_index_twins
 from kinsplit.integrations.langchain import KinsplitTextSplitter, text_splitter
 from kinsplit.integrations.llama_index import KinsplitNodeParser, node_parser
-from kinsplit.integrations.metadata import BOOKKEEPING
+from kinsplit.integrations.shared.metadata import BOOKKEEPING
 from kinsplit.parsers import create, names, parameters
 from tests.integrations.helpers import TEXT, small
 

@@ -13,7 +13,7 @@ from llama_index.core.vector_stores.types import FilterOperator, MetadataFilter,
 from kinsplit import Document, Index
 from kinsplit.errors import InvalidParameterError
 from kinsplit.integrations import langchain, llama_index
-from kinsplit.integrations.metadata import slimmed
+from kinsplit.integrations.shared.metadata import slimmed
 from tests.integrations.finding import FRAMEWORKS, HASH, LECTURE, STRATEGY, Hit, expansion, process, split
 from tests.integrations.test_langchain_store import HashEmbeddings
 

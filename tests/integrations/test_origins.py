@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from llama_index.core import Document
 
-from kinsplit.chunk import Span, Stretch, stretches
 from kinsplit.integrations.llama_index import node_parser
-from kinsplit.integrations.llama_index.factory import node_parser_class
-from kinsplit.integrations.origins import Origin
+from kinsplit.integrations.llama_index.node_parser import node_parser_class
+from kinsplit.integrations.shared.origins import Origin
+from kinsplit.spans import Span, Stretch, stretches
 from tests.integrations.helpers import Chosen, Gathered
 
 

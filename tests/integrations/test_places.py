@@ -23,7 +23,7 @@ from qdrant_client import QdrantClient, models
 from kinsplit import Index
 from kinsplit.errors import InvalidParameterError
 from kinsplit.integrations import langchain, llama_index
-from kinsplit.integrations.metadata import slimmed
+from kinsplit.integrations.shared.metadata import slimmed
 from kinsplit.stores.verify import verify
 from tests.integrations.finding import FRAMEWORKS, HASH, LECTURE, STRATEGY, Hit, expansion, found, process, split
 from tests.integrations.test_expanding import CountingStore

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from kinsplit.language_models import LanguageModel, retrying
+from kinsplit.language_models import LanguageModel
+from kinsplit.language_models.http import server
 from kinsplit.language_models.ollama import OllamaModel
 from kinsplit.language_models.openai import OpenAIModel
 from tests.language_models.fake_server import FakeServer, serving
@@ -13,8 +14,8 @@ from tests.language_models.fake_server import FakeServer, serving
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shorten the pauses between tries."""
-    monkeypatch.setattr(retrying, "PAUSE", 0.01)
-    monkeypatch.setattr(retrying, "SHORT_PAUSE", 0.01)
+    monkeypatch.setattr(server, "PAUSE", 0.01)
+    monkeypatch.setattr(server, "SHORT_PAUSE", 0.01)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinsplit.language_models.answers import Numbers, inert, read_numbers, text_of
+from kinsplit.language_models.parsing import Numbers, inert, read_numbers, text_of
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from kinsplit.errors import LanguageModelError, ModelUnavailableError
-from kinsplit.language_models.asker import Asker, Form
 from kinsplit.language_models.cache import AnswerCache
+from kinsplit.language_models.structured import Asker, Form
 
 
 class Pet(Form):

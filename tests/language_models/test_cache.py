@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from kinsplit.disk_cache import FILE
 from kinsplit.errors import CacheWarning
 from kinsplit.language_models.cache import AnswerCache, answer_cache
-from kinsplit.language_models.hashing import HashModel
+from kinsplit.language_models.fake import HashModel
 from kinsplit.language_models.ollama import OllamaModel
+from kinsplit.support.disk_cache import FILE
 
 MODEL = OllamaModel("llama3", host="a")
 

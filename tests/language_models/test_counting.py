@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from llama_index.core.utils import get_tokenizer
 
-from kinsplit.answering.fitting import PLANNED
-from kinsplit.language_models.counting import count_tokens
+from kinsplit.answering.sources import PLANNED
+from kinsplit.language_models.tokens import count_tokens
 
 TEXTS = {
     "English": "The smallest item of a heap stands on top. ",

@@ -9,7 +9,7 @@ from contextvars import ContextVar
 
 import pytest
 
-from kinsplit.language_models.crew import as_done
+from kinsplit.language_models.concurrency import as_done
 
 
 def test_every_item_comes_with_its_result() -> None:

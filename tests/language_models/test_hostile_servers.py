@@ -13,10 +13,11 @@ import httpx
 import pytest
 
 from kinsplit.errors import LanguageModelError
-from kinsplit.http import Client, OverlongError, body, settled
-from kinsplit.language_models import LanguageModel, server, wire
+from kinsplit.language_models import LanguageModel
+from kinsplit.language_models.http import server, sse
 from kinsplit.language_models.ollama import OllamaModel
 from kinsplit.language_models.openai import OpenAIModel
+from kinsplit.support.http import Client, OverlongError, body, settled
 from tests.hostile_server import Hostile
 
 #: What a hostile server has to send at most, so that a client that would read it all ends as well.
@@ -143,8 +144,8 @@ def test_lines_and_events_are_read_in_time_that_grows_with_their_length() -> Non
     for size in (10_000, 80_000):
         cut = [b"x"] * size
         begun = time.process_time()
-        assert [len(line) for line in wire.lines(cut)] == [size]
-        assert list(wire.events(["x"] * (size // 4))) == ["\n".join(["x"] * (size // 4))]
+        assert [len(line) for line in sse.lines(cut)] == [size]
+        assert list(sse.events(["x"] * (size // 4))) == ["\n".join(["x"] * (size // 4))]
         seconds.append(time.process_time() - begun)
     assert seconds[1] < 24 * seconds[0] + 0.1  # 64 times, were it quadratic.
 

@@ -17,10 +17,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kinsplit.errors import InvalidParameterError, LanguageModelError, ModelUnavailableError
-from kinsplit.language_models import LanguageModel, create, responses, retrying, server
-from kinsplit.language_models.answers import numbers_schema
+from kinsplit.language_models import LanguageModel, create
+from kinsplit.language_models.http import errors, server
+from kinsplit.language_models.http import server as retrying
 from kinsplit.language_models.ollama import OllamaModel
 from kinsplit.language_models.openai import OpenAIModel
+from kinsplit.language_models.parsing import numbers_schema
 from tests.language_models.fake_server import FakeServer, Reply, serving
 
 SCHEMA = numbers_schema("starts")
@@ -172,10 +174,8 @@ _DATES = st.sampled_from(
 def test_any_time_that_a_server_asks_for_is_read_or_passed_over(asked: str) -> None:
     response = httpx.Response(429, headers={"retry-after": asked.encode()})
     with pytest.raises(LanguageModelError) as caught:
-        responses.check(response, "model", "")
-    assert (
-        not isinstance(caught.value, responses.TransientError) or (caught.value.pause or 0) <= responses.LONGEST_PAUSE
-    )
+        errors.check(response, "model", "")
+    assert not isinstance(caught.value, errors.TransientError) or (caught.value.pause or 0) <= errors.LONGEST_PAUSE
 
 
 def test_a_server_that_asks_for_an_hour_is_not_waited_for(model: LanguageModel, fake: FakeServer) -> None:

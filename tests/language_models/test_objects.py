@@ -14,7 +14,7 @@ from llama_index.core.llms.mock import MockLLM
 
 from kinsplit.errors import InvalidParameterError, LanguageModelError, ModelUnavailableError
 from kinsplit.language_models import LanguageModel, check, create, names, resolve
-from kinsplit.language_models.answers import numbers_schema
+from kinsplit.language_models.parsing import numbers_schema
 
 
 class Llama(CustomLLM):

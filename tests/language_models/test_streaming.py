@@ -16,7 +16,8 @@ from langchain_core.outputs import ChatGenerationChunk
 from llama_index.core.llms.mock import MockLLM
 
 from kinsplit.errors import LanguageModelError, ModelUnavailableError
-from kinsplit.language_models import LanguageModel, Pieces, StreamingModel, create, resolve, retrying, stream
+from kinsplit.language_models import LanguageModel, Pieces, StreamingModel, create, resolve, stream
+from kinsplit.language_models.http import server
 from kinsplit.language_models.ollama import OllamaModel
 from kinsplit.language_models.openai import OpenAIModel
 from tests.language_models.fake_server import FakeServer, Reply, serving
@@ -378,4 +379,4 @@ def test_time_asked_for_is_given_before_a_stream(fake: FakeServer) -> None:
     begun = time.monotonic()
     assert list(stream(OllamaModel("llama3", host=fake.url), "Hi"))
     assert time.monotonic() - begun > 0.99
-    assert retrying.PAUSE < 1
+    assert server.PAUSE < 1

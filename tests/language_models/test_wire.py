@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinsplit.language_models import LanguageModel, stream
+from kinsplit.language_models.http.sse import events, lines
 from kinsplit.language_models.ollama import OllamaModel
 from kinsplit.language_models.openai import OpenAIModel
-from kinsplit.language_models.wire import events, lines
 from tests.language_models.fake_server import FakeServer, Reply
 
 #: Two, three and four bytes long; what str.splitlines, but no JSON, takes for the end of a line; a tag of thoughts.

@@ -6,9 +6,10 @@ from itertools import pairwise, takewhile
 
 import regex
 
-from kinsplit.chunk import Chunk, Document, chunk_id, content_hash
+from kinsplit.chunk import Chunk, Document
+from kinsplit.identity import chunk_id, content_hash
 from kinsplit.parsers import Strategy
-from kinsplit.parsers.measure import CHARACTERS_PER_TOKEN, Ruler
+from kinsplit.parsers.packing.measure import CHARACTERS_PER_TOKEN, Ruler
 from kinsplit.tokenizers import resolve
 
 _LIMITS = {"chunk_size": 0, "child_size": 0}

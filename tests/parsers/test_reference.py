@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from kinsplit.chunk import Document, Span
+from kinsplit.chunk import Document
 from kinsplit.parsers import names, strategy_class
 from kinsplit.parsers.reference import reference
+from kinsplit.spans import Span
 
 PAGE = Path(__file__).parents[2] / "docs" / "strategies.md"
 

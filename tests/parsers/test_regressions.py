@@ -17,10 +17,11 @@ from pathlib import Path
 import pytest
 import regex
 
-from kinsplit.chunk import Chunk, Document, Span, stretches
+from kinsplit.chunk import Chunk, Document
 from kinsplit.errors import InvalidParameterError
 from kinsplit.parsers import Strategy, create, names
 from kinsplit.parsers.base import Cut, Levels
+from kinsplit.spans import Span, stretches
 from tests.parsers.contract import check_chunks
 from tests.parsers.sized import has_unit, plain, sized
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from kinsplit.chunk import Chunk, Document
 from kinsplit.embedding import create
 from kinsplit.embedding.sparse import Bm25Embedder
-from kinsplit.indexing import Indexer
+from kinsplit.indexing.indexer import Indexer
 from kinsplit.parsers import Strategy
 from kinsplit.parsers import create as create_strategy
 from kinsplit.retrieval import Question

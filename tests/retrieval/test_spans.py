@@ -13,11 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kinsplit import Document, Index
-from kinsplit.chunk import DOCUMENT, Chunk, Span, chunk_id, content_hash, holds
+from kinsplit.chunk import DOCUMENT, Chunk
 from kinsplit.errors import StoreError
-from kinsplit.indexing import Indexer
+from kinsplit.identity import chunk_id, content_hash
+from kinsplit.indexing.indexer import Indexer
 from kinsplit.parsers import create
 from kinsplit.retrieval import Candidate, Expansion, Passage, arrange, join
+from kinsplit.spans import Span, holds
 from kinsplit.stores.verify import verify
 from tests.generators import strategy_parameters, texts
 

@@ -13,7 +13,7 @@ from fastapi import FastAPI
 from kinsplit import Document, Index
 from kinsplit.parsers import create
 from kinsplit.server.app import create_app
-from kinsplit.server.library import Library
+from kinsplit.server.collections import Library
 from kinsplit.server.previews import Previewer
 from kinsplit.server.run import address_of, listen, make_server
 from kinsplit.server.settings import ServiceSettings

@@ -4,7 +4,7 @@ import httpx
 import pytest
 
 from kinsplit.errors import InvalidParameterError
-from kinsplit.server.token_bucket import Rate, TokenBuckets
+from kinsplit.server.middleware.rate_limit import Rate, TokenBuckets
 from tests.server.conftest import Connect, error_of
 
 CLOSED = [

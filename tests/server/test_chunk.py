@@ -13,7 +13,7 @@ import pytest
 
 from kinsplit import Document, language_models
 from kinsplit.errors import InvalidParameterError
-from kinsplit.language_models.hashing import HashModel
+from kinsplit.language_models.fake import HashModel
 from kinsplit.parsers import create, names, strategy_class
 from kinsplit.server.previews import Previewer, preview
 from tests.server.conftest import Connect, error_of

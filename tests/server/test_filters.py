@@ -6,8 +6,8 @@ import httpx
 import pytest
 
 from kinsplit import Document, Index
-from kinsplit.server import bounds
-from kinsplit.server.filter_values import FilterValues
+from kinsplit.server import limits
+from kinsplit.server.collections import FilterValues
 from tests.server.conftest import STORE, Connect, error_of
 
 
@@ -57,7 +57,7 @@ def test_only_what_a_filter_takes_is_listed() -> None:
             "tags": ["b"],
             "absolute_path": "/home/somebody",
             "_own": "x",
-            "long": "x" * bounds.CONDITION,
+            "long": "x" * limits.CONDITION,
             "n": 3,
             "": "e",
         },
@@ -74,8 +74,8 @@ def test_only_what_a_filter_takes_is_listed() -> None:
 
 
 def test_of_many_values_the_most_frequent_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounds, "VALUES", 2)
-    monkeypatch.setattr(bounds, "FACETS", 1)
+    monkeypatch.setattr(limits, "VALUES", 2)
+    monkeypatch.setattr(limits, "FACETS", 1)
     found = counted({"k": "a"}, {"k": "b", "rare": "x"}, {"k": "c"}, {"k": "b"})
     assert found == {"k": (3, [("b", 2), ("a", 1)])}
 

@@ -8,9 +8,9 @@ import httpx
 import pytest
 
 from kinsplit import Index
-from kinsplit.server.faults import RequestError
-from kinsplit.server.metrics import Metrics
-from kinsplit.server.workers import Workers
+from kinsplit.server.errors import RequestError
+from kinsplit.server.middleware.metrics import Metrics
+from kinsplit.server.threads import Workers
 from tests.server.conftest import Connect, error_of
 
 

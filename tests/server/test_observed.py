@@ -11,7 +11,7 @@ import pytest
 
 from kinsplit import Index
 from kinsplit.errors import KinsplitWarning, StoreError
-from kinsplit.server.logs import set_up
+from kinsplit.server.middleware.logs import set_up
 from tests.server.conftest import HOME, Connect, error_of
 
 SECRET = "the secret question"

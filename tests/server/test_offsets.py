@@ -3,9 +3,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinsplit.chunk import Span
-from kinsplit.server.offsets import Utf16
-from kinsplit.server.places import Places
+from kinsplit.server.offsets import Places, Utf16
+from kinsplit.spans import Span
 
 # Lone surrogates, both ends of the basic plane, and what lies beyond it.
 TEXTS = st.text(st.sampled_from("a\n é\ud800\udfff\uffff\U00010000😀\U0010ffff👨‍👩‍👧"), max_size=30)

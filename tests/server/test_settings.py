@@ -8,9 +8,9 @@ import pytest
 
 from kinsplit.embedding.hashing import HashEmbedder
 from kinsplit.errors import CollectionNotFoundError, InvalidParameterError, LoadError
-from kinsplit.server.library import Library
+from kinsplit.server.collections import Library
+from kinsplit.server.middleware.rate_limit import Rate
 from kinsplit.server.settings import ServiceSettings, unknown_variables
-from kinsplit.server.token_bucket import Rate
 from tests.server.conftest import settings_of
 
 FILE = """

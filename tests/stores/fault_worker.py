@@ -39,10 +39,10 @@ def sync_forever(address, pipe):
     """Sync the documents in both versions by turns; tell the time when the collection is open and after each pass."""
     # Several writes per document, so that there is something between them, and all that can follow a write.
     with (
-        patch("kinsplit.stores.edge_engine._BATCH", 8),
-        patch("kinsplit.stores.edge_engine._SETTLE_SECONDS", 0),
-        patch("kinsplit.stores.edge_engine._SETTLE_SHARE", 0),
-        patch("kinsplit.stores.postgres._BATCH", 8),
+        patch("kinsplit.stores.engines.edge.engine._BATCH", 8),
+        patch("kinsplit.stores.engines.edge.engine._SETTLE_SECONDS", 0),
+        patch("kinsplit.stores.engines.edge.engine._SETTLE_SHARE", 0),
+        patch("kinsplit.stores.engines.postgres.store._BATCH", 8),
     ):
         store = open_store(address, COLLECTION, SCHEMA)
         pipe.send("open")

@@ -12,9 +12,9 @@ import pytest
 
 from kinsplit.errors import InvalidParameterError, StoreError
 from kinsplit.stores import open_async_store, open_store
-from kinsplit.stores.blocking import finish
+from kinsplit.stores.engine import finish
+from kinsplit.stores.engines.qdrant.payload import INDEXES
 from kinsplit.stores.protocol import Query
-from kinsplit.stores.qdrant_payload import INDEXES
 from kinsplit.stores.testing import (
     DENSE,
     SCHEMA,

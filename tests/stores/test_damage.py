@@ -12,7 +12,7 @@ import pytest
 from kinsplit.chunk import DOCUMENT
 from kinsplit.errors import StoreError
 from kinsplit.stores import open_store
-from kinsplit.stores.edge import EdgeStore
+from kinsplit.stores.engines.edge.store import EdgeStore
 from kinsplit.stores.protocol import Query
 from kinsplit.stores.testing import DENSE, SCHEMA, SPARSE, TEXTS, embed, make_chunks, make_document, save
 from kinsplit.stores.verify import verify
@@ -206,7 +206,7 @@ def test_everything_that_writes_keeps_the_ledger(store):
 
 @pytest.mark.parametrize("stop", ["begin", "end"])
 def test_a_write_that_was_broken_off_is_no_damage(stop, store, tmp_path, monkeypatch):
-    from kinsplit.stores.ledger import Ledger
+    from kinsplit.stores.engines.edge.ledger import Ledger
 
     new = make_chunks("doc1", ["Another text.", *TEXTS])
     with monkeypatch.context() as patch:

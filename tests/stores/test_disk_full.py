@@ -10,7 +10,8 @@ from collections import namedtuple
 import pytest
 
 from kinsplit.errors import DiskFullError
-from kinsplit.stores import edge_space, open_store
+from kinsplit.stores import open_store
+from kinsplit.stores.engines.edge import disk_space
 from kinsplit.stores.testing import SCHEMA, TEXTS, embed, make_chunks, save
 from kinsplit.stores.verify import verify
 
@@ -23,9 +24,9 @@ def free(monkeypatch):
     """Sets how many bytes are free, on a disk where no hole is filled by reading it."""
 
     def leave(size):
-        monkeypatch.setattr(edge_space.shutil, "disk_usage", lambda _: Usage(10**9, 10**9 - size, size))
+        monkeypatch.setattr(disk_space.shutil, "disk_usage", lambda _: Usage(10**9, 10**9 - size, size))
 
-    monkeypatch.setattr(edge_space, "_fills_holes", lambda _: False)
+    monkeypatch.setattr(disk_space, "_fills_holes", lambda _: False)
     return leave
 
 

@@ -10,8 +10,10 @@ import pytest
 
 from kinsplit.chunk import DOCUMENT
 from kinsplit.errors import StoreError
-from kinsplit.stores import edge_folder, edge_places, open_store
-from kinsplit.stores.edge import EdgeStore
+from kinsplit.stores import open_store
+from kinsplit.stores.engines.edge import engine as edge_places
+from kinsplit.stores.engines.edge import folder
+from kinsplit.stores.engines.edge.store import EdgeStore
 from kinsplit.stores.protocol import Query, SyncReport
 from kinsplit.stores.testing import DENSE, SCHEMA, SPARSE, TEXTS, ChunkStoreContract, embed, make_chunks, save
 
@@ -131,8 +133,8 @@ def test_writes_wait_for_the_disk_now_and_then(store, monkeypatch):
     for number in range(3):
         save(store, "doc", make_chunks("doc", TEXTS[number:]))
     assert "flush" not in calls
-    monkeypatch.setattr("kinsplit.stores.edge_engine._SETTLE_SECONDS", 0)
-    monkeypatch.setattr("kinsplit.stores.edge_engine._SETTLE_SHARE", 0)
+    monkeypatch.setattr("kinsplit.stores.engines.edge.engine._SETTLE_SECONDS", 0)
+    monkeypatch.setattr("kinsplit.stores.engines.edge.engine._SETTLE_SHARE", 0)
     engine(store)._settle_at = 0
     for number in range(3):
         save(store, "doc", make_chunks("doc", TEXTS[number:]))
@@ -165,7 +167,7 @@ def test_a_crash_before_the_stale_points_are_deleted_is_repaired(store):
 
 
 def test_a_crash_between_two_batches_is_repaired(store, monkeypatch):
-    monkeypatch.setattr("kinsplit.stores.edge_engine._BATCH", 2)
+    monkeypatch.setattr("kinsplit.stores.engines.edge.engine._BATCH", 2)
     save(store, "doc", make_chunks("doc", TEXTS))
     turned = make_chunks("doc", [*TEXTS[1:], TEXTS[0]])
     record(store, fail_on_update=2)
@@ -181,7 +183,7 @@ def test_a_crash_between_two_batches_is_repaired(store, monkeypatch):
 def test_a_process_that_is_killed_keeps_what_it_synced_and_no_lock(tmp_path):
     code = """
 import os, sys
-from kinsplit.stores.edge import EdgeStore
+from kinsplit.stores.engines.edge.store import EdgeStore
 from kinsplit.stores.protocol import Query, SyncReport
 from kinsplit.stores.testing import DENSE, SCHEMA, SPARSE, TEXTS, make_chunks, save
 save(EdgeStore(sys.argv[1], "cs", SCHEMA), "doc", make_chunks("doc", TEXTS))
@@ -193,8 +195,8 @@ os.kill(os.getpid(), 9)
 
 
 def test_deleted_points_do_not_fill_the_disk(store, tmp_path, monkeypatch):
-    monkeypatch.setattr("kinsplit.stores.edge_engine._SETTLE_SECONDS", 0)
-    monkeypatch.setattr("kinsplit.stores.edge_engine._SETTLE_SHARE", 0)
+    monkeypatch.setattr("kinsplit.stores.engines.edge.engine._SETTLE_SECONDS", 0)
+    monkeypatch.setattr("kinsplit.stores.engines.edge.engine._SETTLE_SHARE", 0)
     engine(store)._settle_at = 0
     chunks = make_chunks("doc", [f"text {number}" for number in range(1200)])
     vectors = embed(chunks)
@@ -212,7 +214,7 @@ def test_deleted_points_do_not_fill_the_disk(store, tmp_path, monkeypatch):
 
 def test_a_folder_gets_the_settings_of_the_version_that_opens_it(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(edge_folder, "_INDEXING_KB", 200_000)
+        patch.setattr(folder, "_INDEXING_KB", 200_000)
         with open_store(f"edge:{tmp_path}", "old", SCHEMA) as store:
             save(store, "doc", make_chunks("doc", TEXTS))
     with open_store(f"edge:{tmp_path}", "old") as store:
@@ -228,7 +230,7 @@ def test_a_crash_during_creation_leaves_a_place_that_can_be_used(tmp_path, monke
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(edge_folder, "_create_shard", crash)
+        patch.setattr(folder, "_create_shard", crash)
         with pytest.raises(KeyboardInterrupt):
             open_store(f"edge:{tmp_path}", "new", SCHEMA)
     assert list(tmp_path.iterdir()) == []
@@ -238,16 +240,16 @@ def test_a_crash_during_creation_leaves_a_place_that_can_be_used(tmp_path, monke
 
 
 def test_the_collection_that_another_process_made_meanwhile_is_opened(tmp_path, monkeypatch):
-    create = edge_folder._create_shard
+    create = folder._create_shard
 
     def slowly(path, dimension):
         create(path, dimension)
         with monkeypatch.context() as patch:
-            patch.setattr(edge_folder, "_create_shard", create)
+            patch.setattr(folder, "_create_shard", create)
             with open_store(f"edge:{tmp_path}", "new", SCHEMA) as first:
                 save(first, "doc", make_chunks("doc", TEXTS))
 
-    monkeypatch.setattr(edge_folder, "_create_shard", slowly)
+    monkeypatch.setattr(folder, "_create_shard", slowly)
     with open_store(f"edge:{tmp_path}", "new", SCHEMA) as store:
         assert store.count() == len(TEXTS)
     assert [path.name for path in tmp_path.iterdir()] == ["new"]

@@ -5,7 +5,9 @@ import shutil
 import pytest
 
 from kinsplit.errors import DiskFullError
-from kinsplit.stores import edge_engine, edge_indexes, open_store
+from kinsplit.stores import open_store
+from kinsplit.stores.engines.edge import engine as edge_engine
+from kinsplit.stores.engines.edge import indexes as edge_indexes
 from kinsplit.stores.protocol import Query
 from kinsplit.stores.testing import DENSE, SCHEMA, TEXTS, embed, make_chunks, make_document, save
 

@@ -24,7 +24,9 @@ MEMORY = Path("/dev/shm")
 def processes():
     """Real processes that start fast: each is forked from a server that has only imported what they need."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["kinsplit.stores.testing", "kinsplit.stores.edge", "kinsplit.stores.postgres"])
+    context.set_forkserver_preload(
+        ["kinsplit.stores.testing", "kinsplit.stores.engines.edge.store", "kinsplit.stores.engines.postgres.store"]
+    )
     return context
 
 

@@ -12,11 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kinsplit.chunk import Document, Span
+from kinsplit.chunk import Document
 from kinsplit.errors import InvalidParameterError, StoreError
 from kinsplit.parsers import create
-from kinsplit.stores.conditions import to_conditions
-from kinsplit.stores.edge import EdgeStore
+from kinsplit.spans import Span
+from kinsplit.stores.engines.edge.store import EdgeStore
+from kinsplit.stores.filters import to_conditions
 from kinsplit.stores.payload import RESERVED, check_metadata, from_payload, to_payload
 from kinsplit.stores.protocol import SyncReport
 from kinsplit.stores.testing import SCHEMA, make_chunks, save

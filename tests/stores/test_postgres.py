@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kinsplit.chunk import DOCUMENT
 from kinsplit.errors import StoreError
 from kinsplit.stores import open_store
-from kinsplit.stores.postgres_json import decode_text, dump, encode_text, load
+from kinsplit.stores.engines.postgres.query import decode_text, dump, encode_text, load
 from kinsplit.stores.protocol import Query, SyncReport, Vectors
 from kinsplit.stores.testing import (
     DENSE,
@@ -27,7 +27,7 @@ from kinsplit.stores.testing import (
 
 psycopg = pytest.importorskip("psycopg")
 pytest.importorskip("pgvector")
-from kinsplit.stores.postgres_points import upsert  # noqa: E402
+from kinsplit.stores.engines.postgres.points import upsert  # noqa: E402
 
 
 class TestPostgres(ChunkStoreContract):
@@ -87,7 +87,7 @@ def test_search_get_known_and_sources_are_one_statement_each(store):
 def test_a_sync_that_breaks_off_changes_nothing(store, monkeypatch):
     old = make_chunks("doc", TEXTS)
     save(store, "doc", old)
-    monkeypatch.setattr("kinsplit.stores.postgres._BATCH", 2)
+    monkeypatch.setattr("kinsplit.stores.engines.postgres.store._BATCH", 2)
     new = make_chunks("doc", ["Something else.", *TEXTS[::-1]])
     calls = []
 
@@ -98,7 +98,7 @@ def test_a_sync_that_breaks_off_changes_nothing(store, monkeypatch):
         upsert(*arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr("kinsplit.stores.postgres.upsert", fail_later)
+        patch.setattr("kinsplit.stores.engines.postgres.store.upsert", fail_later)
         with pytest.raises(StoreError, match="disk is full"):
             store.sync("doc", new, embed(new[:1]))
     assert [chunk for chunk, _ in store.export("doc")] == old

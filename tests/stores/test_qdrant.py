@@ -10,10 +10,10 @@ import pytest
 from kinsplit.chunk import DOCUMENT
 from kinsplit.errors import InvalidParameterError, StoreError
 from kinsplit.stores import open_store
-from kinsplit.stores.blocking import finish
+from kinsplit.stores.engine import finish
+from kinsplit.stores.engines.qdrant.options import QdrantOptions, parse_place
+from kinsplit.stores.engines.qdrant.store import QdrantStore
 from kinsplit.stores.protocol import Query
-from kinsplit.stores.qdrant import QdrantStore
-from kinsplit.stores.qdrant_options import QdrantOptions, parse_place
 from kinsplit.stores.testing import (
     COLLECTION,
     DENSE,
@@ -141,7 +141,7 @@ def test_a_collection_of_something_else_is_left_alone(tmp_path):
 
 
 def test_more_sources_than_a_page(store, monkeypatch):
-    monkeypatch.setattr("kinsplit.stores.qdrant_async._PAGE", 2)
+    monkeypatch.setattr("kinsplit.stores.engines.qdrant.async_store._PAGE", 2)
     for name in "abcde":
         save(store, name, make_chunks(name, TEXTS))
     assert store.sources() == dict.fromkeys("abcde", 5)

@@ -6,8 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kinsplit import Index
-from kinsplit.chunk import DOCUMENT, Document, Span, chunk_id, content_hash
+from kinsplit.chunk import DOCUMENT, Document
+from kinsplit.identity import chunk_id, content_hash
 from kinsplit.parsers import create, names
+from kinsplit.spans import Span
 from kinsplit.stores import Vectors, open_store
 from kinsplit.stores.testing import SCHEMA, TEXTS, embed, make_chunks, make_document, save
 from kinsplit.stores.verify import verify

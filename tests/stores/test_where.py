@@ -3,7 +3,7 @@
 import pytest
 
 from kinsplit.errors import InvalidParameterError
-from kinsplit.stores.where import parse_where
+from kinsplit.stores.filters import parse_where
 
 
 @pytest.mark.parametrize(

@@ -19,10 +19,9 @@ from pathlib import Path
 from kinsplit.chunk import Document
 from kinsplit.errors import LoadError
 from kinsplit.evaluation.datasets.documents import checked
-from kinsplit.evaluation.datasets.files import Row, lines, read_text, shown
+from kinsplit.evaluation.datasets.files import Problems, Row, lines, read_text, shown
 from kinsplit.evaluation.datasets.format import Format, Given
-from kinsplit.evaluation.datasets.problems import Problems
-from kinsplit.evaluation.datasets.stated import StatedLabel, StatedPlace, StatedQuestion, verified
+from kinsplit.evaluation.datasets.verification import StatedLabel, StatedPlace, StatedQuestion, verified
 from kinsplit.evaluation.labels import Dataset
 
 _CORPUS, _QUERIES, _QRELS, _SPLIT = "corpus.jsonl", "queries.jsonl", "qrels", "test.tsv"

@@ -14,14 +14,23 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from kinsplit.chunk import Document, Span
+from kinsplit.chunk import Document
 from kinsplit.evaluation.datasets.documents import load_documents, rows_file
-from kinsplit.evaluation.datasets.files import Row, first_line, lines
+from kinsplit.evaluation.datasets.files import Problems, Row, first_line, lines
 from kinsplit.evaluation.datasets.format import Format, Given
-from kinsplit.evaluation.datasets.marks import ALONE, INSTEAD, LOGIC, TOGETHER, Mark, labels_of
-from kinsplit.evaluation.datasets.problems import Problems
-from kinsplit.evaluation.datasets.stated import StatedPlace, StatedQuestion, verified
+from kinsplit.evaluation.datasets.verification import (
+    ALONE,
+    INSTEAD,
+    LOGIC,
+    TOGETHER,
+    Mark,
+    StatedPlace,
+    StatedQuestion,
+    labels_of,
+    verified,
+)
 from kinsplit.evaluation.labels import Dataset, Question
+from kinsplit.spans import Span
 
 _FILE = "queries.jsonl"
 _IDS, _TEXTS = ("query_id", "id", "qid"), ("query", "question")

@@ -6,7 +6,8 @@ questions*.json      [{"qid": "q1", "question": "...", "docid": "a"}, ...]
 annotations*.json    [{"qid": "q1", "docid": "a", "start": 0, "end": 5, "text": "...", "logic": "AND", "group": "g1"}]
 ```
 
-The offsets count the text after SC-Qrels' normalisation, `kinsplit.evaluation.normalised.SC_QRELS`; the labels that are
+The offsets count the text after SC-Qrels' normalisation, `kinsplit.evaluation.datasets.normalised.SC_QRELS`; the
+labels that are
 returned are those of the documents as they are stored.
 """
 
@@ -20,13 +21,19 @@ from pathlib import Path
 from kinsplit.chunk import Document
 from kinsplit.errors import LoadError
 from kinsplit.evaluation.datasets.documents import load_documents, rows_file
-from kinsplit.evaluation.datasets.files import Row, object_row, read_json
+from kinsplit.evaluation.datasets.files import Problems, Row, object_row, read_json
 from kinsplit.evaluation.datasets.format import Format, Given
-from kinsplit.evaluation.datasets.marks import ALONE, LOGIC, Mark, labels_of
-from kinsplit.evaluation.datasets.problems import Problems
-from kinsplit.evaluation.datasets.stated import StatedPlace, StatedQuestion, verified
+from kinsplit.evaluation.datasets.normalised import Normalised, normalise
+from kinsplit.evaluation.datasets.verification import (
+    ALONE,
+    LOGIC,
+    Mark,
+    StatedPlace,
+    StatedQuestion,
+    labels_of,
+    verified,
+)
 from kinsplit.evaluation.labels import Dataset, Label, Question
-from kinsplit.evaluation.normalised import Normalised, normalise
 
 
 def _fields(path: Path) -> frozenset[str]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kinsplit.evaluation.labels import Label
-from kinsplit.evaluation.measures.finding import best_coverage
+from kinsplit.evaluation.measures.passages import best_coverage
 from kinsplit.evaluation.measures.protocol import Chunking, Outcome
-from kinsplit.evaluation.measures.reading import read_chunks
+from kinsplit.evaluation.measures.read_text import read_chunks
 
 
 @dataclass(frozen=True)

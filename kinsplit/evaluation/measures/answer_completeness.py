@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from kinsplit.evaluation.labels import Question
-from kinsplit.evaluation.measures.answering import (
+from kinsplit.evaluation.measures.answers import (
     JUDGEMENT,
     AnswerMeasure,
     has_reference,
@@ -17,8 +17,8 @@ from kinsplit.evaluation.measures.answering import (
     shown,
 )
 from kinsplit.evaluation.measures.protocol import Chunking
-from kinsplit.language_models.answers import inert
-from kinsplit.language_models.asker import Form
+from kinsplit.language_models.parsing import inert
+from kinsplit.language_models.structured import Form
 
 _OR = "\n[or, in other words:]\n"
 _JUDGE = """\

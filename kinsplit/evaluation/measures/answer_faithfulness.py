@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kinsplit.evaluation.labels import Question
-from kinsplit.evaluation.measures.answering import JUDGEMENT, AnswerMeasure, numbered
+from kinsplit.evaluation.measures.answers import JUDGEMENT, AnswerMeasure, numbered
 from kinsplit.evaluation.measures.protocol import Chunking
-from kinsplit.language_models.answers import inert
-from kinsplit.language_models.asker import Form
+from kinsplit.language_models.parsing import inert
+from kinsplit.language_models.structured import Form
 
 _JUDGE = """\
 Below are numbered passages, and an answer that was written from them.

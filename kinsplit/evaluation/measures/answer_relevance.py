@@ -8,10 +8,10 @@ from typing import Annotated
 from pydantic import Field
 
 from kinsplit.evaluation.labels import Question
-from kinsplit.evaluation.measures.answering import JUDGEMENT, AnswerMeasure
+from kinsplit.evaluation.measures.answers import JUDGEMENT, AnswerMeasure
 from kinsplit.evaluation.measures.protocol import Chunking
-from kinsplit.language_models.answers import inert
-from kinsplit.language_models.asker import Form
+from kinsplit.language_models.parsing import inert
+from kinsplit.language_models.structured import Form
 
 _BEST = 4
 _JUDGE = """\

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from kinsplit.errors import MissingExtraError
 from kinsplit.evaluation.labels import Question
-from kinsplit.evaluation.measures.answering import AnswerMeasure, has_reference, reference_text
+from kinsplit.evaluation.measures.answers import AnswerMeasure, has_reference, reference_text
 from kinsplit.evaluation.measures.protocol import Chunking
 
 

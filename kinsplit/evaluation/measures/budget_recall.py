@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kinsplit.evaluation.measures.finding import found_share
+from kinsplit.evaluation.measures.passages import found_share
 from kinsplit.evaluation.measures.protocol import Chunking, Outcome
-from kinsplit.evaluation.measures.reading import read_tokens
+from kinsplit.evaluation.measures.read_text import read_tokens
 
 
 @dataclass(frozen=True)

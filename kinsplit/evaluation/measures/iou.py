@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kinsplit.evaluation.measures.finding import found_text
-from kinsplit.evaluation.measures.labelled_text import is_text, retrieved_text
+from kinsplit.evaluation.measures.label_overlap import is_text, retrieved_text
+from kinsplit.evaluation.measures.passages import found_text
 from kinsplit.evaluation.measures.protocol import Chunking, Outcome
-from kinsplit.evaluation.measures.reading import read_chunks
+from kinsplit.evaluation.measures.read_text import read_chunks
 
 
 @dataclass(frozen=True)

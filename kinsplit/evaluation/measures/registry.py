@@ -13,7 +13,7 @@ from kinsplit.evaluation.measures.answer_completeness import AnswerCompleteness
 from kinsplit.evaluation.measures.answer_faithfulness import AnswerFaithfulness
 from kinsplit.evaluation.measures.answer_relevance import AnswerRelevance
 from kinsplit.evaluation.measures.answer_rouge import AnswerRouge1, AnswerRouge2, AnswerRougeL
-from kinsplit.evaluation.measures.answering import AnswerMeasure
+from kinsplit.evaluation.measures.answers import AnswerMeasure
 from kinsplit.evaluation.measures.budget_recall import BudgetRecall
 from kinsplit.evaluation.measures.cosine import Cosine
 from kinsplit.evaluation.measures.iou import Iou
@@ -26,8 +26,8 @@ from kinsplit.evaluation.measures.seconds import Seconds
 from kinsplit.evaluation.measures.text_precision import TextPrecision
 from kinsplit.evaluation.measures.text_recall import TextRecall
 from kinsplit.evaluation.qrels.rule import SC_QRELS, SpanRule
-from kinsplit.language_models.asker import Asker
 from kinsplit.language_models.cache import answer_cache
+from kinsplit.language_models.structured import Asker
 
 #: Chunks that a measure looks at whose name may leave their number out.
 TOP_K = 5

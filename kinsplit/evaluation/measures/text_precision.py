@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kinsplit.evaluation.measures.labelled_text import is_text, retrieved_text
+from kinsplit.evaluation.measures.label_overlap import is_text, retrieved_text
 from kinsplit.evaluation.measures.protocol import Chunking, Outcome
 
 

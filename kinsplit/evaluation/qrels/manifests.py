@@ -8,9 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from kinsplit.chunk import Chunk, Document, Span, content_hash, shared, stretches
+from kinsplit.chunk import Chunk, Document
 from kinsplit.errors import LoadError
 from kinsplit.evaluation.datasets.files import lines
+from kinsplit.identity import content_hash
+from kinsplit.spans import Span, shared, stretches
 
 
 def write_manifest(path: Path, chunks: Iterable[Chunk]) -> None:

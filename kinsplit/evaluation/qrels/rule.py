@@ -7,7 +7,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from kinsplit.errors import InvalidParameterError
-from kinsplit.settings import Settings
+from kinsplit.support.model import Settings
 
 
 class SpanRule(Settings):

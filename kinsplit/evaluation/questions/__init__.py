@@ -12,6 +12,6 @@ what it quotes verbatim becomes a label, at the exact place in the document and 
 from __future__ import annotations
 
 from kinsplit.evaluation.questions.filters import Filters
-from kinsplit.evaluation.questions.making import Made, cost_of, make_questions
+from kinsplit.evaluation.questions.generate import Made, cost_of, make_questions
 
 __all__ = ["Filters", "Made", "cost_of", "make_questions"]

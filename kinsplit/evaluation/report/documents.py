@@ -5,7 +5,7 @@ from __future__ import annotations
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from kinsplit.evaluation.report.drawing import label, look
+from kinsplit.evaluation.report.charts import label, look
 from kinsplit.evaluation.results import Results
 
 #: Most documents whose names have room below the bars.

@@ -11,13 +11,10 @@ from typing import Any
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
 from kinsplit.errors import InvalidParameterError
-from kinsplit.evaluation.report import distributions, documents, tables
-from kinsplit.evaluation.report.budget_curves import budget_curves, curves, emphasised
-from kinsplit.evaluation.report.comparison_chart import comparison_chart
-from kinsplit.evaluation.report.conclusion import conclusion
-from kinsplit.evaluation.report.drawing import drawn, png, svg
+from kinsplit.evaluation.report import charts, documents, tables
+from kinsplit.evaluation.report.charts import budget_curves, comparison_chart, curves, drawn, emphasised, png, svg
 from kinsplit.evaluation.report.examples import examples
-from kinsplit.evaluation.report.pairs import baseline_of
+from kinsplit.evaluation.report.pairs import baseline_of, conclusion
 from kinsplit.evaluation.results import Results
 
 _TEMPLATES = files(__package__) / "templates"
@@ -32,7 +29,7 @@ def write(results: Results, html: Path) -> list[Path]:
     plots: dict[str, str] = {}
     pictures: dict[str, bytes] = {}
     for name, plot, draw in (
-        ("chunk_distributions.png", distributions, distributions.draw_distributions),
+        ("chunk_distributions.png", charts, charts.draw_distributions),
         ("chunks_per_doc.png", documents, documents.draw_documents),
     ):
         with drawn(plot.height(results)) as figure:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kinsplit.evaluation.report.scales import scale
-from kinsplit.evaluation.results import AskedQuestion, QuestionResult, Results
+from kinsplit.evaluation.report.scales import Scale, p_value, scale
+from kinsplit.evaluation.results import AskedQuestion, Comparison, QuestionResult, Results
 from kinsplit.evaluation.significance import TIE
 
 
@@ -81,3 +81,63 @@ def _answers(results: Results, strategy: str, measure: str) -> Mapping[str, Ques
         for result in results.results
         if result.strategy == strategy and measure in result.measures
     }
+
+
+#: Largest p-value that counts as more than chance.
+SIGNIFICANT = 0.05
+_UNLABELLED = "No question is labelled, so nothing here says which strategy finds more of the answers."
+
+
+def conclusion(results: Results) -> list[str]:
+    """Return what follows from the headline measure, one sentence each."""
+    headline = results.setting.headline
+    unlabelled = [] if any(question.labels for question in results.questions) else [_UNLABELLED]
+    if not any(headline in strategy.measures for strategy in results.strategies):
+        return unlabelled or [
+            f"{headline} says nothing of any of these questions, so strategies can't be compared by it."
+        ]
+    return [*_compared(results, headline), *unlabelled]
+
+
+def _compared(results: Results, headline: str) -> list[str]:
+    measured = scale(results, headline)
+    compared = [comparison for comparison in results.comparisons if comparison.measure == headline]
+    if not compared:
+        (first, *_) = (strategy for strategy in results.strategies if headline in strategy.measures)
+        estimate = first.measures[headline]
+        value = f"{measured.value(estimate.mean)} {measured.unit} {measured.interval(estimate)}".replace("  ", " ")
+        return [f"{first.label} has {headline} {value}, and nothing to be compared with."]
+    better = [comparison for comparison in compared if verdict(comparison, measured) == "better"]
+    worse = [comparison for comparison in compared if verdict(comparison, measured) == "worse"]
+    baseline = compared[0].baseline
+    if better:
+        return [*_winners(better, measured), *_also("Worse than", baseline, worse)]
+    nobody = f"No strategy is better than {baseline} beyond chance, by {headline}."
+    return [nobody, *_also("Worse than", baseline, worse)]
+
+
+def verdict(comparison: Comparison, measured: Scale) -> str:
+    """Return "better" or "worse" than the baseline, or "like" it where the difference may be chance."""
+    mean = comparison.difference.mean
+    if comparison.p_value >= SIGNIFICANT or mean == 0:
+        return "like"
+    return "better" if measured.better(mean, 0) else "worse"
+
+
+def _winners(better: Sequence[Comparison], measured: Scale) -> list[str]:
+    sign = -1 if measured.rises else 1
+    best, *others = sorted(better, key=lambda comparison: sign * comparison.difference.mean)
+    verb = "finds more than" if measured.name.lower().startswith(("recall", "r@")) else "does better than"
+    difference = best.difference
+    change = " ".join(filter(None, (measured.difference(difference.mean), measured.difference_unit)))
+    interval = measured.interval(difference)
+    first = (
+        f"{best.strategy} {verb} {best.baseline}: {measured.name} {change} {interval}, {p_value(best.p_value)}; "
+        f"better on {best.wins:,} questions, equal on {best.ties:,}, worse on {best.losses:,}."
+    )
+    return [first, *_also("Also better than", best.baseline, others)]
+
+
+def _also(how: str, baseline: str, comparisons: Sequence[Comparison]) -> list[str]:
+    names = ", ".join(comparison.strategy for comparison in comparisons)
+    return [f"{how} {baseline}: {names}."] if comparisons else []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from kinsplit.evaluation.report.conclusion import verdict
+from kinsplit.evaluation.report.pairs import verdict
 from kinsplit.evaluation.report.scales import Figure, Scale, figures, measure_names, p_value, scale
 from kinsplit.evaluation.results import Results, StrategyResult
 

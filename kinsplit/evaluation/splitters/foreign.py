@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from kinsplit.chunk import Span
 from kinsplit.errors import InvalidParameterError, KinsplitError, KinsplitWarning
-from kinsplit.evaluation.splitters.configuration import configuration
+from kinsplit.evaluation.splitters.fingerprint import configuration
 from kinsplit.evaluation.splitters.locate import locate
 from kinsplit.evaluation.splitters.pieces import to_pieces
 from kinsplit.parsers import Strategy
 from kinsplit.parsers.base import Cut, Levels
+from kinsplit.spans import Span
 from kinsplit.tokenizers import resolve
 
 

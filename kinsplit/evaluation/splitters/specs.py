@@ -14,8 +14,8 @@ from kinsplit.errors import InvalidParameterError, MissingExtraError
 from kinsplit.evaluation.splitters.foreign import ForeignStrategy, caller
 from kinsplit.parsers import Strategy, create, names
 from kinsplit.parsers.registry import strategy_class
+from kinsplit.support.literals import read_value, write_value
 from kinsplit.tokenizers import BUNDLED, Tokenizer, resolve
-from kinsplit.values import read_value, write_value
 
 #: Where the splitters of other libraries are, and what has to be installed.
 _LIBRARIES = {

@@ -12,3 +12,14 @@ class Coverage:
     def value(self, made: Made) -> float | None:
         """Return the share; None for documents without text."""
         return made.depths.covered / made.depths.all if made.depths.all else None
+
+
+class Duplication:
+    """How often a character that is in a chunk is in chunks: 1 where nothing is repeated."""
+
+    name, unit = "duplication", "times"
+    description = "How many chunks a character is in, of those that are in any; white space left out"
+
+    def value(self, made: Made) -> float | None:
+        """Return the quotient; None where nothing is covered."""
+        return made.depths.retrievable / made.depths.covered if made.depths.covered else None

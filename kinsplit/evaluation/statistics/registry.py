@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from kinsplit.evaluation.statistics.chunks import Chunks
-from kinsplit.evaluation.statistics.coverage import Coverage
-from kinsplit.evaluation.statistics.documents import Documents
-from kinsplit.evaluation.statistics.duplication import Duplication
-from kinsplit.evaluation.statistics.embed_seconds import EmbedSeconds
-from kinsplit.evaluation.statistics.embedded import TokensEmbedded
-from kinsplit.evaluation.statistics.mid_sentence import MidSentence
-from kinsplit.evaluation.statistics.mid_word import MidWord
+from kinsplit.evaluation.statistics.cost import BytesStored, EmbedSeconds, SplitSeconds, TokensEmbedded
+from kinsplit.evaluation.statistics.coverage import Coverage, Duplication
+from kinsplit.evaluation.statistics.cuts import MidSentence, MidWord
 from kinsplit.evaluation.statistics.protocol import Made, Statistic
-from kinsplit.evaluation.statistics.sizes import SIZES
-from kinsplit.evaluation.statistics.split_seconds import SplitSeconds
-from kinsplit.evaluation.statistics.stored import BytesStored
+from kinsplit.evaluation.statistics.sizes import SIZES, Chunks, Documents
 
 STATISTICS: tuple[Statistic, ...] = (
     Chunks(),

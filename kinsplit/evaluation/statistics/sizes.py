@@ -41,3 +41,23 @@ SIZES = tuple(
     for unit in ("characters", "words", "tokens")
     for key, title, figure in (("average", "Average", np.mean), ("min", "Fewest", np.min), ("max", "Most", np.max))
 )
+
+
+class Chunks:
+    """The chunks that are searched."""
+
+    name, unit, description = "chunks", "chunks", "Chunks that are searched"
+
+    def value(self, made: Made) -> float:
+        """Count the chunks."""
+        return len(made.chunking.chunks)
+
+
+class Documents:
+    """The documents that have a chunk."""
+
+    name, unit, description = "documents", "documents", "Documents that have a chunk"
+
+    def value(self, made: Made) -> float:
+        """Count the documents."""
+        return len(made.chunking.by_source)

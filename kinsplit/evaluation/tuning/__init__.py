@@ -9,9 +9,9 @@ found.configuration().write(Path("kinsplit.toml"), found.remarks())
 
 from __future__ import annotations
 
+from kinsplit.evaluation.tuning.result import Tuned
 from kinsplit.evaluation.tuning.search import Limits
 from kinsplit.evaluation.tuning.trial import Caps, Cost, Trial
 from kinsplit.evaluation.tuning.tune import tune
-from kinsplit.evaluation.tuning.tuned import Tuned
 
 __all__ = ["Caps", "Cost", "Limits", "Trial", "Tuned", "tune"]

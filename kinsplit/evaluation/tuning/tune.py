@@ -10,13 +10,12 @@ from kinsplit.errors import InvalidParameterError
 from kinsplit.evaluation.labels import Dataset
 from kinsplit.evaluation.significance import compare, estimate
 from kinsplit.evaluation.splitters import spec_of
-from kinsplit.evaluation.tuning.bench import Bench
 from kinsplit.evaluation.tuning.halves import halves
+from kinsplit.evaluation.tuning.result import Tuned
 from kinsplit.evaluation.tuning.sampler import Sampler
 from kinsplit.evaluation.tuning.search import Limits, search
 from kinsplit.evaluation.tuning.space import SPACES, needs
-from kinsplit.evaluation.tuning.trial import Caps, Trial
-from kinsplit.evaluation.tuning.tuned import Tuned
+from kinsplit.evaluation.tuning.trial import Bench, Caps, Trial
 from kinsplit.index import default_strategy
 from kinsplit.parsers import strategy_class
 

@@ -12,12 +12,11 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from kinsplit.integrations.twins import explain_missing, twin_names
+from kinsplit.integrations.shared.generated import explain_missing, twin_names
 from kinsplit.parsers import strategy_class
 
 try:
-    from kinsplit.integrations.langchain.factory import text_splitter, text_splitter_class
-    from kinsplit.integrations.langchain.text_splitter import KinsplitTextSplitter
+    from kinsplit.integrations.langchain.text_splitter import KinsplitTextSplitter, text_splitter, text_splitter_class
 except ImportError as error:
     packages = {"langchain_core": "langchain-core", "langchain_text_splitters": "langchain-text-splitters"}
     explain_missing(error, packages, "langchain")

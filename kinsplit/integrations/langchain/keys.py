@@ -8,10 +8,10 @@ from langchain_core.documents import Document
 from langchain_core.indexing import DocumentIndex, RecordManager
 from langchain_core.vectorstores import VectorStore
 
-from kinsplit.embedding.texts import replace_surrogates
+from kinsplit.embedding.protocol import replace_surrogates
 from kinsplit.errors import InvalidParameterError
-from kinsplit.integrations.metadata import HIDDEN
-from kinsplit.integrations.origins import CONTEXT, is_chunk
+from kinsplit.integrations.shared.metadata import HIDDEN
+from kinsplit.integrations.shared.origins import CONTEXT, is_chunk
 from kinsplit.stores.json_values import to_json
 
 # How many siblings a chunk has, which is not worth embedding all of them again.

@@ -11,9 +11,9 @@ from pydantic import Field, PrivateAttr
 from kinsplit import retrieval
 from kinsplit.embedding.protocol import Embedder
 from kinsplit.errors import InvalidParameterError
-from kinsplit.integrations.langchain.results import found
-from kinsplit.integrations.reranking import to_reranker
-from kinsplit.integrations.results import judged, judged_text
+from kinsplit.integrations.langchain.documents import found
+from kinsplit.integrations.shared.arguments import to_reranker
+from kinsplit.integrations.shared.results import judged, judged_text
 from kinsplit.retrieval import Reranker
 
 

@@ -10,8 +10,8 @@ from langchain_core.retrievers import BaseRetriever
 from pydantic import Field, PrivateAttr
 
 from kinsplit.index import Index
-from kinsplit.integrations.langchain.results import to_document
-from kinsplit.integrations.results import to_results
+from kinsplit.integrations.langchain.documents import to_document
+from kinsplit.integrations.shared.results import to_results
 from kinsplit.retrieval import SearchKeywords, SearchOptions
 
 
@@ -29,7 +29,7 @@ class KinsplitRetriever(BaseRetriever):
         tags: Of the retriever's runs.
         metadata: Of the retriever's runs.
         slim: Whether passages carry only the keys of kinsplit's that their place needs, and their score (see
-            `kinsplit.integrations.metadata.slimmed`), for prompts that hold metadata.
+            `kinsplit.integrations.shared.metadata.slimmed`), for prompts that hold metadata.
         **options: See `kinsplit.retrieval.SearchOptions`.
 
     Raises:

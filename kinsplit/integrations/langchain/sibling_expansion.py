@@ -10,9 +10,9 @@ from langchain_core.callbacks import Callbacks
 from langchain_core.documents import BaseDocumentCompressor, Document
 from pydantic import PrivateAttr
 
-from kinsplit.integrations.langchain.results import found, to_document
-from kinsplit.integrations.readers import Opened, open_reader
-from kinsplit.integrations.siblings import expand_found
+from kinsplit.integrations.langchain.documents import found, to_document
+from kinsplit.integrations.shared.kin_readers import Opened, open_reader
+from kinsplit.integrations.shared.siblings import expand_found
 from kinsplit.parsers import Strategy
 from kinsplit.retrieval import Expansion
 
@@ -37,7 +37,7 @@ class SiblingExpansion(BaseDocumentCompressor, AbstractContextManager[Any]):
         strategy: What split the documents, such as `splitter.strategy`. Where it is known, or the collection is one
             that `Index` made, kin are fetched by their ids, otherwise by a filter.
         slim: Whether passages carry only the keys of kinsplit's that their place needs, and their score (see
-            `kinsplit.integrations.metadata.slimmed`), for prompts that hold metadata.
+            `kinsplit.integrations.shared.metadata.slimmed`), for prompts that hold metadata.
 
     Raises:
         InvalidParameterError: A negative window, or a store that is none of these.

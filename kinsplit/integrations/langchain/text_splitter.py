@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import hashlib
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
@@ -12,15 +14,50 @@ from langchain_text_splitters import TextSplitter
 
 from kinsplit import chunk as core
 from kinsplit.errors import InvalidParameterError, MissingExtraError
-from kinsplit.integrations.langchain.sources import origins_of
-from kinsplit.integrations.metadata import Piece, arrange, check_inputs, inherited
-from kinsplit.integrations.origins import is_marked
+from kinsplit.integrations.shared.metadata import Piece, arrange, check_inputs, inherited
+from kinsplit.integrations.shared.origins import Origin, is_chunk, is_marked
 from kinsplit.parsers import Strategy
-from kinsplit.parsers.measure import Ruler, Unit
+from kinsplit.parsers.packing.measure import Ruler, Unit
 from kinsplit.tokenizers import resolve
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
+from functools import cache
+from inspect import Parameter, Signature
+
+from kinsplit.integrations.shared.generated import documentation, twin_name
+from kinsplit.parsers import strategy_class
+
+
+def origins_of(documents: Sequence[Document]) -> list[Origin]:
+    """Return where the documents' texts come from.
+
+    A document's source is its id. Without one it is made of `metadata["source"]`, if there is any, and of the text,
+    never of the source alone: the pages of a file share it, and documents may come one at a time. The second document
+    that would get the same source has "-2" added, the third "-3".
+    """
+    seen: Counter[str] = Counter()
+    return [_origin(document, seen) for document in documents]
+
+
+def _origin(document: Document, seen: Counter[str]) -> Origin:
+    text, metadata = document.page_content, document.metadata
+    if is_chunk(metadata, text):
+        place = (metadata.get(key) for key in ("source_id", "strategy", "level", "chunk_index"))
+        return Origin.chunk(document.id or "|".join(map(str, place)), text, metadata)
+    if is_marked(metadata):
+        return Origin.chunk(document.id or _name(metadata["source_id"], text, seen), text, metadata)
+    if document.id is not None:
+        return Origin.document(document.id, text)
+    return Origin.document(_name(metadata.get("source", "text"), text, seen), text)
+
+
+def _name(source: object, text: str, seen: Counter[str]) -> str:
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+    name = f"{source}#{digest}"
+    seen[name] += 1
+    return name if seen[name] == 1 else f"{name}-{seen[name]}"
+
 
 # Of the strategies without the parameter `unit`; the others of these count words.
 _UNITS: Mapping[str, Unit] = {"character": "character", "token": "token", "cluster": "token"}
@@ -214,3 +251,35 @@ def _encoding_of(model: str) -> str:
         return encoding_name_for_model(model)
     except KeyError as error:
         raise InvalidParameterError("model_name", "must be known to tiktoken", model, "Give encoding_name.") from error
+
+
+@cache
+def text_splitter_class(strategy: type[Strategy]) -> type[KinsplitTextSplitter]:
+    """Return the text splitter class of a strategy, with the strategy's parameters in its signature."""
+    keywords = [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=info.default, annotation=info.annotation)
+        for name, info in strategy.model_fields.items()
+    ]
+    keywords.append(Parameter("add_start_index", Parameter.KEYWORD_ONLY, default=True, annotation=bool))
+    described = f"{documentation(strategy)}\n    add_start_index: Whether offsets are also under LangChain's own name."
+    body = {
+        "strategy_class": strategy,
+        "__doc__": described,
+        "__module__": __package__,
+        "__signature__": Signature(keywords),
+    }
+    return type(twin_name(strategy.name, "TextSplitter"), (KinsplitTextSplitter,), body)
+
+
+def text_splitter(name: str, *, add_start_index: bool = True, **parameters: object) -> KinsplitTextSplitter:
+    """Return a strategy as a text splitter.
+
+    Args:
+        name: One of `kinsplit.parsers.names()`.
+        add_start_index: Whether chunks also have their offsets under LangChain's own name.
+        **parameters: The strategy's parameters.
+
+    Raises:
+        InvalidParameterError: The name, a parameter or a value is not allowed.
+    """
+    return text_splitter_class(strategy_class(name))(add_start_index=add_start_index, **parameters)

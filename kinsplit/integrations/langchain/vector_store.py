@@ -15,10 +15,10 @@ from langchain_core.vectorstores.utils import maximal_marginal_relevance
 
 from kinsplit.chunk import Chunk
 from kinsplit.errors import InvalidParameterError
-from kinsplit.integrations.arguments import refuse_unknown
-from kinsplit.integrations.collection import Collection, Work, clear, count, find, get, put, remove
-from kinsplit.integrations.langchain.records import document_of, item_of
-from kinsplit.integrations.metadata import slimmed
+from kinsplit.integrations.langchain.documents import document_of, item_of
+from kinsplit.integrations.shared.arguments import refuse_unknown
+from kinsplit.integrations.shared.collection import Collection, Work, clear, count, find, get, put, remove
+from kinsplit.integrations.shared.metadata import slimmed
 from kinsplit.stores import AsyncChunkStore, ChunkStore, Hit, Query
 from kinsplit.stores.protocol import Where
 
@@ -46,7 +46,8 @@ class KinsplitVectorStore(VectorStore):
         async_store: The same collection for an event loop, such as a Qdrant server that
             `kinsplit.stores.open_async_store` opened; without it coroutines ask `store` in threads.
         slim: Whether what a search finds carries only the keys of kinsplit's that its place and kin need (see
-            `kinsplit.integrations.metadata.slimmed`), for prompts that hold metadata. What is fetched by id has all.
+            `kinsplit.integrations.shared.metadata.slimmed`), for prompts that hold
+            metadata. What is fetched by id has all.
 
     Example:
         >>> store = KinsplitVectorStore(embeddings, "edge:./kinsplit-data", collection="cs")

@@ -13,12 +13,11 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from kinsplit.integrations.twins import explain_missing, twin_names
+from kinsplit.integrations.shared.generated import explain_missing, twin_names
 from kinsplit.parsers import strategy_class
 
 try:
-    from kinsplit.integrations.llama_index.factory import node_parser, node_parser_class
-    from kinsplit.integrations.llama_index.node_parser import KinsplitNodeParser
+    from kinsplit.integrations.llama_index.node_parser import KinsplitNodeParser, node_parser, node_parser_class
 except ImportError as error:
     explain_missing(error, {"llama_index": "llama-index-core"}, "llama-index")
     raise

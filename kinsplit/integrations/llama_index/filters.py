@@ -18,9 +18,9 @@ from llama_index.core.vector_stores.types import (
 from kinsplit.chunk import Chunk
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import InvalidParameterError
-from kinsplit.integrations.collection import Work, find
-from kinsplit.integrations.records import from_chunk
-from kinsplit.stores.conditions import MOST_DEPTH
+from kinsplit.integrations.shared.collection import Work, find
+from kinsplit.integrations.shared.records import from_chunk
+from kinsplit.stores.filters import MOST_DEPTH
 from kinsplit.stores.protocol import Query, Where
 
 #: Operators that take a value, and those that take a list, as a store has them.

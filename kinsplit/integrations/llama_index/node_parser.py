@@ -5,20 +5,52 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Self
+from functools import cache, reduce
+from importlib import import_module
+from typing import Annotated, Any, ClassVar, Self
 
 from llama_index.core.node_parser import NodeParser, TextSplitter
 from llama_index.core.schema import BaseNode, Document
 from llama_index.core.utils import get_tqdm_iterable
-from pydantic import Field, PrivateAttr
+from pydantic import BeforeValidator, Field, PlainSerializer, PrivateAttr, WithJsonSchema, create_model
 
 from kinsplit import chunk as core
 from kinsplit.errors import InvalidParameterError
-from kinsplit.integrations.llama_index.id_func import IdFunc
 from kinsplit.integrations.llama_index.nodes import build_nodes, origin_of, text_of, warn_of_long_metadata
-from kinsplit.integrations.metadata import arrange, check_inputs
-from kinsplit.integrations.origins import is_marked
-from kinsplit.parsers import Strategy
+from kinsplit.integrations.shared.generated import documentation, twin_name
+from kinsplit.integrations.shared.metadata import arrange, check_inputs
+from kinsplit.integrations.shared.origins import is_marked
+from kinsplit.parsers import Strategy, strategy_class
+
+
+def _written(function: object) -> object:
+    """Return "module:name" for a function that can be imported, and any other as it is."""
+    name = f"{getattr(function, '__module__', '')}:{getattr(function, '__qualname__', '')}"
+    try:
+        return name if _found(name) is function else function
+    except (ImportError, AttributeError, ValueError):
+        return function
+
+
+def _found(value: object) -> object:
+    """Return the function that "module:name" means, and any other value as it is."""
+    if not isinstance(value, str):
+        return value
+    module, _, path = value.partition(":")
+    try:
+        return reduce(getattr, path.split("."), import_module(module))
+    except (ImportError, AttributeError) as error:
+        raise ValueError(f"{value!r} can't be imported") from error
+
+
+#: Makes the id of a node from its position and its document; None stands for kinsplit's own ids.
+IdFunc = Annotated[
+    Callable[[int, BaseNode], str] | None,
+    BeforeValidator(_found),
+    PlainSerializer(_written),
+    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "null"}]}),
+]
+
 
 # Documents that are split together: enough to keep all cores busy, few enough for a progress bar to move.
 _BATCH = 64
@@ -175,3 +207,31 @@ def _own_ids(
             "id_func", "must return a different id for each node", repeated, "Use the node's id and the position."
         )
     return ids
+
+
+@cache
+def node_parser_class(strategy: type[Strategy]) -> type[KinsplitNodeParser]:
+    """Return the node parser class of a strategy, which has the strategy's parameters as its fields."""
+    fields: dict[str, Any] = {name: (info.annotation, info) for name, info in strategy.model_fields.items()}
+    made = create_model(
+        twin_name(strategy.name, "NodeParser"),
+        __base__=KinsplitNodeParser,
+        __module__=__package__,
+        __doc__=documentation(strategy),
+        **fields,
+    )
+    made.strategy_class = strategy
+    return made
+
+
+def node_parser(name: str, **parameters: object) -> KinsplitNodeParser:
+    """Return a strategy as a node parser.
+
+    Args:
+        name: One of `kinsplit.parsers.names()`.
+        **parameters: The strategy's parameters, and those of `KinsplitNodeParser`.
+
+    Raises:
+        InvalidParameterError: The name, a parameter or a value is not allowed.
+    """
+    return node_parser_class(strategy_class(name))(**parameters)

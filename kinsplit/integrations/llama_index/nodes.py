@@ -19,10 +19,10 @@ from llama_index.core.schema import (
     TextNode,
 )
 
-from kinsplit.chunk import Span, stretches
 from kinsplit.errors import InvalidParameterError
-from kinsplit.integrations.metadata import HIDDEN, Piece, inherited
-from kinsplit.integrations.origins import CONTEXT, Origin, is_marked
+from kinsplit.integrations.shared.metadata import HIDDEN, Piece, inherited
+from kinsplit.integrations.shared.origins import CONTEXT, Origin, is_marked
+from kinsplit.spans import Span, stretches
 from kinsplit.stores.payload import UNSEEN
 
 

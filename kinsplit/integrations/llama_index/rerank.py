@@ -13,9 +13,9 @@ from kinsplit import retrieval
 from kinsplit.embedding.protocol import Embedder
 from kinsplit.errors import InvalidParameterError
 from kinsplit.integrations.llama_index.nodes import text_of
-from kinsplit.integrations.origins import FINDING
-from kinsplit.integrations.reranking import to_reranker
-from kinsplit.integrations.results import judged, judged_text
+from kinsplit.integrations.shared.arguments import to_reranker
+from kinsplit.integrations.shared.origins import FINDING
+from kinsplit.integrations.shared.results import judged, judged_text
 from kinsplit.retrieval import Reranker
 
 

@@ -9,8 +9,8 @@ from llama_index.core.callbacks import CallbackManager
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from kinsplit.index import Index
-from kinsplit.integrations.llama_index.results import node_with_score
-from kinsplit.integrations.results import to_results
+from kinsplit.integrations.llama_index.records import node_with_score
+from kinsplit.integrations.shared.results import to_results
 from kinsplit.retrieval import SearchKeywords, SearchOptions
 
 
@@ -25,7 +25,7 @@ class KinsplitRetriever(BaseRetriever):
         index: The index.
         callback_manager: Told of queries.
         slim: Whether passages carry only the keys of kinsplit's that their place needs, and their score (see
-            `kinsplit.integrations.metadata.slimmed`), for prompts that hold metadata.
+            `kinsplit.integrations.shared.metadata.slimmed`), for prompts that hold metadata.
         **options: See `kinsplit.retrieval.SearchOptions`.
 
     Raises:

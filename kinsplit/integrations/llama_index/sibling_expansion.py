@@ -9,9 +9,9 @@ from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, QueryBundle
 from pydantic import ConfigDict, PrivateAttr
 
-from kinsplit.integrations.llama_index.results import found, node_with_score
-from kinsplit.integrations.readers import Opened, open_reader
-from kinsplit.integrations.siblings import expand_found
+from kinsplit.integrations.llama_index.records import found, node_with_score
+from kinsplit.integrations.shared.kin_readers import Opened, open_reader
+from kinsplit.integrations.shared.siblings import expand_found
 from kinsplit.parsers import Strategy
 from kinsplit.retrieval import Expansion
 
@@ -36,7 +36,7 @@ class SiblingExpansion(BaseNodePostprocessor, AbstractContextManager[Any]):
         strategy: What split the documents, such as `parser.strategy`. Where it is known, or the collection is one that
             `Index` made, kin are fetched by their ids, otherwise by a filter.
         slim: Whether passages carry only the keys of kinsplit's that their place needs, and their score (see
-            `kinsplit.integrations.metadata.slimmed`), for prompts that hold metadata.
+            `kinsplit.integrations.shared.metadata.slimmed`), for prompts that hold metadata.
 
     Raises:
         InvalidParameterError: A negative window, or a store that is none of these.

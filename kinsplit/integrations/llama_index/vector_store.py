@@ -20,13 +20,12 @@ from pydantic import ConfigDict, Field, PrivateAttr
 
 from kinsplit.chunk import Chunk
 from kinsplit.errors import InvalidParameterError
-from kinsplit.integrations.arguments import refuse_unknown
-from kinsplit.integrations.collection import Collection, Work, clear, count, find, get, put, remove
-from kinsplit.integrations.fusion import fuse
 from kinsplit.integrations.llama_index.filters import to_queries, to_where
 from kinsplit.integrations.llama_index.records import item_of, node_of
-from kinsplit.integrations.metadata import slimmed
-from kinsplit.integrations.records import stored_id
+from kinsplit.integrations.shared.arguments import fuse, refuse_unknown
+from kinsplit.integrations.shared.collection import Collection, Work, clear, count, find, get, put, remove
+from kinsplit.integrations.shared.metadata import slimmed
+from kinsplit.integrations.shared.records import stored_id
 from kinsplit.stores import AsyncChunkStore, ChunkStore, Hit, Query, Vectors
 from kinsplit.stores.payload import RECORD
 
@@ -60,7 +59,8 @@ class KinsplitVectorStore(BasePydanticVectorStore):
         async_store: The same collection for an event loop, such as a Qdrant server that
             `kinsplit.stores.open_async_store` opened; without it coroutines ask `store` in threads.
         slim: Whether what a query finds carries only the keys of kinsplit's that its place and kin need (see
-            `kinsplit.integrations.metadata.slimmed`), for prompts that hold metadata. What is fetched by id has all.
+            `kinsplit.integrations.shared.metadata.slimmed`), for prompts that hold
+            metadata. What is fetched by id has all.
 
     Example:
         >>> store = KinsplitVectorStore("edge:./kinsplit-data", collection="cs")

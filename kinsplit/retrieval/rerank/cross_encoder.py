@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kinsplit.errors import EmbeddingError, InvalidParameterError
-from kinsplit.hub import check_repository
 from kinsplit.retrieval.rerank.protocol import Ranked, RerankWarning
+from kinsplit.support.hub import check_repository
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder

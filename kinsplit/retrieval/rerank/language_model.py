@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from kinsplit import language_models
 from kinsplit.errors import InvalidParameterError, LanguageModelError
-from kinsplit.language_models.answers import inert, numbers_schema, read_numbers
+from kinsplit.language_models.parsing import inert, numbers_schema, read_numbers
 from kinsplit.retrieval.rerank.protocol import Ranked
 
 _KEY = "order"

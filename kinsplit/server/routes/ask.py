@@ -11,27 +11,27 @@ from fastapi.responses import Response, StreamingResponse
 from pydantic import Field
 
 from kinsplit.answering import LONGEST, TOP_K, answer
-from kinsplit.server import bounds
-from kinsplit.server.asked import filter_of, pick_reranker
+from kinsplit.server import limits
+from kinsplit.server.dependencies import AnswersOf, LibraryOf
 from kinsplit.server.models.base import Model
-from kinsplit.server.services import AnswersOf, LibraryOf
+from kinsplit.server.request_options import filter_of, pick_reranker
 
 router = APIRouter(tags=["search"])
 
-Condition = Annotated[str, Field(max_length=bounds.CONDITION)]
+Condition = Annotated[str, Field(max_length=limits.CONDITION)]
 
 
 class Question(Model):
     """A question, and how to look for its answer."""
 
-    question: str = Field(min_length=1, max_length=bounds.QUERY, description="The question.")
-    strategy: str | None = Field(default=None, max_length=bounds.NAME, description="As of GET /search.")
-    top_k: int = Field(default=TOP_K, ge=1, le=bounds.TOP_K, description="Most passages that the model reads.")
-    window: int = Field(default=1, ge=0, le=bounds.WINDOW, description="As of GET /search.")
-    rerank: str = Field(default="none", max_length=bounds.NAME, description="As of GET /search.")
-    budget: int | None = Field(default=None, ge=1, le=bounds.BUDGET, description="As of GET /search.")
+    question: str = Field(min_length=1, max_length=limits.QUERY, description="The question.")
+    strategy: str | None = Field(default=None, max_length=limits.NAME, description="As of GET /search.")
+    top_k: int = Field(default=TOP_K, ge=1, le=limits.TOP_K, description="Most passages that the model reads.")
+    window: int = Field(default=1, ge=0, le=limits.WINDOW, description="As of GET /search.")
+    rerank: str = Field(default="none", max_length=limits.NAME, description="As of GET /search.")
+    budget: int | None = Field(default=None, ge=1, le=limits.BUDGET, description="As of GET /search.")
     max_tokens: int = Field(default=LONGEST, ge=1, le=4 * LONGEST, description="Longest answer in tokens.")
-    where: dict[str, Any] | Annotated[list[Condition], Field(max_length=bounds.CONDITIONS)] | None = Field(
+    where: dict[str, Any] | Annotated[list[Condition], Field(max_length=limits.CONDITIONS)] | None = Field(
         default=None, description="The filter itself, or conditions as of GET /search."
     )
 

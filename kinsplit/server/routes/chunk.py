@@ -10,12 +10,12 @@ from pydantic import Field
 
 from kinsplit.errors import InvalidParameterError
 from kinsplit.parsers import Strategy, create, strategy_class
-from kinsplit.parsers.contextual import NO_MODEL
-from kinsplit.server import bounds
+from kinsplit.parsers.strategies.contextual import NO_MODEL
+from kinsplit.server import limits
+from kinsplit.server.dependencies import AskersOf, PreviewerOf, PreviewersOf, SettingsOf
 from kinsplit.server.models.base import Model
 from kinsplit.server.models.strategies import Preview
 from kinsplit.server.previews import preview
-from kinsplit.server.services import AskersOf, PreviewerOf, PreviewersOf, SettingsOf
 from kinsplit.server.settings import ServiceSettings
 
 router = APIRouter(tags=["strategies"])
@@ -27,8 +27,8 @@ _AT_HAND = frozenset({"bundled", NO_MODEL})
 class PreviewRequest(Model):
     """A text to cut, and how."""
 
-    text: str = Field(max_length=bounds.TEXT, description="The text.")
-    strategy: str = Field(default="sentence", max_length=bounds.NAME, description="Name of the strategy.")
+    text: str = Field(max_length=limits.TEXT, description="The text.")
+    strategy: str = Field(default="sentence", max_length=limits.NAME, description="Name of the strategy.")
     parameters: dict[str, Any] = Field(
         default_factory=dict, description="Its parameters; those left out have their defaults. See GET /strategies."
     )

@@ -11,11 +11,11 @@ from starlette.convertors import Convertor, register_url_convertor
 from starlette.routing import Match
 from starlette.types import Scope
 
-from kinsplit.server.library import Shelf
+from kinsplit.server.collections import Shelf
+from kinsplit.server.dependencies import ShelfOf, WorkersOf, answer
+from kinsplit.server.documents import read
 from kinsplit.server.models.documents import DocumentText
-from kinsplit.server.services import ShelfOf, WorkersOf, answer
-from kinsplit.server.shown import metadata_of, place_of
-from kinsplit.server.stored_document import read
+from kinsplit.server.responses import metadata_of, place_of
 
 
 class _AnyText(Convertor[str]):

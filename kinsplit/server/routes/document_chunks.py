@@ -8,13 +8,13 @@ from fastapi import APIRouter, Query
 from fastapi.responses import Response
 
 from kinsplit.chunk import DOCUMENT
-from kinsplit.server.library import Shelf
+from kinsplit.server.collections import Shelf
+from kinsplit.server.dependencies import ShelfOf, WorkersOf, answer
+from kinsplit.server.documents import read
 from kinsplit.server.models.documents import ChunkPage
+from kinsplit.server.responses import chunk_of
 from kinsplit.server.routes.document import DocumentId, DocumentRoute
 from kinsplit.server.routes.documents import Limit, Offset
-from kinsplit.server.services import ShelfOf, WorkersOf, answer
-from kinsplit.server.shown import chunk_of
-from kinsplit.server.stored_document import read
 
 router = APIRouter(tags=["documents"], route_class=DocumentRoute)
 

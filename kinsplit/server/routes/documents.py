@@ -8,15 +8,15 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from fastapi.responses import Response
 
-from kinsplit.server import bounds
-from kinsplit.server.library import Shelf
+from kinsplit.server import limits
+from kinsplit.server.collections import Shelf
+from kinsplit.server.dependencies import ShelfOf, WorkersOf, answer
 from kinsplit.server.models.documents import DocumentPage, DocumentRow
-from kinsplit.server.services import ShelfOf, WorkersOf, answer
 
 router = APIRouter(tags=["documents"])
 
 Offset = Annotated[int, Query(ge=0, le=2**31, description="How many to pass over.")]
-Limit = Annotated[int, Query(ge=1, le=bounds.PAGE, description="Most in this answer.")]
+Limit = Annotated[int, Query(ge=1, le=limits.PAGE, description="Most in this answer.")]
 
 
 @router.get("/documents", response_model=DocumentPage, summary="List the documents")

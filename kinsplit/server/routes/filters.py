@@ -5,9 +5,9 @@ from __future__ import annotations
 from fastapi import APIRouter
 from fastapi.responses import Response
 
-from kinsplit.server.library import Shelf
+from kinsplit.server.collections import Shelf
+from kinsplit.server.dependencies import ShelfOf, WorkersOf, answer
 from kinsplit.server.models.documents import FilterKey, Filters, FilterValue
-from kinsplit.server.services import ShelfOf, WorkersOf, answer
 
 router = APIRouter(tags=["documents"])
 

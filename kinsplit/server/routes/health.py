@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from kinsplit.server.faults import RESPONSES
+from kinsplit.server.dependencies import LibraryOf, WorkersOf
+from kinsplit.server.errors import RESPONSES
 from kinsplit.server.models.operation import Health
-from kinsplit.server.services import LibraryOf, WorkersOf
 
 router = APIRouter(tags=["operation"])
 

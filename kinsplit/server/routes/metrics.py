@@ -6,7 +6,7 @@ from fastapi import APIRouter
 from fastapi.responses import Response
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
-from kinsplit.server.services import LibraryOf
+from kinsplit.server.dependencies import LibraryOf
 
 router = APIRouter(tags=["operation"])
 

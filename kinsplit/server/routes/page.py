@@ -13,7 +13,7 @@ from importlib.resources.abc import Traversable
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from kinsplit.server.faults import RequestError
+from kinsplit.server.errors import RequestError
 
 router = APIRouter(include_in_schema=False)
 

@@ -9,16 +9,16 @@ from fastapi.responses import Response
 
 from kinsplit.errors import InvalidParameterError
 from kinsplit.retrieval import LanguageModelReranker, SearchKeywords
-from kinsplit.server import bounds
-from kinsplit.server.asked import filter_of, pick_reranker
-from kinsplit.server.library import Shelf
+from kinsplit.server import limits
+from kinsplit.server.collections import Shelf
+from kinsplit.server.dependencies import AskersOf, LibraryOf, ShelfOf, WorkersOf, answer
 from kinsplit.server.models.search import SearchAnswer
-from kinsplit.server.services import AskersOf, LibraryOf, ShelfOf, WorkersOf, answer
-from kinsplit.server.shown import passage_of
+from kinsplit.server.request_options import filter_of, pick_reranker
+from kinsplit.server.responses import passage_of
 
 router = APIRouter(tags=["search"])
 
-Condition = Annotated[str, Query(max_length=bounds.CONDITION)]
+Condition = Annotated[str, Query(max_length=limits.CONDITION)]
 
 
 @router.get("/search", response_model=SearchAnswer, summary="Find the passages that answer a question")
@@ -27,22 +27,22 @@ async def search(
     shelf: ShelfOf,
     workers: WorkersOf,
     askers: AskersOf,
-    q: Annotated[str, Query(min_length=1, max_length=bounds.QUERY, description="The question.")],
-    top_k: Annotated[int, Query(ge=1, le=bounds.TOP_K, description="Most passages.")] = 3,
+    q: Annotated[str, Query(min_length=1, max_length=limits.QUERY, description="The question.")],
+    top_k: Annotated[int, Query(ge=1, le=limits.TOP_K, description="Most passages.")] = 3,
     window: Annotated[
-        int, Query(ge=0, le=bounds.WINDOW, description="Siblings that are added to a hit on each side.")
+        int, Query(ge=0, le=limits.WINDOW, description="Siblings that are added to a hit on each side.")
     ] = 1,
     parents: Annotated[bool, Query(description="Whether to return the whole parents of hits instead.")] = False,
     rerank: Annotated[
-        str, Query(max_length=bounds.NAME, description="Reranker; GET /strategies lists those that may be named.")
+        str, Query(max_length=limits.NAME, description="Reranker; GET /strategies lists those that may be named.")
     ] = "none",
     budget: Annotated[
-        int | None, Query(ge=1, le=bounds.BUDGET, description="Most tokens of all passages together.")
+        int | None, Query(ge=1, le=limits.BUDGET, description="Most tokens of all passages together.")
     ] = None,
     where: Annotated[
         list[Condition] | None,
         Query(
-            max_length=bounds.CONDITIONS,
+            max_length=limits.CONDITIONS,
             description="Only what has this metadata: `course=cs`, also with !=, <, <=, > or >=, repeated as needed; "
             'or one JSON object, such as {"year": {"$gte": 2020}}.',
         ),

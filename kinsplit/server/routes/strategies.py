@@ -6,11 +6,11 @@ from fastapi import APIRouter
 from fastapi.responses import Response
 
 from kinsplit.parsers import names, strategy_class
-from kinsplit.parsers.description import describe
-from kinsplit.server.library import Library, Shelf
+from kinsplit.parsers.reference import describe
+from kinsplit.server.collections import Library, Shelf
+from kinsplit.server.dependencies import LibraryOf, WorkersOf, answer
 from kinsplit.server.models.strategies import IndexedRow, ParameterRow, Strategies, StrategyRow
 from kinsplit.server.routes.chunk import settable
-from kinsplit.server.services import LibraryOf, WorkersOf, answer
 
 router = APIRouter(tags=["strategies"])
 

@@ -32,12 +32,12 @@ from kinsplit.stores.testing.data import (
     make_document,
     save,
 )
-from kinsplit.stores.testing.filtering import Filtering
-from kinsplit.stores.testing.keeping import Keeping
+from kinsplit.stores.testing.durability import Keeping
+from kinsplit.stores.testing.filters import Filtering
 from kinsplit.stores.testing.levels import Levels
-from kinsplit.stores.testing.opening import Opening
-from kinsplit.stores.testing.searching import Searching
-from kinsplit.stores.testing.syncing import Syncing
+from kinsplit.stores.testing.lifecycle import Opening
+from kinsplit.stores.testing.search import Searching
+from kinsplit.stores.testing.sync import Syncing
 
 __all__ = [
     "COLLECTION",

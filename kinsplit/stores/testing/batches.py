@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from kinsplit.chunk import Chunk, chunk_id
+from kinsplit.chunk import Chunk
 from kinsplit.errors import InvalidParameterError
+from kinsplit.identity import chunk_id
 from kinsplit.stores.protocol import ChunkStore, Query, SyncReport, Where
 from kinsplit.stores.testing.base import Contract
 from kinsplit.stores.testing.data import DENSE, SPARSE, TEXTS, embed, make_chunks, make_document, save

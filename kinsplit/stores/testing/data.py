@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kinsplit.chunk import DOCUMENT, Chunk, Content, Span, chunk_id, content_hash, document_hash
+from kinsplit.chunk import DOCUMENT, Chunk, Content
 from kinsplit.embedding.hashing import HashEmbedder
 from kinsplit.embedding.sparse import Bm25Embedder
+from kinsplit.identity import chunk_id, content_hash, document_hash
+from kinsplit.spans import Span
 from kinsplit.stores.protocol import ChunkStore, Schema, SyncReport, Vectors
 
 COLLECTION = "contract"

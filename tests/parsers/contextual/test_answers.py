@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 
 from kinsplit.chunk import Document
 from kinsplit.errors import LanguageModelError
-from kinsplit.language_models import retrying, server
+from kinsplit.language_models.http import server
+from kinsplit.language_models.http import server as retrying
 from kinsplit.language_models.ollama import OllamaModel
 from kinsplit.language_models.openai import OpenAIModel
 from kinsplit.parsers import create
-from kinsplit.parsers.asking import FallbackWarning
+from kinsplit.parsers.llm.boundaries import FallbackWarning
 from tests.generators import strategy_parameters, texts
 from tests.language_models.fake_server import FakeServer, Reply, serving
 from tests.parsers.contextual.helpers import (

@@ -48,8 +48,8 @@ def test_boundaries_do_not_depend_on_where_segments_begin(size: int) -> None:
 
 
 def test_segments_share_sentences_with_their_neighbours_and_decide_each_once() -> None:
-    from kinsplit.parsers.rules import outline
-    from kinsplit.parsers.segments import plan
+    from kinsplit.parsers.llm.fallback import outline
+    from kinsplit.parsers.llm.prompts import plan
 
     made = plan(LONG, outline(LONG, "en").sentences, resolve("bundled"), 300)
     total = len(made.lines)

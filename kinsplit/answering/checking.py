@@ -1,0 +1,259 @@
+"""The sentences of an answer that state something, and what each of them cites."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinsplit.answering.values import Check, Citation, Evidence, Source, Verdict
+from kinsplit.embedding.protocol import Embedder
+from kinsplit.embedding.sparse import Bm25Embedder
+from kinsplit.parsers.units.segment import words
+from kinsplit.parsers.units.sentences import sentences
+from kinsplit.spans import Span
+
+_FENCE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1|\Z)", re.DOTALL | re.MULTILINE)
+_LINE = re.compile(r"[^\n]+")
+_LIST_MARK = re.compile(r"\s*(?:[-*+•>]|\d{1,3}[.)])\s+")
+# The end of what was bold in front of a sentence.
+_MARKUP = re.compile(r"[*_]+\s+")
+_LETTER = re.compile(r"\w")
+# A heading, a lead-in or a question states nothing.
+_NO_CLAIM = re.compile(r"\s*#{1,6}\s.*|.*[:?：？؟]\s*", re.DOTALL)
+_FEWEST_WORDS = 3
+# Stands for each character of a marker. Brackets around nothing but markers go with them.
+_MASK = "\0"
+_MARKERS = re.compile(rf"(?:(?<!\s)\s+)?(?:[(\[]\s*{_MASK}[{_MASK}\s,;]*[)\]]|{_MASK}+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A sentence that states something.
+
+    Attributes:
+        at: Where it stands in the answer's text, up to its last marker.
+        text: The sentence without its markers.
+        citations: What it cites.
+    """
+
+    at: Span
+    text: str
+    citations: tuple[Citation, ...]
+
+
+def claims(text: str, citations: Sequence[Citation]) -> list[Claim]:
+    """Return the sentences of an answer that state something.
+
+    A marker belongs to the sentence that it stands in or behind, also on a line of its own. Headings, lead-ins,
+    questions, code and what has fewer than three words state nothing, unless they cite a source.
+
+    Args:
+        text: The answer.
+        citations: Of its markers, in order.
+    """
+    fences = [fence.span() for fence in _FENCE.finditer(text)]
+    starts, ends = [start for start, _ in fences], [end for _, end in fences]
+    found: list[Claim] = []
+    places = [citation.at.start for citation in citations]
+    for line in _LINE.finditer(text):
+        behind = bisect_right(starts, line.start())
+        if not behind or ends[behind - 1] <= line.start():
+            own = citations[bisect_left(places, line.start()) : bisect_left(places, line.end())]
+            of_line = list(_of_line(text, line, own))
+            if own and not of_line and found:
+                last = found[-1]
+                at = Span(last.at.start, own[-1].at.end)
+                found[-1] = replace(last, at=at, citations=(*last.citations, *own))
+            found.extend(of_line)
+    return found
+
+
+def _of_line(text: str, line: re.Match[str], citations: Sequence[Citation]) -> Iterator[Claim]:
+    """Yield the claims of a line: a model breaks none inside a sentence, but puts a list's items on one each."""
+    mark = _LIST_MARK.match(text, *line.span())
+    bare, places = _without_markers(text, mark.end() if mark else line.start(), line.end(), citations)
+    spans = [Span(start, end) for start, end in zip(*(each.tolist() for each in sentences(bare)), strict=True)]
+    starts = [span.start for span in spans]
+    cited: dict[int, list[Citation]] = {}
+    for citation in citations:
+        before = bisect_left(places, citation.at.start)
+        owner = max(0, bisect_left(starts, before) - 1)
+        cited.setdefault(owner, []).append(citation)
+    for number, span in enumerate(spans):
+        own = cited.get(number, [])
+        markup = _MARKUP.match(bare, span.start, span.end)
+        start = markup.end() if markup else span.start
+        sentence = bare[start : span.end]
+        if own or (_is_long_enough(sentence) and not _NO_CLAIM.fullmatch(sentence)):
+            end = max([places[span.end - 1] + 1, *(citation.at.end for citation in own)])
+            yield Claim(Span(places[start], end), sentence, tuple(own))
+
+
+def _is_long_enough(sentence: str) -> bool:
+    units = words(sentence)
+    found = (_LETTER.search(sentence, *at) for at in zip(units.starts.tolist(), units.ends.tolist(), strict=True))
+    return sum(word is not None for word in found) >= _FEWEST_WORDS
+
+
+def _without_markers(text: str, start: int, end: int, citations: Sequence[Citation]) -> tuple[str, list[int]]:
+    """Return a part of a text without markers and the white space before them, and where each code point came from."""
+    masked = list(text[start:end])
+    for at in {citation.at for citation in citations}:
+        masked[max(0, at.start - start) : at.end - start] = _MASK * (at.end - max(start, at.start))
+    kept: list[int] = []
+    behind = 0
+    for markers in _MARKERS.finditer("".join(masked)):
+        kept.extend(range(start + behind, start + markers.start()))
+        behind = markers.end()
+    kept.extend(range(start + behind, end))
+    return "".join(text[place] for place in kept), kept
+
+
+FloatArray = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One or two sentences of a source.
+
+    Attributes:
+        source: The source.
+        at: Where they stand in its text.
+    """
+
+    source: Source
+    at: Span
+
+    @property
+    def text(self) -> str:
+        """The sentences."""
+        return self.source.text[self.at.start : self.at.end]
+
+
+class Comparison:
+    """The sentences of sources, and each two that follow each other, ready to be compared with others.
+
+    Args:
+        sources: The sources.
+        embedder: Compares meanings.
+        bm25: Compares words: its stems, without its stop words.
+    """
+
+    def __init__(self, sources: Sequence[Source], embedder: Embedder, bm25: Bm25Embedder) -> None:
+        self._bm25 = bm25
+        single: list[Part] = []
+        runs: list[tuple[int, int]] = []
+        for source in sources:
+            starts, ends = (each.tolist() for each in sentences(source.text))
+            first, single = len(single), single + [Part(source, Span(*at)) for at in zip(starts, ends, strict=True)]
+            runs += [(number, number) for number in range(first, len(single))]
+            runs += [(number, number + 1) for number in range(first, len(single) - 1)]
+        self.parts = [Part(single[i].source, Span(single[i].at.start, single[j].at.end)) for i, j in runs]
+        self._words = [terms(self._bm25, part.text) for part in self.parts]
+        vectors = embedder.embed([part.text for part in single]) if single else np.zeros((0, embedder.dimension))
+        # Two sentences' vector is the mean of both, which costs no further call of the model.
+        sums = [vectors[i] + vectors[j] for i, j in runs]
+        self._vectors = [vector / (np.linalg.norm(vector) or 1.0) for vector in sums]
+
+    def cosines(self, vector: FloatArray) -> FloatArray:
+        """Return the cosine of a vector of length 1 with each part: float32[parts]."""
+        return np.asarray([own @ vector for own in self._vectors], dtype=np.float32)
+
+    def overlaps(self, text: str) -> FloatArray:
+        """Return the share of a text's words that each part holds: float32[parts], 0 for a text without words."""
+        wanted = terms(self._bm25, text)
+        shares = [len(wanted & words) / len(wanted) if wanted else 0.0 for words in self._words]
+        return np.asarray(shares, dtype=np.float32)
+
+
+def terms(bm25: Bm25Embedder, text: str) -> frozenset[int]:
+    """Return the words of a text as the term ranking has them."""
+    (vector,) = bm25.embed([text])
+    return frozenset(vector.indices)
+
+
+#: Score of the nearest evidence from which on a sentence counts as found (see docs/asking.md for what was measured).
+THRESHOLD = 0.55
+
+# Numbers of one digit are as often written as words.
+_NUMBER = re.compile(r"\d[\d.,]*\d")
+_GROUPING = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+
+
+def check(
+    text: str, citations: Sequence[Citation], embedder: Embedder, bm25: Bm25Embedder, threshold: float = THRESHOLD
+) -> list[Check]:
+    """Look up each sentence of an answer in the sources that it cites.
+
+    A sentence is found where its nearest evidence, one or two sentences of a source, is near enough by the mean of the
+    cosine of their vectors and the share of its words, and where none of its numbers is missing there. That is no
+    proof: a sentence that denies what its source says is near to it.
+
+    Args:
+        text: The answer.
+        citations: Of its markers, in order.
+        embedder: Compares meanings.
+        bm25: Compares words.
+        threshold: From which score on a sentence counts as found, 0 to 1.
+    """
+    found = claims(text, citations)
+    cited = {c.number: c.source for claim in found for c in claim.citations if c.source is not None}
+    comparison = Comparison(list(cited.values()), embedder, bm25)
+    vectors = embedder.embed([claim.text for claim in found]) if cited else [None] * len(found)
+    return [_checked(claim, comparison, vector, threshold) for claim, vector in zip(found, vectors, strict=True)]
+
+
+def verdict(checks: Sequence[Check]) -> Verdict:
+    """Return how far the sources support an answer."""
+    good = [each.status == "found" for each in checks]
+    if not any(good):
+        return "unsupported"
+    return "supported" if all(good) else "partly_supported"
+
+
+def _checked(claim: Claim, comparison: Comparison, vector: Any, threshold: float) -> Check:
+    numbers = tuple(dict.fromkeys(citation.number for citation in claim.citations))
+    sources = {c.number: c.source for c in claim.citations if c.source is not None}
+    if not numbers:
+        return Check(claim.at, claim.text, (), "uncited")
+    if not sources:
+        return Check(claim.at, claim.text, numbers, "no_such_source")
+    cosines, overlaps = comparison.cosines(vector), comparison.overlaps(claim.text)
+    scores, wanted = (cosines + overlaps) / 2, set(_numbers(claim.text))
+
+    def worth(place: int) -> tuple[int, float]:
+        """Of what is near enough, that with most of the claim's numbers comes first."""
+        score = float(scores[place])
+        held = wanted.intersection(_numbers(comparison.parts[place].text)) if score >= threshold else ()
+        return len(held), score
+
+    evidence = []
+    for number in sources:
+        own = [place for place, part in enumerate(comparison.parts) if part.source.number == number]
+        if own:
+            best = max(own, key=worth)
+            evidence.append(_evidence(comparison.parts[best], float(cosines[best]), float(overlaps[best])))
+    evidence.sort(key=lambda each: -each.score)
+    held = {number for each in evidence for number in _numbers(each.text)}
+    missing = tuple(number for number in _numbers(claim.text) if number not in held)
+    is_found = bool(evidence) and evidence[0].score >= threshold and not missing
+    if len(sources) < len(numbers) and is_found:
+        # Part of it rests on a source that is not there.
+        return Check(claim.at, claim.text, numbers, "no_such_source", tuple(evidence), missing)
+    return Check(claim.at, claim.text, numbers, "found" if is_found else "not_found", tuple(evidence), missing)
+
+
+def _evidence(part: Part, cosine: float, overlap: float) -> Evidence:
+    span = part.source.place(*part.at)
+    return Evidence(part.source.number, span, part.source.chunk_at(span), part.text, cosine, overlap)
+
+
+def _numbers(text: str) -> list[str]:
+    """Return the numbers of two or more digits in a text, each once, without what groups their digits."""
+    return list(dict.fromkeys(_NUMBER.findall(_GROUPING.sub("", text))))

@@ -1,0 +1,91 @@
+"""`kinsplit ask`: a question in, an answer with its sources out."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from itertools import chain
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kinsplit.cli.command import SOME_FAILED
+from kinsplit.cli.options import AsJson, Collection, Embedder, Rerank, Store, Where, parse_where
+from kinsplit.cli.output.progress import waiting
+from kinsplit.cli.output.terminal import Terminal
+
+if TYPE_CHECKING:
+    from kinsplit.answering import Answer
+
+
+def ask(
+    question: Annotated[str, typer.Argument(metavar="QUESTION", help="The question.", show_default=False)],
+    store: Store = "edge:./kinsplit-data",
+    collection: Collection = "default",
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SPEC",
+            envvar="KINSPLIT_MODEL",
+            help="Language model: ollama:MODEL or openai:MODEL. Without one, the best sentences are quoted.",
+            show_default=False,
+        ),
+    ] = None,
+    top_k: Annotated[int, typer.Option(metavar="N", help="Most passages that the model reads.")] = 5,
+    window: Annotated[int, typer.Option(metavar="N", help="Neighbours added to a hit on each side.")] = 1,
+    rerank: Rerank = "none",
+    budget: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", help="Most tokens of all passages; the model's window is heeded anyway.", show_default=False
+        ),
+    ] = None,
+    max_tokens: Annotated[int, typer.Option(metavar="N", help="Longest answer in the model's tokens.")] = 1024,
+    where: Where = None,
+    embedder: Embedder = "bundled",
+    as_json: AsJson = False,
+) -> None:
+    """Answer a question from the passages found for it, each sentence cited and looked up in what it cites.
+
+    The answer is written as it comes, its sources below it; --json writes all of it once it is finished.
+    Exit code 1 says that the model was asked but failed: its answer broke off, or passages are quoted instead.
+    """
+    from kinsplit.answering import answer, collect
+    from kinsplit.index import Index
+
+    terminal = Terminal(as_json=as_json)
+    conditions = parse_where(where)
+    with Index(store, collection=collection, embedder=embedder, must_exist=True) as opened:
+        events = answer(
+            opened,
+            question,
+            model,
+            max_tokens=max_tokens,
+            top_k=top_k,
+            window=window,
+            rerank=rerank,
+            budget=budget,
+            where=conditions,
+        )
+        with closing(events):
+            if as_json:
+                finished = collect(events)
+            else:
+                from kinsplit.cli.output.answer import Teller
+
+                teller = Teller(terminal)
+                with waiting(terminal.err, "Searching"):
+                    teller.tell(next(events))
+                # A model reads for a while before it says its first word.
+                with waiting(terminal.err, "Reading"):
+                    first = next(events)
+                finished = teller.tell_all(chain((first,), events))
+    _finish(terminal, finished)
+
+
+def _finish(terminal: Terminal, answer: Answer) -> None:
+    if terminal.as_json:
+        from kinsplit.answering import to_dict
+
+        terminal.document(to_dict(answer))
+    if any(notice.kind == "model_failed" for notice in answer.notices):
+        raise typer.Exit(SOME_FAILED)

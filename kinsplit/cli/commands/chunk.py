@@ -1,0 +1,152 @@
+"""`kinsplit chunk`: files in, one row per chunk out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kinsplit.cli.command import exit_code
+from kinsplit.cli.options import (
+    DEFAULT_STRATEGY,
+    AsJson,
+    Cache,
+    Config,
+    DryRun,
+    FileLimits,
+    Normalise,
+    Paths,
+    Settings,
+    Subjects,
+    make_strategy,
+    parse_limits,
+    parse_names,
+    read_config,
+)
+from kinsplit.cli.output.chunks import Row, Summary, show, to_rows
+from kinsplit.cli.output.cost import dry_run as tell_cost
+from kinsplit.cli.output.index_report import tell_loaded, tell_skipped
+from kinsplit.cli.output.progress import bar
+from kinsplit.cli.output.terminal import Terminal, describe_error
+from kinsplit.errors import LimitTooSmallError
+
+if TYPE_CHECKING:
+    from kinsplit.chunk import Chunk, Document
+    from kinsplit.loaders import Loaded, SourceFile
+    from kinsplit.parsers import Strategy
+
+# Characters that are split together: enough to measure in parallel, few enough to keep in memory.
+_BATCH = 2_000_000
+
+
+def chunk(
+    paths: Paths,
+    strategy: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help=f"How to split. Default: {DEFAULT_STRATEGY}.", show_default=False),
+    ] = None,
+    settings: Settings = None,
+    config: Config = None,
+    output: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the rows here and a summary to stdout.")
+    ] = None,
+    subjects: Subjects = None,
+    limit: FileLimits = None,
+    normalise: Normalise = None,
+    cache: Cache = False,
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+) -> None:
+    """Split files into chunks, one JSON row per chunk, on stdout or into a file.
+
+    Tokens are counted by the strategy's tokenizer, also where the strategy itself counts words or characters.
+    """
+    from kinsplit.chunk import by_size
+    from kinsplit.embedding import keeping_vectors
+    from kinsplit.evaluation.datasets.normalised import normalised_document, steps_of
+    from kinsplit.loaders import discover, load_files
+    from kinsplit.tokenizers import resolve
+
+    terminal = Terminal(as_json=as_json)
+    configured = read_config(config)
+    splitter = make_strategy(strategy or configured.strategy or DEFAULT_STRATEGY, settings, configured)
+    tokenizer = resolve(splitter.tokenizer)
+    limits = parse_limits(limit)
+    steps = steps_of(normalise) if normalise else ()
+    found = discover(paths, subjects=parse_names(subjects))
+    files = _without(output, found.files)
+    tell_skipped(found.skipped, terminal)
+    if dry_run:
+        raise typer.Exit(tell_cost(splitter, files, terminal, limits))
+    begun = time.perf_counter()
+    summary = Summary(len(files))
+    # Rows and a bar on one screen would overwrite each other.
+    shown = output is not None or not terminal.out.is_terminal
+    with (
+        keeping_vectors(cache),
+        _writer(output, terminal) as write,
+        bar(terminal.screen, "Splitting", len(files), shown=shown) as moving,
+    ):
+
+        def documents() -> Iterator[Document]:
+            for loaded in load_files(files, limits):
+                _report(loaded, summary, terminal)
+                moving.advance()
+                yield from (normalised_document(own, steps) if steps else own for own in loaded.documents)
+
+        for batch in by_size(documents(), _BATCH):
+            chunked = list(_chunked(splitter, batch, summary, terminal))
+            for row in to_rows(list(chain.from_iterable(chunked)), tokenizer):
+                write(row)
+                summary.add(row)
+            summary.documents += len(chunked)
+            moving.remark(summary.chunks, "chunks")
+    summary.seconds = time.perf_counter() - begun
+    if output is not None and as_json:
+        terminal.document({**summary.to_dict(), "output": str(output)})
+    elif output is not None:
+        show(summary, output, terminal)
+    raise typer.Exit(exit_code(failed=len(summary.failed), done=summary.documents))
+
+
+def _report(loaded: Loaded, summary: Summary, terminal: Terminal) -> None:
+    tell_loaded(loaded, terminal)
+    if loaded.error is not None:
+        summary.failed.append({"file": loaded.source.source_id, "error": describe_error(loaded.error)})
+
+
+def _chunked(
+    splitter: Strategy, batch: Sequence[Document], summary: Summary, terminal: Terminal
+) -> Iterator[list[Chunk]]:
+    """Yield the chunks of each document that can be split."""
+    try:
+        yield from splitter.chunk_many(batch)
+    except LimitTooSmallError as error:
+        if len(batch) == 1:
+            summary.failed.append({"file": batch[0].id, "error": describe_error(error)})
+            terminal.error(error)
+            return
+        for document in batch:
+            yield from _chunked(splitter, [document], summary, terminal)
+
+
+def _without(output: Path | None, files: Iterable[SourceFile]) -> list[SourceFile]:
+    """Leave the rows of an earlier run out of this one."""
+    own = output and output.resolve()
+    return [file for file in files if file.resolved != own]
+
+
+@contextmanager
+def _writer(output: Path | None, terminal: Terminal) -> Iterator[Callable[[Row], None]]:
+    if output is None:
+        yield terminal.row
+        return
+    import json
+
+    with output.open("w", encoding="utf-8") as file:
+        yield lambda row: print(json.dumps(row, ensure_ascii=False), file=file)

@@ -1,0 +1,152 @@
+"""`kinsplit demo`: the sample course, indexed and asked."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.text import Text
+
+from kinsplit.cli.command import SOME_FAILED
+from kinsplit.cli.commands.index import add
+from kinsplit.cli.options import AsJson, Embedder, Store
+from kinsplit.cli.output.index_report import to_dict as report_to_dict
+from kinsplit.cli.output.passages import QueryWords, chunk_of, file_of, show
+from kinsplit.cli.output.passages import to_dict as passage_to_dict
+from kinsplit.cli.output.tables import counted
+from kinsplit.cli.output.terminal import Terminal
+from kinsplit.errors import LoadError
+
+if TYPE_CHECKING:
+    from kinsplit.index import AddReport
+    from kinsplit.retrieval import Passage
+
+_COURSE = Path(__file__).parents[3] / "examples" / "course"
+_COLLECTION = "demo"
+#: In tokens: as much as the bundled model reads at once, so that hardly a vector is a mean.
+_CHUNK_SIZE = 254
+#: Length of a preview in characters.
+_PREVIEW = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A question of the demo and what was found.
+
+    Attributes:
+        question: The question.
+        answer_in: Group of the files that answer it.
+        passages: What was found, best first.
+    """
+
+    question: str
+    answer_in: str
+    passages: Sequence[Passage]
+
+    @property
+    def right(self) -> bool:
+        """Whether the first passage is from the right files."""
+        return bool(self.passages) and self.passages[0].metadata.get("group_id") == self.answer_in
+
+
+def demo(
+    store: Store = "edge:./kinsplit-data",
+    course: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Folder of the course, with DIR_questions.json beside it. Default: the sample course of the sources.",
+            show_default=False,
+        ),
+    ] = None,
+    embedder: Embedder = "bundled",
+    as_json: AsJson = False,
+) -> None:
+    """Index the sample course into an embedded Qdrant (collection "demo") and ask it five questions.
+
+    The second time nothing is left to embed. Nothing is downloaded.
+    """
+    from kinsplit.index import DEFAULT_STORE, Index
+    from kinsplit.loaders import discover
+    from kinsplit.parsers import create
+
+    terminal = Terminal(as_json=as_json)
+    folder = course or _sample_course()
+    found = discover(folder)  # A folder that isn't there is told before its questions are looked for.
+    questions = _questions(folder)
+    strategy = create("structure", unit="token", chunk_size=_CHUNK_SIZE)
+    with Index(store, collection=_COLLECTION, strategy=strategy, embedder=embedder) as opened:
+        report = add(opened, [folder], terminal, files=len(found.files), prune=True)
+        if not as_json:
+            terminal.line(_indexed(report))
+        answers = []
+        for number, row in enumerate(questions, 1):
+            answer = Answer(row["question"], row["answer_in"], opened.search(row["question"]))
+            answers.append(answer)
+            if not as_json:
+                words = QueryWords(answer.question, opened.bm25)
+                _show(terminal, f"Question {number}/{len(questions)}", answer, words)
+    right = sum(answer.right for answer in answers)
+    if as_json:
+        terminal.document({"index": report_to_dict(report), "answers": [_to_dict(answer) for answer in answers]})
+    else:
+        terminal.line(f"\n{right} of {len(answers)} questions were answered from the right lecture.")
+        place = "" if store == DEFAULT_STORE else f" --store {shlex.quote(store)}"
+        terminal.line(f"Ask one of your own: kinsplit search 'How do I open a file?' --collection {_COLLECTION}{place}")
+    if right < len(answers) or report.failed:
+        raise typer.Exit(SOME_FAILED)
+
+
+def _sample_course() -> Path:
+    if not _COURSE.is_dir():
+        remedy = "Run the demo in a clone of the sources, or give a folder: kinsplit demo --course DIR"
+        raise LoadError(_COURSE, f"the sample course is not part of the installed package. {remedy}")
+    return _COURSE
+
+
+def _questions(folder: Path) -> list[dict[str, str]]:
+    path = folder.absolute().with_name(f"{folder.absolute().name}_questions.json")
+    shape = '[{"question": "...", "answer_in": "lecture_01"}, ...]'
+    try:
+        rows = json.loads(path.read_text(encoding="utf-8"))
+        return [{"question": str(row["question"]), "answer_in": str(row["answer_in"])} for row in rows]
+    except OSError as error:
+        raise LoadError(path, f"can't be read: {error.strerror}. Put the questions there, as {shape}.") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise LoadError(path, f"does not hold the questions of a demo. Write them as {shape}.") from error
+
+
+def _indexed(report: AddReport) -> str:
+    if report.embedded:
+        return f"Embedded {counted(report.embedded, 'text')} in {report.seconds:.1f} s."
+    return f"Nothing to embed: all {counted(report.unchanged, 'chunk')} are indexed already."
+
+
+def _show(terminal: Terminal, label: str, answer: Answer, words: QueryWords) -> None:
+    terminal.line("")
+    terminal.line(Text(f"{label}: {answer.question}", "bold"))
+    for rank, passage in enumerate(answer.passages, 1):
+        if rank == 1:
+            show(terminal, rank, passage, words, _PREVIEW)
+        else:
+            found = f"[Result {rank}] (score {passage.score:.4f}) {file_of(passage)}, chunk {chunk_of(passage)}"
+            terminal.line(Text(found, "dim"))
+    if answer.right:
+        terminal.line(Text(f"Right: it is in {answer.answer_in}.", "green"))
+    else:
+        terminal.line(Text(f"Wrong: it is in {answer.answer_in}.", "bold red"))
+
+
+def _to_dict(answer: Answer) -> dict[str, Any]:
+    passages = [passage_to_dict(rank, passage) for rank, passage in enumerate(answer.passages, 1)]
+    return {
+        "question": answer.question,
+        "answer_in": answer.answer_in,
+        "right": answer.right,
+        "passages": passages,
+    }

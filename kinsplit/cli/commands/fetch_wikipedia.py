@@ -1,0 +1,59 @@
+"""`kinsplit fetch-wikipedia`: articles into a folder."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kinsplit.cli.command import exit_code
+from kinsplit.cli.options import AsJson
+from kinsplit.cli.output.terminal import Terminal
+
+if TYPE_CHECKING:
+    from kinsplit.wikipedia import Fetched
+
+
+def fetch_wikipedia(
+    titles: Annotated[list[str], typer.Argument(metavar="TITLE...", help="Titles of articles.", show_default=False)],
+    output: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the files.")] = Path("wikipedia"),
+    language: Annotated[str, typer.Option(metavar="CODE", help="Of the Wikipedia, such as en or de.")] = "en",
+    contact: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            envvar="KINSPLIT_CONTACT",
+            help="Sent along, so that Wikipedia's operators can reach you; they ask for it.",
+            show_default=False,
+        ),
+    ] = None,
+    api: Annotated[
+        str | None, typer.Option(metavar="URL", help="Of another wiki's api.php.", show_default=False)
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write articles of Wikipedia as Markdown files, ready to be indexed; only what has changed is fetched again."""
+    from kinsplit.wikipedia import Api, fetch
+
+    terminal = Terminal(as_json=as_json)
+
+    def tell(one: Fetched) -> None:
+        if one.problem is not None:
+            terminal.warning(f"{one.article.asked}: {one.problem}")
+        elif not as_json and one.path is not None:
+            way = f"  (for {one.article.asked})" if one.article.asked != one.article.title else ""
+            terminal.line(f"{one.path}  {one.state.capitalize()}, revision {one.article.revision}{way}")
+
+    with Api(language, contact, api) as wiki:
+        done = fetch(wiki, titles, output, tell)
+    if as_json:
+        terminal.document({"articles": [_to_dict(one) for one in done]})
+    failed = sum(one.state == "failed" for one in done)
+    raise typer.Exit(exit_code(failed=failed, done=len(done) - failed))
+
+
+def _to_dict(one: Fetched) -> dict[str, Any]:
+    path = None if one.path is None else str(one.path)
+    return {**asdict(one.article), "path": path, "state": one.state, "problem": one.problem}

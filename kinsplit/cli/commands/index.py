@@ -1,0 +1,198 @@
+"""`kinsplit index`: files into a collection."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kinsplit.cli.command import exit_code
+from kinsplit.cli.options import (
+    DEFAULT_STRATEGY,
+    AsJson,
+    Cache,
+    Collection,
+    Config,
+    Context,
+    DryRun,
+    FileLimits,
+    Model,
+    Paths,
+    Settings,
+    Store,
+    Subjects,
+    make_strategy,
+    parse_limits,
+    parse_names,
+    read_config,
+)
+from kinsplit.cli.output.cost import dry_run as tell_cost
+from kinsplit.cli.output.index_report import file_line, summary, tell_loaded, tell_skipped, to_dict
+from kinsplit.cli.output.progress import Bar, bar
+from kinsplit.cli.output.tables import figures
+from kinsplit.cli.output.terminal import Terminal
+from kinsplit.errors import CollectionNotFoundError
+
+if TYPE_CHECKING:
+    from kinsplit.index import AddReport, Index
+    from kinsplit.indexing.indexer import DocumentReport
+    from kinsplit.loaders import Limits, Loaded
+    from kinsplit.parsers import Strategy
+
+
+def index(
+    paths: Paths,
+    store: Store = "edge:./kinsplit-data",
+    collection: Collection = "default",
+    strategy: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="How to split. Default: as the collection was made; a new one in sentences up to 160 tokens.",
+            show_default=False,
+        ),
+    ] = None,
+    settings: Settings = None,
+    config: Config = None,
+    subjects: Subjects = None,
+    prune: Annotated[
+        bool,
+        typer.Option("--prune", help="Delete what was indexed from the given folders and files and is gone from them."),
+    ] = False,
+    embedder: Model = None,
+    context: Context = None,
+    terms: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LANGUAGE",
+            help="Of stop words and stems, or any for words as they are. Default: as the collection was made; english.",
+            show_default=False,
+        ),
+    ] = None,
+    limit: FileLimits = None,
+    cache: Cache = False,
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+) -> None:
+    """Bring files into a collection; only what has changed since the last time is embedded.
+
+    For each file: +added ~updated =unchanged -deleted chunks.
+    """
+    from kinsplit.index import Index
+    from kinsplit.loaders import discover
+
+    terminal = Terminal(as_json=as_json)
+    names, limits = parse_names(subjects), parse_limits(limit)
+    configured = read_config(config)
+    named = strategy or configured.strategy or (DEFAULT_STRATEGY if settings else None)
+    splitter = None if named is None else make_strategy(named, settings, configured)
+    model = (configured.embedder or "bundled") if embedder is None else embedder
+    found = discover(paths, subjects=names)  # Wrong paths are found out before a collection is made.
+    tell_skipped(found.skipped, terminal)
+    if dry_run:
+        raise typer.Exit(tell_cost(splitter or _stored(store, collection, model), found.files, terminal, limits))
+    with (
+        Index(
+            store,
+            collection=collection,
+            strategy=splitter,
+            embedder=model,
+            context=configured.context if context is None else context,
+            terms=configured.terms if terms is None else terms,
+            vector_cache=cache,
+        ) as opened,
+    ):
+        report = add(opened, paths, terminal, files=len(found.files), subjects=names, prune=prune, limits=limits)
+    if as_json:
+        terminal.document(to_dict(report))
+    else:
+        terminal.table(figures(summary(report)))
+    raise typer.Exit(exit_code(failed=len(report.failed), done=len(report.documents)))
+
+
+def _stored(store: str, collection: str, embedder: str) -> Strategy:
+    """Return the strategy that a collection was made with, or would be; it isn't made here."""
+    from kinsplit.index import Index, default_strategy
+
+    try:
+        with Index(store, collection=collection, embedder=embedder, must_exist=True) as opened:
+            return opened.strategy
+    except CollectionNotFoundError:
+        return default_strategy()
+
+
+def add(
+    index: Index,
+    paths: Sequence[Path],
+    terminal: Terminal,
+    *,
+    files: int,
+    subjects: Sequence[str] = (),
+    prune: bool = False,
+    limits: Limits | None = None,
+) -> AddReport:
+    """Add files to an index and show how it goes.
+
+    Args:
+        index: The index.
+        paths: Files and folders.
+        terminal: Where to show it.
+        files: How many files there are, for the bar.
+        subjects: See `Index.add`.
+        prune: See `Index.add`.
+        limits: See `Index.add`.
+    """
+    with bar(terminal.screen, "Indexing", files) as moving:
+        watch = _Watch(terminal, moving)
+        return index.add(
+            paths,
+            subjects=subjects,
+            prune=prune,
+            limits=limits,
+            progress=watch.embedded,
+            on_file=watch.file_read,
+            on_document=watch.document_stored,
+        )
+
+
+class _Watch:
+    """Follows a run: a line for each file once all its documents are stored."""
+
+    def __init__(self, terminal: Terminal, moving: Bar) -> None:
+        self._terminal, self._bar = terminal, moving
+        self._file: dict[str, str] = {}
+        self._waiting: Counter[str] = Counter()
+        self._reports: dict[str, list[DocumentReport]] = {}
+        self._read = self._inputs = 0
+
+    def file_read(self, loaded: Loaded) -> None:
+        name = loaded.source.source_id
+        self._read += 1
+        if not self._inputs:
+            self._bar.remark(self._read, "read")
+        tell_loaded(loaded, self._terminal)
+        self._file.update((document.id, name) for document in loaded.documents)
+        self._waiting[name] = len(loaded.documents)
+        if not loaded.documents:
+            self._bar.advance()
+
+    def document_stored(self, report: DocumentReport) -> None:
+        name = self._file.pop(report.source_id)
+        if report.error is not None:
+            self._terminal.error(report.error)
+        else:
+            self._reports.setdefault(name, []).append(report)
+        self._waiting[name] -= 1
+        if not self._waiting[name]:
+            self._bar.advance()
+            stored = self._reports.pop(name, [])
+            if stored and not self._terminal.as_json:
+                self._terminal.line(file_line(name, stored))
+
+    def embedded(self, done: int, total: int) -> None:
+        self._bar.remark(self._inputs + done, "windows embedded")
+        if done == total:
+            self._inputs += total

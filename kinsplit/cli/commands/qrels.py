@@ -1,0 +1,189 @@
+"""`kinsplit qrels`: which chunks answer the questions, as files that other tools read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kinsplit.cli.options import AsJson, Normalise
+from kinsplit.cli.output.progress import waiting
+from kinsplit.cli.output.tables import counted, listing
+from kinsplit.cli.output.terminal import Terminal
+from kinsplit.errors import InvalidParameterError
+
+if TYPE_CHECKING:
+    from kinsplit.chunk import Chunk
+    from kinsplit.evaluation.labels import Dataset
+    from kinsplit.evaluation.qrels.export import Exported
+    from kinsplit.evaluation.qrels.thresholds import Tuning
+
+
+def qrels(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="PATHS", help="Documents, or folders that hold labelled questions too.", show_default=False
+        ),
+    ],
+    queries: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE", help="The labelled questions. Default: those that the folders hold.", show_default=False
+        ),
+    ] = None,
+    strategy: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[LABEL=]NAME[:KEY=VALUE,...]",
+            help="What makes the chunks, as in kinsplit evaluate; may be repeated. Default: kinsplit's own strategy.",
+            show_default=False,
+        ),
+    ] = None,
+    manifest: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="Chunks that were made before: rows of kinsplit chunk, or of SC-Qrels; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    output: Annotated[Path, typer.Option(metavar="DIR", help="Where the files go.")] = Path("qrels"),
+    span_coverage: Annotated[
+        float, typer.Option(metavar="X", help="Least share of a label that a relevant chunk holds.")
+    ] = 0.85,
+    chunk_coverage: Annotated[
+        float, typer.Option(metavar="X", help="Least share of a relevant chunk that the label fills.")
+    ] = 0.5,
+    level: Annotated[
+        list[float] | None,
+        typer.Option(
+            metavar="X", help="A share of a label above, which adds a degree of relevance; may be repeated, rising."
+        ),
+    ] = None,
+    embedder: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SPEC",
+            help="Also write the chunks' vectors: bundled, static, st:NAME_OR_PATH, or hash for tests.",
+            show_default=False,
+        ),
+    ] = None,
+    tune: Annotated[
+        bool, typer.Option("--tune", help="Write nothing, and show what is judged under other thresholds.")
+    ] = False,
+    least: Annotated[
+        float, typer.Option(metavar="X", help="Share of the questions that --tune wants judged in every chunking.")
+    ] = 0.95,
+    normalise: Normalise = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write which chunks are relevant to each question, as TREC's qrels, with a manifest of the chunks.
+
+    A chunk is relevant that holds most of a label and is mostly filled by it. Large chunks never are: see --tune.
+    """
+    from kinsplit import embedding
+    from kinsplit.evaluation.datasets import load
+    from kinsplit.evaluation.datasets.normalised import normalised_dataset, steps_of
+    from kinsplit.evaluation.qrels.alignment import Alignment, starved
+    from kinsplit.evaluation.qrels.export import export
+    from kinsplit.evaluation.qrels.rule import SpanRule
+    from kinsplit.evaluation.qrels.thresholds import tune_thresholds
+
+    terminal = Terminal(as_json=as_json)
+    rule = SpanRule(span_coverage=span_coverage, chunk_coverage=chunk_coverage, levels=tuple(level or ()))
+    model = None if embedder is None else embedding.create(embedder)
+    steps = steps_of(normalise) if normalise else ()
+    dataset = load(paths, queries or None)
+    if not dataset.labelled:
+        remedy = "Label some, or let `kinsplit questions` make labelled ones."
+        raise InvalidParameterError("queries", "must have labels", dataset.name, remedy)
+    if steps:
+        dataset = normalised_dataset(dataset, steps)
+    with waiting(terminal.screen, "Splitting"):
+        chunkings = _chunkings(dataset, strategy or ([] if manifest else ["default"]), manifest or [])
+    if tune:
+        alignments = [Alignment(chunks) for chunks in chunkings.values()]
+        _show_tuning(list(chunkings), tune_thresholds(dataset.questions, alignments, least), least, terminal)
+        return
+    with waiting(terminal.screen, "Writing"):
+        exported = export(output, chunkings, dataset.questions, rule, model)
+    if told := starved(dataset.questions, {own.label: own.qrels for own in exported}):
+        terminal.warning(told)
+    labelled = sum(bool(question.labels) for question in dataset.questions)
+    _show(exported, labelled, terminal)
+
+
+def _chunkings(dataset: Dataset, strategies: Sequence[str], manifests: Sequence[Path]) -> dict[str, Sequence[Chunk]]:
+    from kinsplit.evaluation.qrels.manifests import read_manifest
+    from kinsplit.evaluation.splitters import from_spec
+
+    found: dict[str, Sequence[Chunk]] = {}
+    for label, splitter in map(from_spec, strategies):
+        _once(label, found)
+        found[label] = [chunk for own in splitter.chunk_many(dataset.documents) for chunk in own if chunk.level == 0]
+    for path in manifests:
+        label = path.stem.removeprefix("chunks_")
+        _once(label, found)
+        found[label] = [chunk for chunk in read_manifest(path, dataset.sources) if chunk.level == 0]
+    return found
+
+
+def _once(label: str, found: dict[str, Sequence[Chunk]]) -> None:
+    if label in found:
+        raise InvalidParameterError("label", "must be given once", label, "Write --strategy LABEL=NAME.")
+
+
+def _show(exported: Sequence[Exported], labelled: int, terminal: Terminal) -> None:
+    if terminal.as_json:
+        rows = [
+            {
+                "label": own.label,
+                "chunks": own.chunks,
+                "labelled_questions": labelled,
+                "judged_questions": len(own.qrels),
+                "relevant_chunks": sum(map(len, own.qrels.values())),
+                "files": [str(file) for file in own.files],
+            }
+            for own in exported
+        ]
+        terminal.document({"chunkings": rows})
+        return
+    table = listing("chunks by", "chunks", "judged", "relevant", "qrels")
+    for own in exported:
+        judged = f"{len(own.qrels):,} of {counted(labelled, 'question')}"
+        relevant = f"{sum(map(len, own.qrels.values())):,}"
+        table.add_row(own.label, f"{own.chunks:,}", judged, relevant, str(own.files[0]))
+    terminal.table(table)
+
+
+def _show_tuning(labels: Sequence[str], tuning: Tuning, least: float, terminal: Terminal) -> None:
+    best = tuning.best
+    if terminal.as_json:
+        trials = [_trial(trial, labels) for trial in tuning.trials]
+        chosen = best and {"span_coverage": best.span_coverage, "chunk_coverage": best.chunk_coverage}
+        terminal.document({"least": least, "best": chosen, "trials": trials})
+        return
+    table = listing("span coverage", "chunk coverage", *(f"{label}: judged, relevant" for label in labels))
+    for rule, judged, relevant in tuning.trials:
+        cells = (f"{share:.1%}, {mean:.2f}" for share, mean in zip(judged, relevant, strict=True))
+        table.add_row(
+            f"{rule.span_coverage:g}", f"{rule.chunk_coverage:g}", *cells, style="bold" if rule == best else ""
+        )
+    terminal.table(table)
+    if best is None:
+        terminal.line(f"No thresholds leave {least:.0%} of the questions judged in every chunking.")
+    else:
+        options = f"--span-coverage {best.span_coverage:g} --chunk-coverage {best.chunk_coverage:g}"
+        terminal.line(f"The strictest that leave {least:.0%} of the questions judged in every chunking: {options}")
+
+
+def _trial(trial: Any, labels: Sequence[str]) -> dict[str, Any]:
+    return {
+        "span_coverage": trial.rule.span_coverage,
+        "chunk_coverage": trial.rule.chunk_coverage,
+        "judged": dict(zip(labels, trial.judged, strict=True)),
+        "relevant": dict(zip(labels, trial.relevant, strict=True)),
+    }

@@ -1,0 +1,83 @@
+"""`kinsplit search`: a question in, passages out."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from kinsplit.cli.options import AsJson, Collection, Embedder, Rerank, Store, Where, parse_where
+from kinsplit.cli.output.passages import PREVIEW, QueryWords, explanation, show, to_dict
+from kinsplit.cli.output.progress import waiting
+from kinsplit.cli.output.tables import counted
+from kinsplit.cli.output.terminal import Terminal
+
+
+def search(
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="The question.", show_default=False)],
+    store: Store = "edge:./kinsplit-data",
+    collection: Collection = "default",
+    top_k: Annotated[int, typer.Option(metavar="N", help="Most passages.")] = 3,
+    candidates: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", help="Chunks to rerank and expand; 4 * N of --top-k, and at least 30.", show_default=False
+        ),
+    ] = None,
+    window: Annotated[
+        int, typer.Option(metavar="N", help="Neighbours added to a hit on each side; shown by --full and --json.")
+    ] = 1,
+    parents: Annotated[bool, typer.Option("--parents", help="Show the whole parents of hits instead.")] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="Show whole passages, with the neighbours, and not the best part of the hit.")
+    ] = False,
+    sections: Annotated[bool, typer.Option("--sections", help="Let neighbours stop where a section ends.")] = False,
+    rerank: Rerank = "none",
+    budget: Annotated[
+        int | None, typer.Option(metavar="N", help="Most tokens of all passages together.", show_default=False)
+    ] = None,
+    where: Where = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Show the score of every stage for each hit.")] = False,
+    embedder: Embedder = "bundled",
+    as_json: AsJson = False,
+) -> None:
+    """Find the passages that answer a question, by meaning and by words, each chunk judged with its kin."""
+    from kinsplit.index import Index
+
+    terminal = Terminal(as_json=as_json)
+    conditions = parse_where(where)
+    with (
+        waiting(terminal.err, "Searching"),
+        Index(store, collection=collection, embedder=embedder, must_exist=True) as opened,
+    ):
+        passages = opened.search(
+            query,
+            top_k=top_k,
+            candidates=candidates,
+            window=window,
+            parents=parents,
+            within_sections=sections,
+            rerank=rerank,
+            budget=budget,
+            where=conditions,
+        )
+        # Asked once more, as an empty answer doesn't say whether the budget or the question is to blame.
+        too_small = (
+            not passages and budget is not None and opened.search(query, top_k=1, window=0, where=conditions) != []
+        )
+    if as_json:
+        ranked = [to_dict(rank, passage) for rank, passage in enumerate(passages, 1)]
+        terminal.document({"query": query, "passages": ranked})
+        return
+    words = QueryWords(query, opened.bm25)
+    for rank, passage in enumerate(passages, 1):
+        if rank > 1:
+            terminal.line("")
+        show(terminal, rank, passage, words, None if full or parents else PREVIEW)
+    if budget is not None and too_small:
+        terminal.line(f"The budget of {counted(budget, 'token')} is too small for any passage.")
+    elif not passages:
+        terminal.line("Nothing found.")
+    elif explain:
+        terminal.line("")
+        terminal.table(explanation(passages))

@@ -1,0 +1,52 @@
+"""`kinsplit strategies`: what there is to choose from."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from kinsplit.cli.options import AsJson
+from kinsplit.cli.output.tables import listing
+from kinsplit.cli.output.terminal import Terminal
+
+
+def strategies(
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="Show this strategy's parameters.", show_default=False)
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the strategies, or the parameters of one."""
+    from kinsplit.parsers import names
+    from kinsplit.parsers.reference import describe
+
+    terminal = Terminal(as_json=as_json)
+    if as_json:
+        terminal.document([describe(each) for each in names()] if name is None else describe(name))
+    elif name is None:
+        terminal.table(_overview([describe(each) for each in names()]))
+        terminal.line("Parameters of one: kinsplit strategies NAME")
+    else:
+        strategy = describe(name)
+        terminal.line(f"{strategy['name']}: {strategy['summary']}. Defaults: {strategy['origin']}.")
+        terminal.table(_parameters(strategy["parameters"]))
+
+
+def _overview(described: list[dict[str, Any]]) -> Table:
+    table = listing("Strategy", "What it does", "Where the defaults come from")
+    for strategy in described:
+        table.add_row(strategy["name"], strategy["summary"], strategy["origin"])
+    return table
+
+
+def _parameters(described: list[dict[str, Any]]) -> Table:
+    from kinsplit.parsers.reference import default_text
+
+    table = listing("Parameter", "Default", "Type", "Meaning")
+    for parameter in described:
+        table.add_row(
+            parameter["name"], default_text(parameter["default"]), parameter["type"], parameter["description"]
+        )
+    return table

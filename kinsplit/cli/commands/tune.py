@@ -1,0 +1,181 @@
+"""`kinsplit tune`: labelled questions in, the strategy that suits the documents out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.status import Status
+
+from kinsplit.cli.command import INTERRUPTED
+from kinsplit.cli.options import AsJson, Embedder, Paths, SharedContext, SharedTerms, parse_names
+from kinsplit.cli.output.progress import waiting
+from kinsplit.cli.output.tables import counted, listing
+from kinsplit.cli.output.terminal import Terminal
+from kinsplit.cli.paths import check_place
+from kinsplit.errors import InvalidParameterError
+
+if TYPE_CHECKING:
+    from kinsplit.evaluation.tuning import Trial, Tuned
+
+_ENDINGS = {
+    "trials": "all --trials were made",
+    "time": "--minutes are over",
+    "all tried": "there is nothing more to try",
+    "stopped": "it was stopped",
+}
+
+
+def tune(
+    paths: Paths,
+    queries: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="Labelled questions; may be repeated. Default: those beside the documents."),
+    ] = None,
+    dataset_format: Annotated[
+        str | None, typer.Option("--format", metavar="NAME", help="Of the labelled set, where it isn't found out.")
+    ] = None,
+    budget: Annotated[int, typer.Option(metavar="N", help="Retrieved tokens that recall is measured at.")] = 1000,
+    minutes: Annotated[
+        float, typer.Option(metavar="N", help="After so many no further trial begins; what is found is then judged.")
+    ] = 10.0,
+    trials: Annotated[int, typer.Option(metavar="N", help="Most strategies to measure.")] = 60,
+    max_cost: Annotated[
+        float, typer.Option(metavar="N", help="Most tokens to embed for each token of the documents.")
+    ] = 2.5,
+    max_chunks: Annotated[
+        int | None, typer.Option(metavar="N", help="Most chunks. Default: any number.", show_default=False)
+    ] = None,
+    strategies: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B", help="Search only these. Default: all; contextual with --model.", show_default=False
+        ),
+    ] = None,
+    embedder: Embedder = "bundled",
+    context: SharedContext = "headings",
+    terms: SharedTerms = "english",
+    model: Annotated[
+        str | None,
+        typer.Option(metavar="SPEC", help="Language model for contextual: ollama:MODEL or openai:MODEL."),
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="N", help="Of the halves and the search.", min=0)] = 0,
+    output: Annotated[
+        Path, typer.Option(metavar="FILE", help="Where the choice goes, for kinsplit index --config.")
+    ] = Path("kinsplit.toml"),
+    as_json: AsJson = False,
+) -> None:
+    """Search the strategy and parameters that find most of the answers within a budget of tokens.
+
+    One half of the questions chooses, the other half judges the choice. Ctrl-C ends the search and reports the best so
+    far; another run with the same options goes on where this one ended.
+    """
+    from kinsplit.evaluation.datasets import load
+    from kinsplit.evaluation.tuning import Caps, Limits
+    from kinsplit.evaluation.tuning import tune as search
+
+    terminal = Terminal(as_json=as_json)
+    _check_output(output)
+    caps, limits = Caps(ratio=max_cost, chunks=max_chunks), Limits(trials=trials, minutes=minutes)
+    dataset = load(paths, queries or None, format=dataset_format)
+    with waiting(terminal.screen, "Trying the library default") as shown:
+        watch = _Watch(terminal, shown if isinstance(shown, Status) else None)
+        found = search(
+            dataset,
+            budget=budget,
+            strategies=parse_names(strategies, "--strategies"),
+            caps=caps,
+            limits=limits,
+            seed=seed,
+            embedder=embedder,
+            context=context,
+            terms=terms,
+            model=model,
+            on_trial=watch.tried,
+        )
+    found.configuration().write(output, found.remarks())
+    if as_json:
+        terminal.document({**found.to_json(), "output": str(output)})
+    else:
+        _show(found, terminal)
+        terminal.line(f"Written: {output}. Use it with: kinsplit index ... --config {output}")
+    if found.found.ending == "stopped":
+        terminal.warning("Stopped.")
+        raise typer.Exit(INTERRUPTED)
+
+
+class _Watch:
+    """Writes a line for each trial."""
+
+    def __init__(self, terminal: Terminal, status: Status | None) -> None:
+        self._terminal, self._status = terminal, status
+        self._number = 0
+        self._best = -1.0
+
+    def tried(self, trial: Trial) -> None:
+        from kinsplit.evaluation.splitters import spec_of
+
+        spec = spec_of(trial.strategy)
+        if not self._terminal.as_json:
+            self._terminal.line(f"{_recall(trial)}  {spec}  {_remark(trial)}")
+        self._number += 1
+        if trial.recall is not None and trial.recall > self._best:
+            self._best = trial.recall
+        if self._status is not None:
+            self._status.update(f"{counted(self._number, 'trial')}, best {self._best:.3f}")
+
+
+def _recall(trial: Trial) -> str:
+    return "  -  " if trial.recall is None else f"{trial.recall:.3f}"
+
+
+def _remark(trial: Trial) -> str:
+    if trial.refused or trial.cost is None:
+        return f"not measured: {trial.refused}"
+    return f"{counted(trial.cost.chunks, 'chunk')}, {trial.cost.ratio:.2f} tokens for each one, {trial.seconds:.1f} s"
+
+
+def _show(found: Tuned, terminal: Terminal) -> None:
+    from kinsplit.evaluation.splitters import spec_of
+
+    search = found.found
+    refused = sum(trial.recall is None for trial in search.trials)
+    halves = f"Searched half ({found.searched})", f"Held-out half ({found.held_out})"
+    table = listing("", *halves, "Tokens", "Chunks")
+    table.columns[2].no_wrap = True
+    rows = {"Library default": search.baseline, "Best found": search.best}
+    for name, trial in rows.items():
+        spec, cost = spec_of(trial.strategy), trial.cost
+        held = found.estimates[spec]
+        table.add_row(
+            name,
+            _recall(trial),
+            f"{held.mean:.3f} [{held.low:.3f}, {held.high:.3f}]",
+            f"{cost.ratio:.2f}" if cost else "",
+            f"{cost.chunks:,}" if cost else "",
+        )
+    terminal.line("")
+    terminal.line(
+        f"{len(search.trials) - refused:,} strategies measured, {refused:,} refused; "
+        f"ended since {_ENDINGS[search.ending]}. {found.measure}:"
+    )
+    terminal.table(table)
+    terminal.line("")
+    for name, trial in rows.items():
+        terminal.line(f"{name}: {spec_of(trial.strategy)}")
+    terminal.line(f"{found.verdict}.")
+
+
+def _check_output(output: Path) -> None:
+    """Make sure that the choice has a place, and replaces nothing that somebody wrote by hand.
+
+    Raises:
+        InvalidParameterError: It has none, or there is such a file.
+    """
+    from kinsplit.evaluation.tuning.result import SIGNATURE
+
+    check_place(output)
+    if output.exists() and not output.read_bytes().startswith(f"# {SIGNATURE}".encode()):
+        rule = "must be a new file, or one that kinsplit tune wrote"
+        raise InvalidParameterError("--output", rule, str(output), "Name another one.")

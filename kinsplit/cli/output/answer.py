@@ -1,0 +1,189 @@
+"""An answer as a person reads it: as it comes, its citations coloured, and what it rests on below it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
+
+from kinsplit.answering import CitationFound, Notice, TextPiece, collect
+from kinsplit.cli.output.tables import counted
+from kinsplit.cli.output.terminal import Terminal, visible
+from kinsplit.display import inline
+
+if TYPE_CHECKING:
+    from kinsplit.answering import Answer, Check, Event, Source
+
+
+_PARTS = re.compile(r"\n|[^\S\n]+|\S+")
+# A longer word isn't held back until it ends; Thai, for one, has no spaces.
+_LONGEST = 40
+
+
+class Flow:
+    """Writes text as it comes, a word later at most.
+
+    Args:
+        console: Where to. Only a terminal's lines are broken.
+    """
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._space, self._word = "", Text()
+        self._column = 0
+
+    def write(self, text: Text) -> None:
+        """Write a piece; its last word waits for its end."""
+        if not self._console.is_terminal:
+            self._print(text)
+            return
+        for part in _PARTS.finditer(text.plain):
+            if part[0] == "\n":
+                self.end_word()
+                self._print(Text("\n"))
+                self._column, self._space = 0, ""
+            elif part[0].isspace():
+                self.end_word()
+                self._space += part[0]
+            else:
+                self._add(text[part.start() : part.end()])
+
+    def end_word(self) -> None:
+        """Write the word that was held back."""
+        if not self._word:
+            return
+        space, width = cell_len(self._space), cell_len(self._word.plain)
+        if self._column and self._column + space + width > self._console.width:
+            self._print(Text("\n"))
+            self._column = 0
+        else:
+            self._print(Text(self._space))
+            self._column += space
+        self._print(self._word)
+        self._column += width
+        self._space, self._word = "", Text()
+
+    def _add(self, text: Text) -> None:
+        """Add to the word; a line may also be broken before a character of two cells, as Chinese ones are."""
+        wide = [at for at, letter in enumerate(text.plain) if cell_len(letter) > 1]
+        at = 0
+        while at < len(text):
+            if at in wide or len(self._word) >= _LONGEST:
+                self.end_word()
+            longest = at + _LONGEST - len(self._word)
+            stop = min([longest, len(text), *(place for place in wide if place > at)])
+            self._word.append_text(text[at:stop])
+            at = stop
+
+    def _print(self, text: Text) -> None:
+        self._console.print(text, end="", soft_wrap=True)
+        self._console.file.flush()
+
+
+_VALID, _INVALID = "bold cyan", "bold red"
+_INDENT = "    "
+
+
+class Teller:
+    """Writes events.
+
+    Args:
+        terminal: Where to.
+    """
+
+    def __init__(self, terminal: Terminal) -> None:
+        self._terminal = terminal
+        self._flow = Flow(terminal.out)
+        self._is_begun = False
+
+    def tell(self, event: Event) -> None:
+        """Write one event; that of the sources says nothing before the end."""
+        if isinstance(event, TextPiece):
+            self._write(Text(visible(event.text)))
+        elif isinstance(event, CitationFound):
+            is_valid = all(citation.source is not None for citation in event.citations)
+            self._write(Text(visible(event.text), _VALID if is_valid else _INVALID))
+        elif isinstance(event, Notice):
+            self._end_line()
+            self._terminal.warning(event.message)
+
+    def tell_all(self, events: Iterator[Event]) -> Answer:
+        """Write all events with the sources at the end, and return the answer."""
+        answer = collect(self._told(events))
+        self._end_line()
+        _write_ground(self._terminal, answer)
+        return answer
+
+    def _told(self, events: Iterator[Event]) -> Iterator[Event]:
+        for event in events:
+            self.tell(event)
+            yield event
+
+    def _write(self, text: Text) -> None:
+        self._flow.write(text)
+        self._is_begun = True
+
+    def _end_line(self) -> None:
+        if self._is_begun:
+            self._flow.write(Text("\n"))
+            self._is_begun = False
+
+
+def _write_ground(terminal: Terminal, answer: Answer) -> None:
+    """Write what an answer rests on: what the check says, and the sources."""
+    if answer.checks:
+        terminal.line("")
+        found = sum(check.status == "found" for check in answer.checks)
+        summary = f"{found} of {counted(len(answer.checks), 'sentence')} found in the passages cited."
+        _write_entry(terminal, Text(summary))
+    for check in answer.checks:
+        if check.status != "found":
+            _write_entry(
+                terminal, Text.assemble((f"{_said(check)}: ", "yellow"), visible(" ".join(check.text.split())))
+            )
+    cited = {citation.number for citation in answer.citations if citation.source is not None}
+    if answer.sources:
+        terminal.line("")
+        terminal.line("Sources:" if cited else "Passages, of which none is cited:")
+    for source in answer.sources:
+        _write_entry(terminal, _line(source, is_cited=source.number in cited))
+
+
+def _write_entry(terminal: Terminal, text: Text) -> None:
+    """Write one line, which a terminal continues on further ones, indented."""
+    if not terminal.out.is_terminal:
+        terminal.line(text)
+        return
+    first, *others = text.wrap(terminal.out, max(1, terminal.out.width - len(_INDENT)))
+    terminal.line(first)
+    for line in others:
+        terminal.line(Text(_INDENT) + line)
+
+
+def _said(check: Check) -> str:
+    cited = "".join(f"[{number}]" for number in check.cited)
+    if check.status == "uncited":
+        return "Without a citation"
+    if check.status == "no_such_source":
+        return f"Cites a passage that is not there, {cited}"
+    missing = f" (no passage cited holds {', '.join(check.missing)})" if check.missing else ""
+    return f"Not found in {cited}{missing}"
+
+
+def _line(source: Source, *, is_cited: bool) -> Text:
+    best = source.best
+    parts = [source.file]
+    if best.source_id != source.file:
+        parts.append(best.source_id)
+    if source.pages is not None:
+        first, last = source.pages
+        parts.append(f"pages {first}-{last}" if last > first else f"page {first}")
+    parts.append(f"chunk {best.index + 1}/{best.total}")
+    if source.section:
+        parts.append(" ".join(source.section.split()))
+    style = _VALID if is_cited else "dim"
+    return Text.assemble((f"[{source.number}]", style), " ", inline(", ".join(parts)), f" (score {source.score:.4f})")

@@ -1,0 +1,123 @@
+"""What `kinsplit chunk` made: how many chunks, and of which sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kinsplit.chunk import Chunk
+    from kinsplit.tokenizers import Tokenizer
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rich.table import Table
+
+from kinsplit.cli.output.tables import counted, rate
+from kinsplit.cli.output.terminal import Terminal
+
+Row = dict[str, Any]
+
+
+def to_rows(chunks: Sequence[Chunk], tokenizer: Tokenizer) -> Iterator[Row]:
+    """Turn chunks into rows.
+
+    Args:
+        chunks: The chunks.
+        tokenizer: Counts the tokens of those that the strategy didn't count.
+
+    Yields:
+        A row for each chunk, in the same order. `start` and `end` are code points of the document and `spans` what lies
+        between them, nearly always all of it; `chunk_index` counts the chunks of the row's `level` from 0, and ids are
+        UUIDs but for `chunk_id` (see `chunk_name`). `metadata` is what is known of the document and what the strategy
+        says of the chunk, such as its `section`, but not the file's siblings, of which a folder may have thousands.
+    """
+    uncounted = [chunk.text for chunk in chunks if chunk.token_count is None]
+    counts = iter(tokenizer.count(uncounted).tolist() if uncounted else [])
+    for chunk in chunks:
+        yield {
+            "docid": chunk.source_id,
+            "chunk_id": chunk_name(chunk.source_id, chunk.level, chunk.index),
+            "id": chunk.id,
+            "chunk_index": chunk.index,
+            "total_chunks": chunk.total,
+            "start": chunk.start,
+            "end": chunk.end,
+            "spans": [list(span) for span in chunk.spans],
+            "text": chunk.text,
+            "token_count": next(counts) if chunk.token_count is None else chunk.token_count,
+            "parent_id": chunk.parent_id,
+            "prev_id": chunk.prev_id,
+            "next_id": chunk.next_id,
+            "level": chunk.level,
+            "context": chunk.context,
+            "metadata": {key: value for key, value in chunk.metadata.items() if key != "sibling_files"},
+        }
+
+
+def chunk_name(docid: str, level: int, index: int) -> str:
+    """Return the readable id of a chunk: `alice:ch03::chunk02`, and of a parent `alice:ch03::level1::chunk02`."""
+    place = f"::level{level}" if level else ""
+    return f"{docid}{place}::chunk{index:02}"
+
+
+@dataclass(slots=True)
+class Summary:
+    """What a run made, as it grows."""
+
+    files: int
+    documents: int = 0
+    seconds: float = 0.0
+    failed: list[dict[str, Any]] = field(default_factory=list)
+    sizes: dict[int, tuple[list[int], list[int]]] = field(default_factory=dict)
+
+    def add(self, row: Row) -> None:
+        """Count a row's characters and tokens, each level for itself."""
+        characters, tokens = self.sizes.setdefault(row["level"], ([], []))
+        characters.append(len(row["text"]))
+        tokens.append(row["token_count"])
+
+    @property
+    def chunks(self) -> int:
+        """Number of rows."""
+        return sum(len(characters) for characters, _ in self.sizes.values())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the summary as `--json` writes it."""
+        levels = [
+            {"level": level, "chunks": len(characters), "characters": _spread(characters), "tokens": _spread(tokens)}
+            for level, (characters, tokens) in sorted(self.sizes.items())
+        ]
+        return {
+            "files": self.files,
+            "documents": self.documents,
+            "chunks": self.chunks,
+            "levels": levels,
+            "failed": self.failed,
+            "seconds": self.seconds,
+        }
+
+
+def _spread(sizes: list[int]) -> dict[str, float]:
+    return {"average": sum(sizes) / len(sizes), "min": min(sizes), "max": max(sizes)}
+
+
+def show(summary: Summary, output: Path, terminal: Terminal) -> None:
+    """Write what was made, and a table of its sizes."""
+    made = counted(summary.chunks, "chunk")
+    speed = f"{summary.seconds:.2f} s ({rate(summary.chunks, summary.seconds)} chunks/s)"
+    terminal.line(f"Split {counted(summary.documents, 'document')} into {made} in {speed}: {output}")
+    if not summary.sizes:
+        return
+    table = Table.grid(padding=(0, 2))
+    table.add_column()
+    for _ in range(4):
+        table.add_column(justify="right")
+    table.add_row("", "chunks", "average", "min", "max", style="dim")
+    for level in summary.to_dict()["levels"]:
+        where = f", level {level['level']}" if len(summary.sizes) > 1 else ""
+        for name in ("characters", "tokens"):
+            spread = level[name]
+            figures = f"{spread['average']:,.1f}", f"{spread['min']:,}", f"{spread['max']:,}"
+            table.add_row(f"{name.capitalize()}{where}", f"{level['chunks']:,}", *figures)
+    terminal.table(table)

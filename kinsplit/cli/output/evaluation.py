@@ -1,0 +1,201 @@
+"""What an evaluation found out, as people and programs read it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+
+from kinsplit.cli.output.tables import blocks, counted
+from kinsplit.cli.output.terminal import Terminal, visible
+from kinsplit.display import inline
+
+if TYPE_CHECKING:
+    from kinsplit.evaluation.report.pairs import Duel, Pair
+    from kinsplit.evaluation.report.scales import Figure, Scale
+    from kinsplit.evaluation.report.tables import Cell, Row
+    from kinsplit.evaluation.results import QuestionResult, Results
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+
+from kinsplit.cli.output.tables import listing
+
+if TYPE_CHECKING:
+    from kinsplit.evaluation.experiment.plan import Plan
+
+
+#: Chunks of each strategy for one question, and lines of each.
+_HITS, _LINES = 3, 5
+
+
+def show_tables(terminal: Terminal, results: Results) -> None:
+    """Write the tables of measures, of chunks and of comparisons."""
+    from kinsplit.evaluation.report import tables
+
+    scales, measured = tables.measures(results)
+    headings = [_heading(scale) for scale in scales]
+    titled(terminal, "Measures, with 95 % intervals; * marks the best mean", headings, measured)
+    figures, chunks = tables.statistics(results)
+    titled(terminal, "Chunks", [_heading(figure) for figure in figures], chunks)
+    _show_comparisons(terminal, results)
+
+
+def show_headline(terminal: Terminal, results: Results) -> None:
+    """Write what follows, the table of the measure that decides, and the comparisons."""
+    from kinsplit.evaluation.report import tables
+    from kinsplit.evaluation.report.pairs import conclusion
+
+    for sentence in conclusion(results):
+        terminal.line(sentence)
+    scales, measured = tables.measures(results)
+    figures, chunks = tables.statistics(results)
+    number = [figure.name for figure in figures].index("chunks")
+    decisive = [place for place, scale in enumerate(scales) if scale.name == results.setting.headline]
+    headings = [_heading(scales[place]) for place in decisive]
+    rows = [
+        tables.Row(own.name, [made.cells[number], *(own.cells[place] for place in decisive)])
+        for own, made in zip(measured, chunks, strict=True)
+    ]
+    titled(terminal, "With 95 % intervals; * marks the best mean", ["chunks", *headings], rows)
+    _show_comparisons(terminal, results)
+
+
+def _heading(column: Scale | Figure) -> str:
+    return f"{column.name} ({column.unit})" if column.unit else column.name
+
+
+def _show_comparisons(terminal: Terminal, results: Results) -> None:
+    from kinsplit.evaluation.report import tables
+
+    headings, compared = tables.comparisons(results)
+    if compared:
+        titled(terminal, f"Beside {results.comparisons[0].baseline}, question by question", headings, compared)
+
+
+def titled(terminal: Terminal, title: str, headings: Sequence[str], rows: Sequence[Row]) -> None:
+    """Write a table below its title; nothing without columns."""
+    if not headings:
+        return
+    terminal.line("")
+    terminal.line(Text(inline(title), "bold"))
+    texts = [[Text(inline(row.name)), *map(_cell, row.cells)] for row in rows]
+    for place, table in enumerate(blocks(["Strategy", *headings], texts, terminal.out.width)):
+        if place:
+            terminal.line("")
+        terminal.table(table)
+
+
+def _cell(cell: Cell) -> Text:
+    star = "*" if cell.best else ""
+    remark = f" {cell.remark}" if cell.remark else ""
+    return Text(inline(f"{cell.text}{star}{remark}") or "-", "bold" if cell.best else "")
+
+
+def show_questions(terminal: Terminal, duel: Duel, measure: str, most: int) -> None:
+    """Write the questions that a strategy won and lost, the clearest first, with what was retrieved.
+
+    Args:
+        terminal: Where to.
+        duel: The questions.
+        measure: That decided.
+        most: Of either kind.
+    """
+    for how, pairs in (("better", duel.won), ("worse", duel.lost)):
+        terminal.line("")
+        title = f"{duel.strategy} is {how} than {duel.baseline} on {counted(len(pairs), 'question')}, by {measure}"
+        terminal.line(Text(inline(title), "bold"))
+        for pair in pairs[:most]:
+            _question(terminal, pair, measure)
+
+
+def _question(terminal: Terminal, pair: Pair, measure: str) -> None:
+    terminal.line("")
+    terminal.line(Text.assemble((inline(pair.question.id), "cyan"), " ", inline(pair.question.text)))
+    for result in (pair.strategy, pair.baseline):
+        terminal.line(f"  {result.strategy}: {measure} {result.measures[measure]:.3f}")
+        for line in _hits(pair, result):
+            terminal.quote(line, _LINES)
+
+
+def _hits(pair: Pair, result: QuestionResult) -> Iterator[Text]:
+    from kinsplit.evaluation.report.examples import pieces, place
+
+    for rank, hit in enumerate(result.hits[:_HITS], 1):
+        yield Text(inline(f"{rank}. {place(hit)}"), "dim")
+        found = pieces(hit, pair.question)
+        first = next((n for n, piece in enumerate(found) if piece.marked), None)
+        if first is not None:
+            before = found[first - 1].text[-80:] if first else ""
+            styled = [(visible(piece.text), "bold yellow" if piece.marked else "") for piece in found[first:]]
+            yield Text.assemble(visible(before), *styled)
+
+
+def to_dict(results: Results, conclusion: Sequence[str]) -> dict[str, Any]:
+    """Return results as `--json` writes them: without texts, and without the lengths of single chunks."""
+    return {
+        "conclusion": list(conclusion),
+        **results.model_dump(
+            mode="json",
+            include={
+                "setting": True,
+                "strategies": {"__all__": {"label", "spec", "measures", "statistics"}},
+                "comparisons": True,
+                "warnings": True,
+            },
+        ),
+    }
+
+
+def questions_to_dict(duel: Duel, measure: str, most: int) -> dict[str, Any]:
+    """Return the questions of a duel as `--json` writes them."""
+
+    def described(pairs: Iterable[Pair]) -> list[dict[str, Any]]:
+        return [
+            {
+                "question": pair.question.model_dump(mode="json"),
+                duel.strategy: pair.strategy.model_dump(mode="json", include={"measures", "hits"}),
+                duel.baseline: pair.baseline.model_dump(mode="json", include={"measures", "hits"}),
+            }
+            for pair in pairs
+        ]
+
+    return {
+        "measure": measure,
+        "strategy": duel.strategy,
+        "baseline": duel.baseline,
+        "won_count": len(duel.won),
+        "lost_count": len(duel.lost),
+        "won": described(duel.won[:most]),
+        "lost": described(duel.lost[:most]),
+    }
+
+
+def planned(plans: Sequence[Plan]) -> Table:
+    """Return what is to be done for each strategy."""
+    table = listing("Strategy", "Chunks", "Tokens to embed", "Vectors kept", "Questions answered", "Model")
+    for column in table.columns[1:5]:
+        column.justify = "right"
+    for plan in plans:
+        calls = f"{counted(plan.cost.calls, 'call')}, {counted(plan.cost.tokens, 'token')}" if plan.cost.calls else ""
+        unknown = "" if plan.chunks is not None or calls else "embeds sentences or passages to split"
+        table.add_row(
+            inline(plan.label),
+            _number(plan.chunks),
+            _number(plan.tokens),
+            "?" if plan.kept is None else f"{plan.kept:,} of {plan.texts:,}",
+            f"{plan.answered:,} of {plan.questions:,}",
+            calls or unknown,
+        )
+    return table
+
+
+def _number(number: int | None) -> str:
+    return "?" if number is None else f"{number:,}"
+
+
+def plan_to_dict(plan: Plan) -> dict[str, Any]:
+    """Return a plan as `--json` writes it."""
+    return {**asdict(plan), "cost": {**asdict(plan.cost), "tokens": plan.cost.tokens}}

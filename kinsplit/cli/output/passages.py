@@ -1,0 +1,213 @@
+"""Passages as people and programs read them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rich.text import Text
+
+from kinsplit.cli.output.terminal import Terminal, visible
+
+if TYPE_CHECKING:
+    from kinsplit.embedding.sparse import Bm25Embedder
+    from kinsplit.retrieval import Passage
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+
+from kinsplit.cli.output.tables import listing
+from kinsplit.display import inline
+
+if TYPE_CHECKING:
+    from kinsplit.retrieval import Passage
+
+
+#: Longest preview in characters.
+PREVIEW = 400
+#: Most lines of a preview, as code has them short.
+_LINES = 10
+
+_WORD = re.compile(r"\w+")
+_BEGINNING = re.compile(r"(?<=[.!?])[ \t]+|\n\s*")
+# A long line that ends inside a paragraph. Code and lists have short lines, or lines that begin with something else.
+_SOFT_LINE_END = re.compile(r"(?m)^(\S.{50,})\n(?=[^\W\d])")
+
+
+class Place(NamedTuple):
+    """Where a word of the query stands in a text, and the number that the term ranking has for it."""
+
+    start: int
+    end: int
+    term: int
+
+
+class QueryWords:
+    """Finds the words of a text that the term ranking takes for words of the query: equal stems, no stop words.
+
+    Args:
+        query: The question.
+        bm25: Of the collection.
+    """
+
+    def __init__(self, query: str, bm25: Bm25Embedder) -> None:
+        self._bm25 = bm25
+        self._wanted = frozenset(self._bm25.embed_query(query).indices)
+
+    def find(self, text: str) -> list[Place]:
+        """Return where such words stand."""
+        words = list(_WORD.finditer(text))
+        vectors = self._bm25.embed([word.group() for word in words])
+        return [
+            Place(*word.span(), term)
+            for word, vector in zip(words, vectors, strict=True)
+            for term in vector.indices
+            if term in self._wanted
+        ]
+
+
+def show(terminal: Terminal, rank: int, passage: Passage, words: QueryWords, size: int | None) -> None:
+    """Write a passage as the course search did.
+
+    Args:
+        terminal: Where to.
+        rank: Of the passage, from 1.
+        passage: The passage.
+        words: Of the query, which are highlighted.
+        size: Longest part, in characters, of its best hit that is shown: the one with most of the query's words. None
+            shows the whole passage.
+    """
+    best = passage.best.chunk
+    terminal.line(Text.assemble((f"[Result {rank}]", "bold cyan"), f" (score {passage.score:.4f})"))
+    terminal.line(f"File: {file_of(passage)}")
+    if best.source_id != file_of(passage):
+        terminal.line(f"Document: {best.source_id}")
+    terminal.line(f"Chunk: {chunk_of(passage)}")
+    if passage.pages is not None:
+        first, last = passage.pages
+        terminal.line(f"Pages: {first}-{last}" if last > first else f"Page: {first}")
+    if passage.times is not None:
+        terminal.line(f"Time: {'-'.join(map(clock, passage.times))}")
+    if section := section_of(passage.context):
+        terminal.line(f"Section: {section}")
+    if size is None:
+        terminal.quote(excerpt(passage.text, words, len(passage.text)), None)
+    else:
+        terminal.quote(excerpt(best.text, words, size), _LINES)
+    if passage.related:
+        terminal.line(f"Beside it: {', '.join(chunk.source_id for chunk in passage.related)}")
+
+
+def section_of(context: str) -> str:
+    """Return the headings of a context on one line, without a table's repeated header below them."""
+    return " > ".join(" ".join(line.split()) for line in context.splitlines() if not line.lstrip().startswith("|"))
+
+
+def clock(seconds: float) -> str:
+    """Return a time of a recording as players show it, such as 1:02:07."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def file_of(passage: Passage) -> str:
+    """Return the file that a passage is from, or the id of a document that came from none."""
+    return str(passage.metadata.get("file_path", passage.source_id))
+
+
+def chunk_of(passage: Passage) -> str:
+    """Return the best hit's number, counted from 1, and its parts and the passage's chunks where there are several."""
+    best, first, last = passage.best.chunk, passage.chunks[0].index + 1, passage.chunks[-1].index + 1
+    around = f" (passage {first}-{last})" if last > first else ""
+    if passage.chunks[0].level > best.level:
+        around = f" (parent {first}/{passage.chunks[0].total})"
+    parts = f", {len(best.spans)} parts" if len(best.spans) > 1 else ""
+    return f"{best.index + 1}/{best.total}{parts}{around}"
+
+
+def excerpt(text: str, words: QueryWords, size: int) -> Text:
+    """Return the part of a text with most of the query's words, these highlighted.
+
+    Args:
+        text: Of a chunk.
+        words: Of the query.
+        size: Longest part in characters.
+    """
+    text = _SOFT_LINE_END.sub(r"\1 ", visible(text))  # One for one, so places stay.
+    places = words.find(text)
+    start = _best_start(text, places, size) if len(text) > size else 0
+    end = len(text)
+    if end - start > size:
+        end = max(text.rfind(" ", start, start + size), text.rfind("\n", start, start + size))
+        end = end if end > start else start + size
+    part = Text(text[start:end])
+    for first, last, _ in places:
+        if start <= first and last <= end:
+            part.stylize("bold yellow", first - start, last - start)
+    part.rstrip()
+    return Text.assemble("… " if start else "", part, " …" if end < len(text) else "")
+
+
+def _best_start(text: str, places: Sequence[Place], size: int) -> int:
+    """Return the last beginning of a line or sentence from which most of the query's words are in reach."""
+
+    def worth(start: int) -> tuple[int, int, int]:
+        within = [place.term for place in places if start <= place.start and place.end <= start + size]
+        return len(set(within)), len(within), start if within else -start
+
+    starts = [0, *(match.end() for match in _BEGINNING.finditer(text) if match.end() < len(text))]
+    return max(starts, key=worth)
+
+
+def to_dict(rank: int, passage: Passage) -> dict[str, Any]:
+    """Return a passage as `--json` writes it."""
+    return {
+        "rank": rank,
+        "score": passage.score,
+        "scores": dict(passage.scores),
+        "source_id": passage.source_id,
+        "start": passage.start,
+        "end": passage.end,
+        "spans": [list(span) for span in passage.spans],
+        "pages": passage.pages,
+        "times": passage.times,
+        "context": passage.context,
+        "text": passage.text,
+        "chunks": [chunk.id for chunk in passage.chunks],
+        "related": [{"source_id": chunk.source_id, "text": chunk.text} for chunk in passage.related],
+        "hits": [
+            {
+                "id": hit.chunk.id,
+                "chunk_index": hit.chunk.index,
+                "total_chunks": hit.chunk.total,
+                "start": hit.chunk.start,
+                "end": hit.chunk.end,
+                "spans": [list(span) for span in hit.chunk.spans],
+                "score": hit.score,
+                "scores": dict(hit.scores),
+            }
+            for hit in passage.hits
+        ],
+        "metadata": dict(passage.metadata),
+    }
+
+
+def explanation(passages: Sequence[Passage]) -> Table:
+    """Return a table with a row for each hit and a column for each stage that any of them went through."""
+    stages = dict.fromkeys(stage for passage in passages for hit in passage.hits for stage in hit.scores)
+    whole = dict.fromkeys(stage for passage in passages for stage in passage.scores if stage not in stages)
+    table = listing("Result", "File", "Chunk", *(stage.replace("_", " ") for stage in (*stages, *whole)))
+    for column in table.columns[3:]:
+        column.justify = "right"
+    for rank, passage in enumerate(passages, 1):
+        for place, hit in enumerate(passage.hits):
+            own = (_figure(hit.scores.get(stage)) for stage in stages)
+            of_passage = ("" if place else _figure(passage.scores.get(stage)) for stage in whole)
+            chunk = f"{hit.chunk.index + 1}/{hit.chunk.total}"
+            table.add_row("" if place else str(rank), inline(file_of(passage)), chunk, *own, *of_passage)
+    return table
+
+
+def _figure(score: float | None) -> str:
+    return "-" if score is None else f"{score:.3f}"

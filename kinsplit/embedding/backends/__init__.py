@@ -1,0 +1,1 @@
+"""The engines that run a transformer model, and its conversion between them."""

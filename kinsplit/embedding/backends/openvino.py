@@ -1,0 +1,124 @@
+"""Converted models on the processor, by OpenVINO; PyTorch is not loaded for them."""
+
+from __future__ import annotations
+
+import functools
+from collections import deque
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinsplit.embedding.backends.base import Batch
+from kinsplit.embedding.backends.model_files import read_facts
+from kinsplit.embedding.backends.telemetry import without_telemetry
+
+if TYPE_CHECKING:
+    from openvino import CompiledModel, InferRequest
+
+#: The converted model's file, and its outputs.
+MODEL, SENTENCE, TOKENS = "model.xml", "sentence_embedding", "token_embeddings"
+# Kernels are made per shape, so lengths are rounded up to few of them.
+_STEP = 8
+_PRECISIONS = {"bf16": "bfloat16", "f32": "float32"}
+
+
+class OpenVinoBackend:
+    """A model in OpenVINO's form, which any number of threads may use at once.
+
+    Args:
+        folder: What `kinsplit.embedding.backends.convert` or `kinsplit.embedding.backends.quantise` made.
+        precision: "bf16" or "f32"; None takes bfloat16 where the processor computes in it.
+        label: See `Backend`; None names the precision.
+
+    Raises:
+        Exception: A file is missing or damaged.
+    """
+
+    batch_tokens = 2048
+
+    def __init__(self, folder: Path, precision: str | None = None, label: str | None = None) -> None:
+        self.facts = read_facts(folder)
+        self._file = folder / MODEL
+        self._precision = precision or best_precision()
+        self.label = label or f"openvino {_PRECISIONS[self._precision]}"
+        self._sentence = self._compile(SENTENCE)
+
+    def vectors(self, batches: Sequence[Batch], prompt: str, is_query: bool) -> Iterator[NDArray[np.float32]]:
+        """See `Backend.vectors`; the encodings hold the prompt, and the model reads questions like other texts."""
+        del prompt, is_query
+        for _, vectors in self._run(self._sentence, batches):
+            yield vectors
+
+    def token_vectors(self, batches: Sequence[Batch]) -> Iterator[list[NDArray[np.float32]]]:
+        """See `Backend.token_vectors`."""
+        for batch, vectors in self._run(self._tokens, batches):
+            yield [own[: len(window.encoding.ids)] for window, own in zip(batch, vectors, strict=True)]
+
+    @functools.cached_property
+    def _tokens(self) -> CompiledModel:
+        return self._compile(TOKENS)
+
+    def _run(self, model: CompiledModel, batches: Sequence[Batch]) -> Iterator[tuple[Batch, NDArray[np.float32]]]:
+        """Keep every stream busy, and yield the results in order."""
+        # One more than there are streams, so that none waits for Python.
+        wanted = min(len(batches), model.get_property("OPTIMAL_NUMBER_OF_INFER_REQUESTS") + 1)
+        idle = [model.create_infer_request() for _ in range(wanted)]
+        running: deque[tuple[Batch, InferRequest]] = deque()
+        for batch in batches:
+            if not idle:
+                yield self._result(running, idle)
+            request = idle.pop()
+            request.start_async(self._input(batch))
+            running.append((batch, request))
+        while running:
+            yield self._result(running, idle)
+
+    @staticmethod
+    def _result(
+        running: deque[tuple[Batch, InferRequest]], idle: list[InferRequest]
+    ) -> tuple[Batch, NDArray[np.float32]]:
+        batch, request = running.popleft()
+        request.wait()
+        found = np.array(request.get_output_tensor(0).data, dtype=np.float32)  # A copy: the request is used again.
+        idle.append(request)
+        return batch, found
+
+    def _input(self, batch: Batch) -> dict[str, NDArray[np.int64]]:
+        encoded = [window.encoding.ids for window in batch]
+        longest = max(map(len, encoded))
+        length = max(longest, min(-(-longest // _STEP) * _STEP, self.facts.window))
+        ids = np.full((len(batch), length), self.facts.pad, dtype=np.int64)
+        mask = np.zeros_like(ids)
+        for row, own in enumerate(encoded):
+            ids[row, : len(own)] = own
+            mask[row, : len(own)] = 1
+        return {"input_ids": ids, "attention_mask": mask}
+
+    def _compile(self, output: str) -> CompiledModel:
+        model = _core().read_model(self._file)
+        for result in model.get_results():
+            if output not in result.input_value(0).get_names():
+                model.remove_result(result)
+        # Streams, so that batches run side by side; pinned threads would fight with another process for one core.
+        settings = {
+            "INFERENCE_PRECISION_HINT": self._precision,
+            "PERFORMANCE_HINT": "THROUGHPUT",
+            "ENABLE_CPU_PINNING": False,
+        }
+        return _core().compile_model(model, "CPU", settings)
+
+
+def best_precision() -> str:
+    """Return "bf16" where the processor computes in bfloat16 (AVX512-BF16, AMX), else "f32"."""
+    return "bf16" if "BF16" in _core().get_property("CPU", "OPTIMIZATION_CAPABILITIES") else "f32"
+
+
+@functools.cache
+def _core() -> Any:
+    with without_telemetry():  # Importing it is enough for an identifier in the home folder.
+        import openvino
+
+        return openvino.Core()

@@ -1,0 +1,201 @@
+"""Late chunking: a document is embedded as a whole, and each chunk is the mean of its tokens' vectors.
+
+So a chunk's vector knows what stands around it: "the city" the Berlin that was named a paragraph before. After Günther,
+Mohr, Williams, Wang & Xiao 2024, *Late Chunking: Contextual Chunk Embeddings Using Long-Context Embedding Models*
+(arXiv 2409.04701), with their overlapping windows for documents longer than the model's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from kinsplit.chunk import SEPARATOR
+from kinsplit.embedding.protocol import Embedder, Progress, TokenEmbedder, check_texts
+from kinsplit.errors import EmbeddingError, InvalidParameterError
+from kinsplit.spans import Span
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+
+# Of a window, shared with the next one: each token has an eighth of a window on either side, but at a text's ends.
+_OVERLAP = 4
+
+
+class Reach(NamedTuple):
+    """A window of a text.
+
+    Attributes:
+        start: Where it begins.
+        end: Where it ends.
+        since: Of the tokens that begin from here
+        until: to here, the window gives the vectors.
+        tokens: Where its tokens begin, in the text.
+    """
+
+    start: int
+    end: int
+    since: int
+    until: int
+    tokens: NDArray[np.int64]
+
+
+def lay_windows(text: str, tokenizer: Tokenizer, window: int) -> list[Reach]:
+    """Cover a text with windows.
+
+    Args:
+        text: The text.
+        tokenizer: The model's, without truncation and padding.
+        window: Most tokens that the model reads at once, special tokens included.
+
+    Returns:
+        Windows in order. Every token of the text is given by one of them.
+    """
+    budget = max(1, window - tokenizer.num_special_tokens_to_add(False))
+    tokens = _places(text, tokenizer)
+    if len(tokens) <= budget:
+        return [Reach(0, len(text), 0, len(text), tokens)]
+    laid = list(_lay(text, tokens, tokenizer, budget))
+    # Two windows meet in the middle of what they share.
+    shared = (np.searchsorted(tokens, (later.start, earlier.end)) for earlier, later in pairwise(laid))
+    meets = [0, *(int(tokens[(first + last) // 2]) for first, last in shared), len(text)]
+    between = zip(laid, pairwise(meets), strict=True)
+    return [reach._replace(since=since, until=until) for reach, (since, until) in between]
+
+
+def _lay(text: str, tokens: NDArray[np.int64], tokenizer: Tokenizer, budget: int) -> Iterator[Reach]:
+    """Yield the windows, cut between words where possible; each still gives all its tokens."""
+    begins_word = np.array([start > 0 and text[start - 1].isspace() for start in tokens])
+    first = last = 0
+    while last < len(tokens):
+        start = int(tokens[first]) if first else 0
+        last = _stop(first, budget, tokens, begins_word)
+        while True:
+            end = int(tokens[last]) if last < len(tokens) else len(text)
+            own = start + _places(text[start:end], tokenizer)
+            # It can have more tokens than it had inside the text, where a word is cut in two.
+            if len(own) <= budget or last == first + 1:
+                break
+            last -= 1
+        yield Reach(start, end, start, end, own)
+        first = max(first + 1, _stop(first, last - first - budget // _OVERLAP, tokens, begins_word))
+
+
+def _stop(first: int, count: int, tokens: NDArray[np.int64], begins_word: NDArray[np.bool_]) -> int:
+    """Return the last token at most `count` tokens on that begins a word, or else any."""
+    if first + count >= len(tokens):
+        return len(tokens)
+    words = np.flatnonzero(begins_word[first + 1 : first + count + 1])
+    return first + 1 + int(words[-1]) if len(words) else first + max(1, count)
+
+
+def _places(text: str, tokenizer: Tokenizer) -> NDArray[np.int64]:
+    """Return where the tokens of a text begin, special ones left out, never decreasing."""
+    offsets = tokenizer.encode(text, add_special_tokens=False).offsets
+    return np.maximum.accumulate(np.array([start for start, _ in offsets], dtype=np.int64))
+
+
+#: Where a piece lies, in order; nearly always one span.
+Spans = Sequence[Span]
+
+# Windows whose token vectors are in memory together.
+_BATCH = 64
+
+
+def token_embedder(embedder: Embedder) -> TokenEmbedder:
+    """Return an embedder that has vectors for tokens, as late chunking needs it.
+
+    Raises:
+        InvalidParameterError: It has none.
+    """
+    if not isinstance(embedder, TokenEmbedder):
+        remedy = "Take the bundled model or another one of sentence-transformers."
+        raise InvalidParameterError(
+            "context", "'late' needs an embedder with vectors for tokens", embedder.name, remedy
+        )
+    return embedder
+
+
+def embed_late(
+    embedder: Embedder, texts: Sequence[str], pieces: Sequence[Sequence[Spans]], progress: Progress | None = None
+) -> list[NDArray[np.float32]]:
+    """Embed pieces of texts, each with what stands around it.
+
+    A text longer than the model's window is read in windows that overlap by a quarter, and each token's vector is taken
+    from the window in which it lies deeper. Token vectors have length 1 before they are averaged. A piece without
+    tokens is embedded for itself.
+
+    Args:
+        embedder: Has vectors for tokens (see `TokenEmbedder`), and its `tokenizer`, without truncation and padding.
+        texts: The texts.
+        pieces: Of each text the pieces, each as its spans.
+        progress: Told how many windows are done, and of how many.
+
+    Returns:
+        Per text the vectors of its pieces, each of length 1: float32, shape (pieces, dimension).
+
+    Raises:
+        InvalidParameterError: The embedder has no vectors for tokens.
+        EmbeddingError: It can't be said where its tokens lie.
+    """
+    by_token, tokenizer, texts = token_embedder(embedder), _tokenizer_of(embedder), check_texts(texts)
+    pooled = [_Pooled(own, embedder.dimension) for own in pieces]
+    windows = [(i, window) for i, text in enumerate(texts) for window in lay_windows(text, tokenizer, embedder.window)]
+    for start in range(0, len(windows), _BATCH):
+        batch = windows[start : start + _BATCH]
+        found = by_token.embed_tokens([texts[i][window.start : window.end] for i, window in batch])
+        for (i, window), vectors in zip(batch, found, strict=True):
+            if len(vectors) != len(window.tokens):
+                what = f"{len(vectors)} vectors for a window of {len(window.tokens)} tokens"
+                raise EmbeddingError(f"{embedder.name} gave {what}, so its tokens can't be placed.")
+            pooled[i].add(window, vectors)
+        if progress:
+            progress(start + len(batch), len(windows))
+    return [own.vectors(text, embedder) for own, text in zip(pooled, texts, strict=True)]
+
+
+def _tokenizer_of(embedder: Embedder) -> Tokenizer:
+    tokenizer = getattr(embedder, "tokenizer", None)
+    if tokenizer is None:
+        raise EmbeddingError(
+            f"{embedder.name} has no `tokenizer`, so its tokens can't be placed. "
+            "Take the bundled model or another one of sentence-transformers."
+        )
+    return tokenizer
+
+
+class _Pooled:
+    """The pieces of one text, and the sums of their tokens' vectors."""
+
+    def __init__(self, pieces: Sequence[Spans], dimension: int) -> None:
+        self._pieces = pieces
+        self._spans = np.array([span for spans in pieces for span in spans], dtype=np.int64).reshape(-1, 2)
+        self._owners = np.repeat(np.arange(len(pieces)), [len(spans) for spans in pieces])
+        self._sums = np.zeros((len(pieces), dimension))
+
+    def add(self, window: Reach, vectors: NDArray[np.float32]) -> None:
+        """Add the vectors that a window gives to the pieces in which their tokens begin."""
+        begins, ends = np.clip(self._spans, window.since, window.until).T
+        firsts, lasts = np.searchsorted(window.tokens, begins), np.searchsorted(window.tokens, ends)
+        for place in np.flatnonzero(firsts < lasts):
+            self._sums[self._owners[place]] += vectors[firsts[place] : lasts[place]].sum(axis=0, dtype=np.float64)
+
+    def vectors(self, text: str, embedder: Embedder) -> NDArray[np.float32]:
+        """Return the sums with length 1, and the piece's own vector where there is no sum."""
+        lengths = np.linalg.norm(self._sums, axis=1, keepdims=True)
+        vectors = np.asarray(self._sums / np.where(lengths > 0, lengths, 1), dtype=np.float32)
+        empty = np.flatnonzero(lengths[:, 0] == 0).tolist()
+        if empty:
+            own = [SEPARATOR.join(text[start:end] for start, end in self._pieces[index]) for index in empty]
+            vectors[empty] = embedder.embed(own)
+        return vectors

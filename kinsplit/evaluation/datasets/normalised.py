@@ -1,0 +1,242 @@
+"""A text made plainer by rules, with a map to its source: spans labelled on one read on the other.
+
+SC-Qrels labels a text whose quotation marks, dashes and white space were made plain, and so its offsets fit no file;
+`normalise(text)` makes that text again and takes its spans back to the file's own.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
+
+import numpy as np
+import regex
+from numpy.typing import NDArray
+
+from kinsplit.chunk import Document, Part
+from kinsplit.errors import InvalidParameterError
+from kinsplit.evaluation.labels import Dataset, Place, Question
+from kinsplit.parsers.units.graphemes import CLUSTER
+from kinsplit.spans import Span
+
+Offsets = NDArray[np.int64]
+
+
+class Rewritten(NamedTuple):
+    """What a step made of a text.
+
+    Attributes:
+        text: The new text.
+        starts: Where what each of its characters stands for begins in the old text; never falls.
+        ends: Where that ends; never falls.
+    """
+
+    text: str
+    starts: Offsets
+    ends: Offsets
+
+
+Step = Callable[[str], Rewritten]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Normalised:
+    """A normalised text that knows where it came from.
+
+    Attributes:
+        source: The text as it was.
+        text: The normalised text.
+        starts: Where what each of its characters stands for begins in the source, shape (characters,).
+        ends: Where that ends in the source, shape (characters,).
+    """
+
+    source: str
+    text: str
+    starts: Offsets
+    ends: Offsets
+
+    def to_source(self, span: Span) -> Span:
+        """Return where a span of the normalised text, which isn't empty, lies in the source."""
+        return Span(int(self.starts[span.start]), int(self.ends[span.end - 1]))
+
+    def from_source(self, span: Span) -> Span | None:
+        """Return the least span of the normalised text that holds all that is left of a span of the source.
+
+        Returns:
+            The span; None where nothing is left, as of white space at the text's edge.
+        """
+        first = int(np.searchsorted(self.ends, span.start, side="right"))
+        stop = int(np.searchsorted(self.starts, span.end, side="left"))
+        return Span(first, stop) if first < stop else None
+
+    def at(self, offset: int) -> int:
+        """Return where in the normalised text a place of the source is."""
+        return int(np.searchsorted(self.ends, offset, side="right"))
+
+    def find(self, wanted: str) -> Iterator[Span]:
+        """Yield where a text that is normalised itself occurs, as spans of the source, without overlap."""
+        at = self.text.find(wanted) if wanted else -1
+        while at >= 0:
+            yield self.to_source(Span(at, at + len(wanted)))
+            at = self.text.find(wanted, at + len(wanted))
+
+
+def quotes(text: str) -> Rewritten:
+    """Make curly quotation marks straight."""
+    return _as_long(text.translate(_QUOTES))
+
+
+def dashes(text: str) -> Rewritten:
+    """Make en and em dashes hyphens."""
+    return _as_long(text.translate(_DASHES))
+
+
+def spaces(text: str) -> Rewritten:
+    """Make each run of white space one space."""
+    return _rewritten(text, ((match.start(), match.end(), " ") for match in _SPACES.finditer(text)))
+
+
+def strip(text: str) -> Rewritten:
+    """Leave out white space at both ends."""
+    kept = text.strip()
+    starts = np.arange(len(kept), dtype=np.int64) + text.find(kept)
+    return Rewritten(kept, starts, starts + 1)
+
+
+def nfc(text: str) -> Rewritten:
+    """Compose characters (Unicode's form C)."""
+    return _composed(text, "NFC")
+
+
+def nfkc(text: str) -> Rewritten:
+    """Compose characters and replace those that only look different (Unicode's form KC)."""
+    return _composed(text, "NFKC")
+
+
+#: What the SC-Qrels pipeline does to a text before it is labelled.
+SC_QRELS: tuple[Step, ...] = (quotes, dashes, spaces, strip)
+_NAMED = {"sc-qrels": SC_QRELS}
+
+
+def normalise(text: str, steps: Sequence[Step] = SC_QRELS) -> Normalised:
+    """Normalise a text.
+
+    Args:
+        text: The text.
+        steps: What is done to it, one after the other.
+    """
+    made = _as_long(text)
+    for step in steps:
+        new = step(made.text)
+        made = Rewritten(new.text, made.starts[new.starts], made.ends[new.ends - 1] if new.text else new.ends)
+    return Normalised(text, *made)
+
+
+def steps_of(name: str) -> tuple[Step, ...]:
+    """Return the steps of a normalisation that has a name.
+
+    Raises:
+        InvalidParameterError: None is called so.
+    """
+    if name not in _NAMED:
+        raise InvalidParameterError("normalise", "must name a normalisation", name, f"Known: {', '.join(_NAMED)}.")
+    return _NAMED[name]
+
+
+def normalised_document(document: Document, steps: Sequence[Step] = SC_QRELS) -> Document:
+    """Return a document with its text normalised, and its pages, times and parts where they stand in that.
+
+    Args:
+        document: The document.
+        steps: See `normalise`.
+    """
+    return _as_document(document, normalise(document.text, steps))
+
+
+def normalised_dataset(dataset: Dataset, steps: Sequence[Step] = SC_QRELS) -> Dataset:
+    """Return a dataset with its documents normalised, and its labels where they stand in these.
+
+    Args:
+        dataset: The dataset.
+        steps: See `normalise`.
+
+    Raises:
+        InvalidParameterError: Nothing is left of a label.
+    """
+    made = {document.id: normalise(document.text, steps) for document in dataset.documents}
+
+    def moved(place: Place, question: Question) -> Place:
+        if place.span is None:
+            return place
+        span = made[place.source_id].from_source(place.span)
+        if span is None:
+            remedy = "Label more than white space."
+            raise InvalidParameterError("normalise", "must leave something of every label", question.id, remedy)
+        return Place(place.source_id, span)
+
+    documents = tuple(_as_document(document, made[document.id]) for document in dataset.documents)
+    questions = tuple(
+        replace(
+            question,
+            labels=tuple(
+                replace(label, places=tuple(moved(place, question) for place in label.places))
+                for label in question.labels
+            ),
+        )
+        for question in dataset.questions
+    )
+    return Dataset(dataset.name, documents, questions)
+
+
+def _as_document(document: Document, made: Normalised) -> Document:
+    parts = ((made.from_source(Span(part.start, part.end)), part.title) for part in document.outline)
+    return replace(
+        document,
+        text=made.text,
+        pages=tuple(map(made.at, document.pages)),
+        times=tuple(moment._replace(at=made.at(moment.at)) for moment in document.times),
+        outline=tuple(Part(*span, title) for span, title in parts if span is not None),
+    )
+
+
+def _as_long(text: str) -> Rewritten:
+    starts = np.arange(len(text), dtype=np.int64)
+    return Rewritten(text, starts, starts + 1)
+
+
+def _composed(text: str, form: Literal["NFC", "NFKC"]) -> Rewritten:
+    if unicodedata.is_normalized(form, text):
+        return _as_long(text)
+    clusters = ((match.start(), match.end(), match[0]) for match in _CLUSTERS.finditer(text))
+    changed = ((start, end, unicodedata.normalize(form, cluster)) for start, end, cluster in clusters)
+    made = _rewritten(text, ((start, end, new) for start, end, new in changed if new != text[start:end]))
+    if made.text == unicodedata.normalize(form, text):
+        return made
+    # Characters compose across clusters only in text that no language writes.
+    whole = unicodedata.normalize(form, text)
+    return Rewritten(whole, np.zeros(len(whole), np.int64), np.full(len(whole), len(text), np.int64))
+
+
+def _rewritten(text: str, changes: Iterator[tuple[int, int, str]]) -> Rewritten:
+    """Replace ranges of a text, which come in order; each new character stands for the whole range."""
+    pieces: list[str] = []
+    starts: list[Offsets] = []
+    ends: list[Offsets] = []
+    reached = 0
+    for start, end, new in (*changes, (len(text), len(text), "")):
+        kept = np.arange(reached, start, dtype=np.int64)
+        pieces += text[reached:start], new
+        starts += kept, np.full(len(new), start, np.int64)
+        ends += kept + 1, np.full(len(new), end, np.int64)
+        reached = end
+    return Rewritten("".join(pieces), np.concatenate(starts), np.concatenate(ends))
+
+
+_QUOTES = str.maketrans("\u2018\u2019\u201c\u201d", "''\"\"")
+_DASHES = str.maketrans("\u2013\u2014", "--")
+# A single space stays as it is, and costs nothing.
+_SPACES = re.compile(r"\s{2,}|[^\S ]")
+_CLUSTERS = regex.compile(CLUSTER)

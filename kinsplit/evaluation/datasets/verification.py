@@ -1,0 +1,200 @@
+"""What a file says of a question, not yet believed; and what is left of it when it was verified."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from kinsplit.chunk import Document
+from kinsplit.evaluation.datasets.files import Problems, Row
+from kinsplit.evaluation.labels import Label, Place, Question
+from kinsplit.loaders.decoding import clean
+from kinsplit.spans import Span
+
+# Halves of pairs, which JSON can hold, and no file in UTF-8.
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+
+
+class StatedPlace(NamedTuple):
+    """Where a label is said to stand.
+
+    Attributes:
+        field: Where the file says so.
+        source_id: The document.
+        span: Its bounds; None for the document as such.
+        text: The text that is said to be there, if it is.
+        row: Where the file says so, if it isn't beside the question.
+    """
+
+    field: str
+    source_id: Any
+    span: tuple[Any, Any] | None
+    text: Any = None
+    row: Row | None = None
+
+
+@dataclass(frozen=True)
+class StatedLabel:
+    """A label as a file has it; see `Label`."""
+
+    places: Sequence[StatedPlace]
+    group: str = ""
+    grade: int = 1
+
+
+@dataclass(frozen=True)
+class StatedQuestion:
+    """A question as a file has it; see `Question`.
+
+    Attributes:
+        row: Where it stands.
+        id: Its id.
+        text: The question.
+        labels: Its labels.
+        answer: Its answer, "" for none.
+        field: What the file calls the question's text.
+    """
+
+    row: Row
+    id: Any
+    text: Any
+    labels: Sequence[StatedLabel] = ()
+    answer: Any = ""
+    field: str = "query"
+
+
+def verified(
+    stated: Iterable[StatedQuestion], documents: Sequence[Document], problems: Problems
+) -> tuple[Question, ...]:
+    """Return questions whose every label stands where it is said to.
+
+    Args:
+        stated: As the files have them.
+        documents: All documents.
+        problems: What is wrong is told to it, and raised when all was seen.
+
+    Raises:
+        LoadError: Something is wrong, or there is no question.
+    """
+    sources = {document.id: document for document in documents}
+    questions: list[Question] = []
+    seen: dict[str, Row] = {}
+    for one in stated:
+        before = problems.count
+        _check_text(one, seen, problems)
+        # What is stated twice is no other label.
+        labels = dict.fromkeys(_label(label, one, sources, problems) for label in one.labels)
+        if problems.count == before:
+            questions.append(Question(one.id, one.text, tuple(labels), one.answer))
+    problems.check(empty=not questions)
+    return tuple(questions)
+
+
+def _check_text(one: StatedQuestion, seen: dict[str, Row], problems: Problems) -> None:
+    if broken := _broken(one.id):
+        problems.add(one.row, None, "query_id", broken, one.id, "Give it one.")
+    elif one.id in seen:
+        other = seen[one.id]
+        where = f"{other.place} of {other.path}"
+        problems.add(one.row, one.id, "query_id", f"must be unique, and is that of {where}", one.id, "Rename one.")
+    else:
+        seen[one.id] = one.row
+    if broken := _broken(one.text):
+        remedy = "Write the question, or leave the row out."
+        problems.add(one.row, one.id, one.field, broken, one.text, remedy)
+    if not isinstance(one.answer, str):
+        problems.add(one.row, one.id, "answer", "must be a string", one.answer, "Write the answer, or nothing.")
+
+
+def _label(label: StatedLabel, one: StatedQuestion, sources: Mapping[str, Document], problems: Problems) -> Label:
+    places = (_place(place, one, sources, problems) for place in label.places)
+    # Of one that is wrong there is no place, and the question is never used.
+    return Label(tuple(dict.fromkeys(place for place in places if place is not None)), label.group, label.grade)
+
+
+def _place(
+    place: StatedPlace, one: StatedQuestion, sources: Mapping[str, Document], problems: Problems
+) -> Place | None:
+    document = sources.get(place.source_id) if isinstance(place.source_id, str) else None
+    if document is None:
+        some = ", ".join(map(repr, list(sources)[:3]))
+        remedy = f"Name one of the {len(sources):,} documents, such as {some}."
+        rule = "must name a document that is there"
+        problems.add(place.row or one.row, one.id, place.field, rule, place.source_id, remedy)
+        return None
+    if place.span is None:
+        return Place(document.id)
+    return Place(document.id, Span(*place.span)) if _fits(place, place.span, one, document.text, problems) else None
+
+
+def _fits(place: StatedPlace, span: tuple[Any, Any], one: StatedQuestion, text: str, problems: Problems) -> bool:
+    """Return whether a span lies in a text and holds what it is said to hold; tell what is wrong otherwise."""
+    row, (start, end), before = place.row or one.row, span, problems.count
+    if not (_whole(start) and _whole(end) and 0 <= start < end <= len(text)):
+        rule = f"must be [start, end) within the {len(text):,} characters of {place.source_id!r}"
+        remedy = "Count code points of the text as it is stored."
+        problems.add(row, one.id, place.field, rule, [start, end], remedy)
+    elif not text[start:end].strip():
+        problems.add(row, one.id, place.field, "must hold visible text", [start, end], "Leave it out.")
+    elif place.text is not None and not _is(text[start:end], place.text):
+        at = text.find(place.text) if isinstance(place.text, str) and place.text else -1
+        hint = (
+            f"That text stands at [{at}, {at + len(place.text)}]."
+            if at >= 0
+            else "Nothing may be stripped or normalised after the labels were made."
+        )
+        rule = f"must be the text at [{start}, {end}] of {place.source_id!r}, {text[start:end][:60]!r}"
+        problems.add(row, one.id, place.field.replace("spans", "answers"), rule, place.text, hint)
+    return problems.count == before
+
+
+def _is(text: str, said: object) -> bool:
+    # The loaders replace what databases refuse, one for one.
+    return isinstance(said, str) and text in (said, clean(said).text)
+
+
+def _broken(value: object) -> str:
+    """Return the rule for a text that a value breaks, "" for none."""
+    if not isinstance(value, str) or not value.strip():
+        return "must be a string of visible text"
+    return "must not hold a lone surrogate" if _SURROGATE.search(value) else ""
+
+
+def _whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+#: SC-Qrels' words: a span that answers alone, one that answers only with the others of its group, and one that answers
+#: in place of the others of its group.
+ALONE, TOGETHER, INSTEAD = LOGIC = ("COMPLETE_SPAN", "AND", "OR")
+
+
+class Mark(NamedTuple):
+    """A span that somebody marked as an answer.
+
+    Attributes:
+        places: It, and its copies.
+        logic: One of `LOGIC`.
+        group: The marks of its question that the logic refers to.
+    """
+
+    places: Sequence[StatedPlace]
+    logic: str = ALONE
+    group: str = ""
+
+
+def labels_of(marks: Sequence[Mark]) -> list[StatedLabel]:
+    """Return the labels that marks make, in their order: alternatives are one label, all others one each."""
+    labels: list[StatedLabel] = []
+    alternatives: dict[str, list[StatedPlace]] = {}
+    for places, logic, group in marks:
+        if logic == INSTEAD and group in alternatives:
+            alternatives[group].extend(places)
+            continue
+        stated = list(places)
+        if logic == INSTEAD:
+            alternatives[group] = stated
+        labels.append(StatedLabel(stated, group if logic == TOGETHER else ""))
+    return labels

@@ -1,0 +1,1 @@
+"""Experiments: splitters, questions and measures, run and summarised."""

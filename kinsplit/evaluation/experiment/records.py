@@ -1,0 +1,78 @@
+"""A strategy's chunks and outcomes as JSON, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, NamedTuple, Self
+
+from kinsplit.chunk import Chunk, Document
+from kinsplit.spans import Span
+
+
+class Answer(NamedTuple):
+    """What was retrieved for one question.
+
+    Attributes:
+        places: Of each retrieved chunk its number among the leaves, best first.
+        scores: The ranker's.
+        cosines: Between the question and each chunk.
+        seconds: Wall time of the search, the question's embedding included.
+    """
+
+    places: list[int]
+    scores: list[float]
+    cosines: list[float]
+    seconds: float
+
+
+@dataclass
+class Record:
+    """What one strategy made of a dataset, as far as it is known.
+
+    Attributes:
+        chunks: Of all levels, each document's together, as the strategy returned them.
+        split_seconds: Wall time of splitting; None where a part of the work was kept from an earlier run.
+        embed_seconds: Wall time of embedding, likewise; None also before it was done.
+        warnings: What was told while the work was done.
+        answers: By `question_key`.
+    """
+
+    chunks: list[Chunk]
+    split_seconds: float | None = None
+    embed_seconds: float | None = None
+    warnings: list[str] = field(default_factory=list)
+    answers: dict[str, Answer] = field(default_factory=dict)
+
+    @property
+    def leaves(self) -> list[Chunk]:
+        """The chunks that are searched."""
+        return [chunk for chunk in self.chunks if chunk.level == 0]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the record without what the documents themselves hold."""
+        return {
+            **{f.name: getattr(self, f.name) for f in fields(self)},
+            "chunks": [[getattr(chunk, name) for name in _KEPT] for chunk in self.chunks],
+            "answers": {key: list(answer) for key, answer in self.answers.items()},
+        }
+
+    @classmethod
+    def from_json(cls, kept: Mapping[str, Any], documents: Mapping[str, Document]) -> Self:
+        """Return a record that was kept.
+
+        Args:
+            kept: What `to_json` returned.
+            documents: By id, those that were split.
+        """
+        chunks = [_chunk(dict(zip(_KEPT, row, strict=True)), documents) for row in kept["chunks"]]
+        answers = {key: Answer(*answer) for key, answer in kept["answers"].items()}
+        return cls(**{**kept, "chunks": chunks, "answers": answers})
+
+
+_KEPT: Sequence[str] = [f.name for f in fields(Chunk) if f.name != "metadata"]
+
+
+def _chunk(row: dict[str, Any], documents: Mapping[str, Document]) -> Chunk:
+    spans = tuple(Span(*span) for span in row["spans"])
+    return Chunk(**{**row, "spans": spans}, metadata=documents[row["source_id"]].metadata)

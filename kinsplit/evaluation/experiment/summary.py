@@ -1,0 +1,220 @@
+"""Outcomes -> results: judged, averaged, compared."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+import kinsplit
+from kinsplit.chunk import Chunk
+from kinsplit.embedding import resolve as resolve_embedder
+from kinsplit.errors import InvalidParameterError
+from kinsplit.evaluation.labels import Dataset, Place, Question
+from kinsplit.evaluation.measures.protocol import Chunking, Measure, Outcome
+from kinsplit.evaluation.measures.ranks import RankMeasure
+from kinsplit.evaluation.qrels.alignment import starved
+from kinsplit.evaluation.results import (
+    AskedQuestion,
+    Estimate,
+    Hit,
+    MeasureNote,
+    QuestionResult,
+    Results,
+    Setting,
+    StatisticNote,
+    StrategyResult,
+    Text,
+)
+from kinsplit.evaluation.significance import compare, estimates
+from kinsplit.evaluation.splitters import spec_of
+from kinsplit.evaluation.statistics import STATISTICS, describe
+from kinsplit.support.warnings import recorded
+
+if TYPE_CHECKING:
+    from kinsplit.evaluation.experiment.experiment import Experiment
+    from kinsplit.evaluation.experiment.strategy_run import Evidence
+
+
+#: Questions below which intervals are so wide that little can be told apart.
+FEWEST = 30
+
+
+def cautions(
+    dataset: Dataset, measures: Sequence[Measure], headline: str, chunkings: Mapping[str, Chunking]
+) -> Iterator[str]:
+    """Yield what makes a comparison say little, in sentences.
+
+    Args:
+        dataset: The documents and questions.
+        measures: What judges.
+        headline: The measure by which strategies are compared.
+        chunkings: By label.
+    """
+    judged = sum(bool(question.labels) for question in dataset.questions)
+    if not dataset.labelled:
+        yield (
+            f"No question has labels, so nothing says whether what was found answers it: {headline} doesn't tell which "
+            "strategy is better. Label some questions, or let `kinsplit questions` make labelled ones."
+        )
+    elif judged < len(dataset.questions):
+        yield f"{len(dataset.questions) - judged:,} of {len(dataset.questions):,} questions have no labels."
+    if 0 < len(dataset.questions) < FEWEST:
+        asked = "1 question" if len(dataset.questions) == 1 else f"{len(dataset.questions)} questions"
+        yield f"Only {asked}: fewer than {FEWEST} seldom tell strategies apart."
+    for rule in {measure.rule: None for measure in measures if isinstance(measure, RankMeasure)}:
+        qrels = {label: chunking.alignment.qrels(dataset.questions, rule) for label, chunking in chunkings.items()}
+        if told := starved(dataset.questions, qrels):
+            yield told
+    sentences: dict[str, list[str]] = {}
+    for label, chunking in chunkings.items():
+        for text in _of_chunks(chunking, headline):
+            sentences.setdefault(text, []).append(label)
+    for text, labels in sentences.items():
+        yield f"{', '.join(labels)}: {text}"
+
+
+def _of_chunks(chunking: Chunking, headline: str) -> Iterator[str]:
+    """Yield what is to be known of one strategy's chunks."""
+    if not chunking.chunks:
+        return
+    single = sum(len(chunks) == 1 for chunks in chunking.by_source.values())
+    if 2 * single > len(chunking.by_source):
+        yield (
+            f"{single:,} of {len(chunking.by_source):,} documents are one chunk, so how they are split makes no "
+            "difference there. Take smaller chunks or longer documents."
+        )
+    if whole := _whole(chunking, headline):
+        yield f"{headline} holds all {whole}, so it says nothing of the ranking. Take a smaller number."
+
+
+def _whole(chunking: Chunking, headline: str) -> str:
+    """Return in words how much there is, if a measure looks at all of it."""
+    tokens, chunks = re.search(r"@(\d+)t$", headline), re.search(r"@(\d+)$", headline)
+    if tokens and (total := sum(chunking.token_counts.values())) <= int(tokens[1]):
+        return f"{total:,} tokens of the documents"
+    if chunks and len(chunking.chunks) <= int(chunks[1]):
+        return f"{len(chunking.chunks):,} chunks"
+    return ""
+
+
+#: What the numbers depend on beside kinsplit.
+_PACKAGES = ("numpy", "scipy", "tokenizers", "qdrant-edge-py", "sentence-transformers", "openvino")
+
+
+class Summary:
+    """Gathers the results of an experiment, one strategy after the other.
+
+    Args:
+        experiment: The experiment.
+    """
+
+    def __init__(self, experiment: Experiment) -> None:
+        self._experiment = experiment
+        self._measures: tuple[Measure, ...] = experiment.judges
+        self._values: dict[str, dict[str, list[float | None]]] = {}
+        self._strategies: list[StrategyResult] = []
+        self._results: list[QuestionResult] = []
+        self._chunkings: dict[str, Chunking] = {}
+        self._warnings: list[str] = []
+
+    def add(self, label: str, evidence: Evidence) -> None:
+        """Judge what a strategy retrieved."""
+        chunking = evidence.made.chunking
+        with recorded() as told:
+            values = {m.name: [_score(m, outcome, chunking) for outcome in evidence.outcomes] for m in self._measures}
+        self._values[label] = values
+        self._chunkings[label] = chunking
+        self._warnings += [f"{label}: {text}" for text in (*evidence.warnings, *map(str, told))]
+        self._strategies.append(
+            StrategyResult(
+                label=label,
+                spec=spec_of(self._experiment.strategies[label]),
+                measures=_means(values),
+                statistics=describe(evidence.made),
+                lengths=[len(chunk.text) for chunk in chunking.chunks],
+                chunks_per_document={
+                    document.id: len(chunking.by_source.get(document.id, ())) for document in chunking.dataset.documents
+                },
+            )
+        )
+        for number, outcome in enumerate(evidence.outcomes):
+            own = {name: value for name, column in values.items() if (value := column[number]) is not None}
+            hits = _hits(outcome, self._experiment.top_k)
+            self._results.append(
+                QuestionResult(question_id=outcome.question.id, strategy=label, measures=own, hits=hits)
+            )
+
+    def results(self) -> Results:
+        """Return the results of all strategies."""
+        experiment = self._experiment
+        headline, dataset = experiment.headed_by, experiment.dataset
+        (rises,) = {measure.rises for measure in self._measures if measure.name == headline}
+        labels = list(self._values)
+        return Results(
+            setting=Setting(
+                dataset=dataset.name,
+                documents=len(dataset.documents),
+                questions=len(dataset.questions),
+                embedder=resolve_embedder(experiment.embedder).name,
+                ranker=experiment.rank_by.name,
+                terms=experiment.terms,
+                tokenizer=experiment.counter.name,
+                top_k=experiment.top_k,
+                headline=headline,
+                versions={"kinsplit": kinsplit.__version__, **{name: version(name) for name in _PACKAGES}},
+            ),
+            strategies=self._strategies,
+            questions=[self._asked(question) for question in dataset.questions],
+            results=self._results,
+            comparisons=compare(
+                headline, labels[0], {label: self._values[label][headline] for label in labels}, rises=rises
+            ),
+            warnings=[*self._warnings, *cautions(dataset, self._measures, headline, self._chunkings)],
+            notes=[
+                MeasureNote(name=measure.name, description=measure.description, rises=measure.rises)
+                for measure in self._measures
+                if any(measure.name in strategy.measures for strategy in self._strategies)
+            ],
+            statistic_notes=[
+                StatisticNote(name=one.name, unit=one.unit, description=one.description)
+                for one in STATISTICS
+                if any(one.name in strategy.statistics for strategy in self._strategies)
+            ],
+        )
+
+    def _asked(self, question: Question) -> AskedQuestion:
+        labels = [[self._text(place) for place in label.places] for label in question.labels]
+        return AskedQuestion(id=question.id, text=question.text, labels=labels)
+
+    def _text(self, place: Place) -> Text:
+        if place.span is None:
+            return Text(source_id=place.source_id, spans=(), text="")
+        start, end = place.span
+        text = self._experiment.dataset.sources[place.source_id].text[start:end]
+        return Text(source_id=place.source_id, spans=((start, end),), text=text)
+
+
+def _score(measure: Measure, outcome: Outcome, chunking: Chunking) -> float | None:
+    value = measure.score(outcome, chunking)
+    if value is not None and not math.isfinite(value):
+        remedy = f"Return None where {measure.name} says nothing of a question."
+        raise InvalidParameterError("measures", "must return finite numbers", value, remedy)
+    return value
+
+
+def _means(values: dict[str, list[float | None]]) -> dict[str, Estimate]:
+    table = [[float("nan") if value is None else value for value in column] for column in values.values()]
+    rows = list(zip(*table, strict=True))
+    return {name: mean for name, mean in zip(values, estimates(rows), strict=True) if mean is not None}
+
+
+def _hits(outcome: Outcome, top_k: int) -> list[Hit]:
+    return [_hit(chunk, score) for chunk, score in zip(outcome.ranking[:top_k], outcome.scores, strict=False)]
+
+
+def _hit(chunk: Chunk, score: float) -> Hit:
+    spans = [(span.start, span.end) for span in chunk.spans]
+    return Hit(source_id=chunk.source_id, spans=spans, text=chunk.text, score=score)

@@ -1,0 +1,72 @@
+"""What somebody has read who reads a ranking from its beginning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from kinsplit.chunk import Chunk
+from kinsplit.evaluation.measures.protocol import Chunking
+from kinsplit.spans import Span, length, stretches, unite
+
+#: By source id, the spans that were read: in order, without overlap.
+Read = Mapping[str, tuple[Span, ...]]
+
+
+def read_chunks(chunks: Iterable[Chunk]) -> Read:
+    """Return what some chunks hold."""
+    return read_spans((chunk.source_id, span) for chunk in chunks for span in chunk.spans)
+
+
+def read_tokens(ranking: Iterable[Chunk], budget: int, chunking: Chunking) -> Read:
+    """Return what the first tokens of a ranking hold.
+
+    Text that several chunks hold costs its tokens each time; a chunk is cut where the budget ends.
+
+    Args:
+        ranking: Chunks, best first.
+        budget: Tokens.
+        chunking: Where the chunks are from.
+    """
+    read: list[tuple[str, Span]] = []
+    left = budget
+    for chunk in ranking:
+        tokens = chunking.token_counts[chunk.id]
+        spans = chunk.spans if tokens <= left else _first_tokens(chunk, left, chunking)
+        read += ((chunk.source_id, span) for span in spans)
+        left -= tokens
+        if left <= 0:
+            break
+    return read_spans(read)
+
+
+def read_spans(read: Iterable[tuple[str, Span]]) -> Read:
+    """Return spans, each with its source id, by source: in order, without overlap."""
+    spans: dict[str, list[Span]] = {}
+    for source_id, span in read:
+        spans.setdefault(source_id, []).append(span)
+    return {source_id: unite(found) for source_id, found in spans.items()}
+
+
+def _first_tokens(chunk: Chunk, number: int, chunking: Chunking) -> Iterable[Span]:
+    """Return what the first tokens of a chunk that has more hold of its document."""
+    starts = chunking.token_starts(chunk)
+    # Where a tokenizer counts more tokens than it places, as a function may, all of the text is read.
+    end = starts[number] if number < len(starts) else len(chunk.text)
+    # A token ends before the white space behind it.
+    return _until(chunk, len(chunk.text[:end].rstrip()))
+
+
+def _until(chunk: Chunk, end: int) -> Iterable[Span]:
+    """Return where the beginning of a chunk's text lies in its document."""
+    placed = stretches(chunk.spans, chunk.text)
+    if placed is None:
+        # A splitter has rewritten the text: as large a share of its place.
+        left = round(length(chunk.spans) * end / len(chunk.text))
+        for start, stop in chunk.spans:
+            if left > 0:
+                yield Span(start, min(stop, start + left))
+            left -= stop - start
+    else:
+        for at, (start, stop) in placed:
+            if at < end:
+                yield Span(start, min(stop, start + end - at))

@@ -1,0 +1,159 @@
+"""Sections are asked about until there are enough questions, and each that is dropped is counted by its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+
+from kinsplit.chunk import Document
+from kinsplit.errors import InvalidParameterError, LanguageModelError
+from kinsplit.evaluation.labels import Question
+from kinsplit.evaluation.questions.filters import EXCERPTS, Filters
+from kinsplit.evaluation.questions.sections import (
+    ANSWER,
+    MARGIN,
+    TOKENS,
+    Answer,
+    Section,
+    prompt_of,
+    sections_of,
+    spread,
+)
+from kinsplit.evaluation.questions.tally import Corpus, Tally
+from kinsplit.language_models import resolve as resolve_model
+from kinsplit.language_models.cache import answer_cache
+from kinsplit.language_models.structured import Asker
+from kinsplit.parsers import Cost
+from kinsplit.tokenizers import resolve
+
+#: Most sections that a model is asked about at the same time, unless told.
+CONCURRENCY = 4
+#: Most questions that one answer holds; more of them grow alike.
+_TOGETHER = 5
+#: So many times the sections that are needed are asked about at most.
+_PATIENCE = 3
+# Tokens of the instruction.
+_INSTRUCTION = 300
+
+
+@dataclass(frozen=True)
+class Made:
+    """Questions that were made.
+
+    Attributes:
+        questions: Each with labels; their places inside the section that was asked about come first.
+        sections: Sections that were asked about.
+        asked: Questions that the model wrote and that were looked at.
+        dropped: By reason, how many of them were dropped, and how many sections gave none.
+    """
+
+    questions: tuple[Question, ...]
+    sections: int
+    asked: int
+    dropped: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """Which sections are asked about, in which order, and for how many questions each."""
+
+    sections: list[Section]
+    together: int
+
+    def needed(self, questions: int) -> int:
+        """Return how many sections give so many questions if none is dropped."""
+        return -(-questions // self.together)
+
+    def prompts(self, sections: Sequence[Section]) -> list[str]:
+        return [prompt_of(section, self.together, EXCERPTS) for section in sections]
+
+
+def make_questions(
+    documents: Sequence[Document],
+    model: object,
+    number: int,
+    filters: Filters,
+    *,
+    seed: int = 0,
+    concurrency: int = CONCURRENCY,
+    told: Callable[[], None] = lambda: None,
+) -> Made:
+    """Make questions about documents.
+
+    Args:
+        documents: The documents.
+        model: What `kinsplit.language_models.resolve` takes. Answers of one that has an identity are kept, so that a
+            run that was stopped goes on where it was.
+        number: How many are wanted. There are fewer where too many are dropped.
+        filters: Decide which are kept.
+        seed: Chooses the sections.
+        concurrency: Most sections that the model is asked about at the same time. What comes of it doesn't depend on
+            that.
+        told: Is called whenever one more is kept.
+
+    Raises:
+        InvalidParameterError: The number or the concurrency isn't positive, there is no text, or the model's window is
+            too small.
+        LanguageModelError: The model is away, or said nothing that can be used three times in a row.
+    """
+    if concurrency < 1:
+        raise InvalidParameterError("concurrency", "must be at least 1", concurrency, f"The default is {CONCURRENCY}.")
+    asker = Asker(model, answer_cache())
+    plan = _planned(documents, number, seed, asker.model.window)
+    tally = Tally(number, Corpus(documents), filters, told)
+    left = plan.sections
+    while left and tally.missing:
+        # As many as it takes if none is dropped, so that nothing is asked in vain.
+        needed = plan.needed(tally.missing)
+        wave, left = left[:needed], left[needed:]
+        answers = asker.ask_all(plan.prompts(wave), Answer, ANSWER * plan.together, concurrency)
+        with closing(answers):
+            for section, answer in zip(wave, answers, strict=False):
+                if isinstance(answer, LanguageModelError) and asker.given_up:
+                    raise answer
+                tally.take(section, answer)
+                if not tally.missing:
+                    break
+    return Made(tuple(tally.questions), tally.sections, tally.asked, dict(tally.dropped))
+
+
+def cost_of(documents: Sequence[Document], model: object, number: int, *, seed: int = 0) -> Cost:
+    """Return what it costs to make questions if none is dropped; nothing is asked.
+
+    Args:
+        documents: The documents.
+        model: Would be asked.
+        number: How many are wanted.
+        seed: Chooses the sections.
+
+    Raises:
+        InvalidParameterError: As `make_questions`.
+    """
+    asked, cache = resolve_model(model), answer_cache()
+    plan = _planned(documents, number, seed, asked.window)
+    tokenizer = resolve("bundled")
+    total = Cost()
+    for prompt in plan.prompts(plan.sections[: plan.needed(number)]):
+        if cache.get_text(asked, prompt) is not None:
+            total += Cost(kept=1)
+        else:
+            total += Cost(1, int(tokenizer.count([prompt])[0]), ANSWER * plan.together)
+    return total
+
+
+def _planned(documents: Sequence[Document], number: int, seed: int, window: int) -> _Plan:
+    if number < 1:
+        raise InvalidParameterError("number", "must be at least 1", number, "Ask for more questions.")
+    room = int((window - _INSTRUCTION - ANSWER) / MARGIN)
+    if room < TOKENS // 4:
+        least = int(TOKENS // 4 * MARGIN) + _INSTRUCTION + ANSWER
+        rule = f"must have a context window of at least {least} tokens"
+        raise InvalidParameterError("model", rule, window, "Take another model.")
+    size = min(TOKENS, room)
+    sections = spread(sections_of(documents, size), seed)
+    if not sections:
+        raise InvalidParameterError("documents", "must hold text", len(documents), "Name other documents.")
+    held = (window - _INSTRUCTION - int(MARGIN * size)) // ANSWER
+    together = min(_TOGETHER, -(-number // len(sections)), held)
+    return _Plan(sections[: _PATIENCE * -(-number // together)], together)

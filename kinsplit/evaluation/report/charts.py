@@ -1,0 +1,281 @@
+"""What all plots share: colours, fonts, and files that are equal byte for byte when the numbers are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
+from io import BytesIO
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib import font_manager, style
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.ft2font import FT2Font
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+from numpy.typing import NDArray
+
+from kinsplit.evaluation.report.pairs import baseline_of, verdict
+from kinsplit.evaluation.report.scales import p_value, scale
+from kinsplit.evaluation.results import Comparison, Estimate, Results, StrategyResult
+
+#: Colours of text, of what is less important, and of grid lines. The page replaces each by one that suits its theme.
+INK, FAINT, GRID = "#1d2128", "#596070", "#d4d8e0"
+#: Okabe and Ito's colours for all kinds of colour vision, the light ones darker, so that they can be seen on white.
+SERIES = ("#0072b2", "#c14a00", "#00845f", "#a8508a", "#8f6400", "#3f4a5a")
+_VARIABLES = {INK: "--ink", FAINT: "--faint", GRID: "--grid"} | {
+    color: f"--series-{number}" for number, color in enumerate(SERIES)
+}
+_FONT = "DejaVu Sans"
+_STYLE = {
+    "font.family": _FONT,
+    "font.size": 10,
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": FAINT,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": GRID,
+    "xtick.color": FAINT,
+    "ytick.color": FAINT,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "legend.frameon": False,
+    "svg.hashsalt": "kinsplit",
+}
+_WIDTH = 6.6  # inches
+
+
+class Look(NamedTuple):
+    """How a strategy is drawn: no two of eighteen alike, even without colours."""
+
+    color: str
+    marker: str
+    line: str
+
+
+def look(place: int) -> Look:
+    """Return how the strategy at a place of the results is drawn."""
+    kinds = len(SERIES)
+    lines = ("-", "--", ":")
+    return Look(SERIES[place % kinds], "os^Dvp"[place % kinds], lines[place // kinds % len(lines)])
+
+
+@contextmanager
+def drawn(height: float) -> Iterator[Figure]:
+    """Begin a figure that no file or setting of the user's changes.
+
+    Args:
+        height: Inches.
+    """
+    with style.context(["default", _STYLE]):
+        figure = Figure(figsize=(_WIDTH, height), layout="constrained")
+        FigureCanvasAgg(figure)
+        yield figure
+
+
+def label(text: str, longest: int = 32) -> str:
+    """Return text as a plot can draw it: shortened, and with a sign for each character that the font lacks."""
+    shown = text if len(text) <= longest else f"{text[: longest // 2]}…{text[-(longest - longest // 2 - 1) :]}"
+    known = "".join(character if ord(character) in _characters() else "\ufffd" for character in shown)
+    return known.replace("$", r"\$")  # A pair of them would begin a formula.
+
+
+def png(figure: Figure) -> bytes:
+    """Return a figure as a PNG file, on white."""
+    file = BytesIO()
+    figure.savefig(file, format="png", dpi=150, metadata={"Software": None})
+    return file.getvalue()
+
+
+def svg(figure: Figure, name: str) -> str:
+    """Return a figure as an element of a page, in the page's colours.
+
+    Args:
+        figure: The figure.
+        name: Sets its ids apart from those of other figures on the page.
+    """
+    file = BytesIO()
+    nothing: dict[str, Any] = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+    figure.savefig(file, format="svg", transparent=True, metadata=nothing)
+    element = file.getvalue().decode()
+    element = element[element.index("<svg") :]
+    element = re.sub(r"<metadata>.*?(?:</metadata>|\Z)|<!--.*?(?:-->|\Z)", "", element, flags=re.DOTALL)
+    element = re.sub(r'(id="|href="#|url\(#)', rf"\g<1>{name}-", element)
+    for color, variable in _VARIABLES.items():
+        element = element.replace(color, f"var({variable})")
+    # What the picture shows is said by the page, beside it.
+    return element.replace("<svg ", '<svg aria-hidden="true" focusable="false" ', 1)
+
+
+@cache
+def _characters() -> frozenset[int]:
+    font = FT2Font(font_manager.findfont(_FONT))
+    return frozenset(font.get_charmap()) - frozenset(range(32))
+
+
+_BUDGET = re.compile(r"recall@(\d+)t", re.IGNORECASE)
+#: Most curves that can be told apart.
+_CURVES = 6
+
+Curve = Sequence[tuple[int, Estimate]]
+
+
+def curves(results: Results) -> Mapping[str, Curve]:
+    """Return for each strategy its recall at each budget of tokens; nothing where fewer than two were measured."""
+    found = {strategy.label: _curve(strategy) for strategy in results.strategies}
+    return {name: curve for name, curve in found.items() if len(curve) > 1}
+
+
+def emphasised(results: Results) -> list[str]:
+    """Return the strategies whose curves stand out: all, or of many the best ones and the baseline."""
+    found = curves(results)
+    if len(found) <= _CURVES:
+        return list(found)
+    best = sorted(found, key=lambda name: -sum(estimate.mean for _, estimate in found[name]))
+    chosen = dict.fromkeys([baseline_of(results), *best])
+    kept = {name for name in chosen if name in found}
+    first = [name for name in chosen if name in kept][:_CURVES]
+    return [name for name in found if name in first]
+
+
+def budget_curves(results: Results) -> str:
+    """Draw recall against the budget, with the intervals as bands; "" where fewer than two budgets were measured."""
+    found = curves(results)
+    if not found:
+        return ""
+    strong = emphasised(results)
+    with drawn(4.2) as figure:
+        axes = figure.subplots()
+        for name, curve in found.items():
+            if name not in strong:
+                axes.plot([b for b, _ in curve], [100 * e.mean for _, e in curve], color=GRID, linewidth=1.2, zorder=1)
+        for place, name in enumerate(strong):
+            _draw(axes, found[name], name, place)
+        _scale(axes, sorted({budget for curve in found.values() for budget, _ in curve}))
+        _legend(figure, axes)
+        return svg(figure, "budget")
+
+
+def _curve(strategy: StrategyResult) -> Curve:
+    matches = ((_BUDGET.fullmatch(name), estimate) for name, estimate in strategy.measures.items())
+    return sorted(((int(match[1]), estimate) for match, estimate in matches if match), key=lambda point: point[0])
+
+
+def _draw(axes: Axes, curve: Curve, name: str, place: int) -> None:
+    shown = look(place)
+    budgets = [budget for budget, _ in curve]
+    low, mean, high = ([100 * getattr(estimate, end) for _, estimate in curve] for end in ("low", "mean", "high"))
+    axes.fill_between(budgets, low, high, color=shown.color, alpha=0.12, linewidth=0)
+    axes.plot(budgets, mean, color=shown.color, marker=shown.marker, linestyle=shown.line, label=label(name))
+
+
+def _scale(axes: Axes, budgets: Sequence[int]) -> None:
+    if budgets[-1] >= 8 * budgets[0]:
+        axes.set_xscale("log")
+    axes.xaxis.set_major_locator(FixedLocator(budgets))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.set_xticklabels([f"{budget:,}" for budget in budgets], rotation=45 if len(budgets) > 8 else 0)
+    axes.set_xlabel("Tokens that may be read")
+    axes.set_ylabel("Labelled text found (%)")
+
+
+def _legend(figure: Figure, axes: Axes) -> None:
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside upper left", ncols=2)
+
+
+_COLORS = {"better": SERIES[0], "worse": SERIES[1], "like": FAINT}
+_MARKERS = {"better": "^", "worse": "v", "like": "o"}
+
+
+def compared(results: Results) -> list[Comparison]:
+    """Return the comparisons by the headline measure, in the order of the strategies."""
+    return [comparison for comparison in results.comparisons if comparison.measure == results.setting.headline]
+
+
+def comparison_chart(results: Results) -> str:
+    """Draw the differences by the headline measure; "" without any."""
+    comparisons = compared(results)
+    if not comparisons:
+        return ""
+    measured = scale(results, results.setting.headline)
+    with drawn(1.1 + 0.36 * len(comparisons)) as figure:
+        axes = figure.subplots()
+        axes.axvline(0, color=INK, linewidth=1.2)
+        for row, comparison in enumerate(comparisons):
+            found = verdict(comparison, measured)
+            low, mean, high = (getattr(comparison.difference, end) * measured.factor for end in ("low", "mean", "high"))
+            axes.plot([low, high], [row, row], color=_COLORS[found], linewidth=2)
+            axes.plot(
+                [mean],
+                [row],
+                color=_COLORS[found],
+                marker=_MARKERS[found],
+                markersize=8,
+                fillstyle="none" if found == "like" else "full",
+            )
+        axes.set_yticks(range(len(comparisons)), [label(comparison.strategy) for comparison in comparisons])
+        axes.set_ylim(len(comparisons) - 0.4, -0.6)
+        axes.margins(x=0.08)
+        axes.grid(visible=False, axis="y")
+        right = axes.secondary_yaxis("right")
+        right.set_yticks(range(len(comparisons)), [p_value(comparison.p_value) for comparison in comparisons])
+        right.tick_params(length=0)
+        right.spines["right"].set_visible(False)
+        unit = f" ({measured.difference_unit})" if measured.difference_unit else ""
+        axes.set_xlabel(f"{label(measured.name)}: difference from {label(comparisons[0].baseline)}{unit}")
+        return svg(figure, "comparison")
+
+
+_BINS = 40
+#: From so many times the median on, a linear axis would press most chunks into one bar.
+_SKEWED = 10
+
+
+def height(results: Results) -> float:
+    """Return the inches that the histograms need."""
+    return 0.8 + 1.05 * max(1, len(results.strategies))
+
+
+def draw_distributions(figure: Figure, results: Results) -> None:
+    """Draw the histogram of each strategy's chunk lengths, in characters, with the median marked."""
+    every = [length for strategy in results.strategies for length in strategy.lengths]
+    edges, logarithmic = _edges(every)
+    rows = figure.subplots(len(results.strategies), 1, sharex=True, squeeze=False)[:, 0]
+    for place, (axes, strategy) in enumerate(zip(rows, results.strategies, strict=True)):
+        counts, _ = np.histogram(strategy.lengths, edges)
+        axes.stairs(counts, edges, fill=True, color=look(place).color)
+        axes.set_title(label(strategy.label, 48), loc="left", fontsize=10)
+        axes.set_ylim(bottom=0)
+        axes.locator_params(axis="y", nbins=3, integer=True)
+        _median(axes, strategy.lengths)
+    bottom = rows[-1]
+    if logarithmic:
+        bottom.set_xscale("log")
+    bottom.set_xlim(edges[0], edges[-1])
+    bottom.xaxis.set_minor_locator(NullLocator())
+    bottom.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    bottom.set_xlabel("Characters of a chunk")
+    figure.supylabel("Chunks", fontsize=10)
+
+
+def _edges(lengths: Sequence[int]) -> tuple[NDArray[np.float64], bool]:
+    longest = max(lengths, default=1)
+    shortest = max(1, min(lengths, default=1))
+    if lengths and longest > _SKEWED * float(np.median(lengths)):
+        return np.geomspace(shortest, longest + 1, _BINS + 1), True
+    return np.linspace(0, longest + 1, _BINS + 1), False
+
+
+def _median(axes: Axes, lengths: Sequence[int]) -> None:
+    if not lengths:
+        axes.set_title("no chunks", loc="right", fontsize=9)
+        return
+    median = float(np.median(lengths))
+    axes.axvline(median, color=INK, linewidth=1.2, linestyle="--")
+    axes.set_title(f"{len(lengths):,} chunks, median {median:,.0f}", loc="right", fontsize=9)

@@ -1,0 +1,59 @@
+"""What storing the chunks costs."""
+
+from __future__ import annotations
+
+from kinsplit.chunk import embedded_text
+from kinsplit.evaluation.statistics.protocol import Made
+
+_FLOAT32 = 4
+
+
+class BytesStored:
+    """The bytes of texts, contexts and vectors.
+
+    Each chunk has its text and context in UTF-8, and 4 bytes for each dimension of its vector. What an engine adds for
+    metadata, terms and its index depends on the engine, and on the number of chunks above all.
+    """
+
+    name, unit = "bytes_stored", "bytes"
+    description = "Bytes of the chunks' texts, contexts and float32 vectors, without an engine's index"
+
+    def value(self, made: Made) -> float:
+        """Add the bytes up."""
+        chunks = made.chunking.chunks
+        texts = sum(len(f"{c.text}{c.context}".encode("utf-8", "surrogatepass")) for c in chunks)
+        return texts + len(chunks) * made.dimension * _FLOAT32
+
+
+class EmbedSeconds:
+    """Wall time of embedding the chunks."""
+
+    name, unit = "embed_seconds", "seconds"
+    description = "Wall time of embedding, in the run that did it"
+
+    def value(self, made: Made) -> float | None:
+        """Return the time; None where vectors came from a cache."""
+        return made.embed_seconds
+
+
+class TokensEmbedded:
+    """The tokens that the embedding model reads, each chunk's context included."""
+
+    name, unit = "tokens_embedded", "tokens"
+    description = "Tokens that are embedded, contexts included"
+
+    def value(self, made: Made) -> float:
+        """Count the tokens with the evaluation's tokenizer; equal texts count once for each chunk."""
+        texts = [embedded_text(c) if made.contexts else c.text for c in made.chunking.chunks]
+        return int(made.chunking.tokenizer.count(texts).sum()) if texts else 0
+
+
+class SplitSeconds:
+    """Wall time of splitting all documents, with the models that the strategy asks."""
+
+    name, unit = "split_seconds", "seconds"
+    description = "Wall time of splitting, in the run that did it"
+
+    def value(self, made: Made) -> float | None:
+        """Return the time; None where vectors came from a cache."""
+        return made.split_seconds

@@ -1,0 +1,134 @@
+"""What tuning found, and what may be said of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import kinsplit
+from kinsplit.evaluation.results import Comparison, Estimate
+from kinsplit.evaluation.splitters import spec_of
+from kinsplit.evaluation.tuning.search import Found
+from kinsplit.evaluation.tuning.trial import Trial
+from kinsplit.indexing.configuration import Configuration, IndexSettings
+from kinsplit.indexing.context import check_context
+from kinsplit.parsers import Strategy
+
+#: First line of each configuration that tuning writes.
+SIGNATURE = "Written by kinsplit tune"
+# Chance explains a difference with a larger p-value.
+_SURE = 0.05
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """What tuning found.
+
+    Attributes:
+        dataset: Name of the documents and questions.
+        measure: By which strategies were judged.
+        embedder: Spec of the embedding model.
+        context: What was embedded of a chunk beside its text.
+        terms: Language of the term ranking.
+        seed: Of the halves and the search.
+        searched: Questions that strategies were chosen by.
+        held_out: Questions that no strategy was chosen by.
+        found: The trials on the searched half.
+        estimates: By spec, means over the held-out half, of the baseline and the best one.
+        comparison: The best one beside the baseline on the held-out half; None if the baseline is the best one.
+    """
+
+    dataset: str
+    measure: str
+    embedder: str
+    context: str
+    terms: str
+    seed: int
+    searched: int
+    held_out: int
+    found: Found
+    estimates: Mapping[str, Estimate]
+    comparison: Comparison | None
+
+    @property
+    def beats(self) -> bool:
+        """Whether the best one beats the baseline on the held-out half by more than chance explains."""
+        told = self.comparison
+        return told is not None and told.difference.low > 0 and told.p_value < _SURE
+
+    @property
+    def choice(self) -> Strategy:
+        """The best strategy if it beats the baseline, which is the choice otherwise."""
+        return (self.found.best if self.beats else self.found.baseline).strategy
+
+    @property
+    def verdict(self) -> str:
+        """In one sentence, what may be said."""
+        told = self.comparison
+        if told is None:
+            others = sum(trial.recall is not None for trial in self.found.trials) - 1
+            return f"Nothing found beats the library default: none of {others:,} others is better on the searched half"
+        gap = told.difference
+        size = f"{gap.mean:+.3f} [{gap.low:+.3f}, {gap.high:+.3f}], p = {told.p_value:.3f}"
+        if self.beats:
+            return f"Its choice beats the library default on the held-out half by {size}: {told.strategy}"
+        return (
+            "Nothing found beats the library default: the best one on the searched half differs from it on the "
+            f"held-out half by {size}: {told.strategy}"
+        )
+
+    def configuration(self) -> Configuration:
+        """Return the choice as `kinsplit index --config` takes it."""
+        parameters = {key: value for key, value in self.choice.described.items() if value is not None}
+        return Configuration(
+            index=IndexSettings(
+                strategy=self.choice.name,
+                parameters=parameters,
+                embedder=self.embedder,
+                context=check_context(self.context),
+                terms=self.terms,
+            )
+        )
+
+    def remarks(self) -> str:
+        """Return what stands above the configuration: where it comes from."""
+        return "\n".join(
+            [
+                f"{SIGNATURE} {kinsplit.__version__} for {self.dataset!r}; use it with: kinsplit index --config FILE",
+                f"{self.measure}, seed {self.seed}: {self.searched} questions to choose by, {self.held_out} held out,",
+                f"{len(self.found.trials)} strategies tried.",
+                self.verdict,
+            ]
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all of it as JSON has it."""
+        return {
+            "dataset": self.dataset,
+            "measure": self.measure,
+            "embedder": self.embedder,
+            "context": self.context,
+            "terms": self.terms,
+            "seed": self.seed,
+            "questions": {"searched": self.searched, "held_out": self.held_out},
+            "trials": [_described(trial) for trial in self.found.trials],
+            "ending": self.found.ending,
+            "baseline": spec_of(self.found.baseline.strategy),
+            "best": spec_of(self.found.best.strategy),
+            "held_out": {spec: estimate.model_dump(mode="json") for spec, estimate in self.estimates.items()},
+            "comparison": self.comparison and self.comparison.model_dump(mode="json"),
+            "beats_default": self.beats,
+            "verdict": self.verdict,
+            "choice": {"strategy": self.choice.name, "parameters": self.choice.described},
+        }
+
+
+def _described(trial: Trial) -> dict[str, Any]:
+    return {
+        "strategy": spec_of(trial.strategy),
+        "recall": trial.recall,
+        "cost": trial.cost and asdict(trial.cost),
+        "refused": trial.refused or None,
+        "seconds": round(trial.seconds, 3),
+    }

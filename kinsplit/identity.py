@@ -1,0 +1,75 @@
+"""Ids and hashes of chunks and documents."""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+#: Namespace of every chunk id, so that ids are equal on every machine.
+KINSPLIT = uuid.uuid5(uuid.NAMESPACE_URL, "https://pypi.org/project/kinsplit")
+
+
+_NAMESPACE = KINSPLIT.bytes
+
+
+def chunk_id(source_id: str, fingerprint: str, level: int, index: int) -> str:
+    """Return the id of a chunk, computable for any neighbour of a known chunk.
+
+    Args:
+        source_id: The document's id.
+        fingerprint: `Strategy.fingerprint` of the strategy that made the chunk.
+        level: 0 for leaves, 1 for their parents, and so on; `DOCUMENT` for the whole document.
+        index: Position among the chunks of that level.
+
+    Returns:
+        A version-5 UUID as a string, which Qdrant takes as a point id.
+    """
+    name = f"{source_id}|{fingerprint}|{level}|{index}".encode("utf-8", "surrogatepass")
+    digest = hashlib.sha1(_NAMESPACE + name, usedforsecurity=False).hexdigest()
+    # The same bits as uuid.uuid5, without building a UUID object: this runs once or more per chunk.
+    variant = "89ab"[int(digest[16], 16) & 3]
+    return f"{digest[:8]}-{digest[8:12]}-5{digest[13:16]}-{variant}{digest[17:20]}-{digest[20:32]}"
+
+
+def content_hash(text: str, context: str = "") -> str:
+    """Return the hash by which a change of a chunk's embedded content is seen.
+
+    Args:
+        text: The chunk's text.
+        context: The chunk's context, which is embedded with it.
+
+    Returns:
+        128 bits as 32 hexadecimal digits.
+    """
+    data = f"{context}\x1f{text}" if context else text
+    return hashlib.blake2b(data.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+#: Metadata key of what a chunk's vectors depend on beside its content, where it is more than its context.
+SURROUNDINGS = "_surroundings"
+
+
+def embedding_hash(text: str, context: str, metadata: Mapping[str, Any]) -> str:
+    """Return `content_hash`, and another one for each of the surroundings that a chunk's metadata may tell.
+
+    Args:
+        text: The chunk's text.
+        context: The chunk's context.
+        metadata: The chunk's metadata.
+    """
+    around = metadata.get(SURROUNDINGS)
+    return content_hash(text, f"{context}\x1f{around}" if around else context)
+
+
+def document_hash(hashes: Iterable[str]) -> str:
+    """Return the content hash of the chunk that stands for a whole document.
+
+    Args:
+        hashes: Content hashes of its leaves, in order.
+
+    Returns:
+        128 bits as 32 hexadecimal digits.
+    """
+    return content_hash("\n".join(hashes))

@@ -1,0 +1,124 @@
+"""The file that says how documents are indexed: `kinsplit tune` writes it, `--config` takes it."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from kinsplit import embedding
+from kinsplit.embedding.sparse import Bm25Embedder
+from kinsplit.errors import InvalidParameterError, LoadError, MissingExtraError
+from kinsplit.indexing.context import Context
+from kinsplit.parsers import Strategy, create, strategy_class
+from kinsplit.support.model import Settings
+
+
+class IndexSettings(Settings):
+    """The table `[index]`: how documents are split and embedded. What is left out has its usual default.
+
+    Attributes:
+        strategy: Name of the strategy.
+        parameters: Its parameters; those left out have the strategy's defaults.
+        embedder: Spec of the embedding model.
+        context: What is embedded of a chunk beside its text.
+        terms: Language of the term ranking.
+    """
+
+    strategy: str | None = None
+    parameters: dict[str, Any] = Field(default_factory=dict)
+    embedder: str | None = None
+    context: Context | None = None
+    terms: str | None = None
+
+    @field_validator("embedder")
+    @classmethod
+    def _known_embedder(cls, spec: str | None) -> str | None:
+        if spec is not None:
+            embedding.create(spec)
+        return spec
+
+    @field_validator("terms")
+    @classmethod
+    def _known_terms(cls, language: str | None) -> str | None:
+        try:
+            Bm25Embedder(language)
+        except InvalidParameterError as error:
+            raise error.of("terms") from None
+        return language
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.parameters and self.strategy is None:
+            raise InvalidParameterError("parameters", "need a strategy", self.parameters, 'Write strategy = "NAME".')
+        self.splitter()
+        return self
+
+    def splitter(self) -> Strategy | None:
+        """Return the strategy, or None where none is named.
+
+        Raises:
+            InvalidParameterError: No strategy has that name, or these parameters.
+        """
+        if self.strategy is None:
+            return None
+        strategy_class(self.strategy)
+        try:
+            return create(self.strategy, **self.parameters)
+        except InvalidParameterError as error:
+            raise error.of(f"parameters.{error.field}") from None
+
+
+class Configuration(Settings):
+    """A TOML file of settings.
+
+    Attributes:
+        index: How documents are split and embedded.
+        service: Settings of the service, which `kinsplit.server.settings` checks.
+    """
+
+    index: IndexSettings = IndexSettings()
+    service: dict[str, Any] = Field(default_factory=dict)
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Read a file.
+
+        Raises:
+            LoadError: It is no TOML.
+            InvalidParameterError: A key or a value is not allowed; the message begins with the file's name.
+        """
+        try:
+            tables = tomllib.loads(path.read_text(encoding="utf-8-sig"))  # Windows writes a mark.
+        except (ValueError, RecursionError) as error:  # no TOML, not UTF-8, or nested too deeply
+            raise LoadError(path, f"is no TOML ({error}). Correct it there.") from None
+        try:
+            return cls(**tables)
+        except InvalidParameterError as error:
+            raise error.of(f"{path}: {error.field}") from None
+
+    def write(self, path: Path, remarks: str = "") -> None:
+        """Write a file that `read` takes.
+
+        Args:
+            path: The file; another one there is replaced.
+            remarks: Lines to put above, as comments.
+
+        Raises:
+            MissingExtraError: tomlkit is not installed.
+        """
+        try:
+            import tomlkit
+        except ImportError as error:
+            raise MissingExtraError("tomlkit", "evaluation") from error
+        document = tomlkit.document()
+        for line in remarks.splitlines():
+            document.add(tomlkit.comment(line))
+        # TOML has no null, and what is left out has its default.
+        tables = self.model_dump(mode="json", exclude_defaults=True)
+        tables["index"]["parameters"] = {k: v for k, v in self.index.parameters.items() if v is not None}
+        document.update(tables)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(tomlkit.dumps(document), encoding="utf-8")

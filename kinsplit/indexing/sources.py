@@ -1,0 +1,163 @@
+"""Which file an indexed document is from: two files must not take turns with one id, and what is gone can go here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Set
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from kinsplit.chunk import Document
+from kinsplit.errors import LoadError
+from kinsplit.identity import chunk_id
+from kinsplit.loaders import Discovery, Loaded, SourceFile
+from kinsplit.stores.logic import batches
+from kinsplit.stores.protocol import ChunkStore
+
+#: Metadata key of the file that a document was read from, on the machine that read it.
+ABSOLUTE_PATH = "absolute_path"
+
+# First chunks that are asked for together.
+_BATCH = 500
+
+
+class Origin(NamedTuple):
+    """Where an indexed document is from.
+
+    Attributes:
+        source_id: Its id.
+        file_id: Its file's id: another one for a row of a file, the same one for a document that came from no file.
+        path: Its file, if that is still there.
+    """
+
+    source_id: str
+    file_id: str
+    path: Path | None
+
+
+def with_paths(loaded: Loaded) -> Iterator[Document]:
+    """Yield the documents of a file with the place of the file."""
+    for document in loaded.documents:
+        yield replace(document, metadata={**document.metadata, ABSOLUTE_PATH: str(loaded.source.resolved)})
+
+
+def check_same(store: ChunkStore, fingerprint: str, files: Iterable[SourceFile]) -> None:
+    """Make sure that no file would replace another one that still exists. One that is gone was moved or deleted.
+
+    Args:
+        store: Holds the documents so far.
+        fingerprint: The strategy's fingerprint.
+        files: Those to be indexed.
+
+    Raises:
+        LoadError: An indexed file of the same id is another file.
+    """
+    paths = {source.source_id: source.path for source in files}
+    for source_id, _, other in origins(store, fingerprint, paths):
+        # One that has gone meanwhile replaces nothing: it is reported when it is read.
+        if other is not None and _same(other, paths[source_id]) is False:
+            raise LoadError(
+                paths[source_id],
+                f"would replace {other}, which is indexed under the same id ({source_id!r}): an id begins with the "
+                "name of the given folder. Give the folder that holds both, rename one, use another collection, or "
+                "delete the indexed document first.",
+            )
+
+
+def twins(store: ChunkStore, fingerprint: str, files: Iterable[SourceFile]) -> dict[str, str]:
+    """Return the ids of files that are about to be indexed a second time, and the ids that they are indexed under.
+
+    Args:
+        store: Holds the documents so far.
+        fingerprint: The strategy's fingerprint.
+        files: Those to be indexed.
+    """
+    paths = {source.source_id: source.path for source in files if source.error is None}
+    known = {origin.source_id for origin in origins(store, fingerprint, paths)}
+    names: dict[str, list[str]] = {}
+    for source_id in paths.keys() - known:
+        names.setdefault(_name(source_id), []).append(source_id)
+    found: dict[str, str] = {}
+    # Only documents of the same file name can be the same file.
+    alike = [other for other in store.sources(level=0) if _name(other) in names and other not in paths] if names else []
+    for other, _, path in origins(store, fingerprint, alike):
+        for source_id in names[_name(other)]:
+            if path is not None and _same(path, paths[source_id]):
+                found[source_id] = other
+    return dict(sorted(found.items()))
+
+
+def _name(source_id: str) -> str:
+    return source_id.rpartition("/")[2]
+
+
+def checked_rows(store: ChunkStore, fingerprint: str, loaded: Loaded, files: Set[Path]) -> Loaded:
+    """Return a file; one of whose rows would replace another file's comes with an error and without documents.
+
+    Args:
+        store: Holds the documents so far.
+        fingerprint: The strategy's fingerprint.
+        loaded: The file.
+        files: Resolved paths of all files that are read with it. What these lack now may have moved to this one.
+    """
+    rows = [document.id for document in loaded.documents if document.id != loaded.source.source_id]
+    for row, _, other in origins(store, fingerprint, rows):
+        if other is not None and other not in files and not _same(other, loaded.path):
+            reason = (
+                f"its document {row!r} would replace that of {other}, which is indexed under the same id. Give both "
+                "files together if it has moved, or give every document its own id."
+            )
+            return replace(loaded, documents=(), error=LoadError(loaded.path, reason))
+    return loaded
+
+
+def gone(store: ChunkStore, fingerprint: str, found: Discovery, read: Iterable[Loaded], kept: Set[str]) -> list[str]:
+    """Return the indexed documents that were in files or folders and are no longer there.
+
+    Args:
+        store: Holds the documents so far.
+        fingerprint: The strategy's fingerprint.
+        found: What was searched for files.
+        read: The files that could be read.
+        kept: Ids of the documents that are there, and of what couldn't be read.
+    """
+    searched = tuple(f"{folder}/" for folder in found.folders)
+    unread = tuple(f"{source.source_id}/" for source in found.files if source.error is not None)
+    paths = {loaded.source.source_id: loaded.path for loaded in read}
+    left = [source_id for source_id in store.sources(level=0) if source_id not in kept]
+    return [
+        source_id
+        for source_id, file_id, path in origins(store, fingerprint, left)
+        if file_id not in kept  # or this is a row of a file that couldn't be read, or needn't be
+        and (
+            file_id.startswith(searched) and not file_id.startswith(unread)
+            if path is None
+            else file_id in paths and _same(path, paths[file_id])
+        )
+    ]
+
+
+def origins(store: ChunkStore, fingerprint: str, source_ids: Iterable[str]) -> Iterator[Origin]:
+    """Yield where those of some documents are from that are indexed."""
+    for ids in batches(list(source_ids), _BATCH):
+        for chunk in store.get([chunk_id(source_id, fingerprint, 0, 0) for source_id in ids]):
+            path, file_id = chunk.metadata.get(ABSOLUTE_PATH), chunk.metadata.get("file_path")
+            if isinstance(path, str) and isinstance(file_id, str):
+                yield Origin(chunk.source_id, file_id, Path(path) if _exists(Path(path)) else None)
+            else:
+                yield Origin(chunk.source_id, chunk.source_id, None)
+
+
+def _same(one: Path, other: Path) -> bool | None:
+    """Return whether two paths lead to one file; None where one of them has gone meanwhile."""
+    try:
+        return one.samefile(other)
+    except OSError:
+        return None
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:
+        return False

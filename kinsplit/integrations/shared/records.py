@@ -1,0 +1,99 @@
+"""What a framework gives to be kept, as a chunk that any store takes, and back, equal to what it was."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinsplit.chunk import Chunk
+from kinsplit.identity import chunk_id, content_hash
+from kinsplit.integrations.shared.origins import CONTEXT, is_chunk, spans_of
+from kinsplit.spans import Span, stretches
+from kinsplit.stores.json_values import to_json
+from kinsplit.stores.payload import PLACED, RECORD, RESERVED, to_metadata, to_payload
+from kinsplit.stores.protocol import UUID
+
+
+class Item(NamedTuple):
+    """A node or a document, without its vector.
+
+    Attributes:
+        id: Any string.
+        text: Its text.
+        metadata: Its metadata, of values that `kinsplit.stores.json_values.to_json` can write.
+        source_id: Id of the document that it is, or is a part of.
+        span: Where it lies there, if that is known.
+        own: What only the framework that it comes from understands, JSON; None if it comes from elsewhere.
+    """
+
+    id: str
+    text: str
+    metadata: Mapping[str, Any]
+    source_id: str
+    span: Span | None = None
+    own: Mapping[str, Any] | None = None
+
+
+def stored_id(id_: str) -> str:
+    """Return the id under which a store keeps what has this id: the same for a UUID, and one made of it for others."""
+    return id_ if UUID.fullmatch(id_) else chunk_id(id_, "", 0, 0)
+
+
+def to_chunk(item: Item, vector: NDArray[np.float32] | None = None) -> Chunk:
+    """Return the chunk of an item.
+
+    A chunk of kinsplit's keeps its place and its kin. Anything else becomes a document of a single chunk, also a text
+    that was cut out of such a chunk and has its metadata; those that have a name of kinsplit's own can't be filtered
+    by then.
+
+    Args:
+        item: What to keep.
+        vector: Part of the content hash, since equal texts may have been embedded with different metadata.
+
+    Raises:
+        InvalidParameterError: Metadata that can't be written as JSON.
+    """
+    metadata = to_json(item.metadata, "metadata")
+    kept = {"id": item.id, "metadata": metadata, **({} if item.own is None else {"own": to_json(item.own, "node")})}
+    record = json.dumps(kept, ensure_ascii=False, allow_nan=False)
+    place = metadata if is_chunk(metadata, item.text) else {}
+    hidden = RESERVED if place else RESERVED | PLACED
+    spans = (spans_of(place) if place else item.span and [item.span]) or []
+    if not spans or stretches(spans, item.text) is None:
+        spans = [Span(0, len(item.text))]
+    context = place.get(CONTEXT, "")
+    return Chunk(
+        id=stored_id(item.id),
+        source_id=item.source_id,
+        index=place.get("chunk_index", 0),
+        total=place.get("total_chunks", 1),
+        level=place.get("level", 0),
+        spans=tuple(spans),
+        text=item.text,
+        overlap=place.get("overlap", 0),
+        parent_id=_kin(place, "parent_id"),
+        prev_id=_kin(place, "prev_id"),
+        next_id=_kin(place, "next_id"),
+        context=context,
+        token_count=None,
+        content_hash=content_hash(item.text, context if vector is None else f"{context}\n{vector.tobytes().hex()}"),
+        metadata={**{key: value for key, value in metadata.items() if key not in hidden}, RECORD: record},
+    )
+
+
+def from_chunk(chunk: Chunk) -> Item:
+    """Return the item that a chunk was made of, or that stands for a chunk which no framework has written."""
+    span, record = Span(chunk.start, chunk.end), chunk.metadata.get(RECORD)
+    if record is None:
+        return Item(chunk.id, chunk.text, to_metadata(to_payload(chunk)), chunk.source_id, span)
+    kept = json.loads(record)
+    return Item(kept["id"], chunk.text, kept["metadata"], chunk.source_id, span, kept.get("own"))
+
+
+def _kin(place: Mapping[str, Any], key: str) -> str | None:
+    id_ = place.get(key)
+    return None if id_ is None else stored_id(id_)

@@ -1,0 +1,141 @@
+"""Language models of LlamaIndex and LangChain, and functions, as language models of kinsplit.
+
+They are told by what they can do, so neither framework is imported. Their answers aren't kept: an object's name doesn't
+tell it from another one with other settings, and both frameworks have caches of their own.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from contextlib import closing, nullcontext
+from itertools import chain
+from typing import Any
+
+from kinsplit.errors import InvalidParameterError
+from kinsplit.language_models.http.errors import told_as_ours
+from kinsplit.language_models.parsing import text_of
+from kinsplit.language_models.protocol import USUAL_WINDOW, LanguageModel, Pieces, Schema
+from kinsplit.tokenizers import describe
+
+# Where a message of LangChain says why it ends, by who made the model.
+_REASONS = ("finish_reason", "done_reason", "stop_reason")
+
+
+def adapt(model: object) -> LanguageModel:
+    """Return an object as a language model.
+
+    Args:
+        model: A LlamaIndex `LLM`, a LangChain chat model or LLM, or a function from prompt to answer.
+
+    Raises:
+        InvalidParameterError: It is none of these.
+    """
+    if callable(getattr(model, "complete", None)) and hasattr(model, "metadata"):
+        return LlamaIndexModel(model)
+    if callable(getattr(model, "invoke", None)):
+        return LangChainModel(model)
+    if callable(model):
+        return FunctionModel(model)
+    rule = "must be a name, a language model of kinsplit, LlamaIndex or LangChain, or a function"
+    raise InvalidParameterError("model", rule, model, "Give for example 'ollama:llama3'.")
+
+
+class _ObjectModel(ABC):
+    """Asks an object, which has its own settings: neither schema nor longest answer is passed on."""
+
+    identity = None
+    window = USUAL_WINDOW
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self.name = describe(model).removeprefix("object:")
+
+    def complete(self, prompt: str, schema: Schema | None = None, max_tokens: int | None = None) -> str:
+        """See `LanguageModel.complete`."""
+        del schema, max_tokens
+        with told_as_ours(self.name):
+            return self._ask(prompt)
+
+    def stream(self, prompt: str, max_tokens: int | None = None) -> Pieces:
+        """See `StreamingModel.stream`; an object that can't stream says everything at once."""
+        del max_tokens
+        with told_as_ours(self.name):
+            return (yield from self._pieces(prompt))
+
+    @abstractmethod
+    def _ask(self, prompt: str) -> str: ...
+
+    def _pieces(self, prompt: str) -> Pieces:
+        if answer := self._ask(prompt):
+            yield answer
+        return False
+
+
+class LlamaIndexModel(_ObjectModel):
+    """A LlamaIndex `LLM`."""
+
+    def __init__(self, model: Any) -> None:
+        super().__init__(model)
+        self.window = int(getattr(model.metadata, "context_window", None) or USUAL_WINDOW)
+
+    def _ask(self, prompt: str) -> str:
+        return str(self.model.complete(prompt).text)
+
+    def _pieces(self, prompt: str) -> Pieces:
+        try:
+            parts = self.model.stream_complete(prompt)
+            first = next(parts, None)
+        except NotImplementedError:  # It is an abstract method, and many models have only this to say in it.
+            return (yield from super()._pieces(prompt))
+        with _closed(parts):
+            for part in _from(first, parts):
+                if part.delta:
+                    yield str(part.delta)
+        return False
+
+
+class LangChainModel(_ObjectModel):
+    """A LangChain chat model or LLM."""
+
+    def __init__(self, model: Any) -> None:
+        super().__init__(model)
+        profile = getattr(model, "profile", None)
+        known = profile.get("max_input_tokens") if isinstance(profile, dict) else None
+        self.window = int(known or USUAL_WINDOW)
+
+    def _ask(self, prompt: str) -> str:
+        return _text(self.model.invoke(prompt))
+
+    def _pieces(self, prompt: str) -> Pieces:
+        if not callable(getattr(self.model, "stream", None)):
+            return (yield from super()._pieces(prompt))
+        reason = None
+        with _closed(self.model.stream(prompt)) as parts:
+            for part in parts:
+                told = getattr(part, "response_metadata", None) or {}
+                reason = next((told[key] for key in _REASONS if told.get(key)), reason)
+                if text := _text(part):
+                    yield text
+        return str(reason).lower() in ("length", "max_tokens")
+
+
+class FunctionModel(_ObjectModel):
+    """A function from prompt to answer."""
+
+    def _ask(self, prompt: str) -> str:
+        return str(self.model(prompt))
+
+
+def _text(answer: Any) -> str:
+    """Return what a message of LangChain, or a piece of one, says."""
+    return answer if isinstance(answer, str) else text_of(answer.content)
+
+
+def _closed(parts: Any) -> Any:
+    """Return a context that closes an iterator at its end, if it can be closed."""
+    return closing(parts) if hasattr(parts, "close") else nullcontext(parts)
+
+
+def _from(first: Any, rest: Iterable[Any]) -> Iterator[Any]:
+    return chain((first,), rest) if first is not None else iter(())

@@ -1,0 +1,83 @@
+"""Bytes as they come over a connection -> lines, and the data of server-sent events, none of them endless."""
+
+from __future__ import annotations
+
+import codecs
+import io
+from collections.abc import Iterable, Iterator
+
+from kinsplit.support.http import OverlongError
+
+#: Characters of the longest line, and of the longest event: a whole answer of a server that can't stream.
+LONGEST = 4 << 20
+_utf_8 = codecs.getincrementaldecoder("utf-8-sig")
+
+
+def lines(chunks: Iterable[bytes]) -> Iterator[str]:
+    r"""Yield the lines of a UTF-8 text, however it is cut.
+
+    Only `\n`, `\r\n` and `\r` end one. Other characters that `str.splitlines` (and so httpx) takes for ends of lines,
+    such as U+2028, may stand inside a string of JSON.
+
+    Args:
+        chunks: The text's bytes.
+
+    Raises:
+        OverlongError: A line is longer than `LONGEST`.
+    """
+    decoder = io.IncrementalNewlineDecoder(_utf_8("replace"), translate=True)
+    # Parts of the line that has no end yet, put together once: a long line may come in a million of them.
+    held: list[str] = []
+    length = 0
+    for chunk in chunks:
+        first, *others = decoder.decode(chunk).split("\n")
+        held.append(first)
+        if others:
+            yield "".join(held)
+            yield from others[:-1]
+            held, length = [others[-1]], 0
+        length += len(held[-1])
+        if length > LONGEST:
+            raise OverlongError(f"a line of more than {LONGEST:,} characters")
+    held.append(decoder.decode(b"", final=True))
+    # The decoder may have held back a carriage return, which ends a line.
+    *whole, last = "".join(held).split("\n")
+    yield from whole
+    if last:
+        yield last
+
+
+def events(text: Iterable[str]) -> Iterator[str]:
+    """Yield the data of each server-sent event that has any, or as the last one what came instead of events.
+
+    Args:
+        text: Lines; see https://html.spec.whatwg.org/multipage/server-sent-events.html.
+
+    Raises:
+        OverlongError: An event, or what came instead, is longer than `LONGEST`.
+    """
+    data: list[str] = []
+    other: list[str] = []
+    length = length_of_data = 0
+    for line in text:
+        length += len(line)
+        field, _, value = line.partition(":")
+        if field == "data":
+            data.append(value.removeprefix(" "))
+            length_of_data += len(line)
+        elif not line.strip():
+            # The end of an event.
+            if any(data):
+                yield "\n".join(data)
+            data, length, length_of_data = [], length - length_of_data - len(line), 0
+        elif field not in ("", "event", "id", "retry"):
+            other.append(line)
+        else:
+            # Comments keep a connection open; `event` and `id` say nothing here.
+            length -= len(line)
+        if length > LONGEST:
+            raise OverlongError(f"an event of more than {LONGEST:,} characters")
+    # A server that hangs up after its last event may leave its end out; and one that can't stream sends one object.
+    for left in (data, other):
+        if any(left):
+            yield "\n".join(left)

@@ -1,0 +1,77 @@
+"""E-books (`.epub`): the chapters in reading order, each read as the HTML page that it is.
+
+The package file says which chapters there are and in which order; what it marks as not part of the reading order, and
+the table of contents (`nav`), is left out. A chapter that can't be read is named in a warning, and the rest goes on.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from typing import Any
+from urllib.parse import unquote
+
+from kinsplit.loaders.content import Content, Format, Reading, UnreadableError
+from kinsplit.loaders.formats.archive import Archive, BombError
+from kinsplit.loaders.formats.html import read as read_html
+
+_CONTAINER = "{urn:oasis:names:tc:opendocument:xmlns:container}"
+_PACKAGE = "{http://www.idpf.org/2007/opf}"
+_TITLE = "{http://purl.org/dc/elements/1.1/}title"
+# Fonts may be obscured without any harm to the text; these files say so.
+_ENCRYPTION = "META-INF/encryption.xml"
+_RIGHTS = "META-INF/rights.xml"
+
+
+def read(data: bytes) -> Reading:
+    """Return the text of an e-book, with its title."""
+    archive = Archive(data, "e-book")
+    place = archive.xml("META-INF/container.xml").find(f".//{_CONTAINER}rootfile")
+    if place is None:
+        raise UnreadableError("is no e-book: its container names no package file.")
+    package = place.get("full-path", "")
+    root = archive.xml(package)
+    texts: list[str] = []
+    warnings: list[str] = []
+    chapters = _chapters(root, package)
+    if _RIGHTS in archive.names or not _encrypted(archive).isdisjoint(chapters):
+        raise UnreadableError("is protected by its publisher (DRM). Only a copy without protection can be read.")
+    for name in chapters:
+        if name not in archive.names:
+            warnings.append(f"has no {name}, one of its chapters")
+            continue
+        try:
+            chapter = read_html(archive.read(name))
+        except BombError:
+            raise
+        except UnreadableError as error:
+            warnings.append(f"lost a chapter, since it {error}")
+            continue
+        texts.append(chapter.contents[0].text)
+        warnings += [f"{name} {warning}" for warning in chapter.warnings]
+    if not texts:
+        raise UnreadableError("is no e-book: not one of its chapters can be read.")
+    title = next((element.text.strip() for element in root.iter(_TITLE) if element.text and element.text.strip()), None)
+    return Reading((Content("\n\n".join(text for text in texts if text), title),), tuple(warnings))
+
+
+def _chapters(root: Any, package: str) -> list[str]:
+    """Return the names of the files in reading order."""
+    items = {item.get("id"): item for item in root.iter(f"{_PACKAGE}item")}
+    names = []
+    for reference in root.iter(f"{_PACKAGE}itemref"):
+        item = items.get(reference.get("idref"))
+        if item is None or reference.get("linear") == "no" or "nav" in (item.get("properties") or "").split():
+            continue
+        if "html" in item.get("media-type", ""):
+            names.append(posixpath.normpath(posixpath.join(posixpath.dirname(package), unquote(item.get("href", "")))))
+    return list(dict.fromkeys(names))
+
+
+def _encrypted(archive: Archive) -> set[str]:
+    """Return the names of the files that can't be read without a key."""
+    if _ENCRYPTION not in archive.names:
+        return set()
+    return {unquote(element.get("URI", "")) for element in archive.xml(_ENCRYPTION).iter()}
+
+
+FORMAT = Format("epub", (".epub",), "an e-book's chapters in reading order, read as HTML", read)

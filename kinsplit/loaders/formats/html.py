@@ -1,0 +1,171 @@
+"""HTML as readable Markdown-like text.
+
+Headings become `## Title`, list items `- ` or `1. `, tables pipe tables, `<pre>` fences; images give their alternative
+text. Entities are decoded, and whitespace is collapsed as a browser shows it, no-break spaces too. Scripts, styles,
+templates and drawings (`svg`) are dropped; every other text stays, whatever element it is in. The `<title>` (else the
+first `<h1>`) goes into the metadata.
+
+A table that lays out the page is no table: from the first cell with a heading, `<pre>` or another table on it is read
+as blocks, and so are tables of one row or one column. Empty rows and columns are dropped, the first row is the header,
+and row spans are not repeated.
+"""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+
+from kinsplit.loaders.content import Content, Format, Reading
+from kinsplit.loaders.decoding import decode
+from kinsplit.loaders.formats.markdown_writer import MarkdownWriter
+
+_HIDDEN = frozenset({"script", "style", "template", "svg"})
+_HEADINGS = {f"h{level}": level for level in range(1, 7)}
+_BLOCKS = frozenset(
+    {
+        *("address", "article", "aside", "blockquote", "body", "caption", "center", "dd", "details", "dialog"),
+        *("dir", "div", "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "frameset", "header"),
+        *("hgroup", "hr", "html", "legend", "li", "main", "menu", "nav", "noscript", "ol", "optgroup"),
+        *("option", "p", "pre", "search", "section", "select", "summary", "table", "tbody", "td", "tfoot"),
+        *("th", "thead", "tr", "ul", "xmp", "listing"),
+        *_HEADINGS,
+    }
+)
+_CHARSET = re.compile(
+    rb"<meta[^>]{1,200}?charset\s*=\s*(?:[\"']\s*)?([\w.:-]+)|<\?xml[^>]{1,200}?encoding=[\"']([\w.-]+)", re.I
+)
+_LONG_NUMBER = re.compile(r"&#([0-9]{100,})")
+_LANGUAGE = re.compile(r"\blang(?:uage)?-([\w+#.-]+)")
+
+
+def read(data: bytes) -> Reading:
+    """Return the readable text of an HTML page, with its title."""
+    charset = _CHARSET.search(data[:4096])
+    source, warnings = decode(data, (charset[1] or charset[2]).decode("ascii", "replace") if charset else None)
+    text, title = readable_html(source)
+    return Reading((Content(text, title),), warnings)
+
+
+def readable_html(source: str) -> tuple[str, str | None]:
+    """Return the readable text of HTML, and its title."""
+    page = _Page()
+    page.feed(
+        _closed(with_readable_numbers(source).replace("\r\n", "\n").replace("\r", "\n"))
+    )  # As the standard reads line ends.
+    page.close()
+    return page.writer.finish(), page.title or page.writer.first_heading
+
+
+def with_readable_numbers(source: str) -> str:
+    """Shorten numeric references of very many digits, at which Python's `html` raises, without changing what they mean.
+
+    Leading zeros mean nothing, and every number of eight digits is beyond Unicode: it is read as U+FFFD.
+    """
+    return _LONG_NUMBER.sub(lambda match: f"&#{match[1].lstrip('0')[:8] or '0'}", source)
+
+
+def _closed(source: str) -> str:
+    """Make text of what looks like a tag or comment but never ends.
+
+    The text would be kept anyway, but the standard library searches to the end of the file for each of them.
+    """
+    head, end, tail = source.rpartition("-->")
+    source = head + end + tail.replace("<!--", "&lt;!--")
+    head, end, tail = source.rpartition(">")
+    return head + end + tail.replace("<", "&lt;")
+
+
+class _Page(HTMLParser):
+    """Tells a writer what the tags mean."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.writer = MarkdownWriter()
+        self._title: list[str] = []
+        self._in_title = False
+        self._hidden = ""  # the element whose content is being dropped, and how many of its kind are open
+        self._depth = 0
+
+    @property
+    def title(self) -> str | None:
+        return " ".join("".join(self._title).split()) or None
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._in_title = False
+        if self._hidden == "svg" and tag in _BLOCKS:
+            self._hidden = ""  # as in browsers: a drawing that was never closed ends at the next block
+        if self._hidden:
+            self._depth += tag == self._hidden
+            return
+        if tag in _HIDDEN:
+            self._hidden, self._depth = tag, 1
+            return
+        write = self.writer
+        if tag == "title" and not self._title:
+            self._in_title = True
+        elif tag == "br":
+            write.line_break()
+        elif tag == "img":
+            write.text(f" {dict(attrs).get('alt') or ''} ")
+        elif tag in _HEADINGS:
+            write.start_heading(_HEADINGS[tag])
+        elif tag in {"ul", "ol", "menu", "dir"}:
+            write.start_list(ordered=tag == "ol")
+        elif tag == "li":
+            write.start_item()
+        elif tag == "table":
+            write.start_table()
+        elif tag == "tr":
+            write.start_row()
+        elif tag in {"td", "th"}:
+            write.start_cell(_span(dict(attrs).get("colspan")))
+        elif tag in {"pre", "xmp", "listing"}:
+            write.start_pre(_language(attrs))
+        elif tag == "code":
+            write.name_language(_language(attrs))
+        elif tag in _BLOCKS:
+            write.block()
+
+    def handle_endtag(self, tag: str) -> None:
+        self._in_title = False
+        if self._hidden:
+            self._depth -= tag == self._hidden
+            if not self._depth:
+                self._hidden = ""
+            return
+        write = self.writer
+        if tag in _HEADINGS:
+            write.end_heading()
+        elif tag in {"ul", "ol", "menu", "dir"}:
+            write.end_list()
+        elif tag == "table":
+            write.end_table()
+        elif tag in {"td", "th", "tr"}:
+            write.end_cell()
+        elif tag in {"pre", "xmp", "listing"}:
+            write.end_pre()
+        elif tag in _BLOCKS:
+            write.block()
+
+    def handle_data(self, data: str) -> None:
+        if self._in_title:
+            self._title.append(data)
+        elif not self._hidden:
+            self.writer.text(data)
+
+    def parse_marked_section(self, i: int, report: bool = True) -> int:
+        # `<![if IE]>` and its like are comments in HTML; the standard library raises at those it doesn't know.
+        return self.parse_bogus_comment(i, report)
+
+
+def _span(colspan: str | None) -> int:
+    digits = (colspan or "").strip()
+    return min(max(int(digits), 1), 100) if digits.isdecimal() and len(digits) < 5 else 1
+
+
+def _language(attrs: list[tuple[str, str | None]]) -> str:
+    match = _LANGUAGE.search(dict(attrs).get("class") or "")
+    return match[1] if match else ""
+
+
+FORMAT = Format("html", (".html", ".htm"), "readable text with Markdown headings, lists, tables and fences", read)

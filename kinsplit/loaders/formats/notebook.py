@@ -1,0 +1,91 @@
+"""Jupyter notebooks as one Markdown text.
+
+Cells follow one another with a blank line between them. Markdown and raw cells are kept as they are, but a fence that a
+Markdown cell leaves open ends with it; a code cell stands in a fence that is longer than any run of backticks inside
+it, marked with the notebook's language. After it come its plain-text results in a `text` fence: what was printed to
+standard output and the value of the last line, both without colours. Left out are images, HTML, errors, standard error,
+object addresses (`<Figure at 0x7f...>`, which change with every run) and any result of more than 2,000 characters;
+these long ones are counted in a warning.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from kinsplit.loaders.content import Content, Format, Reading, UnreadableError
+from kinsplit.loaders.decoding import decode
+from kinsplit.loaders.formats.markdown import closed, fenced, title_of
+
+_LONGEST_RESULT = 2_000  # characters; beyond that it is a log or a data set, not teaching
+_COLOUR = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")  # and other commands to a terminal
+_ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]+>")
+
+
+def read(data: bytes) -> Reading:
+    """Return a notebook's cells as one Markdown text."""
+    source, warnings = decode(data)
+    try:
+        notebook = json.loads(source)
+    except (RecursionError, ValueError) as error:
+        raise UnreadableError(f"is not a notebook: its JSON can't be read ({error}).") from error
+    cells = notebook.get("cells") if isinstance(notebook, dict) else None
+    if not isinstance(cells, list) or not all(isinstance(cell, dict) for cell in cells):
+        raise UnreadableError(
+            "has no list of cells, as notebooks of format 4 have. Convert an older one: jupyter nbconvert --to notebook"
+        )
+    language = _language(notebook)
+    blocks: list[str] = []
+    too_long = 0
+    for cell in cells:
+        text = _joined(cell.get("source")).strip("\n")
+        if cell.get("cell_type") != "code":
+            # A fence that the author never closed ends with its cell, as Jupyter shows it.
+            blocks.append(closed(text) if cell.get("cell_type") == "markdown" else text)
+            continue
+        blocks.append(fenced(text, language) if text.strip() else "")
+        for result in _results(cell):
+            if len(result) > _LONGEST_RESULT:
+                too_long += 1
+            else:
+                blocks.append(fenced(result, "text"))
+    if too_long:
+        warnings = (*warnings, f"{too_long:,} results of more than {_LONGEST_RESULT:,} characters were left out")
+    text = "\n\n".join(block for block in blocks if block.strip())
+    return Reading((Content(text, title_of(text)),), warnings)
+
+
+def _results(cell: dict[str, Any]) -> list[str]:
+    outputs = cell.get("outputs")
+    given = [output for output in outputs if isinstance(output, dict)] if isinstance(outputs, list) else []
+    results = [_COLOUR.sub("", _plain(output)) for output in given]
+    return [result.strip("\n") for result in results if result.strip() and not _ADDRESS.search(result)]
+
+
+def _plain(output: dict[str, Any]) -> str:
+    if output.get("output_type") == "stream" and output.get("name") == "stdout":
+        return _joined(output.get("text"))
+    if output.get("output_type") == "execute_result" and isinstance(output.get("data"), dict):
+        return _joined(output["data"].get("text/plain"))
+    return ""
+
+
+def _joined(value: object) -> str:
+    """Return a multi-line string of the format, which is a string or a list of them."""
+    if isinstance(value, list):
+        return "".join(line for line in value if isinstance(line, str))
+    return value if isinstance(value, str) else ""
+
+
+def _language(notebook: dict[str, Any]) -> str:
+    metadata = notebook.get("metadata")
+    for section, key in (("language_info", "name"), ("kernelspec", "language")):
+        details = metadata.get(section) if isinstance(metadata, dict) else None
+        name = details.get(key) if isinstance(details, dict) else None
+        if isinstance(name, str) and re.fullmatch(r"[\w+#.-]+", name):
+            return name
+    return "python"
+
+
+FORMAT = Format("notebook", (".ipynb",), "cells joined as Markdown, code in fences, plain-text results", read)

@@ -1,0 +1,81 @@
+"""Python's source code, exactly as it is, with its classes and functions as the outline.
+
+Python's own tokenizer finds them, so that also code which doesn't compile has an outline as far as it can be read.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from itertools import accumulate, takewhile
+
+from kinsplit.chunk import Part
+from kinsplit.loaders.content import Content, Format, Reading
+from kinsplit.loaders.decoding import clean
+from kinsplit.loaders.formats.code import read as read_code
+
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
+_PASSED = frozenset({tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT})
+
+
+def read(data: bytes) -> Reading:
+    """Return the text of a Python file with its outline."""
+    reading = read_code(data)
+    (content,), warnings = reading.contents, reading.warnings
+    # The tokenizer of Python 3.12 stops at what the document's text won't hold anyway.
+    return Reading((Content(content.text, outline=outline(clean(content.text).text)),), warnings)
+
+
+def outline(text: str) -> tuple[Part, ...]:
+    """Return the classes and functions of Python's source code, outer ones before those inside them."""
+    lines = _LINE.findall(text)
+    starts = list(accumulate(map(len, lines), initial=0))
+    found: list[Part] = []
+    open_parts: list[tuple[int, int, str]] = []  # column, start, title
+    last = 0
+    for column, at, end, title in _statements(lines, starts):
+        while open_parts and column <= open_parts[-1][0]:
+            found.append(Part(open_parts[-1][1], last, open_parts.pop()[2]))
+        if title:
+            open_parts.append((column, at, title))
+        last = end
+    found += [Part(start, last, title) for _, start, title in open_parts]
+    return tuple(sorted(found, key=lambda part: (part.start, -part.end)))
+
+
+def _statements(lines: list[str], starts: list[int]) -> Iterator[tuple[int, int, int, str]]:
+    """Yield the column, start and end of each logical line, and the title of the part that it begins, if any."""
+    statement: list[tokenize.TokenInfo] = []
+    for token in _tokens(lines):
+        if token.type not in _PASSED:
+            statement.append(token)
+        elif token.type == tokenize.NEWLINE and statement:
+            first, end = statement[0], statement[-1].end
+            yield first.start[1], _offset(starts, first.start), _offset(starts, end), _title(statement)
+            statement = []
+
+
+def _tokens(lines: list[str]) -> Iterator[tokenize.TokenInfo]:
+    # The tokenizer knows no line end but these.
+    source = "".join(line.rstrip("\r\n") + "\n" if line[-1:] in "\r\n" else line for line in lines)
+    try:
+        yield from takewhile(
+            lambda token: token.type != tokenize.ENDMARKER, tokenize.generate_tokens(io.StringIO(source).readline)
+        )
+    except Exception:  # Beside TokenError and SyntaxError, Python 3.13 has a SystemError for some code that is none.
+        return
+
+
+def _title(statement: list[tokenize.TokenInfo]) -> str:
+    words = [token.string for token in statement[:3]]
+    kind, name, *_ = [*(words[1:] if words[0] == "async" else words), "", ""]
+    return f"{kind} {name}" if kind in {"def", "class"} and name.isidentifier() else ""
+
+
+def _offset(starts: list[int], place: tuple[int, int]) -> int:
+    return starts[place[0] - 1] + place[1]
+
+
+FORMAT = Format("code", (".py", ".pyi"), "source code, as it is, outlined by its classes and functions", read)

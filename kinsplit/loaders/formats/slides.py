@@ -1,0 +1,170 @@
+"""PowerPoint presentations (`.pptx`): every slide a page that begins with its title as a Markdown heading.
+
+Below the title come the slide's shapes from the top left to the bottom right, groups as one: text with lists as they
+are indented, equations as a line of text (see `equations`), tables as pipe tables, diagrams (SmartArt) as their texts,
+charts by their titles. What has no text of its own, such as a picture, a film or a drawing, gives its alternative text.
+Speaker notes follow under a `### Notes` heading. Footers, dates and slide numbers are left out, and so are hidden
+slides, which are counted in a warning. A shape that can't be read is named in a warning, and the rest goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from kinsplit.loaders.content import Content, Format, Reading, UnreadableError
+from kinsplit.loaders.formats.archive import Archive, parse
+from kinsplit.loaders.formats.equations import linear
+from kinsplit.loaders.formats.markdown import escaped, pipe_table, without_blanks
+
+_BREAK = "\n\n"
+_DEEPEST = 8  # level of indentation in PowerPoint; a file may claim any
+_DML = "http://schemas.openxmlformats.org/drawingml/2006/main"
+_DGM = "http://schemas.openxmlformats.org/drawingml/2006/diagram"
+_DIAGRAM = f"{{{_DGM}}}relIds"
+_RELATED = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}dm"
+_ALTERNATIVES = "{http://schemas.openxmlformats.org/markup-compatibility/2006}AlternateContent"
+_EQUATION = "{http://schemas.microsoft.com/office/drawing/2010/main}m"
+_RUN = f'<a:r xmlns:a="{_DML}"><a:t/></a:r>'
+
+
+def read(data: bytes) -> Reading:
+    """Return the text of a presentation with its slides as pages."""
+    from pptx import Presentation
+
+    markup = Archive(data, "PowerPoint presentation").without_media()
+    try:
+        presentation = Presentation(markup)
+        slides = list(enumerate(presentation.slides, 1))
+        shown = [(number, slide) for number, slide in slides if slide.element.get("show") != "0"]
+        hidden = len(slides) - len(shown)
+        lost: list[str] = []
+        pages = [_BREAK.join(_slide(slide, number, lost)) for number, slide in shown]
+        title = presentation.core_properties.title.strip()
+    except MemoryError:
+        raise
+    except RecursionError:
+        raise UnreadableError("nests its shapes too deeply. Open it and save it again.") from None
+    except Exception as error:  # python-pptx raises whatever a malformed part leads to
+        reason = f"is broken or no PowerPoint presentation: {error!r}. Open it and save it again."
+        raise UnreadableError(reason) from error
+    starts, at = [], 0
+    for page in pages:
+        starts.append(at)
+        at += len(page) + len(_BREAK)
+    first = next((line[3:] for page in pages for line in page.splitlines()[:1] if line.startswith("## ")), None)
+    # What PowerPoint calls a presentation whose author gave it no title.
+    own = title if title.lower() not in {"", "powerpoint presentation"} else first
+    warnings = (f"{hidden:,} hidden slides were left out",) if hidden else ()
+    return Reading((Content(_BREAK.join(pages), own, pages=tuple(starts)),), (*warnings, *lost))
+
+
+def _slide(slide: Any, number: int, lost: list[str]) -> Iterator[str]:
+    """Yield a slide's blocks, and note the shapes that can't be read."""
+    _make_plain(slide.element)
+    title = slide.shapes.title
+    if title is not None and (heading := " ".join(title.text_frame.text.split())):
+        yield f"## {heading}"
+    for shape in _in_order(slide.shapes):
+        if title is None or shape.element is not title.element:  # Numbers of shapes occur twice.
+            yield from _readable(shape, number, lost)
+    if slide.has_notes_slide:
+        _make_plain(slide.notes_slide.element)
+        if (frame := slide.notes_slide.notes_text_frame) is not None and frame.text.strip():
+            yield "### Notes"
+            yield _text(frame)
+
+
+def _make_plain(slide: Any) -> None:
+    """Replace in a slide's XML what python-pptx passes over with all its text: alternatives, and equations."""
+    from pptx.oxml import parse_xml
+
+    for element in list(slide.iter(_ALTERNATIVES)):
+        # The first is what PowerPoint itself shows; the others are for programs that lack its means, often a picture.
+        choice = next((form for form in element if len(form)), ())
+        for child in reversed(choice):
+            element.addnext(child)
+        element.getparent().remove(element)
+    for element in list(slide.iter(_EQUATION)):
+        run = parse_xml(_RUN)
+        run.t.text = "".join(map(linear, element))
+        element.getparent().replace(element, run)
+
+
+def _in_order(shapes: Iterable[Any]) -> list[Any]:
+    """Return shapes in rows from the top, and from the left within a row; half an inch is the same row."""
+    return sorted(shapes, key=lambda shape: (round((shape.top or 0) / 457_200), shape.left or 0))
+
+
+def _readable(shape: Any, number: int, lost: list[str]) -> list[str]:
+    try:
+        return list(_blocks(shape))
+    except (RecursionError, MemoryError):
+        raise
+    except Exception as error:  # python-pptx raises whatever a malformed shape leads to
+        lost.append(f"slide {number:,}: its shape {shape.name!r} can't be read ({error!r})")
+        return []
+
+
+def _blocks(shape: Any) -> Iterator[str]:
+    """Yield a shape's texts, or else its alternative text."""
+    found = [block for block in _texts(shape) if block.strip()]
+    yield from found or filter(None, [_alternative(shape)])
+
+
+def _alternative(shape: Any) -> str:
+    """Return the text that stands for a shape where it can't be seen."""
+    properties = next(shape.element.iter("{*}cNvPr"), None)  # The first one is the shape's own.
+    return "" if properties is None else " ".join(properties.get("descr", "").split())
+
+
+def _texts(shape: Any) -> Iterator[str]:
+    from pptx.enum.shapes import PP_PLACEHOLDER
+    from pptx.shapes.group import GroupShape
+
+    if shape.is_placeholder and shape.placeholder_format.type in {
+        PP_PLACEHOLDER.FOOTER,
+        PP_PLACEHOLDER.DATE,
+        PP_PLACEHOLDER.SLIDE_NUMBER,
+        PP_PLACEHOLDER.HEADER,
+    }:
+        return
+    if isinstance(shape, GroupShape):
+        for inner in _in_order(shape.shapes):
+            yield from _blocks(inner)
+    elif shape.has_text_frame:
+        yield _text(shape.text_frame)
+    elif shape.has_table:
+        rows = [[" ".join(cell.text.split()) for cell in row.cells] for row in shape.table.rows]
+        if rows := without_blanks(rows):
+            yield pipe_table(rows)
+    elif shape.has_chart:
+        if shape.chart.has_title:
+            yield _text(shape.chart.chart_title.text_frame)
+    elif (diagram := next(shape.element.iter(_DIAGRAM), None)) is not None:
+        yield from _diagram(shape.part.related_part(diagram.get(_RELATED)).blob)
+
+
+def _diagram(data: bytes) -> Iterator[str]:
+    """Yield a diagram's texts as a list, in the order in which they were written."""
+    texts = (_words(text) for text in parse(data).iter(f"{{{_DGM}}}t"))
+    if lines := [f"- {text}" for text in texts if text]:
+        yield "\n".join(lines)
+
+
+def _words(element: Any) -> str:
+    return " ".join("".join(text.text or "" for text in element.iter(f"{{{_DML}}}t")).split())
+
+
+def _text(frame: Any) -> str:
+    """Return paragraphs, a line each, as list items where they are indented."""
+    lines = []
+    for paragraph in frame.paragraphs:
+        text = "\n".join(line for part in paragraph.text.split("\v") if (line := " ".join(part.split())))
+        if text:
+            level = min(paragraph.level, _DEEPEST)
+            lines.append(f"{'  ' * (level - 1)}- {text}" if level else text)
+    return escaped("\n".join(lines))
+
+
+FORMAT = Format("slides", (".pptx",), "slides as pages, with tables and speaker notes", read)

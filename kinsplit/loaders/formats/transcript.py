@@ -1,0 +1,117 @@
+"""Transcripts and subtitles (`.srt`, `.vtt`) as running text that knows when each part of it was said.
+
+Cues are joined by a space, so that sentences run on over them; a pause of 3 seconds or another speaker begins a
+paragraph, which the speaker's name opens. Markup and positions are dropped. Subtitles that roll show every line twice
+or more: what the cue before showed already isn't repeated. `Document.times` keeps when each cue begins and ends.
+
+Times without a fraction, with a comma or without hours are read in both formats, and so are cues without a number. A
+cue whose times can't be read is left out and counted in a warning. Cues stay in the file's order, whatever their times.
+"""
+
+from __future__ import annotations
+
+import html
+import io
+import itertools
+import re
+from collections.abc import Iterator
+
+from kinsplit.chunk import Moment
+from kinsplit.loaders.content import Content, Format, Reading, UnreadableError
+from kinsplit.loaders.decoding import decode
+from kinsplit.loaders.formats.html import with_readable_numbers
+
+_PAUSE = 3.0  # seconds
+_FLASH = 0.1  # seconds; no cue for people to read is shorter
+_MARKUP = re.compile(r"</?(?:[cibuv]|ruby|rt|lang|font)\b[^<>]*>|<[\d:.]+>|\{\\[^{}]*\}", re.IGNORECASE)
+
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_TIMING = re.compile(
+    r"\s*((?:\d{1,10}:)?\d{1,2}:\d{1,2})(?:[.,](\d+))?\s*-->\s*((?:\d{1,10}:)?\d{1,2}:\d{1,2})(?:[.,](\d+))?(?!\S)",
+    re.A,
+)
+
+
+def read_vtt(data: bytes) -> Reading:
+    """Return the text of a WebVTT file."""
+    return _read(data, "vtt")
+
+
+def read_srt(data: bytes) -> Reading:
+    """Return the text of a SubRip file."""
+    return _read(data, "srt")
+
+
+def _read(data: bytes, kind: str) -> Reading:
+    import webvtt
+
+    source, warnings = decode(data)
+    lines = list(_repaired(source.strip(), numbered=kind == "srt"))
+    try:
+        captions = webvtt.from_buffer(io.StringIO("\n".join(lines)), format=kind).captions
+    except webvtt.errors.MalformedFileError as error:
+        raise UnreadableError(f"is no transcript: {error}. It should begin as .{kind} files do.") from error
+    text = _Text()
+    for caption in captions:
+        said = [" ".join(html.unescape(with_readable_numbers(_MARKUP.sub("", line))).split()) for line in caption.lines]
+        start, end = (_seconds(stamp) for stamp in (caption.start, caption.end))
+        text.add([line for line in said if line], start, max(start, end), caption.voice)
+    shown = {line for caption in captions for line in caption.lines}
+    if lost := sum("-->" in line and not _TIMING.match(line) and line not in shown for line in lines):
+        warnings = (*warnings, f"{lost:,} cues were left out, since their times can't be read")
+    if back := sum(after.start < before.start for before, after in itertools.pairwise(text.times)):
+        warnings = (*warnings, f"{back:,} cues begin before the one above them")
+    return Reading((Content("".join(text.parts), times=tuple(text.times)),), warnings)
+
+
+def _repaired(source: str, *, numbered: bool) -> Iterator[str]:
+    """Yield lines with times as both formats take them, and a number above each where there must be one."""
+    before = ""
+    for line in _LINE_END.split(source):
+        match = _TIMING.match(line)
+        if match and numbered and not before.strip().isdigit():
+            yield "0"
+        before = line
+        yield f"{_stamp(*match.group(1, 2))} --> {_stamp(*match.group(3, 4))}{line[match.end() :]}" if match else line
+
+
+def _stamp(clock: str, fraction: str | None) -> str:
+    return f"{clock if clock.count(':') == 2 else f'00:{clock}'}.{(fraction or '')[:3]:0<3}"
+
+
+class _Text:
+    def __init__(self) -> None:
+        self.parts: list[str] = []
+        self.times: list[Moment] = []
+        self._length = 0
+        self._shown = ""  # the last line of the cue before
+        self._until = 0.0
+        self._voice: str | None = None
+
+    def add(self, lines: list[str], start: float, end: float, voice: str | None) -> None:
+        """Add a cue."""
+        rolls = start <= self._until + _FLASH and (len(lines) > 1 or end - start < _FLASH)
+        said = lines[1:] if rolls and lines[:1] == [self._shown] else lines
+        if said:
+            if self.parts:
+                self._append("\n\n" if voice != self._voice or start - self._until >= _PAUSE else " ")
+            self.times.append(Moment(self._length, start, end))
+            if voice and voice != self._voice:
+                self._append(f"{voice}: ")
+            self._append(" ".join(said))
+            self._shown, self._voice = said[-1], voice
+        self._until = end
+
+    def _append(self, part: str) -> None:
+        self.parts.append(part)
+        self._length += len(part)
+
+
+def _seconds(stamp: str) -> float:
+    """Return `HH:MM:SS.mmm` in seconds."""
+    hours, minutes, seconds = stamp.split(":")
+    return int(hours) * 3600 + int(minutes) * 60 + float(seconds)
+
+
+SRT = Format("transcript", (".srt",), "subtitles joined to running text, with times", read_srt)
+VTT = Format("transcript", (".vtt",), "subtitles joined to running text, with times", read_vtt)

@@ -1,0 +1,103 @@
+"""Word documents (`.docx`) by way of HTML, so that they read as HTML does.
+
+`mammoth` reads headings, lists, tables, footnotes and text boxes in the document's order. Titles become headings of the
+first level, pictures their alternative text, equations a line of text (see `equations`). Page headers and footers,
+comments and deleted text are left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from kinsplit.loaders.content import Content, Format, Reading, UnreadableError
+from kinsplit.loaders.formats.archive import Archive, parse
+from kinsplit.loaders.formats.equations import linear, local_name
+from kinsplit.loaders.formats.html import readable_html
+
+# Simple fields, text of another direction, and equations in a paragraph of their own.
+_WRAPPERS = frozenset({"fldSimple", "bdo", "dir", "oMathPara"})
+_DROPPED = re.compile(rb":(?:oMath|fldSimple|bdo|dir)\b")
+_TOO_DEEP = "nests its content too deeply. Open it and save it again."
+_STYLES = """
+p[style-name='Title'] => h1:fresh
+p[style-name='Subtitle'] => p:fresh
+p[style-name^='HTML Preformatted'] => pre:separator('\\n')
+p[style-name^='Code'] => pre:separator('\\n')
+p[style-name^='Macro Text'] => pre:separator('\\n')
+"""
+
+
+def read(data: bytes) -> Reading:
+    """Return the text of a Word document, with its title."""
+    import mammoth
+
+    archive = Archive(data, "Word document")
+    markup = archive.without_media(_for_mammoth)
+    try:
+        result = mammoth.convert_to_html(
+            markup,
+            style_map=_STYLES,
+            convert_image=mammoth.images.img_element(_without_picture),
+            external_file_access=False,
+            include_embedded_style_map=False,
+        )
+    except MemoryError:
+        raise
+    except RecursionError:
+        raise UnreadableError(_TOO_DEEP) from None
+    except Exception as error:  # mammoth raises whatever a malformed part leads to
+        raise UnreadableError(f"is broken or no Word document: {error!r}. Open it and save it again.") from error
+    text, title = readable_html(result.value)
+    return Reading((Content(text, _core_title(archive) or title),))
+
+
+def _for_mammoth(part: bytes) -> bytes:
+    """Return XML in which what mammoth would drop with all its text is what it reads."""
+    from xml.etree.ElementTree import tostring
+
+    if not _DROPPED.search(part):
+        return part
+    try:
+        root = parse(part)
+    except UnreadableError:
+        return part  # mammoth says what is wrong, if the document needs it.
+    namespace = root.tag.rpartition("}")[0] + "}"
+    try:
+        for parent in list(root.iter()):
+            parent[:] = list(_lifted(parent, namespace))
+        return bytes(tostring(root, "utf-8"))
+    except RecursionError:
+        raise UnreadableError(_TOO_DEEP) from None
+
+
+def _lifted(parent: Any, namespace: str) -> Iterator[Any]:
+    """Yield an element's children, with equations as runs and what stands in wrappers without these."""
+    from xml.etree.ElementTree import Element, SubElement
+
+    for child in parent:
+        name = local_name(child)
+        if name in _WRAPPERS:
+            yield from _lifted(child, namespace)
+        elif name == "oMath":
+            run = Element(f"{namespace}r")
+            SubElement(run, f"{namespace}t").text = linear(child)
+            yield run
+        else:
+            yield child
+
+
+def _without_picture(image: Any) -> dict[str, str]:
+    del image  # mammoth adds its alternative text
+    return {"src": ""}
+
+
+def _core_title(archive: Archive) -> str | None:
+    if "docProps/core.xml" not in archive.names:
+        return None
+    title = archive.xml("docProps/core.xml").findtext("{http://purl.org/dc/elements/1.1/}title")
+    return (title or "").strip() or None
+
+
+FORMAT = Format("word", (".docx",), "headings, lists and tables as Markdown", read)

@@ -1,0 +1,1 @@
+"""Boundaries that a language model names."""

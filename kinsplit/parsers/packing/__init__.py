@@ -1,0 +1,1 @@
+"""Units -> chunks: measure, group, refine."""

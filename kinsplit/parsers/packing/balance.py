@@ -1,0 +1,71 @@
+"""Chunks that are too long or too short -> chunks that are not, about equally long."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from kinsplit.parsers.packing.group import Fits, Run, pack
+from kinsplit.parsers.packing.measure import Scale
+
+
+def balance(scale: Scale, whole: Run, limit: int, fits: Fits | None = None) -> list[Run]:
+    """Divide a run of units.
+
+    Filling one chunk after the other would leave a remnant of a few words at the end.
+
+    Args:
+        scale: Lengths of all units; none longer than the limit.
+        whole: The run to divide.
+        limit: Longest run wanted.
+        fits: See `Fits`.
+
+    Returns:
+        Runs that hold every unit of `whole` once. There are as few as there can be, and the longest is as short as it
+        can be then.
+    """
+    first, stop = whole
+    part = Scale(scale.left[first:stop], scale.right[first:stop])
+
+    def packed(size: int) -> list[Run]:
+        shifted = None if fits is None else (lambda a, b: fits(first + a, first + b))
+        return [Run(first + a, first + b) for a, b in pack(part, size, fits=shifted)]
+
+    fewest = packed(limit)
+    if len(fewest) == 1:
+        return fewest
+    low, high = int(part.right[-1] - part.left[0]) // len(fewest), limit
+    while low < high:
+        size = (low + high) // 2
+        if len(packed(size)) <= len(fewest):
+            high = size
+        else:
+            low = size + 1
+    return packed(high)
+
+
+def space(starts: Sequence[int], total: int, least: int, most: int | None) -> list[int]:
+    """Return where chunks begin if boundaries that are too close are dropped, and chunks that are too long divided.
+
+    Args:
+        starts: Ascending numbers of the units that begin a chunk.
+        total: Number of units.
+        least: Fewest units of a chunk, if there are so many.
+        most: Most units, if that is limited; not smaller than `least`. It wins where both can't be kept.
+    """
+    if not total:
+        return []
+    kept = [0]
+    for start in starts:
+        if start - kept[-1] >= least:
+            kept.append(start)
+    if len(kept) > 1 and total - kept[-1] < least:
+        kept.pop()
+    if most is None:
+        return kept
+    return [at for first, stop in pairwise([*kept, total]) for at in _evenly(first, stop, most)]
+
+
+def _evenly(first: int, stop: int, most: int) -> list[int]:
+    parts = -(-(stop - first) // most)
+    return [first + (stop - first) * part // parts for part in range(parts)]

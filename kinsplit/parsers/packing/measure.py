@@ -1,0 +1,120 @@
+"""Units -> lengths in characters, words or tokens, on a scale where the length of any run of units is a difference."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from kinsplit.parsers.units.segment import IntArray, Units, words
+from kinsplit.tokenizers import CallableTokenizer, Tokenizer
+
+Unit = Literal["character", "word", "token"]
+
+#: Most characters of a chunk for each token of its limit, white space and what a tokenizer drops included.
+CHARACTERS_PER_TOKEN = 100
+
+# So many characters are counted in a thread of their own.
+_ENOUGH = 1 << 16
+
+
+class Scale(NamedTuple):
+    """Where units begin and end when lengths are laid end to end.
+
+    Units i to j - 1 together are `right[j - 1] - left[i]` long.
+
+    Attributes:
+        left: int64[n], position of each unit's start.
+        right: int64[n], position of each unit's end.
+    """
+
+    left: IntArray
+    right: IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class Ruler:
+    """Measures texts in one unit.
+
+    Attributes:
+        unit: What lengths are counted in.
+        tokenizer: Counts tokens; not used for the other units.
+    """
+
+    unit: Unit
+    tokenizer: Tokenizer
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether the length of a run of words is always the sum of theirs."""
+        return self.unit != "token" or self.tokenizer.splits_at_space
+
+    def lengths(self, texts: Sequence[str], units: Iterable[Units]) -> list[IntArray]:
+        """Measure the units of many texts in one pass, each as if it stood alone.
+
+        Args:
+            texts: The texts.
+            units: The units of each text. They may be found while this runs: tokens are counted beside that.
+
+        Returns:
+            int64[n] for each text.
+        """
+        if self.unit == "character":
+            return [u.ends - u.starts for u in units]
+        if self.unit == "word":
+            return [_word_counts(text, u) for text, u in zip(texts, units, strict=True)]
+        return self._token_counts(texts, units)
+
+    def _token_counts(self, texts: Sequence[str], units: Iterable[Units]) -> list[IntArray]:
+        # A caller's function may not be made for another thread.
+        enough = math.inf if isinstance(self.tokenizer, CallableTokenizer) else _ENOUGH
+        sizes: list[int] = []
+        counts: list[Future[IntArray]] = []
+        pieces: list[str] = []
+        held = 0
+        with ThreadPoolExecutor(max_workers=1) as beside:
+            for text, u in zip(texts, units, strict=True):
+                pieces += slices(text, u)
+                sizes.append(len(u.starts))
+                held += int((u.ends - u.starts).sum())
+                if held >= enough:
+                    counts.append(beside.submit(self.tokenizer.count, pieces))
+                    pieces, held = [], 0
+            last = self.tokenizer.count(pieces)
+        return divide(np.concatenate([*(c.result() for c in counts), last]), sizes)
+
+    def length(self, text: str) -> int:
+        """Return the length of one text."""
+        everything = Units(np.zeros(1, dtype=np.int64), np.full(1, len(text), dtype=np.int64))
+        return int(self.lengths([text], [everything])[0][0])
+
+    def scale(self, units: Units, lengths: IntArray) -> Scale:
+        """Lay units end to end; in characters the white space between them counts as well."""
+        if self.unit == "character":
+            return Scale(units.starts, units.ends)
+        right = np.cumsum(lengths, dtype=np.int64)
+        return Scale(right - lengths, right)
+
+
+def slices(text: str, units: Units) -> list[str]:
+    """Return the units' texts."""
+    return [text[s:e] for s, e in zip(units.starts.tolist(), units.ends.tolist(), strict=True)]
+
+
+def divide(values: IntArray, sizes: Sequence[int]) -> list[IntArray]:
+    """Cut an array into pieces of given sizes."""
+    ends = np.cumsum(sizes, dtype=np.int64).tolist()
+    return [values[end - size : end] for size, end in zip(sizes, ends, strict=True)]
+
+
+def _word_counts(text: str, units: Units) -> IntArray:
+    if not len(units.starts):
+        return np.zeros(0, dtype=np.int64)
+    found = words(text)
+    first = np.searchsorted(found.ends, units.starts, side="right")
+    last = np.searchsorted(found.starts, units.ends, side="left")
+    return (last - first).astype(np.int64)

@@ -1,0 +1,215 @@
+"""Units that are longer than a limit -> finer units that are not: sentence -> word -> grapheme -> code point."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from kinsplit.errors import LimitTooSmallError
+from kinsplit.parsers.packing.measure import CHARACTERS_PER_TOKEN, Ruler, Scale
+from kinsplit.parsers.units.graphemes import graphemes
+from kinsplit.parsers.units.segment import IntArray, Units, as_units, cut_units, cut_units_with_origin, words
+from kinsplit.parsers.units.sentences import detect_language, sentences
+from kinsplit.tokenizers import SEPARATORS
+
+# WordPiece reads a word of more than 100 characters as one unknown token, and byte-pair encoders take quadratic time
+# on long ones, so such a word is cut before it is measured in tokens.
+LONG_WORD = 100
+# A unit with more characters for each token of the limit is likely to be cut.
+_LIKELY = 5
+
+Mask = npt.NDArray[np.bool_]
+#: A way to cut a range of a text into units.
+Rung = Callable[[str, int, int], Units]
+
+
+class Refined(NamedTuple):
+    """Units that fit, with their lengths.
+
+    Attributes:
+        units: The units.
+        scale: Their lengths.
+        origin: int64[n], for each the number of the unit it was cut from.
+    """
+
+    units: Units
+    scale: Scale
+    origin: IntArray
+
+
+def ladder(ruler: Ruler, limit: int, language: str) -> list[Rung]:
+    """Return the ways to cut a unit that is too long, coarse to fine.
+
+    Args:
+        ruler: Measures the units.
+        limit: Longest unit allowed.
+        language: Language of the sentences, or "auto".
+    """
+    languages: dict[str, str] = {}
+
+    def by_sentence(text: str, start: int, end: int) -> Units:
+        if text not in languages:
+            # Detected once for the whole text: its parts may be too short to tell.
+            languages[text] = detect_language(text) if language == "auto" else language
+        return sentences(text[start:end], languages[text]).shifted(start)
+
+    def by_word(text: str, start: int, end: int) -> Units:
+        units = words(text[start:end]).shifted(start)
+        long = units.ends - units.starts > LONG_WORD
+        if ruler.unit != "token" or not long.any():
+            return units
+        return cut_units(text, units, np.flatnonzero(long), lambda t, s, e: as_units(graphemes(t, s, e, LONG_WORD)))
+
+    def by_grapheme(text: str, start: int, end: int) -> Units:
+        return as_units(graphemes(text, start, end, limit if ruler.unit == "character" else 1))
+
+    return [by_sentence, by_word, by_grapheme, _code_points]
+
+
+def _code_points(text: str, start: int, end: int) -> Units:
+    return as_units([(i, i + 1) for i in range(start, end) if not text[i].isspace()])
+
+
+def refine(
+    texts: Sequence[str], units: Iterable[Units], ruler: Ruler, limit: int, rungs: Sequence[Rung]
+) -> list[Refined]:
+    """Replace every unit that is longer than the limit by the coarsest finer units that are not.
+
+    Args:
+        texts: The texts.
+        units: The units of each text, which may be found while those of earlier texts are measured.
+        ruler: Measures the units.
+        limit: Longest unit allowed.
+        rungs: Ways to cut a unit, coarse to fine.
+
+    Returns:
+        For each text the units, none longer than the limit.
+
+    Raises:
+        LimitTooSmallError: A single code point is longer than the limit.
+    """
+    jobs: list[_Job] = []
+
+    def found() -> Iterator[Units]:
+        # What is sure to be measured as it is comes first, so that it is counted while the rest is cut.
+        for text, u in zip(texts, units, strict=True):
+            jobs.append(_Job(text, u, ruler, limit))
+            yield jobs[-1].unknown(~jobs[-1].wide())
+        for job in jobs:
+            job.guess(rungs[0])
+            yield job.unknown(job.ahead)
+
+    lengths = ruler.lengths([*texts, *texts], found())
+    for job, plain, guessed in zip(jobs, lengths[: len(jobs)], lengths[len(jobs) :], strict=True):
+        job.learn(plain, ~job.ahead)
+        job.learn(guessed, job.ahead)
+    doubtful = [job.doubtful() for job in jobs]
+    wholes = ruler.lengths(texts, [_chosen(job.whole, mask) for job, mask in zip(jobs, doubtful, strict=True)])
+    for job, mask, whole in zip(jobs, doubtful, wholes, strict=True):
+        job.restore(mask, whole)
+    for rung in (*rungs, None):
+        if not any(job.is_long().any() for job in jobs):
+            break
+        if rung is None:
+            job = next(job for job in jobs if job.is_long().any())
+            start = int(job.units.starts[np.argmax(job.is_long())])
+            raise LimitTooSmallError(limit, ruler.unit, job.text[start])
+        for job in jobs:
+            job.cut(rung)
+        for job, found_lengths in zip(jobs, ruler.lengths(texts, [job.unknown() for job in jobs]), strict=True):
+            job.learn(found_lengths)
+    return [Refined(job.units, ruler.scale(job.units, job.lengths), job.origin) for job in jobs]
+
+
+class _Job:
+    """One text on its way down the rungs.
+
+    Attributes:
+        units: Its units so far.
+        lengths: int64[n], their lengths; -1 where not known.
+        origin: int64[n], for each the number of the unit it was cut from.
+        ahead: bool[n], which have been cut already in the way that comes next.
+    """
+
+    def __init__(self, text: str, units: Units, ruler: Ruler, limit: int) -> None:
+        self.text, self.ruler, self.limit = text, ruler, limit
+        self.units = self.whole = units
+        self.lengths = np.full(len(units.starts), -1, dtype=np.int64)
+        self.origin = np.arange(len(units.starts), dtype=np.int64)
+        self.ahead = np.zeros(len(units.starts), dtype=np.bool_)
+
+    def wide(self) -> Mask:
+        """Return which units look too long."""
+        if self.ruler.unit == "token" and self.ruler.adds_up:
+            return self._is_wider(self.units, _LIKELY)
+        return np.zeros(len(self.units.starts), dtype=np.bool_)
+
+    def guess(self, rung: Rung) -> None:
+        """Cut what looks too long before it is measured, so that hardly any text is measured twice."""
+        wide = self.wide()
+        self._replace(wide, rung)
+        self.ahead = wide[self.origin]
+
+    def doubtful(self) -> Mask:
+        """Return which of the units there were before the guess may not be too long after all."""
+        total = np.bincount(self.origin, self.lengths, len(self.whole.starts))
+        # Lengths of pieces add up where white space separates them; else the whole is measured.
+        glued = self.ahead[:-1] & (np.diff(self.origin) == 0)
+        glued[glued] = [self.text[end] not in SEPARATORS for end in self.units.ends[:-1][glued].tolist()]
+        total[self.origin[:-1][glued]] = 0
+        is_cut = np.zeros(len(total), dtype=np.bool_)
+        is_cut[self.origin[self.ahead]] = True
+        return is_cut & (total <= self.limit) & ~self._is_wider(self.whole, CHARACTERS_PER_TOKEN)
+
+    def restore(self, doubtful: Mask, lengths: IntArray) -> None:
+        """Put together again what isn't too long after all, given the lengths of what was doubtful."""
+        whole = np.full(len(doubtful), -1, dtype=np.int64)
+        whole[doubtful] = lengths
+        restored = (doubtful & (whole <= self.limit))[self.origin]
+        if not restored.any():
+            return
+        kept = ~restored | (np.diff(self.origin, prepend=-1) > 0)
+        starts = np.where(restored, self.whole.starts[self.origin], self.units.starts)
+        ends = np.where(restored, self.whole.ends[self.origin], self.units.ends)
+        self.units = Units(starts[kept], ends[kept])
+        self.lengths = np.where(restored, whole[self.origin], self.lengths)[kept]
+        self.ahead = (self.ahead & ~restored)[kept]
+        self.origin = self.origin[kept]
+
+    def unknown(self, among: Mask | Literal[True] = True) -> Units:
+        """Return the units that have to be measured, of all or of some."""
+        if self.ruler.unit == "token":
+            self.lengths[(self.lengths < 0) & self._is_wider(self.units, CHARACTERS_PER_TOKEN)] = self.limit + 1
+        return _chosen(self.units, (self.lengths < 0) & among)
+
+    def learn(self, lengths: IntArray, among: Mask | Literal[True] = True) -> None:
+        """Take in the lengths of the units that had to be measured."""
+        self.lengths[(self.lengths < 0) & among] = lengths
+
+    def is_long(self) -> Mask:
+        """Return which units are longer than the limit."""
+        return self.lengths > self.limit
+
+    def cut(self, rung: Rung) -> None:
+        """Cut the units that are longer than the limit, but for those that have been cut so already."""
+        self._replace(self.is_long() & ~self.ahead, rung)
+        self.ahead = np.zeros(len(self.lengths), dtype=np.bool_)
+
+    def _is_wider(self, units: Units, characters_per_token: int) -> Mask:
+        wide: Mask = units.ends - units.starts > max(LONG_WORD, self.limit * characters_per_token)
+        return wide
+
+    def _replace(self, chosen: Mask, rung: Rung) -> None:
+        if chosen.any():
+            before = self.units
+            self.units, source = cut_units_with_origin(self.text, before, np.flatnonzero(chosen), rung)
+            same = (self.units.starts == before.starts[source]) & (self.units.ends == before.ends[source])
+            self.origin = self.origin[source]
+            self.lengths = np.where(chosen[source] & ~same, -1, self.lengths[source])
+
+
+def _chosen(units: Units, mask: Mask) -> Units:
+    return Units(units.starts[mask], units.ends[mask])

@@ -1,0 +1,1 @@
+"""Boundaries and clusters by the similarity of vectors."""

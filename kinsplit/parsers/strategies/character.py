@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+from pydantic import Field, model_validator
+
+from kinsplit.parsers.base import Cut, Levels, Strategy
+from kinsplit.parsers.packing.group import window_count, windows
+from kinsplit.parsers.parameters import Overlap, Size, check_below, share
+from kinsplit.parsers.units.graphemes import grapheme_end, grapheme_floor
+from kinsplit.spans import Span
+
+
+class CharacterStrategy(Strategy):
+    """Windows of a fixed number of characters (code points).
+
+    A window that would cut a grapheme cluster ends before it, so it can be a little shorter than `chunk_size`.
+
+    Example:
+        >>> CharacterStrategy(chunk_size=4, chunk_overlap=1).split("abcdefg")
+        [Span(start=0, end=4), Span(start=3, end=7)]
+    """
+
+    name = "character"
+    summary = "Character windows of a fixed size"
+    origin = "notebook (600/150); SC-Qrels uses 500/50 and 1000/0"
+
+    chunk_size: Size = Field(default=600, description="Characters in a window.")
+    chunk_overlap: Overlap = Field(
+        default=150, description="Characters shared with the window before; a quarter of chunk_size unless given."
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill(cls, data: dict[str, Any]) -> dict[str, Any]:
+        return {**data, "chunk_overlap": share(data, "chunk_overlap", "chunk_size", 600, 4)}
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        check_below("chunk_overlap", self.chunk_overlap, "chunk_size", self.chunk_size)
+        return self
+
+    def expected_chunks(self, text: str) -> int:
+        """Estimate the number of windows; graphemes of several characters make fewer."""
+        return window_count(len(text), self.chunk_size, self.chunk_size - self.chunk_overlap)
+
+    def _cut(self, texts: Sequence[str]) -> list[Levels]:
+        return [
+            [[Cut((span,)) for span in self._spans(text) if not text[span.start : span.end].isspace()]]
+            for text in texts
+        ]
+
+    def _spans(self, text: str) -> list[Span]:
+        total, stride = len(text.rstrip()), self.chunk_size - self.chunk_overlap
+        if text.isascii() and "\r" not in text:
+            return [Span(*run) for run in windows(total, self.chunk_size, stride)]
+        spans: list[Span] = []
+        start = reached = 0
+        while reached < total:
+            end = _end(text, start, min(start + self.chunk_size, total))
+            if end <= reached:
+                # Only a cluster too wide to share a window with the overlap lies ahead: begin with it.
+                start = reached
+                continue
+            spans.append(Span(start, end))
+            start, reached = _next_start(text, start, start + stride, end), end
+        return spans
+
+
+def _end(text: str, start: int, at: int) -> int:
+    """Return the last grapheme boundary up to a position, or the position itself in a cluster that fills the window."""
+    floor = grapheme_floor(text, at, start)
+    return floor if floor > start else at
+
+
+def _next_start(text: str, start: int, at: int, end: int) -> int:
+    """Return the last grapheme boundary up to a position, or the first one behind it that the window reaches."""
+    floor = grapheme_floor(text, at, start)
+    return min(floor if floor > start else grapheme_end(text, start), end)

@@ -1,0 +1,192 @@
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from kinsplit import language_models
+from kinsplit.language_models import LanguageModel
+from kinsplit.parsers.base import Cost, Cut, Levels, Measured, resumed
+from kinsplit.parsers.llm.boundaries import Answer, ask, report
+from kinsplit.parsers.llm.fallback import Outline, boundaries, outline
+from kinsplit.parsers.llm.prompts import Plan, Segment, answer_tokens, budget_of, plan
+from kinsplit.parsers.packing.balance import balance, space
+from kinsplit.parsers.packing.group import Fits, Run
+from kinsplit.parsers.packing.measure import Scale, Unit
+from kinsplit.parsers.packing.packing import group_units
+from kinsplit.parsers.packing.refine import Refined, ladder, refine
+from kinsplit.parsers.parameters import Language, ModelField, Size, check_below
+from kinsplit.parsers.units.segment import Units
+from kinsplit.tokenizers import resolve
+
+if TYPE_CHECKING:
+    from kinsplit.language_models.cache import AnswerCache
+
+#: In place of a model: nothing is asked, and paragraphs and headings decide.
+NO_MODEL = "none"
+# Paragraphs are merged up to this share of a chunk where paragraphs and headings decide.
+_SHARE = 4
+
+
+class ContextualStrategy(Measured):
+    r"""A language model reads numbered sentences and names those that begin a chunk.
+
+    The text goes to the model in segments that overlap, so that every boundary is judged with text on both sides.
+    Where the model gives no usable answer, paragraphs and headings decide, and one `FallbackWarning` says why. Chunks
+    that are longer than the budget are divided between sentences into about equal parts, over-long sentences between
+    words. Answers of models that are given by name are kept on disk, so what was asked once isn't asked again.
+
+    Example:
+        >>> ContextualStrategy(model="none", chunk_size=4).split("# A\n\nOne two.\n\n# B\n\nThree.")
+        [Span(start=0, end=13), Span(start=15, end=26)]
+    """
+
+    name = "contextual"
+    summary = "Boundaries named by a language model, by paragraphs and headings where none answers"
+    origin = "notebook (Ollama llama3); 500 words as its semantic chunks"
+    resources: ClassVar[Mapping[str, str]] = {
+        **Measured.resources,
+        "model": '"ollama:MODEL" or "openai:MODEL"',
+    }
+    incidental: ClassVar[frozenset[str]] = frozenset({"concurrency", "timeout", "fallback"})
+
+    model: ModelField = "ollama:llama3"
+    unit: Unit = Field(default="word", description="What sizes are counted in.")
+    chunk_size: Size = Field(default=500, description="Longest chunk, in `unit`.")
+    min_sentences: Size = Field(default=1, description="Fewest sentences between two boundaries.")
+    max_sentences: Size | None = Field(default=None, description="Most sentences in a chunk.")
+    segment_size: Size = Field(
+        default=2000,
+        description="Most tokens of text that the model sees at once; fewer where its window holds fewer.",
+    )
+    language: Language = "auto"
+    fallback: Literal["rules", "error"] = Field(
+        default="rules",
+        description="What happens where the model gives no answer: paragraphs and headings, or an error.",
+    )
+    concurrency: Annotated[int, Field(gt=0, le=256, strict=True)] = Field(
+        default=4, description="Most questions that the model is asked at the same time."
+    )
+    timeout: Annotated[float, Field(gt=0)] = Field(
+        default=300.0,
+        description="Seconds to wait for an answer of a model given by name.",
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.max_sentences is not None:
+            check_below("min_sentences", self.min_sentences, "max_sentences", self.max_sentences + 1)
+        if isinstance(self.model, str) and self.model != NO_MODEL and not self.model.startswith("object:"):
+            language_models.check(self.model)
+        return self
+
+    def cost(self, texts: Sequence[str]) -> Cost:
+        """See `Strategy.cost`; questions that have to be asked again are not in it."""
+        model = self._model()
+        if model is None:
+            return Cost()
+        cache = _cache()
+        tokenizer = resolve(self.tokenizer)
+        outlines = (outline(text, self.language) for text in texts)
+        plans = (self._plan(text, o.sentences, model) for text, o in zip(texts, outlines, strict=True))
+        total = Cost()
+        for asked in {q.digest(): q for each in plans for q in each.questions(self._sizes())}.values():
+            prompt = asked.prompt()
+            if cache.get(model, prompt):
+                total += Cost(kept=1)
+            else:
+                total += Cost(1, int(tokenizer.count([prompt])[0]), answer_tokens(asked.sentences))
+        return total
+
+    def _cut(self, texts: Sequence[str]) -> list[Levels]:
+        outlines = [outline(text, self.language) for text in texts]
+        # Before anything is asked, since a text that can't be split is found out here.
+        refined = refine(
+            texts,
+            [o.sentences for o in outlines],
+            self._ruler,
+            self.chunk_size,
+            ladder(self._ruler, self.chunk_size, self.language)[1:],
+        )
+        starts = self._starts(texts, outlines, refined)
+        edges = [np.searchsorted(r.origin, s).tolist() for r, s in zip(refined, starts, strict=True)]
+
+        def grouping(i: int, fits: Fits | None) -> list[Run]:
+            stretches = pairwise([*edges[i], len(refined[i].origin)])
+            return [
+                run
+                for first, stop in stretches
+                for run in balance(refined[i].scale, Run(first, stop), self.chunk_size, fits)
+            ]
+
+        grouped = group_units(texts, refined, self._ruler, self.chunk_size, grouping)
+        return [[[Cut((g.span,), tokens=g.tokens) for g in groups]] for groups in grouped]
+
+    def _starts(self, texts: Sequence[str], outlines: Sequence[Outline], refined: Sequence[Refined]) -> list[list[int]]:
+        """Return, for each text, the sentences that begin a chunk, as far as sizes in sentences go."""
+        model = self._model()
+        found: list[list[int]] = []
+        if model is None:
+            found = [self._by_rules(o, r) for o, r in zip(outlines, refined, strict=True)]
+        else:
+            plans = [self._plan(text, o.sentences, model) for text, o in zip(texts, outlines, strict=True)]
+            questions = [asked for each in plans for asked in each.questions(self._sizes())]
+            with resumed():
+                answers = ask(model, questions, _cache(), self.concurrency) if questions else []
+            report(answers, as_error=self.fallback == "error")
+            following = iter(answers)
+            for each, o, r in zip(plans, outlines, refined, strict=True):
+                found.append(self._merged(each.segments, [next(following) for _ in each.segments], o, r))
+        return [
+            space(starts, len(o.sentences.starts), self.min_sentences, self.max_sentences)
+            for starts, o in zip(found, outlines, strict=True)
+        ]
+
+    def _merged(
+        self, segments: Sequence[Segment], answers: Sequence[Answer], found: Outline, refined: Refined
+    ) -> list[int]:
+        """Put the answers about a text's segments together, with rules where there is none."""
+        starts: list[int] = []
+        by_rules = self._by_rules(found, refined) if any(answer.problem for answer in answers) else []
+        for segment, answer in zip(segments, answers, strict=True):
+            known = min(segment.end, segment.first + answer.known)
+            named = (segment.first + start for start in answer.starts)
+            starts += [start for start in named if segment.begin <= start < known]
+            starts += [start for start in by_rules if max(known, segment.begin) <= start < segment.end]
+        return starts
+
+    def _by_rules(self, found: Outline, refined: Refined) -> list[int]:
+        scale = _scale_of_sentences(refined, len(found.sentences.starts))
+        return boundaries(scale, found, self.chunk_size // _SHARE, self.chunk_size)
+
+    def _plan(self, text: str, sentences: Units, model: LanguageModel) -> Plan:
+        # Where no boundary can be, there is nothing to ask.
+        if len(sentences.starts) < 2 * self.min_sentences:
+            return Plan([], [])
+        return plan(text, sentences, resolve(self.tokenizer), budget_of(model.window, self.segment_size))
+
+    def _model(self) -> LanguageModel | None:
+        return None if self.model == NO_MODEL else language_models.resolve(self.model, self.timeout)
+
+    def _sizes(self) -> str:
+        most = "" if self.max_sentences is None else f" and at most {self.max_sentences}"
+        least = f"at least {self.min_sentences}" if self.min_sentences > 1 else ""
+        counts = f"{least}{most}".removeprefix(" and ")
+        rule = f" It has {counts} sentences." if counts else ""
+        return f"A chunk holds at most {self.chunk_size} {self.unit}s.{rule}"
+
+
+def _scale_of_sentences(refined: Refined, total: int) -> Scale:
+    """Return the lengths of sentences, each the sum of the units it was cut into."""
+    firsts = np.searchsorted(refined.origin, np.arange(total))
+    lasts = np.searchsorted(refined.origin, np.arange(total), side="right") - 1
+    return Scale(refined.scale.left[firsts], refined.scale.right[lasts])
+
+
+def _cache() -> AnswerCache:
+    from kinsplit.language_models.cache import answer_cache
+
+    return answer_cache()

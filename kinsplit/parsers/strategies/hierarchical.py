@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Annotated, Literal, NamedTuple, Self
+
+import numpy as np
+from pydantic import BeforeValidator, Field, model_validator
+
+from kinsplit.errors import InvalidParameterError
+from kinsplit.parsers.base import Cut, Levels, Measured
+from kinsplit.parsers.packing.group import Fits, Run, pack
+from kinsplit.parsers.packing.measure import Unit
+from kinsplit.parsers.packing.packing import group_units
+from kinsplit.parsers.packing.refine import ladder, refine
+from kinsplit.parsers.parameters import Language, Size, Sizes
+from kinsplit.parsers.units.blocks import sections
+from kinsplit.parsers.units.segment import Units, cut_at
+from kinsplit.parsers.units.sentences import sentences
+
+
+class _Layer(NamedTuple):
+    """The units of one text at one level.
+
+    Attributes:
+        units: The units.
+        edges: Numbers of the units that begin a section or a parent, but for the first.
+        paths: For each stretch between edges, its heading path.
+    """
+
+    units: Units
+    edges: list[int]
+    paths: list[str]
+
+
+class HierarchicalStrategy(Measured):
+    """Parents and children, both of whole sentences: small chunks to search, large ones to read.
+
+    Level 0 holds the children, level 1 their parents, and so on for as many parent sizes as are given.
+
+    Example:
+        >>> strategy = HierarchicalStrategy(parent_size=14, child_size=6)
+        >>> [(c.level, c.text) for c in strategy.chunk(Document("d", "A b c. D e f. G h."))]
+        [(1, 'A b c. D e f.'), (1, 'G h.'), (0, 'A b c.'), (0, 'D e f.'), (0, 'G h.')]
+        >>> strategy = HierarchicalStrategy(parent_size=40, child_size=8, children="sentence")
+        >>> [c.text for c in strategy.chunk(Document("d", "It rains today. We stay in.")) if c.level == 0]
+        ['It rains today.', 'We stay in.']
+    """
+
+    name = "hierarchical"
+    summary = "Parents and children of whole sentences, any depth"
+    origin = "notebook (parents 1000, children 200 characters)"
+    added = frozenset({"children"})
+
+    unit: Unit = Field(default="character", description="What sizes are counted in.")
+    parent_size: Annotated[Sizes, BeforeValidator(lambda v: (v,) if isinstance(v, int) else v)] = Field(
+        default=(1000,),
+        description="Budget of a parent; several descending sizes, at most 16, make several levels of parents.",
+    )
+    child_size: Size = Field(default=200, description="Budget of a child.")
+    children: Literal["limit", "sentence"] = Field(
+        default="limit",
+        description='Whether child_size is a limit, for which a longer sentence is cut ("limit"), or children are '
+        'whole sentences, of which a single one may be longer than child_size ("sentence"). No child is longer than '
+        "its parent's budget.",
+    )
+    headings: bool = Field(default=False, description="Whether no parent reaches across a heading.")
+    language: Language = "auto"
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        sizes = (*self.parent_size, self.child_size)
+        if any(upper <= lower for upper, lower in pairwise(sizes)):
+            raise InvalidParameterError(
+                "child_size" if len(self.parent_size) == 1 else "parent_size",
+                f"must descend from the largest parent to the children, as {', '.join(map(str, sizes))} does not",
+                self.child_size if len(self.parent_size) == 1 else self.parent_size,
+                "Lower child_size or raise parent_size.",
+            )
+        return self
+
+    def _cut(self, texts: Sequence[str]) -> list[Levels]:
+        layers = [self._sentences(text) for text in texts]
+        levels: list[Levels] = [[] for _ in texts]
+        for size in (*self.parent_size, self.child_size):
+            grouped, layers = self._descend(texts, layers, size)
+            for found, cuts in zip(levels, grouped, strict=True):
+                found.append(cuts)
+        return [found[::-1] for found in levels]
+
+    def _sentences(self, text: str) -> _Layer:
+        units = sentences(text, self.language)
+        if not self.headings:
+            return _Layer(units, [], [""])
+        found = sections(text)
+        places = [section.blocks[0].start for section in found]
+        units = cut_at(text, units, places[1:])
+        return _Layer(units, np.searchsorted(units.starts, places[1:]).tolist(), [s.path for s in found])
+
+    def _descend(
+        self, texts: Sequence[str], layers: Sequence[_Layer], size: int
+    ) -> tuple[list[list[Cut]], list[_Layer]]:
+        """Pack each text's units up to a size, inside the stretches of the level above; return what they make."""
+        # Sentences that fit a parent stay whole.
+        longest = self.parent_size[-1] if self.children == "sentence" and size == self.child_size else size
+        rungs = ladder(self._ruler, longest, self.language)[1:]
+        refined = refine(texts, [layer.units for layer in layers], self._ruler, longest, rungs)
+        edges = [np.searchsorted(r.origin, layer.edges).tolist() for r, layer in zip(refined, layers, strict=True)]
+
+        def grouping(i: int, fits: Fits | None) -> list[Run]:
+            return pack(refined[i].scale, size, edges=edges[i], fits=fits)
+
+        grouped = group_units(texts, refined, self._ruler, size, grouping)
+        is_top = size == self.parent_size[0]
+        cuts, below = [], []
+        for groups, r, layer, ends in zip(grouped, refined, layers, edges, strict=True):
+            stretch = [bisect_right(ends, g.run.first) for g in groups]
+            paths = [layer.paths[n] for n in stretch]
+            cuts.append(
+                [
+                    Cut((g.span,), path, g.tokens, None if is_top else n)
+                    for g, path, n in zip(groups, paths, stretch, strict=True)
+                ]
+            )
+            below.append(_Layer(r.units, [g.run.first for g in groups[1:]], paths))
+        return cuts, below

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from kinsplit.errors import InvalidParameterError
+from kinsplit.parsers.base import Cut, Levels, Strategy
+from kinsplit.parsers.parameters import Overlap, Sizes, check_below
+from kinsplit.parsers.strategies.word import word_windows
+from kinsplit.parsers.units.segment import words
+from kinsplit.spans import Span
+
+
+class MultigranularStrategy(Strategy):
+    """Word windows of several sizes at once; what is the same at two sizes is kept at the smaller one.
+
+    Level 0 holds the smallest windows. A window's parent is the one of the next size that holds it, if one does: with
+    sizes that divide each other and no overlap, always, unless it was the same window. So every level covers the text
+    but for the windows that a finer level already has.
+
+    Example:
+        >>> MultigranularStrategy(chunk_sizes=(1, 2)).split("one two three")
+        [Span(start=0, end=7), Span(start=0, end=3), Span(start=4, end=7), Span(start=8, end=13)]
+    """
+
+    name = "multigranular"
+    summary = "Word windows of several sizes at once, without duplicates"
+    origin = "rag_eval (256, 512, 1024 words)"
+
+    chunk_sizes: Sizes = Field(
+        default=(256, 512, 1024), description="Words in a window, smallest first; at most 16 sizes."
+    )
+    chunk_overlap: Overlap = Field(default=0, description="Words shared with the window before, at every size.")
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if list(self.chunk_sizes) != sorted(set(self.chunk_sizes)):
+            raise InvalidParameterError(
+                "chunk_sizes", "must ascend and differ", self.chunk_sizes, "Sort them, smallest first."
+            )
+        check_below("chunk_overlap", self.chunk_overlap, "the smallest of chunk_sizes", self.chunk_sizes[0])
+        return self
+
+    def _cut(self, texts: Sequence[str]) -> list[Levels]:
+        return [
+            _nested([word_windows(found, size, self.chunk_overlap) for size in self.chunk_sizes])
+            for found in map(words, texts)
+        ]
+
+
+def _nested(levels: list[list[Span]]) -> Levels:
+    seen: set[Span] = set()
+    kept: list[list[Span]] = []
+    for spans in levels:
+        kept.append([span for span in spans if span not in seen])
+        seen.update(spans)
+    while len(kept) > 1 and not kept[-1]:
+        kept.pop()
+    return [
+        [Cut((span,), parent=_holder(span, kept[i + 1]) if i + 1 < len(kept) else None) for span in spans]
+        for i, spans in enumerate(kept)
+    ]
+
+
+def _holder(span: Span, wider: list[Span]) -> int | None:
+    """Return the number of the last wider span that holds a span."""
+    number = bisect_right(wider, span.start, key=lambda s: s.start) - 1
+    while number >= 0 and wider[number].end >= span.start:
+        if wider[number].end >= span.end:
+            return number
+        number -= 1
+    return None

@@ -1,0 +1,177 @@
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Annotated, Any, ClassVar, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from kinsplit.embedding import resolve
+from kinsplit.errors import InvalidParameterError
+from kinsplit.parsers.base import Cut, Levels, Measured, Strategy
+from kinsplit.parsers.packing.group import Fits, Run
+from kinsplit.parsers.packing.measure import Unit, slices
+from kinsplit.parsers.packing.packing import Group, group_units, repack
+from kinsplit.parsers.packing.partition import partition, with_overlap
+from kinsplit.parsers.packing.refine import Refined, ladder, refine
+from kinsplit.parsers.parameters import EmbedderField, Language, Overlap, Size, check_below
+from kinsplit.parsers.similarity.boundaries import (
+    THRESHOLDS,
+    ThresholdKind,
+    Vectors,
+    coherence,
+    gains,
+    similarities,
+    variance,
+)
+from kinsplit.parsers.units.blocks import Section, sections
+from kinsplit.parsers.units.segment import Units
+from kinsplit.parsers.units.sentences import sentences
+
+#: Metadata key of how unlike a chunk's first sentence and the one before are: 1 less their cosine.
+SIMILARITY_GAP = "similarity_gap"
+#: Metadata key of the path of headings that a chunk begins under.
+SECTION = "section"
+
+_ADAPTIVE = THRESHOLDS["adaptive"]
+
+
+class SemanticStrategy(Measured):
+    """Cuts where the meaning changes, between whole sentences.
+
+    Each sentence is embedded once, equal ones together, and text that can only be one chunk not at all. Of all ways to
+    cut that keep to the limits the best one is taken. A heading stays with what follows it. Metadata of a chunk:
+    `similarity_gap`, 1 less the cosine between its first sentence and the one before, and `section`, the path of
+    headings that it begins under.
+
+    Example:
+        >>> strategy = SemanticStrategy(embedder="hash", min_sentences=1)
+        >>> strategy.split("Cats purr. Cats purr. Stocks fell. Stocks fell.")
+        [Span(start=0, end=21), Span(start=22, end=47)]
+    """
+
+    name = "semantic"
+    summary = "Whole sentences, cut where the meaning changes"
+    origin = "notebook (similarity 0.75, 3 to 20 sentences); 10-K search (500 words); adaptive by benchmark"
+    resources: ClassVar = {**Strategy.resources, "embedder": '"bundled", "static" or "st:NAME_OR_FOLDER"'}
+
+    embedder: EmbedderField = "bundled"
+    threshold_kind: ThresholdKind = Field(default="adaptive", description="What decides where to cut.")
+    threshold: Annotated[float, Field(strict=True)] = Field(
+        default=_ADAPTIVE.default,
+        description="; ".join(f"{kind}: {t.unit}, default {t.default:g}" for kind, t in THRESHOLDS.items()) + ".",
+    )
+    window: Size = Field(
+        default=_ADAPTIVE.window,
+        description="Sentences on each side of a gap that are compared, unless adaptive; 1 for similarity, else 4.",
+    )
+    min_sentences: Size = Field(default=3, description="Fewest sentences in a chunk, where the text has as many.")
+    max_sentences: Annotated[int, Field(gt=0, le=1000, strict=True)] = Field(
+        default=20, description="Most sentences in a chunk."
+    )
+    overlap_sentences: Overlap = Field(
+        default=0, description="Sentences repeated from the chunk before, as many as chunk_size leaves room for."
+    )
+    unit: Unit = Field(default="word", description="What chunk_size is counted in.")
+    chunk_size: Size = Field(default=500, description="Budget of a chunk, in `unit`; a longer sentence is cut.")
+    language: Language = "auto"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill(cls, data: dict[str, Any]) -> dict[str, Any]:
+        kind = data.get("threshold_kind")
+        of_kind = next((threshold for name, threshold in THRESHOLDS.items() if name == kind), _ADAPTIVE)
+        derived = {"threshold": of_kind.default, "window": of_kind.window}
+        return {**data, **{key: value for key, value in derived.items() if data.get(key) is None}}
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        kind, allowed = self.threshold_kind, THRESHOLDS[self.threshold_kind]
+        if not allowed.least <= self.threshold <= allowed.most:
+            rule = f"must be {allowed.least:g} to {allowed.most:g} ({allowed.unit}) for {kind!r}"
+            raise InvalidParameterError("threshold", rule, self.threshold, f"The default is {allowed.default:g}.")
+        if kind == "adaptive" and self.window != allowed.window:
+            remedy = "Leave it out, or choose another threshold_kind."
+            raise InvalidParameterError("window", "is not used by 'adaptive'", self.window, remedy)
+        check_below("min_sentences", self.min_sentences, "max_sentences", self.max_sentences + 1)
+        check_below("overlap_sentences", self.overlap_sentences, "max_sentences", self.max_sentences)
+        return self
+
+    def _cut(self, texts: Sequence[str]) -> list[Levels]:
+        units = (sentences(text, self.language, join_speech=False) for text in texts)
+        rungs = ladder(self._ruler, self.chunk_size, self.language)[1:]
+        refined = refine(texts, units, self._ruler, self.chunk_size, rungs)
+        refined = repack(texts, refined, self._ruler, self.chunk_size)
+        vectors = self._embed(texts, refined)
+        parts = [sections(text) for text in texts]
+        barred = [_behind_headings(found, r.units) for found, r in zip(parts, refined, strict=True)]
+
+        def grouping(i: int, fits: Fits | None) -> list[Run]:
+            return self._runs(refined[i], vectors[i], barred[i], fits)
+
+        grouped = group_units(texts, refined, self._ruler, self.chunk_size, grouping)
+        return [[_cuts(*of_one)] for of_one in zip(grouped, vectors, refined, parts, strict=True)]
+
+    def _embed(self, texts: Sequence[str], refined: Sequence[Refined]) -> list[Vectors | None]:
+        """Return the vectors of each text's units; None for a text that no choice has to be made for."""
+        pieces = [slices(t, r.units) if self._has_choice(r) else [] for t, r in zip(texts, refined, strict=True)]
+        numbers: dict[str, int] = {}
+        for piece in (piece for found in pieces for piece in found):
+            numbers.setdefault(piece, len(numbers))
+        if not numbers:
+            return [None] * len(texts)
+        embedded = resolve(self.embedder).embed(list(numbers))
+        return [embedded[[numbers[piece] for piece in found]] if found else None for found in pieces]
+
+    def _has_choice(self, refined: Refined) -> bool:
+        number, (left, right) = len(refined.units.starts), refined.scale
+        if number < 2:
+            return False
+        return number >= 2 * self.min_sentences or number > self.max_sentences or right[-1] - left[0] > self.chunk_size
+
+    def _runs(self, refined: Refined, vectors: Vectors | None, barred: Sequence[int], fits: Fits | None) -> list[Run]:
+        within, cut = None, np.zeros(max(0, len(refined.units.starts) - 1))
+        if vectors is not None and self.threshold_kind == "adaptive":
+            within = coherence(vectors, self.max_sentences)
+            cut -= self.threshold * variance(vectors)
+        elif vectors is not None:
+            cut = gains(similarities(vectors, self.window), self.threshold_kind, self.threshold)
+        runs = partition(
+            refined.scale,
+            self.chunk_size,
+            cut,
+            least=self.min_sentences,
+            most=self.max_sentences,
+            coherence=within,
+            barred=barred,
+            fits=fits,
+        )
+        return with_overlap(runs, self.overlap_sentences, refined.scale, self.chunk_size, fits)
+
+
+def _behind_headings(found: Sequence[Section], units: Units) -> list[int]:
+    """Return the numbers of the units that follow one that is nothing but a heading."""
+    ends = [block.end for section in found for block in section.blocks if block.kind == "heading"]
+    if not ends:
+        return []
+    starts = np.array([block.start for section in found for block in section.blocks if block.kind == "heading"])
+    # Markup may stand around what the sentence rules take for the heading.
+    numbers = np.searchsorted(starts, units.starts, side="right") - 1
+    inside = (numbers >= 0) & (units.ends <= np.array(ends)[numbers])
+    return [number + 1 for number in np.flatnonzero(inside).tolist() if number + 1 < len(units.starts)]
+
+
+def _cuts(groups: Sequence[Group], vectors: Vectors | None, refined: Refined, found: Sequence[Section]) -> list[Cut]:
+    begins = [section.blocks[0].start for section in found]
+    cores = [0, *(before.run.stop for before, _ in pairwise(groups))]
+    cuts = []
+    for group, core in zip(groups, cores, strict=bool(groups)):
+        section = found[bisect_right(begins, int(refined.units.starts[core])) - 1].path
+        own: dict[str, Any] = {SECTION: section} if section else {}
+        if core and vectors is not None:
+            # No more digits than every store gives back, and every processor agrees on.
+            own[SIMILARITY_GAP] = round(1 - float(vectors[core - 1] @ vectors[core]), 4)
+        cuts.append(Cut((group.span,), tokens=group.tokens, metadata=own))
+    return cuts

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+from pydantic import Field, model_validator
+
+from kinsplit.errors import InvalidParameterError
+from kinsplit.parsers.base import Cut, Levels, Measured
+from kinsplit.parsers.packing.group import Fits, Run, pack
+from kinsplit.parsers.packing.packing import group_units
+from kinsplit.parsers.packing.refine import ladder, refine
+from kinsplit.parsers.parameters import Language, Overlap, Size, check_below, share
+from kinsplit.parsers.units.sentences import sentences
+
+
+class SentenceStrategy(Measured):
+    """Whole sentences, as many as a budget holds, each chunk beginning with the last sentences of the one before.
+
+    A sentence that is longer than the budget is cut between words, a word between graphemes. Where sentences are
+    counted, in `max_sentences` or `overlap_sentences`, a quoted question ends one, as Punkt has it; where only sizes
+    count, it stays with the words behind it (`"Is it?" she asked.`).
+
+    Example:
+        >>> SentenceStrategy(chunk_size=3, unit="word").split("One two. Three. Four five six.")
+        [Span(start=0, end=15), Span(start=16, end=30)]
+    """
+
+    name = "sentence"
+    summary = "Whole sentences up to a budget, with overlap"
+    origin = "course search (500 tokens, overlap 100); 10-K search counts words"
+
+    chunk_size: Size = Field(default=500, description="Budget of a chunk, in `unit`.")
+    chunk_overlap: Overlap = Field(
+        default=100,
+        description="Longest overlap with the chunk before, in `unit`; a fifth of chunk_size unless given.",
+    )
+    overlap_sentences: Overlap = Field(default=0, description="Overlap in whole sentences, instead of chunk_overlap.")
+    max_sentences: Size | None = Field(default=None, description="Most sentences in a chunk.")
+    language: Language = "auto"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill(cls, data: dict[str, Any]) -> dict[str, Any]:
+        if data.get("overlap_sentences") or data.get("max_sentences") == 1:
+            return {"chunk_overlap": 0, **data}
+        return {**data, "chunk_overlap": share(data, "chunk_overlap", "chunk_size", 500, 5)}
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        check_below("chunk_overlap", self.chunk_overlap, "chunk_size", self.chunk_size)
+        if self.overlap_sentences and self.chunk_overlap:
+            raise InvalidParameterError(
+                "overlap_sentences", "can't be combined with chunk_overlap", self.overlap_sentences, "Give one of them."
+            )
+        if self.max_sentences is not None:
+            check_below("overlap_sentences", self.overlap_sentences, "max_sentences", self.max_sentences)
+        return self
+
+    def _cut(self, texts: Sequence[str]) -> list[Levels]:
+        counted = bool(self.max_sentences or self.overlap_sentences)
+        units = (sentences(text, self.language, join_speech=not counted) for text in texts)
+        rungs = ladder(self._ruler, self.chunk_size, self.language)[1:]
+        refined = refine(texts, units, self._ruler, self.chunk_size, rungs)
+
+        def grouping(i: int, fits: Fits | None) -> list[Run]:
+            return pack(
+                refined[i].scale,
+                self.chunk_size,
+                self.chunk_overlap,
+                most=self.max_sentences,
+                overlap_units=self.overlap_sentences,
+                fits=fits,
+            )
+
+        grouped = group_units(texts, refined, self._ruler, self.chunk_size, grouping)
+        return [[[Cut((g.span,), tokens=g.tokens) for g in groups]] for groups in grouped]

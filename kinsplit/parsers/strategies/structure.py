@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from kinsplit.chunk import Part
+from kinsplit.parsers.base import Cut, Levels, Measured
+from kinsplit.parsers.packing.group import Fits, Run, merge
+from kinsplit.parsers.packing.measure import Unit
+from kinsplit.parsers.packing.packing import Group, group_units
+from kinsplit.parsers.packing.refine import Refined, Rung, ladder, refine
+from kinsplit.parsers.parameters import Language, Overlap, Size, check_below, share
+from kinsplit.parsers.units.blocks import Block, Section, code_sections, parts, sections
+from kinsplit.parsers.units.segment import Units, as_units
+
+# Lists inside lists inside lists ... are cut at their own items so many times.
+_INNER_LISTS = 3
+
+
+class StructureStrategy(Measured):
+    r"""Paragraphs, lists, tables and code fences, merged while short and cut while long, never across a heading.
+
+    Reads Markdown, wiki headings and the headings of HTML; text without any is split at its paragraphs. `context`
+    holds the path of headings and, for the later parts of a table, the table's header. A program with an outline is
+    split at its functions instead.
+
+    Example:
+        >>> [c.context for c in StructureStrategy().chunk(Document("d", "# A\n\nOne.\n\n## B\n\nTwo."))]
+        ['A', 'A > B']
+    """
+
+    name = "structure"
+    summary = "Paragraphs merged and split, never across a heading"
+    origin = "rag_eval (128 to 512 words)"
+
+    unit: Unit = Field(default="word", description="What sizes are counted in.")
+    chunk_size: Size = Field(default=512, description="Longest chunk, in `unit`.")
+    min_chunk_size: Overlap = Field(
+        default=128,
+        description="Length up to which neighbouring blocks are merged; a quarter of chunk_size unless given.",
+    )
+    language: Language = "auto"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill(cls, data: dict[str, Any]) -> dict[str, Any]:
+        return {**data, "min_chunk_size": share(data, "min_chunk_size", "chunk_size", 512, 4)}
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        check_below("min_chunk_size", self.min_chunk_size, "chunk_size", self.chunk_size + 1)
+        return self
+
+    def _cut(self, texts: Sequence[str]) -> list[Levels]:
+        return self._cut_outlined(texts, [()] * len(texts))
+
+    def _cut_outlined(self, texts: Sequence[str], outlines: Sequence[Sequence[Part]]) -> list[Levels]:
+        found: list[list[Section]] = []
+        blocks: list[list[Block]] = []
+
+        def units() -> Iterator[Units]:
+            for text, outline in zip(texts, outlines, strict=True):
+                found.append(code_sections(text, outline) if outline else sections(text))
+                blocks.append([block for section in found[-1] for block in section.blocks])
+                yield as_units([(b.start, b.end) for b in blocks[-1]])
+
+        refined = refine(texts, units(), self._ruler, self.chunk_size, self._rungs())
+        edges = [_starts_of(s, r) for s, r in zip(found, refined, strict=True)]
+
+        def grouping(i: int, fits: Fits | None) -> list[Run]:
+            ends = np.flatnonzero(np.diff(refined[i].origin)) + 1
+            return merge(
+                refined[i].scale, self.min_chunk_size, self.chunk_size, ends=ends.tolist(), edges=edges[i], fits=fits
+            )
+
+        grouped = group_units(texts, refined, self._ruler, self.chunk_size, grouping)
+        return [[_cuts(groups, s, bs, r)] for groups, s, bs, r in zip(grouped, found, blocks, refined, strict=True)]
+
+    def _rungs(self) -> list[Rung]:
+        by_sentence, *finer = ladder(self._ruler, self.chunk_size, self.language)
+
+        def by_part(text: str, start: int, end: int) -> Units:
+            cut = parts(text[start:end])
+            return by_sentence(text, start, end) if cut is None else as_units(cut).shifted(start)
+
+        def by_inner_part(text: str, start: int, end: int) -> Units:
+            cut = parts(text[start:end])
+            return as_units([(start, end)]) if cut is None else as_units(cut).shifted(start)
+
+        return [by_part, *[by_inner_part] * _INNER_LISTS, by_sentence, *finer]
+
+
+def _starts_of(found: Sequence[Section], refined: Refined) -> list[int]:
+    """Return the number of the first unit of each section but the first."""
+    firsts = np.cumsum([len(section.blocks) for section in found])[:-1]
+    return np.searchsorted(refined.origin, firsts).tolist()  # type: ignore[no-any-return]
+
+
+def _cuts(groups: Sequence[Group], found: Sequence[Section], blocks: Sequence[Block], refined: Refined) -> list[Cut]:
+    paths = [section.path for section in found for _ in section.blocks]
+    numbers = refined.origin[[group.run.first for group in groups]].tolist() if groups else []
+    cuts = []
+    for (_, span, tokens), number in zip(groups, numbers, strict=True):
+        block, path = blocks[number], paths[number]
+        if block.kind == "table" and span.start > block.start:
+            path = f"{path}\n{block.title}" if path else block.title
+        cuts.append(Cut((span,), path, tokens))
+    return cuts

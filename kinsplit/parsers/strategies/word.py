@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from kinsplit.parsers.base import Cut, Levels, Strategy
+from kinsplit.parsers.packing.group import window_count, windows
+from kinsplit.parsers.parameters import Overlap, Size, check_below
+from kinsplit.parsers.units.segment import Units, words
+from kinsplit.spans import Span
+
+
+class WordStrategy(Strategy):
+    """Windows of a fixed number of words.
+
+    Words are what `str.split` finds; in scripts without spaces between words every grapheme is one.
+
+    Example:
+        >>> WordStrategy(chunk_size=2).split("one two three")
+        [Span(start=0, end=7), Span(start=8, end=13)]
+    """
+
+    name = "word"
+    summary = "Word windows of a fixed size"
+    origin = "10-K search (500/0); rag_eval uses 256/20"
+
+    chunk_size: Size = Field(default=500, description="Words in a window.")
+    chunk_overlap: Overlap = Field(default=0, description="Words shared with the window before.")
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        check_below("chunk_overlap", self.chunk_overlap, "chunk_size", self.chunk_size)
+        return self
+
+    def expected_chunks(self, text: str) -> int:
+        """Return the number of windows."""
+        return window_count(len(words(text).starts), self.chunk_size, self.chunk_size - self.chunk_overlap)
+
+    def _cut(self, texts: Sequence[str]) -> list[Levels]:
+        return [
+            [[Cut((span,)) for span in word_windows(words(text), self.chunk_size, self.chunk_overlap)]]
+            for text in texts
+        ]
+
+
+def word_windows(found: Units, size: int, overlap: int) -> list[Span]:
+    """Return the windows of `size` words, each beginning with the last `overlap` words of the one before."""
+    runs = np.array(windows(len(found.starts), size, size - overlap), dtype=np.int64).reshape(-1, 2)
+    return list(map(Span, found.starts[runs[:, 0]].tolist(), found.ends[runs[:, 1] - 1].tolist()))

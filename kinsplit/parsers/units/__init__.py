@@ -1,0 +1,1 @@
+"""Text -> units: graphemes, words, sentences, blocks."""

@@ -1,0 +1,355 @@
+"""Text -> blocks: headings, paragraphs, fences, lists and tables of Markdown, and the headings of HTML.
+
+Structure is read only to find boundaries. Blocks are spans of the text as it is; nothing is rendered or normalised.
+The rules are CommonMark's where a boundary depends on them, with GitHub's tables and wiki headings (`== Title ==`).
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate, pairwise
+from typing import Literal, NamedTuple
+
+from kinsplit.chunk import Part
+from kinsplit.parsers.units.graphemes import SPACES, grapheme_end, grapheme_floor, trim, trimmed, with_line_feeds
+
+Kind = Literal["heading", "paragraph", "fence", "list", "table"]
+
+_ATX = re.compile(r"(#{1,6})(?:[ \t]+(.*))?")
+# A single hyphen would be a heading to CommonMark; in texts from PDFs it is what is left of a word cut at a line's end.
+_SETEXT = re.compile(r"[ ]{0,3}(=+|--+)[ \t]*")
+_WIKI = re.compile(r"(={1,6})[ \t]+(\S.*)(?<=[ \t])\1|(={2,6})([^=\s].*)\3")
+#: The line that opens a fence.
+FENCE = re.compile(r"(`{3,})[^`]*|(~{3,}).*")
+#: How an item of a list begins.
+ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])(?:[ \t]+\S|[ \t]*$)")
+_RULE = re.compile(r"([-*_])(?:[ \t]*\1){2,}[ \t]*")
+_DELIMITER = re.compile(r"\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?")
+_HTML_TAG = re.compile(r"<(/?)(h[1-6]|pre|script|style|textarea)(?:\s[^<>]*)?>", re.IGNORECASE)
+_HTML_HEADING = re.compile(r"<[hH]")
+_HTML_RAW = re.compile(r"<(pre|script|style|textarea)\b", re.IGNORECASE)
+_TAG = re.compile(r"<[^<>]*>")
+#: How a line begins that is no paragraph's, unless it is a table's.
+MARKS = frozenset("#`~|<-*+=_0123456789")
+# How a line begins that can be more than the next line of a paragraph; "" is an empty one's beginning.
+_BEGINNINGS = MARKS | {"", *SPACES}
+_LONGEST_FRONT_MATTER = 200
+# A longer line is no heading; as one it would be repeated in the context of every chunk below it.
+_LONGEST_HEADING = 300
+# The header of a table is repeated as well; of a longer one this much.
+_LONGEST_TITLE = 1000
+
+
+class Block(NamedTuple):
+    """A piece of a document's structure.
+
+    Attributes:
+        start: First code point.
+        end: One past the last code point.
+        kind: What it is.
+        depth: Of a heading, 1 to 6; otherwise 0.
+        title: Of a heading, its text; of a table, its header and delimiter rows; otherwise empty.
+    """
+
+    start: int
+    end: int
+    kind: Kind
+    depth: int = 0
+    title: str = ""
+
+
+class Section(NamedTuple):
+    """Blocks under one heading.
+
+    Attributes:
+        blocks: The heading, if there is one, and the blocks below it.
+        path: Titles from the outermost heading to this one, joined by " > ".
+    """
+
+    blocks: list[Block]
+    path: str
+
+
+def sections(text: str) -> list[Section]:
+    """Group a text's blocks under its headings.
+
+    A heading directly followed by a deeper one shares that one's section, so no section is a heading alone unless
+    the text has nothing to put under it.
+    """
+    found: list[Section] = []
+    path: list[tuple[int, str]] = []
+    current: list[Block] = []
+    for block in blocks(text):
+        if block.kind == "heading":
+            bare = bool(current) and all(b.kind == "heading" for b in current)
+            if not (bare and block.depth > path[-1][0]):
+                if current:
+                    found.append(Section(current, _joined(path)))
+                current = []
+            path = [entry for entry in path if entry[0] < block.depth]
+            path.append((block.depth, block.title))
+        current.append(block)
+    if current:
+        found.append(Section(current, _joined(path)))
+    return found
+
+
+def _joined(path: list[tuple[int, str]]) -> str:
+    return " > ".join(title for _, title in path if title)
+
+
+def blocks(text: str) -> list[Block]:
+    """Return the blocks of a text in document order; together they hold all that is not white space."""
+    return _Scanner(with_line_feeds(text)).scan()
+
+
+class _Scanner:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.lines = text.split("\n")
+        self.starts = list(accumulate([len(line) + 1 for line in self.lines], initial=0))
+        # No line break follows the last line.
+        self.starts[-1] = len(text)
+        self.found: list[Block] = []
+        self.has_html = _HTML_HEADING.search(text) is not None
+        # Raw elements that no later line closes.
+        self.unclosed: set[str] = set()
+
+    def scan(self) -> list[Block]:
+        at = begun = self._front_matter()
+        for i in self._remarkable():
+            if i < at:
+                continue
+            line = self.lines[i].strip()
+            if not line:
+                self._paragraph(begun, i)
+                at = begun = i + 1
+            elif begun < i and line[0] in "=-" and (match := self._setext(begun, i)):
+                title = " ".join(self.text[self.starts[begun] : self.starts[i]].split())
+                self._add(begun, i + 1, "heading", 1 if match[1][0] == "=" else 2, title)
+                at = begun = i + 1
+            elif (line[0] in MARKS or "|" in line) and (stop := self._special(i, line, begun)) > i:
+                at = begun = stop
+        self._paragraph(begun, len(self.lines))
+        return self.found
+
+    def _remarkable(self) -> list[int]:
+        """Return the numbers of the lines that can be more than the next one of a paragraph."""
+        if "|" in self.text:
+            return [i for i, line in enumerate(self.lines) if line[:1] in _BEGINNINGS or "|" in line]
+        return [i for i, line in enumerate(self.lines) if line[:1] in _BEGINNINGS]
+
+    def _setext(self, begun: int, at: int) -> re.Match[str] | None:
+        short = self.starts[at] - self.starts[begun] <= _LONGEST_HEADING
+        return _SETEXT.fullmatch(self.lines[at].rstrip("\r")) if short else None
+
+    def _front_matter(self) -> int:
+        if self.lines[0].strip() == "---":
+            for at in range(1, min(len(self.lines), _LONGEST_FRONT_MATTER)):
+                if self.lines[at].strip() in {"---", "..."}:
+                    self._add(0, at + 1, "paragraph")
+                    return at + 1
+        return 0
+
+    def _special(self, at: int, line: str, begun: int) -> int:
+        """Add the block that begins at a line and return the line after it; the line itself if none begins there."""
+        raw = self.lines[at]
+        # From four columns on, a line is indented code or goes on with the paragraph.
+        shallow = not raw.startswith(("    ", "\t", " \t", "  \t", "   \t"))
+        stop, kind, depth, title = at, "paragraph", 0, ""
+        short = shallow and len(line) <= _LONGEST_HEADING
+        mark = line[0]
+        if mark == "#" and short and (match := _ATX.fullmatch(line)):
+            stop, kind, depth, title = at + 1, "heading", len(match[1]), _without_closing(match[2] or "")
+        elif mark == "=" and short and (match := _WIKI.fullmatch(line)):
+            stop, kind = at + 1, "heading"
+            depth, title = len(match[1] or match[3]), (match[2] or match[4]).rstrip(" \t")
+        elif mark in "`~" and shallow and (match := FENCE.fullmatch(line)):
+            stop, kind = self._fence_end(at, match[1] or match[2]), "fence"
+        elif mark == "<" and shallow and line.startswith("<!--"):
+            stop = self._raw_end(at, "-->")
+        elif mark == "<" and shallow and (match := _HTML_RAW.match(line)):
+            stop, kind = self._raw_end(at, f"</{match[1].lower()}"), "fence"
+            if stop > at and "<h" in self.lines[stop - 1].lower():
+                # A heading follows on the line that closes the element.
+                self._paragraph(begun, stop)
+                return stop
+        elif "|" in line and at + 1 < len(self.lines) and self._is_delimiter(at + 1):
+            stop, kind = self._while(at + 2, lambda i: "|" in self.lines[i]), "table"
+            title = self.text[self.starts[at] : self.starts[at + 2]].strip()[:_LONGEST_TITLE]
+        elif mark in "-*_" and shallow and _RULE.fullmatch(line):
+            stop = at + 1
+        elif shallow and ITEM.match(line) and (begun == at or not (mark.isdigit() or len(line) == 1)):
+            # Neither a number nor a mark alone ends a paragraph.
+            stop, kind = self._list_end(at), "list"
+        if stop > at:
+            self._paragraph(begun, at)
+            self._add(at, stop, kind, depth, title)  # type: ignore[arg-type]
+        return stop
+
+    def _fence_end(self, at: int, mark: str) -> int:
+        for i in range(at + 1, len(self.lines)):
+            line = self.lines[i].strip()
+            if line.startswith(mark) and not line.strip(mark[0]):
+                return i + 1
+        return len(self.lines)
+
+    def _raw_end(self, at: int, closing: str) -> int:
+        if closing not in self.unclosed:
+            for i in range(at, len(self.lines)):
+                if closing in self.lines[i].lower():
+                    return i + 1
+            self.unclosed.add(closing)
+        return at
+
+    def _list_end(self, at: int) -> int:
+        i = at + 1
+        while i < len(self.lines):
+            line = self.lines[i].strip()
+            indented = self.lines[i][:1] in {" ", "\t"}
+            if not line:
+                # A blank line ends the list unless an item or an indented line follows.
+                after = self._while(i, lambda k: not self.lines[k].strip())
+                if after == len(self.lines):
+                    return i
+                follows = self.lines[after]
+                if not (ITEM.match(follows.strip()) or follows[:1] in {" ", "\t"}) or _RULE.fullmatch(follows.strip()):
+                    return i
+                i = after
+                continue
+            if not indented and (_ATX.fullmatch(line) or FENCE.fullmatch(line) or _RULE.fullmatch(line)):
+                return i
+            i += 1
+        return i
+
+    def _is_delimiter(self, at: int) -> bool:
+        line = self.lines[at].strip()
+        return "-" in line and ("|" in line) and _DELIMITER.fullmatch(line) is not None
+
+    def _while(self, at: int, holds: Callable[[int], bool]) -> int:
+        while at < len(self.lines) and holds(at):
+            at += 1
+        return at
+
+    def _paragraph(self, first: int, stop: int) -> None:
+        if first >= stop:
+            return
+        start, end = self.starts[first], self.starts[stop]
+        if not self.has_html:
+            self._add_span(start, end, "paragraph")
+            return
+        for opening, closing in _html_headings(self.text, start, end):
+            self._add_span(start, grapheme_floor(self.text, opening.start(), start), "paragraph")
+            inside = self.text[opening.end() : closing.start()]
+            title = " ".join(html.unescape(_TAG.sub(" ", inside)).split())
+            # A combining mark behind a tag belongs to it; one at the edge would be cut off from what it marks.
+            begin, stop = (grapheme_floor(self.text, at, start) for at in (opening.start(), closing.end()))
+            stop = stop if stop == closing.end() else grapheme_end(self.text, stop)
+            self._add_span(begin, stop, "heading", int(opening[2][1]), title)
+            start = stop
+        self._add_span(start, end, "paragraph")
+
+    def _add(self, first: int, stop: int, kind: Kind, depth: int = 0, title: str = "") -> None:
+        self._add_span(self.starts[first], self.starts[stop], kind, depth, title)
+
+    def _add_span(self, start: int, end: int, kind: Kind, depth: int = 0, title: str = "") -> None:
+        start, end = trimmed(self.text, start, end)
+        if start < end:
+            self.found.append(Block(start, end, kind, depth, title))
+
+
+def _without_closing(title: str) -> str:
+    """Return the title of a heading without the number signs that may close it."""
+    bare = title.rstrip("#")
+    return bare.rstrip(" \t") if bare[-1:] in {"", " ", "\t"} else title
+
+
+def _html_headings(text: str, start: int, end: int) -> Iterator[tuple[re.Match[str], re.Match[str]]]:
+    """Return the opening and closing tags of the headings in a range, but of none inside `<pre>` or `<script>`."""
+    opened: re.Match[str] | None = None
+    for tag in _HTML_TAG.finditer(text, start, end):
+        is_heading = tag[2][0] in "hH"
+        if opened and tag[1] and tag[2].lower() == opened[2].lower():
+            if is_heading and tag.start() - opened.end() <= _LONGEST_HEADING:
+                yield opened, tag
+            opened = None
+        elif not tag[1] and (opened is None or opened[2][0] in "hH"):
+            opened = tag
+
+
+_LINE_END = re.compile(r"\n")
+_NEXT_LINE = re.compile(r"\n([ \t]*)(.*)")
+
+
+def parts(text: str) -> list[tuple[int, int]] | None:
+    """Cut one block into the parts it is made of: a list into items, a table or fence into lines.
+
+    An item that holds a list is itself a block that is cut into the inner items.
+
+    Args:
+        text: The block's text.
+
+    Returns:
+        The parts' spans, or None for a block that has no such parts.
+    """
+    text = with_line_feeds(text)
+    first_line = text.partition("\n")[0]
+    if first_line[:1] not in MARKS and "|" not in first_line:
+        return None
+    kind = blocks(text)[0].kind
+    if kind not in {"list", "table", "fence"}:
+        return None
+    places = [0, *(_items(text) if kind == "list" else (m.end() for m in _LINE_END.finditer(text)))]
+    cut = [trim(text, s, e) for s, e in zip(places, [*places[1:], len(text)], strict=True)]
+    return [span for span in cut if span]
+
+
+def _items(text: str) -> list[int]:
+    """Return where the items of a list begin, but the first: of those that follow, the least indented."""
+    found: list[tuple[int, int]] = []
+    fence = ""
+    for match in _NEXT_LINE.finditer(text):
+        line = match[2]
+        if fence:
+            fence = "" if line.startswith(fence) and not line.strip(fence[0] + " \t") else fence
+        elif opening := FENCE.fullmatch(line):
+            fence = opening[1] or opening[2]
+        elif ITEM.match(line):
+            found.append((len(match[1].expandtabs(4)), match.start(2)))
+    least = min(found, default=(0, 0))[0]
+    return [at for indentation, at in found if indentation == least]
+
+
+def code_sections(text: str, outline: Sequence[Part]) -> list[Section]:
+    """Return a program as one section, so that short functions are merged; comments are no headings in it.
+
+    Args:
+        text: The program.
+        outline: Its classes and functions, as `Document.outline` has them.
+    """
+    places = {0, len(text)}
+    inside = 0  # End of the function that was seen last: what it holds stays with it.
+    for part in outline:
+        if part.start >= inside:
+            places |= {grapheme_floor(text, _with_comments(text, part.start), 0), grapheme_floor(text, part.end, 0)}
+            inside = part.end if not part.title.startswith("class ") else inside
+    spans = (trim(text, start, end) for start, end in pairwise(sorted(places)))
+    blocks = [Block(span.start, span.end, "paragraph") for span in spans if span]
+    return [Section(blocks, "")] if blocks else []
+
+
+def _with_comments(text: str, start: int) -> int:
+    """Return where the comments and decorators begin that stand directly above a part."""
+    at = start = _line_start(text, start)
+    while at:
+        at = _line_start(text, at - 1)
+        if text[at:start].lstrip()[:1] not in {"#", "@"}:
+            break
+        start = at
+    return start
+
+
+def _line_start(text: str, at: int) -> int:
+    return max(text.rfind("\n", 0, at), text.rfind("\r", 0, at)) + 1

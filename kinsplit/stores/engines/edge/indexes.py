@@ -1,0 +1,109 @@
+"""Payload indexes on the keys that people filter by, made when they first do.
+
+Without one the engine reads the payload of every point: 50 ms for 20,000 of them. Only values that are equal to a
+string, an integer or a boolean are looked up in one, since the engine finds the same with and without it; an index on
+numbers in order would hide dates, and floats among integers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from kinsplit.stores.engines.qdrant.payload import INDEXES, roots_of, written
+from kinsplit.stores.filters import Condition, Either, Not, OneOf, Path, paths_of
+from kinsplit.stores.schema import INDEXED
+
+if TYPE_CHECKING:
+    from qdrant_edge import EdgeShard
+
+Kind = Literal["keyword", "integer", "bool"]
+
+#: Fewest points for which an index is worth its files.
+_FEWEST_POINTS = 1000
+#: Most indexes beside kinsplit's own, so that nobody fills the disk by asking.
+_MOST_INDEXES = 32
+_PLAIN = re.compile(r"[A-Za-z0-9_-]+")
+
+
+class _Key(NamedTuple):
+    """A key of a filter, in the payloads of leaves or of what is above them."""
+
+    root: Path
+    key: str
+
+    @property
+    def paths(self) -> list[Path]:
+        return [(*self.root, *path) for path in paths_of(self.key)]
+
+
+class KeyIndexes:
+    """The indexes of one shard. The caller keeps other writers out of `make`."""
+
+    def __init__(self) -> None:
+        # Paths that have an index, or can't have one, and keys that no point has until something is written.
+        self._decided: set[Path] = set()
+        self._absent: set[_Key] = set()
+
+    def missing(self, conditions: Sequence[Condition]) -> dict[_Key, Kind]:
+        """Return the keys that conditions ask for and that an index may help, with its kind."""
+        keys = ((_Key(root, key), kind) for key, kind in _equalities(conditions) for root in roots_of(None))
+        return {key: kind for key, kind in keys if key not in self._absent and not self._decided.issuperset(key.paths)}
+
+    def make(self, shard: EdgeShard, wanted: Mapping[_Key, Kind]) -> bool:
+        """Make the indexes that are missing and worth it, and return whether there are any."""
+        import qdrant_edge as qe
+
+        info = shard.info()
+        if info.points_count < _FEWEST_POINTS:
+            return False
+        found = set(info.payload_schema)
+        kinds: dict[Kind, Any] = {
+            "keyword": qe.PayloadSchemaType.Keyword,
+            "integer": qe.IntegerIndexParams(lookup=True, range=False),
+            "bool": qe.PayloadSchemaType.Bool,
+        }
+        made = False
+        for key, kind in wanted.items():
+            new = [path for path in key.paths if _schema_key(path) not in found]
+            if new and len(found) + len(new) <= len(INDEXES) + _MOST_INDEXES:
+                empty = qe.Filter(must=[qe.IsEmptyCondition(written(path)) for path in key.paths])
+                if not shard.count(qe.CountRequest(filter=qe.Filter(must_not=[empty]))):
+                    self._absent.add(key)
+                    continue
+                for path in new:
+                    shard.update(qe.UpdateOperation.create_field_index(written(path), kinds[kind]))
+                    found.add(_schema_key(path))
+                    made = True
+            self._decided.update(key.paths)
+        return made
+
+    def written(self) -> None:
+        """Take note of a write, which may have brought keys that no point had."""
+        self._absent.clear()
+
+
+def _equalities(conditions: Sequence[Condition]) -> Iterator[tuple[str, Kind]]:
+    for condition in conditions:
+        if isinstance(condition, Not):
+            yield from _equalities(condition.conditions)
+        elif isinstance(condition, Either):
+            for group in condition.groups:
+                yield from _equalities(group)
+        elif isinstance(condition, OneOf) and condition.key not in INDEXED and not condition.floats:
+            kinds: list[tuple[Kind, Sequence[object]]] = [
+                ("keyword", condition.strings),
+                ("integer", condition.integers),
+                ("bool", condition.booleans),
+            ]
+            given = [kind for kind, values in kinds if values]
+            # A key has one index, so values of two kinds would be looked for in every payload anyway.
+            if len(given) == 1:
+                yield condition.key, given[0]
+
+
+def _schema_key(path: Path) -> str:
+    """Return a path as the engine's schema shows it."""
+    parts = ("[]" if step is None else "." + (step if _PLAIN.fullmatch(step) else f'"{step}"') for step in path)
+    return "".join(parts)[1:]

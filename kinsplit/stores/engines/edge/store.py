@@ -1,0 +1,184 @@
+"""Chunks in Qdrant Edge: the Qdrant engine inside the process, one folder per collection."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kinsplit.chunk import Content
+from kinsplit.stores.engine import EngineStore
+from kinsplit.stores.engines.edge.engine import EdgeEngine, read
+from kinsplit.stores.engines.edge.folder import SCHEMA_FILE
+from kinsplit.stores.engines.edge.ledger import Mark, digest, encode_payload, sketch
+from kinsplit.stores.engines.edge.points import to_filter, to_request
+from kinsplit.stores.engines.open_engines import Sharing
+from kinsplit.stores.engines.qdrant.payload import INDEXES, kept_at, level_of, places_of, roots_of, unwrapped
+from kinsplit.stores.filters import Condition, to_conditions
+from kinsplit.stores.logic import Found
+from kinsplit.stores.payload import Payload
+from kinsplit.stores.plan import Plan
+from kinsplit.stores.protocol import Damage, Query, Schema, Vectors, Where
+from kinsplit.stores.schema import check_collection, check_schema
+
+if TYPE_CHECKING:
+    from qdrant_edge import EdgeShard, Filter
+
+#: More than a shard holds: a scroll or a facet is to return everything at once.
+_ALL = 2**31
+#: The shards that are open in this process.
+_SHARDS = Sharing(EdgeEngine.close, leave=EdgeEngine.settle)
+
+
+class EdgeStore(EngineStore):
+    """A collection in the folder `place/collection`. One process opens it at a time.
+
+    All store objects of that folder in the process share one engine, which the last of them closes, and so do its
+    threads. A process that was forked from it can't use them.
+
+    What was written survives the end of the process at once. The end of the machine's power can cost what was written
+    since the last flush, which comes with a write 5 seconds after the one before, later where flushes take long, and
+    with `close`; the next sync writes it again.
+
+    Free space is checked before anything is written: 16 MB must stay, and three times the size of what is written.
+    A key that is filtered by gets a payload index when that happens first, in a collection of 1,000 chunks or more.
+
+    What was acknowledged is kept in a ledger of its own, with which `kinsplit.stores.verify` compares what is there.
+
+    Up to a gigabyte of dense vectors, 650,000 of 384 dimensions, is compared exactly. Where there is more, a write or
+    `close` also builds an index, which takes the processor about a millisecond per chunk.
+
+    Args:
+        place: Folder of the collections.
+        collection: Name of the collection.
+        schema: What the collection must have been made with; None opens an existing one as it is.
+
+    Raises:
+        StoreError: And its kinds, as `kinsplit.stores.open_store` tells.
+    """
+
+    def __init__(self, place: str, collection: str, schema: Schema | None = None) -> None:
+        check_collection(collection)
+        folder = Path(place).expanduser() / collection
+        self._lease = _SHARDS.lease(str(folder), folder / SCHEMA_FILE, lambda: EdgeEngine(folder, schema))
+        stored = self._lease.engine.schema
+        try:
+            check_schema(folder, stored, schema)
+        except BaseException:
+            self._lease.release()
+            raise
+        super().__init__(stored)
+
+    def count(self, level: int | None = None, where: Where | None = None) -> int:
+        """Count the chunks of a level, or all, that a filter lets through; see `ChunkStore.count`."""
+        import qdrant_edge as qe
+
+        conditions = to_conditions(level, where)
+        self._lease.engine.prepare(conditions)
+        with self._engine() as shard:
+            return shard.count(qe.CountRequest(filter=to_filter(conditions)))
+
+    def sources(self, level: int | None = None, where: Where | None = None) -> dict[str, int]:
+        """Return the number of chunks of every source that a filter lets through; see `ChunkStore.sources`."""
+        conditions = to_conditions(level, where)
+        self._lease.engine.prepare(conditions)
+        wanted, found = to_filter(conditions), Counter[str]()
+        for root in roots_of(level_of(conditions)):
+            found.update(self._facet(".".join([*map(str, root), "source_id"]), wanted))
+        return dict(sorted(found.items()))
+
+    def _facet(self, key: str, wanted: Filter | None = None) -> dict[str, int]:
+        import qdrant_edge as qe
+
+        with self._engine() as shard:
+            response = shard.facet(qe.FacetRequest(key, limit=_ALL, exact=True, filter=wanted))
+        # A source whose points are all deleted stays in the index with a count of 0.
+        return {str(hit.value): hit.count for hit in response.hits if hit.count}
+
+    def close(self) -> None:
+        """Write everything to disk and, if no other store object uses the folder, unlock it. A second does nothing."""
+        self._lease.release()
+
+    def damage(self) -> list[Damage]:
+        """Return how what is stored differs from what was acknowledged, and which filters miss what is stored."""
+        found: list[Damage] = []
+        with self._exclusively():
+            sources, is_whole = self._lease.engine.acknowledged()
+            indexed = {place: Counter[str]() for place in INDEXES}
+            for source_id in sorted({*sources, *self.sources()}):
+                marks = sources.get(source_id, {})
+                payloads = self._payloads(to_conditions(None, {"source_id": source_id}))
+                found += self._compared(source_id, marks, payloads, is_whole=is_whole)
+                for place, counts in indexed.items():
+                    counts.update(value for payload in payloads.values() for value in _values(kept_at(place, payload)))
+            found += (Damage("", 0, 0, "filter", key) for key, counts in indexed.items() if self._facet(key) != counts)
+        return found
+
+    def _compared(
+        self, source_id: str, marks: Mapping[str, Mark], payloads: Mapping[str, Payload], *, is_whole: bool
+    ) -> Iterator[Damage]:
+        vectors = self._vectors([id_ for id_ in marks if id_ in payloads])
+        for id_, mark in marks.items():
+            place = (source_id, mark.level, mark.number)
+            if id_ not in payloads:
+                yield Damage(*place, "lost")
+            elif digest(encode_payload(payloads[id_])) != mark.payload:
+                yield Damage(*place, "payload")
+            elif id_ not in vectors or not mark.resembles(sketch(vectors[id_])):
+                yield Damage(*place, "vectors")
+        for id_, payload in payloads.items() if is_whole else ():
+            if id_ not in marks:
+                yield Damage(source_id, payload["level"], payload["chunk_index"], "unknown")
+
+    @contextmanager
+    def _engine(self) -> Iterator[EdgeShard]:
+        with self._lease.engine.calling() as shard:
+            yield shard
+
+    def _exclusively(self) -> AbstractContextManager[object]:
+        return self._lease.engine.writing
+
+    def _payloads(self, conditions: Sequence[Condition], keys: Sequence[str] | None = None) -> dict[str, Payload]:
+        import qdrant_edge as qe
+
+        request = qe.ScrollRequest(
+            limit=_ALL,
+            filter=to_filter(conditions),
+            with_payload=True if keys is None else places_of(keys),
+            with_vector=False,
+        )
+        self._lease.engine.prepare(conditions)
+        with self._engine() as shard:
+            records, _ = shard.scroll(request)
+        return {str(record.id): unwrapped(record.payload) for record in records}
+
+    def _vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
+        return self._lease.engine.vectors(ids)
+
+    def _write(self, plan: Plan, vectors: Mapping[Content, Vectors]) -> None:
+        self._lease.engine.write(plan, vectors)
+
+    def _rank(self, queries: Sequence[Query], keys: Sequence[str] | None) -> list[list[Found]]:
+        import qdrant_edge as qe
+
+        request = qe.QueryBatchRequest([to_request(query, whole=keys is None) for query in queries])
+        self._lease.engine.prepare([each for query in queries for each in to_conditions(None, query.where)])
+        with self._engine() as shard:
+            rankings = shard.query_batch(request)
+            if keys is None:
+                return [[Found(str(point.id), unwrapped(point.payload), point.score) for point in r] for r in rankings]
+            found = [[(str(point.id), point.score) for point in ranking] for ranking in rankings]
+            ids = (id_ for ranking in found for id_, _ in ranking)
+            places = self._lease.engine.places.read(ids, lambda ids: read(shard, places_of(keys), ids))
+        # Without those that were deleted in between.
+        return [[Found(id_, places[id_], score) for id_, score in ranking if id_ in places] for ranking in found]
+
+    def _fetch(self, ids: Sequence[str]) -> dict[str, Payload]:
+        return self._lease.engine.payloads(ids)
+
+
+def _values(value: object) -> set[str]:
+    """Return what an index has of a payload's value; of a list each member."""
+    return {str(one) for one in (value if isinstance(value, list) else [value]) if one is not None}

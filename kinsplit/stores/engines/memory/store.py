@@ -1,0 +1,151 @@
+"""Chunks in this process's memory, searched exactly: for tests, notebooks and small corpora."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+
+from kinsplit.chunk import Content
+from kinsplit.errors import StoreError
+from kinsplit.stores.engine import EngineStore
+from kinsplit.stores.engines.memory.ranking import Ranking, matcher
+from kinsplit.stores.filters import Condition, to_conditions, values_of
+from kinsplit.stores.logic import Found
+from kinsplit.stores.payload import Payload
+from kinsplit.stores.plan import Plan, content_of
+from kinsplit.stores.protocol import Query, Schema, Vectors, Where
+from kinsplit.stores.schema import check_collection, check_schema, wanted_schema
+
+Points = Mapping[str, tuple[Payload, Vectors]]
+
+
+@dataclass(slots=True)
+class _Collection:
+    """What the store objects of one collection share.
+
+    Attributes:
+        schema: What it was made with.
+        points: By id. Replaced as a whole by each sync, so that a reader sees all of it or nothing.
+        sources: Ids of each source's points; replaced together with the points.
+        ranking: Matrices of these points, made by the first search after a sync.
+        lock: Held by a writer, and to read what belongs together.
+    """
+
+    schema: Schema
+    points: Points = field(default_factory=dict)
+    sources: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    ranking: Ranking | None = None
+    lock: threading.RLock = field(default_factory=threading.RLock)
+
+
+#: Collections of named places, which live as long as the process.
+_PLACES: dict[str, dict[str, _Collection]] = {}
+_PLACES_LOCK = threading.Lock()
+
+
+class MemoryStore(EngineStore):
+    """A collection in memory. Each sync costs time in the number of all chunks, so this is for thousands of them.
+
+    The term ranking is Edge's. They differ after deletions only: Edge counts a deleted chunk in its IDF until it clears
+    its segments, this store never does.
+
+    Args:
+        place: A name by which this process finds the collection again, also after it was closed; "" for a place of
+            this object's own.
+        collection: Name of the collection.
+        schema: What the collection must have been made with; None opens an existing one as it is.
+
+    Raises:
+        StoreError: And its kinds, as `kinsplit.stores.open_store` tells.
+    """
+
+    def __init__(self, place: str, collection: str, schema: Schema | None = None) -> None:
+        check_collection(collection)
+        self._name = f"memory:{place}/{collection}"
+        with _PLACES_LOCK:
+            found = _PLACES.get(place, {}).get(collection) if place else None
+            if found is None:
+                found = _Collection(wanted_schema(f"memory:{place}", collection, schema, _PLACES.get(place, ())))
+                if place:
+                    _PLACES.setdefault(place, {})[collection] = found
+        check_schema(self._name, found.schema, schema)
+        super().__init__(found.schema)
+        self._collection: _Collection | None = found
+
+    def count(self, level: int | None = None, where: Where | None = None) -> int:
+        """Count the chunks of a level, or all, that a filter lets through; see `ChunkStore.count`."""
+        return len(self._payloads(to_conditions(level, where)))
+
+    def sources(self, level: int | None = None, where: Where | None = None) -> dict[str, int]:
+        """Return the number of chunks of every source that a filter lets through; see `ChunkStore.sources`."""
+        found = Counter(payload["source_id"] for payload in self._payloads(to_conditions(level, where)).values())
+        return dict(sorted(found.items()))
+
+    def close(self) -> None:
+        """Let go of the collection. A second call does nothing."""
+        self._collection = None
+
+    def _open(self) -> _Collection:
+        if self._collection is None:
+            raise StoreError(f"{self._name} was closed. Open the store again.")
+        return self._collection
+
+    def _exclusively(self) -> AbstractContextManager[object]:
+        return self._open().lock
+
+    def _payloads(self, conditions: Sequence[Condition], keys: Sequence[str] | None = None) -> dict[str, Payload]:
+        collection = self._open()
+        with collection.lock:
+            points, sources = collection.points, collection.sources
+        fulfils = matcher(conditions)
+        candidates = ((id_, points[id_][0]) for id_ in _candidates(points, sources, conditions))
+        found = {id_: payload for id_, payload in candidates if fulfils(id_, payload)}
+        return found if keys is None else {id_: {key: p[key] for key in keys} for id_, p in found.items()}
+
+    def _vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
+        points = self._open().points
+        return {id_: points[id_][1] for id_ in ids if id_ in points}
+
+    def _write(self, plan: Plan, vectors: Mapping[Content, Vectors]) -> None:
+        collection = self._open()
+        points, sources = dict(collection.points), {key: dict.fromkeys(ids) for key, ids in collection.sources.items()}
+        for id_, payload in plan.upserts:
+            points[id_] = (payload, _own(vectors[content_of(payload)]))
+            sources.setdefault(payload["source_id"], {})[id_] = None
+        for id_, payload in plan.payloads:
+            points[id_] = (payload, points[id_][1])
+        for id_ in plan.deletes:
+            del sources[points.pop(id_)[0]["source_id"]][id_]
+        with collection.lock:
+            collection.points, collection.ranking = points, None
+            collection.sources = {source_id: tuple(ids) for source_id, ids in sources.items() if ids}
+
+    # A whole payload costs no more here than some of its keys.
+    def _rank(self, queries: Sequence[Query], keys: Sequence[str] | None) -> list[list[Found]]:  # noqa: ARG002
+        collection = self._open()
+        with collection.lock:
+            if collection.ranking is None:
+                collection.ranking = Ranking(collection.points)
+            ranking = collection.ranking
+        return [
+            [Found(ranking.ids[row], ranking.payloads[row], score) for row, score in ranking.best(query)]
+            for query in queries
+        ]
+
+    def _fetch(self, ids: Sequence[str]) -> dict[str, Payload]:
+        points = self._open().points
+        return {id_: points[id_][0] for id_ in ids if id_ in points}
+
+
+def _candidates(points: Points, sources: Mapping[str, Sequence[str]], conditions: Sequence[Condition]) -> Iterable[str]:
+    """Return the ids of the points that can meet conditions, few where a source is asked for."""
+    named = values_of(conditions, "source_id")
+    return points if named is None else [id_ for name in dict.fromkeys(named) for id_ in sources.get(name, ())]
+
+
+def _own(vectors: Vectors) -> Vectors:
+    """Return vectors that the caller can't change any more."""
+    return vectors if vectors.dense is None else replace(vectors, dense=vectors.dense.copy())

@@ -1,0 +1,1 @@
+"""Postgres with pgvector."""

@@ -1,0 +1,264 @@
+"""kinsplit's queries and filters as SQL, every value bound."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from psycopg import sql
+from psycopg.types.json import Jsonb
+
+from kinsplit.embedding.protocol import SparseVector, replace_surrogates
+from kinsplit.stores.filters import (
+    Condition,
+    Either,
+    HasId,
+    Not,
+    OneOf,
+    Path,
+    Range,
+    TimeRange,
+    paths_of,
+    to_conditions,
+)
+from kinsplit.stores.protocol import UUID, Query
+from kinsplit.stores.schema import LAYERS, layer_of
+
+_LARGE = 1e16
+
+
+def encode_text(text: str) -> str:
+    """Return a text without NUL, and without lone surrogates, which no store keeps."""
+    return replace_surrogates(text).replace("\x1a", "\x1a1").replace("\0", "\x1a0")
+
+
+def decode_text(text: str) -> str:
+    """Return the text that `encode_text` was given."""
+    return text.replace("\x1a0", "\0").replace("\x1a1", "\x1a")
+
+
+def dump(value: Any) -> str:
+    """Return a JSON value as text for jsonb."""
+    return json.dumps(_encode(value))
+
+
+def load(data: str | bytes) -> Any:
+    """Return the value of a jsonb's text."""
+    value = json.loads(data)
+    escaped = b"\\u001a" in data if isinstance(data, bytes) else "\\u001a" in data
+    return _decode(value) if escaped else value
+
+
+def _encode(value: Any) -> Any:
+    if isinstance(value, str):
+        return encode_text(value)
+    if isinstance(value, float) and abs(value) >= _LARGE:
+        return f"\x1af{value!r}"
+    if isinstance(value, list):
+        return [_encode(item) for item in value]
+    if isinstance(value, dict):
+        return {encode_text(key): _encode(item) for key, item in value.items()}
+    return value
+
+
+def _decode(value: Any) -> Any:
+    if isinstance(value, str):
+        return float(value[2:]) if value.startswith("\x1af") else decode_text(value)
+    if isinstance(value, list):
+        return [_decode(item) for item in value]
+    if isinstance(value, dict):
+        return {decode_text(key): _decode(item) for key, item in value.items()}
+    return value
+
+
+_COMPARE = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
+
+
+class Tables(NamedTuple):
+    """The names of a collection's tables."""
+
+    chunks: sql.Identifier
+    terms: sql.Identifier
+
+
+class Statement(NamedTuple):
+    """SQL and the values of its placeholders, in order."""
+
+    text: sql.SQL | sql.Composed
+    values: tuple[Any, ...] = ()
+
+
+def field_of(level: int) -> int:
+    """Return the number under which the terms of a level are kept: each layer has an IDF of its own."""
+    return LAYERS.index(layer_of(level))
+
+
+def to_statement(tables: Tables, queries: Sequence[Query], keys: Sequence[str] | None) -> Statement:
+    """Return the statement that answers all queries, as rows of query number, id, payload and distance.
+
+    Args:
+        tables: Of the collection.
+        queries: The queries.
+        keys: Of the payload; None for all of it.
+    """
+    payload = sql.SQL("payload") if keys is None else _picked(keys)
+    parts = [
+        _terms(tables, number, query, query.vector, payload)
+        if isinstance(query.vector, SparseVector)
+        else _cosines(tables, number, query, payload)
+        for number, query in enumerate(queries)
+    ]
+    text = sql.SQL("SELECT * FROM ({}) AS found ORDER BY number, distance").format(
+        sql.SQL(" UNION ALL ").join(part.text for part in parts)
+    )
+    return Statement(text, tuple(value for part in parts for value in part.values))
+
+
+def _picked(keys: Sequence[str]) -> sql.Composed:
+    pairs = (sql.SQL("{key}, payload -> {key}").format(key=sql.Literal(key)) for key in keys)
+    return sql.SQL("jsonb_build_object({}) AS payload").format(sql.SQL(", ").join(pairs))
+
+
+def _cosines(tables: Tables, number: int, query: Query, payload: sql.Composable) -> Statement:
+    where = to_where(to_conditions(query.level, query.where))
+    text = sql.SQL(
+        "(SELECT {number} AS number, id, {payload}, {dense} <=> %s AS distance FROM {chunks} WHERE {where}"
+        " ORDER BY {dense} <=> %s LIMIT %s)"
+    ).format(
+        number=sql.Literal(number),
+        payload=payload,
+        chunks=tables.chunks,
+        dense=sql.Identifier(layer_of(query.level).dense or ""),
+        where=where.text,
+    )
+    return Statement(text, (query.vector, *where.values, query.vector, query.limit))
+
+
+def _terms(tables: Tables, number: int, query: Query, vector: SparseVector, payload: sql.Composable) -> Statement:
+    """BM25 over the term table; the IDF counts all chunks of the field, whatever the filter, as Qdrant's does.
+
+    Computed before anything else by MATERIALIZED: else Postgres may compute it again for every chunk.
+    """
+    levels = layer_of(query.level).levels
+    # The terms of a field that is one level are all of that level.
+    others = to_conditions(query.level if len(levels) > 1 else None, query.where)
+    chosen = to_where(others)
+    text = sql.SQL(
+        "(WITH asked AS (SELECT * FROM unnest(%s::bigint[], %s::float8[]) AS a(term, asked)),"
+        " size AS MATERIALIZED (SELECT count(*)::float8 AS n FROM {chunks}"
+        "  WHERE level BETWEEN {first} AND {last} AND has_terms),"
+        " rare AS MATERIALIZED (SELECT term, asked * ln((n - df + 0.5) / (df + 0.5) + 1) AS idf FROM asked, size,"
+        "  LATERAL (SELECT count(*)::float8 AS df FROM {terms} AS t WHERE field = {field} AND t.term = asked.term)),"
+        " best AS MATERIALIZED (SELECT chunk AS key, sum(weight * idf) AS score FROM rare JOIN {terms} USING (term)"
+        "  WHERE field = {field}{among} GROUP BY chunk ORDER BY score DESC, chunk LIMIT %s)"
+        " SELECT {number} AS number, id, {payload}, -score AS distance FROM best JOIN {chunks} USING (key))"
+    ).format(
+        number=sql.Literal(number),
+        payload=payload,
+        chunks=tables.chunks,
+        terms=tables.terms,
+        field=sql.Literal(field_of(query.level)),
+        first=sql.Literal(levels[0]),
+        last=sql.Literal(levels[-1]),
+        among=sql.SQL(" AND chunk IN (SELECT key FROM {} WHERE {})").format(tables.chunks, chosen.text)
+        if others
+        else sql.SQL(""),
+    )
+    return Statement(text, (list(vector.indices), list(vector.values), *chosen.values, query.limit))
+
+
+def to_where(conditions: Sequence[Condition]) -> Statement:
+    """Return the SQL that is true where all conditions are met."""
+    parts = [_condition(condition) for condition in conditions]
+    text = sql.SQL(" AND ").join([sql.SQL("true"), *(part.text for part in parts)])
+    return Statement(text, tuple(value for part in parts for value in part.values))
+
+
+def _condition(condition: Condition) -> Statement:
+    if isinstance(condition, Not):
+        # What is unknown, such as of a column that is null, is not met.
+        text, values = to_where(condition.conditions)
+        return Statement(sql.SQL("({}) IS NOT TRUE").format(text), values)
+    if isinstance(condition, Either):
+        groups = [to_where(group) for group in condition.groups]
+        text = sql.SQL("(({}))").format(sql.SQL(") OR (").join(group.text for group in groups))
+        return Statement(text, tuple(value for group in groups for value in group.values))
+    if isinstance(condition, Range):
+        within = " && ".join(['@.type() == "number"', *(f"@ {_COMPARE[name]} ${name}" for name in condition.bounds)])
+        return _any_member(condition.key, f"({within}){_beyond(condition)}", Jsonb(dict(condition.bounds)))
+    if isinstance(condition, TimeRange):
+        within = " && ".join(f"@.datetime() {_COMPARE[name]} ${name}.datetime()" for name in condition.bounds)
+        bounds = {name: time.isoformat() for name, time in condition.bounds.items()}
+        return _any_member(condition.key, f'@.type() == "string" && {within}', Jsonb(bounds))
+    if isinstance(condition, HasId):
+        return Statement(sql.SQL("id = ANY(%s::uuid[])"), (list(condition.ids),))
+    return _one_of(condition)
+
+
+def _beyond(condition: Range) -> str:
+    """Return the test for numbers that are kept as texts, see `kinsplit.stores.engines.postgres.query`."""
+    if condition.bounds.keys() <= {"gt", "gte"}:
+        return r' || (@ starts with "\u001af" && !(@ starts with "\u001af-"))'
+    return r' || @ starts with "\u001af-"' if condition.bounds.keys() <= {"lt", "lte"} else ""
+
+
+def _any_member(key: str, test: str, values: Jsonb) -> Statement:
+    """Return the SQL that is true where a value under a key, or a member of a list there, passes a test."""
+    # Not of lists inside the list, which an asterisk that wasn't strict would look into.
+    return _exists(key, f"({test}) || exists(@[*] ? ({test}))", values)
+
+
+def _exists(key: str, test: str, values: Jsonb) -> Statement:
+    """Return the SQL that is true where a value under a key passes a test."""
+    exists = sql.SQL("jsonb_path_exists_tz(payload, %s::jsonpath, %s, true)")
+    paths = [_jsonpath(path, test) for path in paths_of(key)]
+    text = sql.SQL("({})").format(sql.SQL(" OR ").join([exists] * len(paths)))
+    return Statement(text, tuple(value for path in paths for value in (path, values)))
+
+
+def _jsonpath(path: Path, test: str) -> str:
+    """Return the path of the values that pass a test; each step inside the last one's test, since none may miss it."""
+    for step in reversed(path):
+        accessor = "[*]" if step is None else f".{json.dumps(encode_text(step))}"
+        test = f"exists(@{accessor} ? ({test}))"
+    # Strict, since otherwise a list would be looked into by any step.
+    return f"strict $ ? ({test})"
+
+
+def _one_of(condition: OneOf) -> Statement:
+    """Return a condition on a column, or on the payload's index."""
+    parts = [_equal(condition)]
+    if condition.empty:
+        something = '@.type() != "null" && (@.type() != "array" || @.size() > 0)'
+        text, values = _exists(condition.key, something, Jsonb({}))
+        parts.append(Statement(sql.SQL("NOT {}").format(text), values))
+    text = sql.SQL("({})").format(sql.SQL(" OR ").join(part.text for part in parts))
+    return Statement(text, tuple(value for part in parts for value in part.values))
+
+
+def _equal(condition: OneOf) -> Statement:
+    strings = [encode_text(value) for value in condition.strings]
+    if condition.key in ("source_id", "content_hash"):
+        return Statement(sql.SQL("{} = ANY(%s::text[])").format(sql.Identifier(condition.key)), (strings,))
+    if condition.key in ("chunk_index", "level"):
+        column = sql.Identifier(condition.key)
+        return Statement(sql.SQL("{} = ANY(%s::bigint[])").format(column), (list(condition.integers),))
+    if condition.key == "parent_id":
+        return Statement(sql.SQL("parent_id = ANY(%s::uuid[])"), ([id_ for id_ in strings if UUID.fullmatch(id_)],))
+    shapes = [
+        Jsonb(_nested(path, shape), dumps=dump)
+        for path in paths_of(condition.key)
+        for value in (*condition.strings, *condition.integers, *condition.floats, *condition.booleans)
+        for shape in (value, [value])
+    ]
+    if not shapes:
+        return Statement(sql.SQL("false"))
+    return Statement(sql.SQL("({})").format(sql.SQL(" OR ").join([sql.SQL("payload @> %s")] * len(shapes))), (*shapes,))
+
+
+def _nested(path: Path, value: Any) -> Any:
+    """Return a value inside the mappings and lists that a path leads through."""
+    for step in reversed(path):
+        value = [value] if step is None else {step: value}
+    return value

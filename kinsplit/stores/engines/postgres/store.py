@@ -1,0 +1,180 @@
+"""Chunks in Postgres with pgvector."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any
+
+from kinsplit.chunk import Content
+from kinsplit.errors import MissingExtraError, StoreError
+from kinsplit.stores.engine import EngineStore
+from kinsplit.stores.engines.postgres.query import decode_text, dump, encode_text
+from kinsplit.stores.filters import to_conditions
+from kinsplit.stores.logic import Found, batches
+from kinsplit.stores.payload import Payload
+from kinsplit.stores.plan import Plan, check_source
+from kinsplit.stores.protocol import Query, Schema, Vectors, Where
+
+try:
+    from psycopg import sql
+    from psycopg.types.json import Jsonb
+
+    from kinsplit.stores.engines.postgres.points import COLUMNS, to_vectors, upsert
+    from kinsplit.stores.engines.postgres.query import to_statement, to_where
+    from kinsplit.stores.engines.postgres.tables import LOCK, open_tables, postgres_errors
+except ImportError as error:
+    raise MissingExtraError("psycopg or pgvector", "pgvector") from error
+
+if TYPE_CHECKING:
+    from psycopg import Cursor
+
+    from kinsplit.stores.engines.postgres.tables import Connection
+    from kinsplit.stores.filters import Condition
+
+#: Points per statement.
+_BATCH = 500
+
+
+class PostgresStore(EngineStore):
+    """A collection in a Postgres database, with an HNSW index for up to 2,000 dimensions.
+
+    A sync is one transaction. Writers of a collection take turns, in all processes, by an advisory lock; readers never
+    wait for them. Sessions that the server has ended are begun again; a sync that was under way then raises, and has
+    changed nothing. Terms are ranked by exact BM25, with the IDF of the collection's chunks as they are now; Edge also
+    counts those that were deleted lately. Postgres chooses between comparing all vectors, which is exact, and the
+    index, which finds nearly all of the nearest. A vector of length 0 is found last.
+
+    The payload lies in a jsonb column as it does in Qdrant. NUL, which Postgres can't store, is escaped (see
+    `kinsplit.stores.engines.postgres.query`) and comes back.
+
+    Args:
+        dsn: A connection string or URL of libpq; what it leaves out, libpq takes from its environment variables and
+            password file. The role may create the extension "vector", unless it is there, and the schema "kinsplit".
+        collection: Name of the collection.
+        schema: What the collection must have been made with; None opens an existing one as it is.
+
+    Raises:
+        MissingExtraError: psycopg or pgvector is not installed.
+        StoreError: And its kinds, as `kinsplit.stores.open_store` tells.
+    """
+
+    def __init__(self, dsn: str, collection: str, schema: Schema | None = None) -> None:
+        opened = open_tables(dsn, collection, schema)
+        super().__init__(opened.schema)
+        self._name, self._number, self._tables = opened.name, opened.number, opened.tables
+        self._reader, self._writer = opened.reader, opened.writer
+        self._closed = False
+        self._writing = threading.RLock()
+
+    def delete(self, source_id: str) -> int:
+        """Delete all chunks of a source by one statement and return the number of its leaves."""
+        check_source(source_id)
+        statement = (
+            "WITH gone AS (DELETE FROM {chunks} WHERE source_id = %s RETURNING level)"
+            " SELECT count(*) FROM gone WHERE level = 0"
+        )
+        with self._exclusively():
+            rows = self._run(self._writer.connection, statement, [encode_text(source_id)]).fetchall()
+        return int(rows[0][0])
+
+    def count(self, level: int | None = None, where: Where | None = None) -> int:
+        """Count the chunks of a level, or all, that a filter lets through; see `ChunkStore.count`."""
+        chosen = to_where(to_conditions(level, where))
+        rows = self._read("SELECT count(*) FROM {chunks} WHERE {where}", chosen.values, where=chosen.text)
+        return int(rows[0][0])
+
+    def sources(self, level: int | None = None, where: Where | None = None) -> dict[str, int]:
+        """Return the number of chunks of every source that a filter lets through; see `ChunkStore.sources`."""
+        chosen = to_where(to_conditions(level, where))
+        query = "SELECT source_id, count(*) FROM {chunks} WHERE {where} GROUP BY source_id"
+        rows = self._read(query, chosen.values, where=chosen.text)
+        return dict(sorted((decode_text(source_id), count) for source_id, count in rows))
+
+    def close(self) -> None:
+        """Close the connections. A second call does nothing."""
+        with self._writing:
+            self._closed = True
+            self._reader.close()
+            self._writer.close()
+
+    @contextmanager
+    def _exclusively(self) -> Iterator[None]:
+        with self._writing, self._usable(), self._writer.run(self._begin):
+            yield
+
+    def _begin(self, connection: Connection) -> ExitStack:
+        """Begin a transaction, in which every other writer waits, and return what ends it."""
+        with ExitStack() as stack:
+            stack.enter_context(connection.transaction())
+            connection.execute("SELECT pg_advisory_xact_lock(%s, %s)", [LOCK, self._number])
+            return stack.pop_all()
+
+    @contextmanager
+    def _usable(self) -> Iterator[None]:
+        if self._closed:
+            raise StoreError(f"{self._name} was closed. Open the store again.")
+        with postgres_errors(self._name):
+            yield
+
+    def _read(self, statement: str, values: Sequence[Any] = (), **parts: sql.Composable) -> list[tuple[Any, ...]]:
+        with self._usable():
+            return self._reader.run(lambda connection: self._run(connection, statement, values, **parts).fetchall())
+
+    def _run(
+        self, connection: Connection, statement: str, values: Sequence[Any] = (), **parts: sql.Composable
+    ) -> Cursor[Any]:
+        text = sql.SQL(statement).format(chunks=self._tables.chunks, terms=self._tables.terms, **parts)
+        return connection.execute(text, values)
+
+    def _payloads(self, conditions: Sequence[Condition], keys: Sequence[str] | None = None) -> dict[str, Payload]:
+        where = to_where(conditions)
+        if keys is None:
+            rows = self._read("SELECT id, payload FROM {chunks} WHERE {where}", where.values, where=where.text)
+        else:
+            rows = self._read(
+                "SELECT id, (SELECT jsonb_object_agg(key, payload -> key) FROM unnest(%s::text[]) AS key)"
+                " FROM {chunks} WHERE {where}",
+                [list(keys), *where.values],
+                where=where.text,
+            )
+        return {str(id_): payload for id_, payload in rows}
+
+    def _vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
+        rows = self._read(
+            "SELECT id, coalesce({dense}), array_agg(term ORDER BY term), array_agg(weight ORDER BY term)"
+            " FROM {chunks} LEFT JOIN {terms} ON chunk = key WHERE id = ANY(%s::uuid[]) GROUP BY key",
+            [list(ids)],
+            dense=COLUMNS,
+        )
+        return {str(id_): to_vectors(*vectors) for id_, *vectors in rows}
+
+    def _write(self, plan: Plan, vectors: Mapping[Content, Vectors]) -> None:
+        with self._writer.connection.cursor() as cursor:
+            for batch in batches(plan.upserts, _BATCH):
+                upsert(cursor, self._tables, batch, vectors)
+            if plan.payloads:
+                cursor.executemany(
+                    sql.SQL("UPDATE {} SET payload = %s WHERE id = %s").format(self._tables.chunks),
+                    [(Jsonb(payload, dumps=dump), id_) for id_, payload in plan.payloads],
+                )
+            if plan.deletes:
+                self._run(
+                    self._writer.connection, "DELETE FROM {chunks} WHERE id = ANY(%s::uuid[])", [list(plan.deletes)]
+                )
+
+    def _rank(self, queries: Sequence[Query], keys: Sequence[str] | None) -> list[list[Found]]:
+        rankings: list[list[Found]] = [[] for _ in queries]
+        text, values = to_statement(self._tables, queries, keys)
+        with self._usable():
+            rows = self._reader.run(lambda connection: connection.execute(text, values).fetchall())
+        for number, id_, payload, distance in rows:
+            score = -distance if queries[number].using == "bm25" else 1 - distance
+            # The cosine with a vector of length 0 is no number to Postgres.
+            rankings[number].append(Found(str(id_), payload, 0.0 if score != score else score))
+        return rankings
+
+    def _fetch(self, ids: Sequence[str]) -> dict[str, Payload]:
+        rows = self._read("SELECT id, payload FROM {chunks} WHERE id = ANY(%s::uuid[])", [list(ids)])
+        return {str(id_): payload for id_, payload in rows}

@@ -1,0 +1,179 @@
+"""Chunks in Qdrant through its asynchronous client: a server or a cluster that is waited for without blocking."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager
+from typing import TYPE_CHECKING, Self
+
+from kinsplit.chunk import Content
+from kinsplit.errors import StoreError
+from kinsplit.stores.async_protocol import AsyncChunkStore
+from kinsplit.stores.engines.qdrant.collection import open_async_client, open_collection, qdrant_errors
+from kinsplit.stores.engines.qdrant.options import QdrantOptions
+from kinsplit.stores.engines.qdrant.payload import level_of, places_of, roots_of, unwrapped
+from kinsplit.stores.engines.qdrant.points import own_payload, to_filter, to_operations, to_request, to_vectors
+from kinsplit.stores.filters import to_conditions
+from kinsplit.stores.logic import Found, StoreLogic, batches
+from kinsplit.stores.payload import Payload
+from kinsplit.stores.plan import Plan, check_source
+from kinsplit.stores.protocol import Query, Schema, Vectors, Where
+from kinsplit.stores.schema import DENSE, SPARSE, check_collection
+
+if TYPE_CHECKING:
+    from qdrant_client import AsyncQdrantClient, models
+
+    from kinsplit.stores.filters import Condition
+
+#: Points per write or read of vectors: a few megabytes of JSON, where a server takes 32.
+_BATCH = 500
+#: Points per page of a scroll, and sources to ask for at first.
+_PAGE = 10_000
+
+
+class AsyncQdrantStore(StoreLogic, AsyncChunkStore):
+    """A collection of a Qdrant server, for an event loop; see `kinsplit.stores.engines.qdrant.store.QdrantStore`.
+
+    Args:
+        client: Connected; closed with the store.
+        name: Of the place, for errors.
+        collection: Name of the collection.
+        schema: What it was made with.
+        writing: Held by a writer.
+    """
+
+    def __init__(
+        self,
+        client: AsyncQdrantClient,
+        name: str,
+        collection: str,
+        schema: Schema,
+        writing: AbstractAsyncContextManager[object],
+    ) -> None:
+        super().__init__(schema)
+        self._client, self._name, self._collection = client, name, collection
+        self._writing = writing
+        self._closed = False
+
+    @classmethod
+    async def open(cls, place: str, options: QdrantOptions, collection: str, schema: Schema | None = None) -> Self:
+        """Connect and open a collection, creating it where there is none.
+
+        Args:
+            place: "http://..." or "https://..." for a server or a cluster, or ":memory:".
+            options: Settings of a server.
+            collection: Name of the collection.
+            schema: What the collection must have been made with; None opens an existing one as it is.
+
+        Raises:
+            MissingExtraError: qdrant-client is not installed.
+            StoreError: And its kinds, as `kinsplit.stores.open_store` tells.
+        """
+        check_collection(collection)
+        client = open_async_client(place, options)
+        stored = await open_collection(client, place, options, collection, schema)
+        return cls(client, f"{place}/{collection}", collection, stored, asyncio.Lock())
+
+    async def delete(self, source_id: str) -> int:
+        """Delete all chunks of a source by one filter and return the number of its leaves."""
+        from qdrant_client import models
+
+        check_source(source_id)
+        of_source = {"source_id": source_id}
+        leaves, everything = (to_filter(to_conditions(level, of_source)) for level in (0, None))
+        async with self._writing:
+            with self._engine() as client:
+                count = (await client.count(self._collection, count_filter=leaves, exact=True)).count
+                if everything:
+                    await client.delete(self._collection, models.FilterSelector(filter=everything), wait=True)
+        return count
+
+    async def count(self, level: int | None = None, where: Where | None = None) -> int:
+        """Count the chunks of a level, or all, that a filter lets through; see `ChunkStore.count`."""
+        with self._engine() as client:
+            wanted = to_filter(to_conditions(level, where))
+            return (await client.count(self._collection, count_filter=wanted, exact=True)).count
+
+    async def sources(self, level: int | None = None, where: Where | None = None) -> dict[str, int]:
+        """Return the number of chunks of every source that a filter lets through; see `ChunkStore.sources`."""
+        conditions = to_conditions(level, where)
+        wanted, found = to_filter(conditions), Counter[str]()
+        for place in (".".join([*map(str, root), "source_id"]) for root in roots_of(level_of(conditions))):
+            found.update(await self._facet(place, wanted))
+        return dict(sorted(found.items()))
+
+    async def _facet(self, place: str, wanted: models.Filter | None) -> dict[str, int]:
+        limit = _PAGE
+        while True:
+            with self._engine() as client:
+                found = await client.facet(self._collection, place, wanted, limit=limit, exact=True)
+            if len(found.hits) < limit:
+                # A source whose points are all deleted stays in the index with a count of 0.
+                return {str(hit.value): hit.count for hit in found.hits if hit.count}
+            limit *= 10
+
+    async def close(self) -> None:
+        """Let go of the collection. A second call does nothing."""
+        async with self._writing:
+            if not self._closed:
+                with self._engine() as client:
+                    await client.close()
+                self._closed = True
+
+    @contextmanager
+    def _engine(self) -> Iterator[AsyncQdrantClient]:
+        if self._closed:
+            raise StoreError(f"{self._name} was closed. Open the store again.")
+        with qdrant_errors(self._name):
+            yield self._client
+
+    def _exclusively(self) -> AbstractAsyncContextManager[object]:
+        return self._writing
+
+    async def _payloads(self, conditions: Sequence[Condition], keys: Sequence[str] | None = None) -> dict[str, Payload]:
+        payloads: dict[str, Payload] = {}
+        wanted = to_filter(conditions)
+        offset = None
+        while True:
+            with self._engine() as client:
+                records, offset = await client.scroll(
+                    self._collection,
+                    scroll_filter=wanted,
+                    limit=_PAGE,
+                    offset=offset,
+                    with_payload=own_payload() if keys is None else places_of(keys),
+                )
+            payloads.update((str(record.id), unwrapped(record.payload)) for record in records)
+            if offset is None:
+                return payloads
+
+    async def _vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
+        vectors: dict[str, Vectors] = {}
+        for batch in batches(ids, _BATCH):
+            with self._engine() as client:
+                records = await client.retrieve(
+                    self._collection, list(batch), with_payload=False, with_vectors=[*DENSE, *SPARSE]
+                )
+            vectors.update((str(record.id), to_vectors(record)) for record in records)
+        return vectors
+
+    async def _write(self, plan: Plan, vectors: Mapping[Content, Vectors]) -> None:
+        for operations in batches(list(to_operations(plan, vectors)), _BATCH):
+            with self._engine() as client:
+                await client.batch_update_points(self._collection, list(operations), wait=True)
+
+    async def _rank(self, queries: Sequence[Query], keys: Sequence[str] | None) -> list[list[Found]]:
+        requests = [to_request(query, keys) for query in queries]
+        with self._engine() as client:
+            responses = await client.query_batch_points(self._collection, requests)
+        return [
+            [Found(str(point.id), unwrapped(point.payload), point.score) for point in response.points]
+            for response in responses
+        ]
+
+    async def _fetch(self, ids: Sequence[str]) -> dict[str, Payload]:
+        with self._engine() as client:
+            records = await client.retrieve(self._collection, list(ids), with_payload=own_payload(), with_vectors=False)
+        return {str(record.id): unwrapped(record.payload) for record in records}

@@ -1,0 +1,172 @@
+"""Opening a Qdrant collection: the schema is kept in the collection's own metadata, written when it is created."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kinsplit.errors import KinsplitError, MissingExtraError, StoreError, StoreLockedError
+from kinsplit.stores.engines.qdrant.options import QdrantOptions, is_url
+from kinsplit.stores.engines.qdrant.payload import INDEXES
+from kinsplit.stores.protocol import Schema
+from kinsplit.stores.schema import DENSE, SPARSE, check_schema, parse_schema, wanted_schema
+
+if TYPE_CHECKING:
+    from qdrant_client import AsyncQdrantClient, QdrantClient, models
+
+API_KEY = "KINSPLIT_QDRANT_API_KEY"
+#: Key of the schema in the collection's metadata.
+_METADATA = "kinsplit"
+
+
+async def open_collection(
+    client: AsyncQdrantClient, place: str, options: QdrantOptions, collection: str, schema: Schema | None
+) -> Schema:
+    """Open a collection, creating it where there is none, and return its schema; the client is closed on errors.
+
+    Raises:
+        StoreError: And its kinds, as `kinsplit.stores.open_store` tells.
+    """
+    name = f"{place}/{collection}"
+    try:
+        with qdrant_errors(name):
+            if not await client.collection_exists(collection):
+                known = [] if schema else [found.name for found in (await client.get_collections()).collections]
+                await _create(client, options, collection, wanted_schema(place, collection, schema, known))
+            info = await client.get_collection(collection)
+            stored = (info.config.metadata or {}).get(_METADATA)
+            if not isinstance(stored, dict):
+                raise StoreError(
+                    f"{name} holds no schema of kinsplit in its metadata, so something else made it, or a server older "
+                    "than Qdrant 1.16. Choose another name."
+                )
+            check_schema(name, found := parse_schema(name, stored), schema)
+            # A creation that was broken off may have left some out.
+            missing = INDEXES.keys() - info.payload_schema.keys() if is_url(place) else set()
+            for key, kind in _indexes().items():
+                if key in missing:
+                    await client.create_payload_index(collection, key, kind, wait=True)
+    except BaseException:
+        await client.close()
+        raise
+    return found
+
+
+@contextmanager
+def qdrant_errors(name: str) -> Iterator[None]:
+    """Turn what the client raises into one line; the API key is in none of it."""
+    try:
+        yield
+    except KinsplitError:
+        raise
+    except Exception as error:  # The client's REST, gRPC and local modes each raise their own.
+        reason = " ".join(str(error).split())
+        raise StoreError(f"{name}: {reason or type(error).__name__}") from error
+
+
+def open_client(place: str, options: QdrantOptions) -> QdrantClient:
+    """Connect to a server, or open the client's local mode.
+
+    Raises:
+        MissingExtraError: qdrant-client is not installed.
+        StoreLockedError: The folder is open already.
+        StoreError: The folder can't be opened.
+    """
+    try:
+        from qdrant_client import QdrantClient
+    except ImportError:
+        raise MissingExtraError("qdrant-client", "qdrant") from None
+    if is_url(place) or place == ":memory:":
+        return QdrantClient(**_arguments(place, options))
+    with warnings.catch_warnings():
+        # A client that finds the folder locked leaves its lock file to the garbage collector.
+        warnings.simplefilter("ignore", ResourceWarning)
+        try:
+            # Every call goes through one lock, so SQLite's own check is not needed.
+            return QdrantClient(path=str(Path(place).expanduser()), force_disable_check_same_thread=True)
+        except OSError as error:
+            raise StoreError(f"{place}: {error.strerror}. Choose a folder that you may read and write.") from error
+        except RuntimeError as error:
+            if "already accessed" not in str(error):
+                raise
+    raise StoreLockedError(
+        f"{place} is open in another process, or by a client of your own in this one. Close it there first."
+    )
+
+
+def open_async_client(place: str, options: QdrantOptions) -> AsyncQdrantClient:
+    """Connect to a server, or open memory of this object's own.
+
+    Raises:
+        MissingExtraError: qdrant-client is not installed.
+    """
+    try:
+        from qdrant_client import AsyncQdrantClient
+    except ImportError:
+        raise MissingExtraError("qdrant-client", "qdrant") from None
+    return AsyncQdrantClient(**_arguments(place, options))
+
+
+def _arguments(place: str, options: QdrantOptions) -> dict[str, Any]:
+    if place == ":memory:":
+        return {"location": place}
+    return {
+        "url": place,
+        "api_key": os.environ.get(API_KEY),
+        "timeout": options.timeout,
+        "prefer_grpc": options.grpc,
+        # It would write a warning where no server answers.
+        "check_compatibility": False,
+    }
+
+
+async def _create(client: AsyncQdrantClient, options: QdrantOptions, collection: str, schema: Schema) -> None:
+    from qdrant_client import models
+    from qdrant_client.http.exceptions import UnexpectedResponse
+
+    dense = models.VectorParams(
+        size=schema.dimension, distance=models.Distance.COSINE, on_disk=True if options.on_disk else None
+    )
+    try:
+        await client.create_collection(
+            collection,
+            vectors_config=dict.fromkeys(DENSE, dense),
+            sparse_vectors_config={name: models.SparseVectorParams(modifier=models.Modifier.IDF) for name in SPARSE},
+            shard_number=options.shard_number,
+            replication_factor=options.replication_factor,
+            write_consistency_factor=options.write_consistency_factor,
+            quantization_config=_quantization(options),
+            metadata={_METADATA: asdict(schema)},
+        )
+    except (UnexpectedResponse, ValueError):
+        # Whoever made the collection meanwhile was first, and theirs is the one to open.
+        if not await client.collection_exists(collection):
+            raise
+
+
+def _quantization(options: QdrantOptions) -> models.ScalarQuantization | models.BinaryQuantization | None:
+    from qdrant_client import models
+
+    if options.quantization == "scalar":
+        config = models.ScalarQuantizationConfig(type=models.ScalarType.INT8, always_ram=True)
+        return models.ScalarQuantization(scalar=config)
+    if options.quantization == "binary":
+        return models.BinaryQuantization(binary=models.BinaryQuantizationConfig(always_ram=True))
+    return None
+
+
+def _indexes() -> dict[str, Any]:
+    """Return the payload indexes by key; chunk_index is also found by range, to read a run of siblings."""
+    from qdrant_client import models
+
+    kinds = {
+        "keyword": models.PayloadSchemaType.KEYWORD,
+        "uuid": models.PayloadSchemaType.UUID,
+        "integer": models.IntegerIndexParams(type=models.IntegerIndexType.INTEGER, lookup=True, range=True),
+    }
+    return {key: kinds[kind] for key, kind in INDEXES.items()}

@@ -1,0 +1,198 @@
+"""kinsplit's payloads, vectors, queries and filters as qdrant-client's models, and back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from kinsplit.chunk import Content
+from kinsplit.embedding.protocol import SparseVector
+from kinsplit.stores.engines.qdrant.payload import level_of, places_of, roots_of, wrapped, written_paths
+from kinsplit.stores.filters import Condition, Either, HasId, Not, OneOf, Path, Range, TimeRange, to_conditions
+from kinsplit.stores.json_values import around
+from kinsplit.stores.payload import PLACED, RECORD, RESERVED, UNSEEN, Payload, to_metadata
+from kinsplit.stores.plan import Plan, content_of
+from kinsplit.stores.protocol import Query, Vectors
+from kinsplit.stores.schema import DENSE, SPARSE, layer_of
+
+if TYPE_CHECKING:
+    from qdrant_client import models
+
+
+#: LlamaIndex reads a node from the first, text included, and its class from the second. LangChain reads metadata from
+#: the third, and the text from `full_content`.
+FRAMEWORK_KEYS = ("_node_content", "_node_type", "metadata")
+
+# LlamaIndex's relationships, by the numbers under which it writes them.
+_KIN = {"2": "prev_id", "3": "next_id", "4": "parent_id"}
+
+
+def with_framework_keys(id_: str, payload: Payload) -> Payload:
+    """Return a leaf's payload with `FRAMEWORK_KEYS`, and any other's as it is, since the frameworks find leaves alone.
+
+    Args:
+        id_: The chunk's id.
+        payload: Its payload.
+    """
+    if payload["level"]:
+        return payload
+    record = json.loads(payload.get(RECORD) or "{}")
+    metadata = record.get("metadata", to_metadata(payload))
+    own = record.get("own") or _node_fields(payload)
+    node = {"id_": record.get("id", id_), "text": payload["full_content"], "metadata": metadata, **own}
+    values = (json.dumps(node, ensure_ascii=False), node.get("class_name", "TextNode"), metadata)
+    return {**payload, **dict(zip(FRAMEWORK_KEYS, values, strict=True))}
+
+
+# What tells a language model where a text is from.
+_SHOWN = {"context", "page_start", "page_end", "time_start", "time_end"}
+
+
+def _node_fields(payload: Payload) -> dict[str, Any]:
+    hidden = sorted({*RESERVED, *PLACED, *UNSEEN} & payload.keys() - _SHOWN)
+    links = {"1": {"node_id": payload["source_id"], "node_type": "4"}}
+    links |= {number: {"node_id": payload[key], "node_type": "1"} for number, key in _KIN.items() if payload[key]}
+    return {
+        "start_char_idx": payload["char_start"],
+        "end_char_idx": payload["char_end"],
+        "excluded_embed_metadata_keys": hidden,
+        "excluded_llm_metadata_keys": hidden,
+        "relationships": links,
+    }
+
+
+def to_point(id_: str, payload: Payload, vectors: Vectors) -> models.PointStruct:
+    """Return the point of a chunk; its level decides under which names the vectors are kept."""
+    from qdrant_client import models
+
+    layer = layer_of(payload["level"])
+    named: dict[str, Any] = {}
+    if vectors.dense is not None and layer.dense is not None:
+        named[layer.dense] = vectors.dense.tolist()
+    # An empty one would count in the IDF of the client's local mode, as it does nowhere else.
+    if vectors.sparse is not None and vectors.sparse.indices:
+        sparse = models.SparseVector(indices=list(vectors.sparse.indices), values=list(vectors.sparse.values))
+        named[layer.sparse] = sparse
+    return models.PointStruct(id=id_, vector=named, payload=wrapped(with_framework_keys(id_, payload)))
+
+
+def to_vectors(record: models.Record) -> Vectors:
+    """Return the vectors of a point that was read with them."""
+    named = cast("dict[str, Any]", record.vector)
+    dense = next((named[name] for name in DENSE if name in named), None)
+    sparse = next((named[name] for name in SPARSE if name in named), None)
+    return Vectors(
+        None if dense is None else np.asarray(dense, dtype=np.float32),
+        None if sparse is None else SparseVector(tuple(sparse.indices), tuple(sparse.values)),
+    )
+
+
+def to_operations(plan: Plan, vectors: Mapping[Content, Vectors]) -> Iterator[models.UpdateOperation]:
+    """Yield the writes of a plan, one per point and one for all deletions, in the order in which they must happen."""
+    from qdrant_client import models
+
+    for id_, payload in plan.upserts:
+        points = models.PointsList(points=[to_point(id_, payload, vectors[content_of(payload)])])
+        yield models.UpsertOperation(upsert=points)
+    for id_, payload in plan.payloads:
+        whole = models.SetPayload(payload=wrapped(with_framework_keys(id_, payload)), points=[id_])
+        yield models.OverwritePayloadOperation(overwrite_payload=whole)
+    if plan.deletes:
+        yield models.DeleteOperation(delete=models.PointIdsList(points=list(plan.deletes)))
+
+
+def to_request(query: Query, keys: Sequence[str] | None) -> models.QueryRequest:
+    """Return the request for one query, for whole payloads or some of their keys."""
+    from qdrant_client import models
+
+    layer = layer_of(query.level)
+    vector: Any
+    using: str | None
+    if isinstance(query.vector, SparseVector):
+        vector = models.SparseVector(indices=list(query.vector.indices), values=list(query.vector.values))
+        using = layer.sparse
+    else:
+        vector, using = query.vector.tolist(), layer.dense
+    # Where a vector's name is that of one level alone it says enough, and the client's local mode would look at every
+    # payload.
+    conditions = to_conditions(query.level if len(layer.levels) > 1 else None, query.where)
+    wanted = _all(conditions, roots_of(query.level)) if conditions else None
+    return models.QueryRequest(
+        query=models.NearestQuery(nearest=vector),
+        using=using,
+        limit=query.limit,
+        filter=wanted,
+        with_payload=own_payload() if keys is None else places_of(keys),
+    )
+
+
+def own_payload() -> models.PayloadSelectorExclude:
+    """Return what to read of a payload: all that kinsplit reads itself."""
+    from qdrant_client import models
+
+    return models.PayloadSelectorExclude(exclude=list(FRAMEWORK_KEYS))
+
+
+def to_filter(conditions: Sequence[Condition]) -> models.Filter | None:
+    """Return the filter for conditions, or None where everything matches."""
+    return _all(conditions, roots_of(level_of(conditions))) if conditions else None
+
+
+def _all(conditions: Sequence[Condition], roots: Sequence[Path]) -> models.Filter:
+    from qdrant_client import models
+
+    return models.Filter(must=[_filter(condition, roots) for condition in conditions])
+
+
+def _filter(condition: Condition, roots: Sequence[Path]) -> models.Filter | models.FieldCondition:
+    from qdrant_client import models
+
+    if isinstance(condition, Not):
+        return models.Filter(must_not=[_all(condition.conditions, roots)])
+    if isinstance(condition, Either):
+        return models.Filter(should=[_all(group, roots) for group in condition.groups])
+    if isinstance(condition, HasId):
+        return models.Filter(must=[models.HasIdCondition(has_id=list(condition.ids))])
+    paths = written_paths(roots, condition.key)
+    if isinstance(condition, Range):
+        bounds = models.Range(**condition.bounds)
+        return _any([models.FieldCondition(key=path, range=bounds) for path in paths])
+    if isinstance(condition, TimeRange):
+        times = models.DatetimeRange(**condition.bounds)
+        return _any([models.FieldCondition(key=path, range=times) for path in paths])
+    return _any([match for path in paths for match in _matches(path, condition)] + _empty(paths, condition))
+
+
+def _matches(path: str, condition: OneOf) -> list[Any]:
+    from qdrant_client import models
+
+    # An empty match costs local mode as much as another, so there is one only where nothing is to be found.
+    wanted: list[Any] = [models.MatchAny(any=list(condition.strings))] if condition.strings else []
+    wanted += [models.MatchAny(any=list(condition.integers))] if condition.integers else []
+    wanted += [models.MatchValue(value=value) for value in condition.booleans]
+    if not (wanted or condition.floats or condition.empty):
+        wanted.append(models.MatchAny(any=[]))
+    found = [models.FieldCondition(key=path, match=match) for match in wanted]
+    for value in condition.floats:
+        lowest, highest = around(value)
+        found.append(models.FieldCondition(key=path, range=models.Range(gte=lowest, lte=highest)))
+    return found
+
+
+def _empty(paths: Sequence[str], condition: OneOf) -> list[Any]:
+    from qdrant_client import models
+
+    nothing = [models.IsEmptyCondition(is_empty=models.PayloadField(key=path)) for path in paths]
+    return [models.Filter(must=list(nothing))] if condition.empty else []
+
+
+def _any(conditions: list[Any]) -> models.Filter | models.FieldCondition:
+    from qdrant_client import models
+
+    found: models.Filter | models.FieldCondition = (
+        conditions[0] if len(conditions) == 1 else models.Filter(should=conditions)
+    )
+    return found

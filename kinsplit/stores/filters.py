@@ -1,0 +1,429 @@
+"""Filters and queries, checked before any engine sees them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypeAlias
+
+from kinsplit.embedding.protocol import SparseVector
+from kinsplit.errors import InvalidParameterError
+from kinsplit.stores.json_values import EXACT, parse_time, to_json, to_stored
+from kinsplit.stores.protocol import Query, Where, check_ids
+
+#: Most conditions of a filter. Where a key has no index, an engine reads every chunk's payload once for each of them.
+MOST_CONDITIONS = 32
+#: Most values and filters in one filter, before alternatives are joined. Postgres binds two parameters for a value, and
+#: takes 65,535 of them.
+MOST_VALUES = 10_000
+#: Most lists and mappings inside each other.
+MOST_DEPTH = 16
+
+_BOUNDS = ("$gt", "$gte", "$lt", "$lte")
+_OPERATORS = ("$eq", "$ne", "$in", "$nin", *_BOUNDS)
+_JOINTS = ("$and", "$or", "$not")
+_ID = "$id"
+_BOUND = 'Give a finite number, or a date such as "2024-05-31".'
+
+#: Where a payload keeps a value: a key at top level, keys of the mappings inside it, None for all members of a list.
+Path: TypeAlias = tuple[str | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """A payload key has one of the values, or is a list that holds one; without any value nothing matches.
+
+    Attributes:
+        key: See `paths_of`.
+        strings: The values that are strings.
+        integers: The values that are integers.
+        floats: The values that are other numbers.
+        booleans: The values that are True or False.
+        empty: Whether no value at all matches too: a missing key, None, or a list without members.
+    """
+
+    key: str
+    strings: tuple[str, ...] = ()
+    integers: tuple[int, ...] = ()
+    floats: tuple[float, ...] = ()
+    booleans: tuple[bool, ...] = ()
+    empty: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A payload key is a number within bounds, or is a list that holds one.
+
+    Attributes:
+        key: See `paths_of`.
+        bounds: By their operators without the "$".
+    """
+
+    key: str
+    bounds: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class TimeRange:
+    """A payload key is a date or a time within bounds, or is a list that holds one; see `parse_time`.
+
+    Attributes:
+        key: See `paths_of`.
+        bounds: By their operators without the "$", with a time zone.
+    """
+
+    key: str
+    bounds: Mapping[str, datetime]
+
+
+@dataclass(frozen=True, slots=True)
+class HasId:
+    """A chunk has one of some ids, of which there is at least one."""
+
+    ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """Not all of some conditions, of which there is at least one, are met; also where a key is missing."""
+
+    conditions: tuple[Condition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    """Of some groups, of which there is at least one, all conditions of one are met; no group is empty."""
+
+    groups: tuple[tuple[Condition, ...], ...]
+
+
+Condition: TypeAlias = OneOf | Range | TimeRange | HasId | Not | Either
+
+
+# Nothing meets it.
+_NONE = OneOf("level")
+
+
+def paths_of(key: str) -> list[Path]:
+    """Return where a key of a filter may be: at top level, and where it has dots, inside of what is there.
+
+    Args:
+        key: A payload key, or keys of nested mappings with dots between them; "[]" after one steps into a list.
+    """
+    steps: list[str | None] = []
+    for step in key.split("."):
+        name = step.removesuffix("[]")
+        if not name:
+            return [(key,)]
+        steps += [name] if name == step else [name, None]
+    return [(key,)] if len(steps) == 1 else [(key,), tuple(steps)]
+
+
+def to_conditions(level: int | None, where: Where | None) -> list[Condition]:
+    """Return what a chunk must fulfil: the level's condition last, none for all levels.
+
+    Alternatives on one key become one condition, and so do exceptions.
+
+    Raises:
+        InvalidParameterError: A filter that is not valid (see `Where`), too deep or too large.
+    """
+    conditions = [] if where is None else _checked(where)
+    if level is not None:
+        conditions.append(OneOf("level", integers=(level,)))
+    return conditions
+
+
+def check_where(where: Where | None) -> None:
+    """Make sure that a filter is one.
+
+    Raises:
+        InvalidParameterError: See `to_conditions`.
+    """
+    to_conditions(None, where)
+
+
+def check_query(query: Query, dimension: int) -> None:
+    """Make sure that a dense query's vector is one of the collection's.
+
+    Raises:
+        InvalidParameterError: See `ChunkStore.search`.
+    """
+    if not isinstance(query.vector, SparseVector) and query.vector.shape != (dimension,):
+        rule = f"must be of shape ({dimension},), as the collection's schema says"
+        raise InvalidParameterError("vector", rule, query.vector.shape, "Embed with the collection's model.")
+
+
+def _checked(where: Where) -> list[Condition]:
+    """Parse a filter, and make sure that no engine has to work on it for long."""
+    _check_size(where)
+    conditions = _joined_exceptions(_parsed(where))
+    # Retrieval adds one to look into a document.
+    of_source = any(isinstance(each, OneOf) and each.key == "source_id" and each.strings for each in conditions)
+    number = _count(conditions) - of_source
+    if number > MOST_CONDITIONS:
+        rule = (
+            f"must have at most {MOST_CONDITIONS} conditions, where the strings that a key may have count as one, its "
+            "integers as one, any other value by itself, and a key with a dot twice"
+        )
+        raise InvalidParameterError("where", rule, number, "Filter by fewer keys, or store one key that says it.")
+    return conditions
+
+
+def _check_size(where: object) -> None:
+    """Measure a filter layer by layer, which needs no deep stack."""
+    size, layer = 0, [where]
+    for _ in range(MOST_DEPTH):
+        size += len(layer)
+        if size > MOST_VALUES:
+            remedy = "Filter by fewer values, or store one key that says it."
+            raise InvalidParameterError("where", f"must hold at most {MOST_VALUES} values and filters", size, remedy)
+        layer = [
+            inner
+            for each in layer
+            if isinstance(each, Mapping | list | tuple | set | frozenset)
+            for inner in (each.values() if isinstance(each, Mapping) else each)
+        ]
+        if not layer:
+            return
+    remedy = "Take fewer filters inside each other."
+    raise InvalidParameterError("where", f"must be at most {MOST_DEPTH} deep", where, remedy)
+
+
+def _count(conditions: Iterable[Condition]) -> int:
+    return sum(map(_size, conditions))
+
+
+def _size(condition: Condition) -> int:
+    """Return how often an engine without an index reads a payload for a condition."""
+    if isinstance(condition, Not):
+        return _count(condition.conditions)
+    if isinstance(condition, Either):
+        return sum(map(_count, condition.groups))
+    if isinstance(condition, HasId):
+        return 1
+    kinds = 1
+    if isinstance(condition, OneOf):
+        # Engines look for strings and for integers apart, for each other value by itself, and for a missing one.
+        lists, single = (condition.strings, condition.integers), (condition.floats, condition.booleans)
+        kinds = max(1, sum(map(bool, lists)) + sum(map(len, single)) + condition.empty)
+    return kinds * len(paths_of(condition.key))
+
+
+def _parsed(where: object) -> Iterator[Condition]:
+    if not isinstance(where, Mapping):
+        raise InvalidParameterError("where", "must map keys to values", where, 'Write for example {"subject": "cs"}.')
+    for key, wanted in where.items():
+        if key in _JOINTS:
+            yield from _joined(key, wanted)
+            continue
+        if key == _ID:
+            yield _has_id(wanted)
+            continue
+        if not isinstance(key, str):
+            raise InvalidParameterError("where", "must have strings as keys", key, "Write the key as a string.")
+        if '"' in key or "\\" in key:
+            rule = "can't filter by a key with a quotation mark or a backslash"
+            raise InvalidParameterError("where", rule, key, "Rename the key.")
+        if key.startswith("$"):
+            remedy = f"Take one of {', '.join((*_JOINTS, _ID))}, or the name of a key."
+            raise InvalidParameterError("where", "has an operator that is unknown here", key, remedy)
+        if isinstance(wanted, Mapping):
+            yield from _operators(key, wanted)
+        else:
+            yield _one_of(key, wanted)
+
+
+def _has_id(wanted: Any) -> Condition:
+    if not isinstance(wanted, list | tuple | set | frozenset) or not all(isinstance(id_, str) for id_ in wanted):
+        raise InvalidParameterError('where["$id"]', "must be a list of ids", wanted, "Give the chunks' ids.")
+    check_ids(wanted)
+    return HasId(tuple(dict.fromkeys(wanted))) if wanted else _NONE
+
+
+def _joined(joint: str, wanted: Any) -> Iterator[Condition]:
+    if joint == "$not":
+        # Nothing is met by what must not meet an empty filter, which all meet.
+        inner = tuple(_joined_exceptions(_parsed(wanted)))
+        yield Not(inner) if inner else _NONE
+        return
+    if not isinstance(wanted, list | tuple) or not wanted:
+        remedy = f'Write for example {{"{joint}": [{{"subject": "cs"}}, {{"year": 2020}}]}}.'
+        raise InvalidParameterError(f"where[{joint!r}]", "must be a list of filters", wanted, remedy)
+    groups = [tuple(_joined_exceptions(_parsed(one))) for one in wanted]
+    if joint == "$and":
+        yield from (condition for group in groups for condition in group)
+    elif all(groups):
+        yield from _joined_alternatives(groups)
+
+
+def _joined_alternatives(groups: Iterable[tuple[Condition, ...]]) -> Iterator[Condition]:
+    """Yield what is met where one of some groups is, with one condition for the alternatives on each key."""
+    values: dict[str, list[OneOf]] = {}
+    others: list[tuple[Condition, ...]] = []
+    for group in groups:
+        first = group[0] if len(group) == 1 else None
+        for inner in first.groups if isinstance(first, Either) else (group,):
+            if len(inner) == 1 and isinstance(inner[0], OneOf):
+                values.setdefault(inner[0].key, []).append(inner[0])
+            else:
+                others.append(inner)
+    joined = [*((_union(key, found),) for key, found in values.items()), *others]
+    yield from joined[0] if len(joined) == 1 else [Either(tuple(joined))]
+
+
+def _joined_exceptions(conditions: Iterable[Condition]) -> list[Condition]:
+    """Return conditions with one for all values that a key must not have."""
+    values: dict[str, list[OneOf]] = {}
+    others: list[Condition] = []
+    for each in conditions:
+        inner = each.conditions[0] if isinstance(each, Not) and len(each.conditions) == 1 else None
+        if isinstance(inner, OneOf):
+            values.setdefault(inner.key, []).append(inner)
+        else:
+            others.append(each)
+    return [*others, *(Not((_union(key, found),)) for key, found in values.items())]
+
+
+def _union(key: str, found: Sequence[OneOf]) -> OneOf:
+    return OneOf(
+        key,
+        tuple(dict.fromkeys(value for each in found for value in each.strings)),
+        tuple(dict.fromkeys(value for each in found for value in each.integers)),
+        tuple(dict.fromkeys(value for each in found for value in each.floats)),
+        tuple(dict.fromkeys(value for each in found for value in each.booleans)),
+        any(each.empty for each in found),
+    )
+
+
+def _operators(key: str, wanted: Mapping[Any, Any]) -> Iterator[Condition]:
+    unknown = [operator for operator in wanted if operator not in _OPERATORS]
+    if unknown or not wanted:
+        rule = f"must be a value, a list of values, or a mapping of {', '.join(_OPERATORS)}"
+        raise InvalidParameterError(f"where[{key!r}]", rule, wanted, 'Write for example {"year": {"$gte": 2020}}.')
+    for operator, value in wanted.items():
+        if operator in ("$in", "$nin") and not isinstance(value, list | tuple | set | frozenset):
+            raise InvalidParameterError(f"where[{key!r}]", f"needs a list for {operator}", value, "Give a list.")
+        if operator in ("$eq", "$ne") and isinstance(value, list | tuple | set | frozenset):
+            raise InvalidParameterError(
+                f"where[{key!r}]", f"needs one value for {operator}", value, "Take $in or $nin."
+            )
+        if operator in ("$eq", "$in"):
+            yield _one_of(key, value)
+        elif operator in ("$ne", "$nin"):
+            yield Not((_one_of(key, value),))
+    bounds = {operator[1:]: value for operator, value in wanted.items() if operator in _BOUNDS}
+    if bounds:
+        yield _range(key, bounds)
+
+
+def _range(key: str, bounds: Mapping[str, object]) -> Range | TimeRange:
+    plain = {name: to_json(value, f"where[{key!r}]") for name, value in bounds.items()}
+    if all(isinstance(value, int | float) for value in plain.values()):
+        return Range(key, {name: _number(key, value) for name, value in plain.items()})
+    return TimeRange(key, {name: _time(key, value) for name, value in plain.items()})
+
+
+def _number(key: str, value: float) -> float:
+    if isinstance(value, bool):
+        raise InvalidParameterError(f"where[{key!r}]", "needs a number or a date as a bound", value, _BOUND)
+    if abs(value) > EXACT:
+        raise InvalidParameterError(f"where[{key!r}]", "needs a bound up to 2**53", value, "Leave the bound out.")
+    return value
+
+
+def _time(key: str, value: object) -> datetime:
+    time = parse_time(value) if isinstance(value, str) else None
+    if time is None:
+        raise InvalidParameterError(f"where[{key!r}]", "needs numbers or dates as bounds", value, _BOUND)
+    return time
+
+
+def _one_of(key: str, wanted: object) -> OneOf:
+    values: Iterable[object] = wanted if isinstance(wanted, list | tuple | set | frozenset) else [wanted]
+    plain = [to_stored(to_json(value, f"where[{key!r}]")) for value in values]
+    for value in plain:
+        if isinstance(value, list | dict):
+            remedy = "Filter by what is inside it, such as 'author.name'."
+            raise InvalidParameterError(f"where[{key!r}]", "must be single values, or one list of them", value, remedy)
+    numbers = [value for value in plain if isinstance(value, int | float) and not isinstance(value, bool)]
+    return OneOf(
+        key,
+        tuple(value for value in plain if isinstance(value, str)),
+        tuple(value for value in numbers if isinstance(value, int)),
+        tuple(value for value in numbers if isinstance(value, float)),
+        tuple(value for value in plain if isinstance(value, bool)),
+        None in plain,
+    )
+
+
+def values_of(conditions: Sequence[Condition], key: str) -> tuple[str, ...] | None:
+    """Return the strings one of which a key must have, as some conditions say; None where they don't."""
+    return next((each.strings for each in conditions if isinstance(each, OneOf) and each.key == key), None)
+
+
+# A number as JSON has it, with no more digits than 64 bits have, as Python refuses to read very long ones.
+_NUMBER = re.compile(r"-?\d{1,19}(\.\d{1,30})?([eE][+-]?\d{1,3})?", re.ASCII)
+_WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None}
+_CONDITION = re.compile(r"(?=\s*[^=!<>\s])(?P<key>[^=!<>]+)(?P<sign>=|!=|<=|>=|<|>)(?P<value>.*)", re.DOTALL)
+_LISTS = {"=": "$in", "!=": "$nin"}
+_SIGNS = {"<": "$lt", "<=": "$lte", ">": "$gt", ">=": "$gte"}
+
+
+def parse_where(field: str, conditions: Iterable[str]) -> dict[str, Any]:
+    """Read metadata filters, as `kinsplit.stores.protocol.Where`.
+
+    Args:
+        field: Name of what they were given as, for errors.
+        conditions: Each `key=value`, `key!=value`, or a number or a date after `<`, `<=`, `>` or `>=`. A key given
+            several times with `=` may have any of its values, and with `!=` none. A value that is a number, `true`,
+            `false` or `null` matches as such and as text.
+
+    Raises:
+        InvalidParameterError: None of these signs, a bound that is neither a number nor a date, or one that is given
+            twice.
+    """
+    where: dict[str, dict[str, Any]] = {}
+    for text in conditions:
+        found = _CONDITION.fullmatch(text)
+        if found is None:
+            rule = "must be key=value, or have !=, <, <=, > or >="
+            raise InvalidParameterError(field, rule, text, f"Write for example {_example(field)}.")
+        key, sign, value = found["key"].strip(), found["sign"], found["value"]
+        wanted = where.setdefault(key, {})
+        if sign in _LISTS:
+            wanted.setdefault(_LISTS[sign], []).extend(_values(value))
+        elif _SIGNS[sign] in wanted:
+            raise InvalidParameterError(field, f"can't give {key}{sign} twice", value, "Give it once.")
+        else:
+            wanted[_SIGNS[sign]] = _bound(field, key, sign, value)
+    return where
+
+
+def _example(field: str) -> str:
+    return f"{field} course=6_0001" if field.startswith("-") else f"{field}=course=6_0001"
+
+
+def _values(text: str) -> list[str | float | bool | None]:
+    if text in _WORDS:
+        return [text, _WORDS[text]]
+    return [text] if (number := _parse_number(text)) is None else [text, number]
+
+
+def _parse_number(text: str) -> float | None:
+    """Return the number that a text is, if a stored one can be equal to it."""
+    if not _NUMBER.fullmatch(text):
+        return None
+    number: float = int(text) if text.lstrip("-").isdigit() else float(text)
+    return number if isinstance(number, float) or -(2**63) <= number < 2**63 else None
+
+
+def _bound(field: str, key: str, sign: str, text: str) -> float | str:
+    with suppress(ValueError):
+        return float(text)
+    if parse_time(text.strip()) is None:
+        remedy = "Give a number, or a date such as 2024-05-31."
+        raise InvalidParameterError(field, f"needs a number or a date after {key}{sign}", text, remedy)
+    return text.strip()

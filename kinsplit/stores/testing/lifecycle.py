@@ -1,0 +1,98 @@
+"""Collections are found again, checked, and closed."""
+
+# ruff: noqa: S101, S603
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from contextlib import suppress
+from dataclasses import replace
+
+import pytest
+
+from kinsplit.errors import InvalidParameterError, SchemaMismatchError, StoreError
+from kinsplit.identity import chunk_id
+from kinsplit.stores.protocol import LAYOUT, ChunkStore, Query, SyncReport
+from kinsplit.stores.testing.base import Contract
+from kinsplit.stores.testing.data import COLLECTION, SCHEMA, SPARSE, TEXTS, make_chunks, save
+
+
+class Opening(Contract):
+    """Collections are found again, checked, and closed."""
+
+    def test_everything_is_there_after_reopening(self, address: str) -> None:
+        """Chunks, vectors and schema outlive the store object; a closed one says so."""
+        if self.reach == "object":
+            pytest.skip("nothing outlives this store object")
+        chunks = make_chunks("doc", TEXTS, subject="cs")
+        with self.open(address, schema=SCHEMA) as store:
+            save(store, "doc", chunks)
+        store.close()
+        with pytest.raises(StoreError, match="closed"):
+            store.count()
+        with self.open(address) as store:
+            assert store.schema == SCHEMA
+            assert store.get([chunk.id for chunk in chunks]) == chunks
+            assert save(store, "doc", chunks) == (SyncReport(unchanged=5), [])
+            query = Query("bm25", SPARSE.embed_query("recursion"), 3, where={"subject": "cs"})
+            assert [hit.chunk for hit in store.search([query])[0]] == [chunks[2]]
+
+    def test_another_schema_is_refused(self, address: str) -> None:
+        """The error names both values and what to do."""
+        if self.reach == "object":
+            pytest.skip("nothing outlives this store object")
+        self.open(address, schema=SCHEMA).close()
+        with pytest.raises(SchemaMismatchError) as caught:
+            self.open(address, schema=replace(SCHEMA, model="other-model", fingerprint="f2"))
+        message = str(caught.value)
+        assert all(part in message for part in (SCHEMA.model, "other-model", "f1", "f2", "another collection name"))
+        self.open(address, f"{COLLECTION}-second", replace(SCHEMA, model="other-model")).close()
+
+    def test_the_layout_of_another_version_is_refused(self, address: str) -> None:
+        """Whether or not the schema is given: its payloads and vectors can't be read."""
+        if self.reach == "object":
+            pytest.skip("nothing outlives this store object")
+        with suppress(SchemaMismatchError):
+            self.open(address, schema=replace(SCHEMA, version=LAYOUT - 1)).close()
+        for schema in (SCHEMA, None):
+            with pytest.raises(SchemaMismatchError, match=f"layout is {LAYOUT - 1}.*index again"):
+                self.open(address, schema=schema)
+
+    def test_a_collection_that_is_not_there_needs_a_schema(self, address: str) -> None:
+        """Nothing is created by asking."""
+        with pytest.raises(StoreError, match="no collection 'nothing'"):
+            self.open(address, "nothing")
+        with pytest.raises(InvalidParameterError, match="collection"):
+            self.open(address, "../outside", SCHEMA)
+
+    def test_opening_twice(self, address: str, store: ChunkStore) -> None:
+        """From this process and from another one."""
+        if self.reach == "object":
+            pytest.skip("nobody else finds what this store object holds")
+        save(store, "doc", make_chunks("doc", TEXTS))
+        code = "import sys; from kinsplit.stores import open_store; print(open_store(*sys.argv[1:]).count())"
+        other = subprocess.run(
+            [sys.executable, "-c", code, address, COLLECTION], capture_output=True, text=True, check=False
+        )
+        if self.exclusive:
+            assert other.stderr.strip().splitlines()[-1].startswith("kinsplit.errors.StoreLockedError: ")
+        with self.open(address, schema=SCHEMA) as second:
+            assert second.count() == len(TEXTS)
+            save(second, "more", make_chunks("more", TEXTS[:1]))
+        assert store.sources() == {"doc": len(TEXTS), "more": 1}
+        with pytest.raises(StoreError, match="closed"):
+            second.count()
+        if self.reach == "process":
+            assert "CollectionNotFoundError" in other.stderr
+        elif not self.exclusive:
+            assert other.stdout.strip() == str(len(TEXTS))
+
+    def test_a_closed_store_says_so(self, store: ChunkStore) -> None:
+        """Closing twice is no error, using a closed store is one."""
+        store.close()
+        store.close()
+        with pytest.raises(StoreError, match="closed"):
+            store.count()
+        with pytest.raises(StoreError, match="closed"):
+            store.get([chunk_id("doc", "f1", 0, 0)])

@@ -1,0 +1,1 @@
+"""Helpers that know nothing of chunks: settings, paths, literals, warnings, sync and async."""

@@ -1,0 +1,323 @@
+"""An on-disk cache of JSON and vectors by key, in one SQLite file."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import sqlite3
+import threading
+import time
+import warnings
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinsplit.errors import CacheError, CacheWarning
+from kinsplit.support.paths import cache_folder
+
+#: Name of the file in its folder.
+FILE = "entries.sqlite"
+_JSON, _VECTOR = "json", "vector"
+# Marks the file as one of ours; raise the version when the tables change.
+_APPLICATION, _VERSION = 0x6B696E73, 1
+_TABLES = {
+    "entries": (
+        "CREATE TABLE entries (key BLOB PRIMARY KEY, kind TEXT NOT NULL, value BLOB NOT NULL, "
+        "checksum INTEGER NOT NULL, used INTEGER NOT NULL)"
+    ),
+    "by_use": "CREATE INDEX by_use ON entries (used)",
+}
+# Seconds to wait for another process that writes.
+_PATIENCE = 60.0
+# Bytes of the longest value, and of what it may unpack to.
+_LONGEST, _LONGEST_JSON = 64 << 20, 512 << 20
+# Keys of one statement; SQLite takes no more than 999 everywhere.
+_TOGETHER = 500
+# Seconds for which a use isn't noted again, so that reading seldom writes.
+_HOUR = 3600
+# Files that diskcache, which earlier versions used, left in a folder.
+_OLD_FILES = ("cache.db", "cache.db-wal", "cache.db-shm")
+_OLD_VALUE = re.compile(r"[0-9a-f]{2}/[0-9a-f]{2}/[0-9a-f]{28}\.val")
+
+
+class DiskCache:
+    """Entries by key, safe with several threads and processes; when full, it forgets what wasn't used for longest.
+
+    Nothing that lies in the folder is executed, and no path is made from it: an entry is JSON or a vector, with a
+    checksum, and what is anything else is treated as missing.
+
+    Args:
+        folder: Where the file lies; it is made where it is missing.
+        size: Most bytes on disk, beside those of one write.
+
+    Raises:
+        CacheError: The folder can't be written, or the file is damaged or not one of ours.
+    """
+
+    def __init__(self, folder: Path, size: int) -> None:
+        self.folder, self.size = folder, size
+        self._lock, self._process = threading.Lock(), 0
+        self._connection: sqlite3.Connection | None = None
+        # Connections that a parent process has opened: closing one in a child could harm it.
+        self._inherited: list[sqlite3.Connection | None] = []
+        with self._using():
+            pass
+
+    def get_json(self, key: bytes) -> Any:
+        """Return what was kept under a key, or None."""
+        for packed in self._get(_JSON, [key]).values():
+            unzip = zlib.decompressobj()
+            with contextlib.suppress(zlib.error, ValueError, RecursionError):
+                text = unzip.decompress(packed, _LONGEST_JSON)
+                return json.loads(text) if unzip.eof else None
+        return None
+
+    def put_json(self, key: bytes, value: Any) -> None:
+        """Keep what JSON can hold."""
+        text = json.dumps(value, separators=(",", ":"))
+        if len(text) <= _LONGEST_JSON:
+            self._put(_JSON, {key: zlib.compress(text.encode("utf-8"), 1)})
+
+    def get_vectors(self, keys: Sequence[bytes], dimension: int) -> dict[bytes, NDArray[np.float32]]:
+        """Return the vectors that were kept, by key.
+
+        Args:
+            keys: The keys.
+            dimension: Length of a vector; one of another length is treated as missing.
+        """
+        return {
+            key: np.frombuffer(data, dtype="<f4").astype(np.float32)
+            for key, data in self._get(_VECTOR, keys).items()
+            if len(data) == 4 * dimension
+        }
+
+    def put_vectors(self, vectors: Mapping[bytes, NDArray[np.float32]]) -> None:
+        """Keep vectors, all in one transaction."""
+        self._put(_VECTOR, {key: vector.astype("<f4").tobytes() for key, vector in vectors.items()})
+
+    def close(self) -> None:
+        """Let go of the file; another use opens it again."""
+        with self._lock:
+            if self._connection is not None and self._process == os.getpid():
+                self._connection.close()
+            self._connection = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _get(self, kind: str, keys: Sequence[bytes]) -> dict[bytes, bytes]:
+        found: dict[bytes, bytes] = {}
+        now, unnoted = _now(), list[tuple[int, bytes]]()
+        with self._using() as connection:
+            for some in (keys[start : start + _TOGETHER] for start in range(0, len(keys), _TOGETHER)):
+                marks = ",".join("?" * len(some))
+                asked = (
+                    "SELECT key, value, checksum, used FROM entries WHERE kind = ? AND length(value) <= ? "  # noqa: S608
+                    f"AND typeof(value) = 'blob' AND key IN ({marks})"
+                )
+                for key, value, checksum, used in connection.execute(asked, (kind, _LONGEST, *some)):
+                    if _checksum(kind, key, value) == checksum:
+                        found[key] = value
+                        unnoted += [(now, key)] if used != now else []
+            if unnoted:
+                with _transaction(connection):
+                    connection.executemany("UPDATE entries SET used = ? WHERE key = ?", unnoted)
+        return found
+
+    def _put(self, kind: str, values: Mapping[bytes, bytes]) -> None:
+        now = _now()
+        # One that nearly fills the cache would push everything else out.
+        rows = [
+            (key, kind, value, _checksum(kind, key, value), now)
+            for key, value in values.items()
+            if len(value) <= min(_LONGEST, self.size // 4)
+        ]
+        with self._using() as connection, _transaction(connection):
+            connection.executemany("INSERT OR REPLACE INTO entries VALUES (?, ?, ?, ?, ?)", rows)
+            self._forget(connection)
+
+    def _forget(self, connection: sqlite3.Connection) -> None:
+        """Delete what wasn't used for longest, some more than has to go, so that it isn't done at every write."""
+        while _bytes(connection) > self.size:
+            ((count,),) = connection.execute("SELECT count(*) FROM entries")
+            if not count:
+                return
+            oldest = "SELECT rowid FROM entries ORDER BY used, rowid LIMIT ?"
+            connection.execute(f"DELETE FROM entries WHERE rowid IN ({oldest})", (-(-count // 10),))  # noqa: S608
+
+    @contextlib.contextmanager
+    def _using(self) -> Iterator[sqlite3.Connection]:
+        """Yield the connection to one thread at a time, and tell clearly of what fails."""
+        if self._process != os.getpid():
+            # After a fork: the lock may be held by a thread that isn't here, and the connection is the parent's.
+            self._inherited.append(self._connection)
+            self._lock, self._process, self._connection = threading.Lock(), os.getpid(), None
+        nothing_lost = "Delete the folder: nothing in it is needed"
+        try:
+            with self._lock:
+                if self._connection is None:
+                    self._connection = self._opened()
+                yield self._connection
+        except sqlite3.OperationalError as error:
+            if "locked" in str(error):
+                raise CacheError(f"{self.folder}: another process keeps the cache locked. Wait for its end.") from error
+            remedy = "Choose a folder that can be written and has room."
+            raise CacheError(f"{self.folder}: the cache can't be used ({error}). {remedy}") from error
+        except sqlite3.Error as error:
+            raise CacheError(f"{self.folder}: the cache is damaged ({error}). {nothing_lost}.") from error
+        except OSError as error:
+            remedy = "Choose a folder that can be written."
+            raise CacheError(f"{self.folder}: nothing can be kept there ({error}). {remedy}") from error
+
+    def _opened(self) -> sqlite3.Connection:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        if self.folder.is_relative_to(cache_folder()):
+            _remove_old(self.folder)
+        connection = sqlite3.connect(
+            self.folder / FILE, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
+        )
+        try:
+            connection.execute("PRAGMA trusted_schema = OFF")
+            connection.execute("PRAGMA synchronous = NORMAL")
+            connection.execute(f"PRAGMA journal_size_limit = {_LONGEST}")
+            _write_ahead(connection)
+            with _transaction(connection):
+                _check_tables(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+
+class JsonCache:
+    """JSON by key, for what can be made again: a folder that can't be used costs one warning and is not used further.
+
+    Args:
+        folder: Where it is kept; None keeps nothing.
+        size: See `DiskCache`.
+        what: Name of the kept values, for the warning.
+    """
+
+    def __init__(self, folder: Path | None, size: int, what: str) -> None:
+        self.folder, self._what = folder, what
+        self._cache: DiskCache | None = None
+        if folder is not None:
+            with self._lenient():
+                self._cache = DiskCache(folder, size)
+
+    def get(self, key: bytes) -> Any:
+        """Return what was kept under a key, or None."""
+        if self._cache is not None:
+            with self._lenient():
+                return self._cache.get_json(key)
+        return None
+
+    def put(self, key: bytes, value: Any) -> None:
+        """Keep what JSON can hold."""
+        if self._cache is not None:
+            with self._lenient():
+                self._cache.put_json(key, value)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._cache is not None:
+            self._cache.close()
+
+    @contextlib.contextmanager
+    def _lenient(self) -> Iterator[None]:
+        try:
+            yield
+        except CacheError as error:
+            self._cache = None
+            rule = f"{self._what} are not kept: {error}"
+            warnings.warn(f"{rule} Or set KINSPLIT_CACHE to another folder.", CacheWarning, stacklevel=4)
+
+
+def _now() -> int:
+    return int(time.time() // _HOUR)
+
+
+def _checksum(kind: str, key: bytes, value: bytes) -> int:
+    return zlib.crc32(value, zlib.crc32(key, zlib.crc32(kind.encode())))
+
+
+def _bytes(connection: sqlite3.Connection) -> int:
+    """Return the bytes of the pages that hold anything."""
+    pages, free, size = (
+        int(connection.execute(f"PRAGMA {name}").fetchone()[0])
+        for name in ("page_count", "freelist_count", "page_size")
+    )
+    return (pages - free) * size
+
+
+@contextlib.contextmanager
+def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(sqlite3.Error):
+            connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+
+
+def _write_ahead(connection: sqlite3.Connection) -> None:
+    """Let readers read while another process writes; before this change SQLite doesn't wait for others by itself."""
+    until = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > until:
+                raise
+            time.sleep(0.02)
+        else:
+            return
+
+
+def _check_tables(connection: sqlite3.Connection) -> None:
+    """Make the tables in a new file, and make sure that one that is there has these and nothing else."""
+    found = dict(connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL"))
+    marks = tuple(connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version"))
+    if not found and marks == (0, 0):
+        _make_tables(connection, _TABLES.values())
+    elif found != _TABLES or marks != (_APPLICATION, _VERSION):
+        raise sqlite3.DatabaseError(f"{FILE} is not a cache of this version of kinsplit")
+
+
+def _make_tables(connection: sqlite3.Connection, statements: Iterable[str]) -> None:
+    for statement in statements:
+        connection.execute(statement)
+    connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+    connection.execute(f"PRAGMA user_version = {_VERSION}")
+
+
+def _remove_old(folder: Path) -> None:
+    """Remove what an earlier version kept in a folder of kinsplit's own: it was pickled, and is never read."""
+    if not (folder / _OLD_FILES[0]).is_file():
+        return
+    values = [path for path in folder.glob("*/*/*.val") if _OLD_VALUE.fullmatch(path.relative_to(folder).as_posix())]
+    for path in (*(folder / name for name in _OLD_FILES), *values):
+        path.unlink(missing_ok=True)
+    for parent in {path.parent for path in values}:
+        with contextlib.suppress(OSError):  # Something else lies in it.
+            parent.rmdir()
+            parent.parent.rmdir()
+    warnings.warn(
+        f"{folder}: removed what an earlier version of kinsplit kept there; it is made again.",
+        CacheWarning,
+        stacklevel=2,
+    )

@@ -1,0 +1,156 @@
+"""A folder and its index, kept in step while files come, change and go."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Event
+from typing import NamedTuple
+
+from kinsplit.errors import LoadError
+from kinsplit.index import AddReport, Index
+from kinsplit.indexing.indexer import DocumentReport
+from kinsplit.loaders import Limits, Loaded, SourceFile, discover
+
+#: Seconds for which a file must have rested before it is read, since it may still be being written.
+SETTLE = 1.0
+
+
+class _State(NamedTuple):
+    """What the documents of a file depend on."""
+
+    modified: int
+    size: int
+    facts: str
+
+
+@dataclass(slots=True)
+class _Watched:
+    """What lies under some paths, and what has to be done about it.
+
+    Attributes:
+        done: By id, the files that are indexed, or failed, as they are.
+        ready: Those that are new or changed.
+        lost: Ids of those that are gone.
+        resting: Whether no file seems to be being written.
+    """
+
+    paths: Sequence[Path]
+    subjects: Sequence[str]
+    settle: float
+    done: dict[str, _State] = field(default_factory=dict)
+    ready: dict[str, _State] = field(default_factory=dict)
+    lost: set[str] = field(default_factory=set)
+    resting: bool = False
+
+    def look(self) -> bool:
+        """Look at all files and return whether there is anything to do."""
+        now = {source.source_id: _state(source) for source in discover(self.paths, subjects=self.subjects).files}
+        changed = {id_: state for id_, state in now.items() if self.done.get(id_) != state}
+        clock = time.time_ns()
+        # A time that lies ahead was set by whoever copied the file.
+        self.ready = {id_: s for id_, s in changed.items() if not 0 <= clock - s.modified < self.settle * 1e9}
+        self.resting = len(self.ready) == len(changed)
+        self.lost = self.done.keys() - now.keys()
+        return bool(self.ready or self.lost)
+
+    def is_known(self, source: SourceFile) -> bool:
+        """Return whether a file needs no reading now."""
+        return source.source_id not in self.ready
+
+    def finish(self) -> None:
+        """Remember what was done."""
+        self.done = {id_: state for id_, state in (self.done | self.ready).items() if id_ not in self.lost}
+
+
+def watch(
+    index: Index,
+    paths: Sequence[Path],
+    *,
+    subjects: Sequence[str] = (),
+    settle: float = SETTLE,
+    limits: Limits | None = None,
+    stop: Event | None = None,
+    on_file: Callable[[Loaded], None] | None = None,
+    on_document: Callable[[DocumentReport], None] | None = None,
+    on_error: Callable[[LoadError], None] | None = None,
+) -> Iterator[AddReport]:
+    """Keep an index in step with files and folders, until it is told to stop or Ctrl-C is pressed.
+
+    Only what is new or changed is read again, once it has rested for a while; what is gone is deleted from the index.
+    A file that fails is tried again when it changes.
+
+    Args:
+        index: The index.
+        paths: Files and folders, as for `Index.add`.
+        subjects: See `Index.add`.
+        settle: Seconds for which a file must have rested before it is read.
+        limits: See `Index.add`.
+        stop: Ends the watching once it is set.
+        on_file: See `Index.add`.
+        on_document: See `Index.add`.
+        on_error: Told why the paths can't be searched now, once for each reason; they are looked at again.
+
+    Yields:
+        What was done each time that there was something to do; the first time at once.
+
+    Raises:
+        LoadError: The paths are wrong at the beginning.
+    """
+    from watchfiles import watch as changes
+
+    watched = _Watched(paths, subjects, settle)
+
+    def step() -> Iterator[AddReport]:
+        if watched.look():
+            yield index.add(
+                paths,
+                subjects=subjects,
+                prune=True,
+                known=watched.is_known,
+                limits=limits,
+                on_file=on_file,
+                on_document=on_document,
+            )
+            watched.finish()
+
+    yield from step()
+    roots = {path if path.is_dir() else path.parent for path in paths}
+    # What changed before the watching began is seen in the first turn, and what is being written in a later one.
+    watched.resting = False
+    reason = ""
+    turns = changes(
+        *roots,
+        stop_event=stop,
+        rust_timeout=max(50, int(settle * 1000)),
+        yield_on_timeout=True,
+        raise_interrupt=True,
+        # For files alone, what lies below their folders is nobody's business, and may be all of a home folder.
+        recursive=any(path.is_dir() for path in paths),
+    )
+    while True:
+        try:
+            found = next(turns)
+        except (StopIteration, KeyboardInterrupt):
+            return
+        if not found and watched.resting:
+            continue
+        try:
+            yield from step()
+            reason = ""
+        except LoadError as error:
+            if on_error is not None and str(error) != reason:
+                on_error(error)
+            reason = str(error)
+
+
+def _state(source: SourceFile) -> _State:
+    facts = json.dumps(dict(source.metadata), sort_keys=True) + str(source.error or "")
+    try:
+        stat = source.path.stat()
+    except OSError:  # gone since it was listed, and missed at the next look
+        return _State(0, 0, facts)
+    return _State(stat.st_mtime_ns, stat.st_size, facts)

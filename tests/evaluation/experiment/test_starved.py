@@ -1,0 +1,28 @@
+"""Questions that no chunk is relevant to are told in every comparison of ranks."""
+
+from __future__ import annotations
+
+from kinsplit.evaluation.qrels.rule import SpanRule
+from tests.evaluation.experiment.test_experiment import DATASET, experiment
+
+STRICT, LOOSE = SpanRule(span_coverage=1, chunk_coverage=1), SpanRule(span_coverage=0.01, chunk_coverage=0)
+
+
+def test_questions_without_a_relevant_chunk_are_told_where_ranks_are_measured() -> None:
+    results = experiment(measures=["recall@20t", "nDCG@10", "MRR"], rule=STRICT).run()
+
+    (told,) = results.warnings
+    assert told.startswith(f"Of {len(DATASET.questions)} labelled questions some have no relevant chunk")
+    # Chunks of whole sentences hold what is labelled and nothing else; windows of words never do.
+    assert f": {len(DATASET.questions)} with word. " in told
+    sentence, word = results.strategies
+    assert sentence.measures["nDCG@10"].count == len(DATASET.questions)
+    assert "nDCG@10" not in word.measures
+
+
+def test_nothing_is_told_where_all_are_judged_or_no_ranks_are_measured() -> None:
+    judged = experiment(measures=["recall@20t", "nDCG@10"], rule=LOOSE).run()
+
+    assert judged.warnings == []
+    assert [strategy.measures["nDCG@10"].count for strategy in judged.strategies] == [len(DATASET.questions)] * 2
+    assert experiment(measures=["recall@20t"], rule=STRICT).run().warnings == []

@@ -1,0 +1,226 @@
+"""The files of qrels: TREC's, manifests and embeddings, there and back."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import ir_measures
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kinsplit.chunk import Document
+from kinsplit.cli.output.chunks import to_rows
+from kinsplit.errors import InvalidParameterError, LoadError
+from kinsplit.evaluation.qrels.export import Embeddings, read_embeddings, write_embeddings
+from kinsplit.evaluation.qrels.manifests import read_manifest, write_manifest
+from kinsplit.evaluation.qrels.trec import Run, Scored, read_qrels, read_run, write_qrels, write_run
+from kinsplit.parsers import create
+from kinsplit.tokenizers import resolve
+from tests.evaluation.making import Letters
+
+names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(
+    lambda name: not any(character.isspace() or character == "\ufeff" for character in name)
+)
+separators = st.sampled_from(["\t", " "])
+qrels = st.dictionaries(names, st.dictionaries(names, st.integers(-2, 9), min_size=1), max_size=4)
+scores = st.floats(-1e30, 1e30) | st.sampled_from([0.5, 0.50000001, -0.0, 0.0, 1e-42])
+hits = st.dictionaries(names, scores, min_size=1, max_size=8).map(
+    lambda found: [Scored(*hit) for hit in sorted(found.items(), key=lambda hit: -hit[1])]
+)
+
+
+@given(qrels, separators)
+def test_qrels_are_read_as_they_were_written(
+    tmp_path_factory: pytest.TempPathFactory, judged: dict[str, dict[str, int]], separator: Any
+) -> None:
+    path = tmp_path_factory.mktemp("qrels") / "qrels.txt"
+    write_qrels(path, judged, separator)
+    assert read_qrels(path) == judged
+
+
+@given(names, st.dictionaries(names, hits, max_size=3), separators)
+def test_runs_keep_their_order_and_are_read_as_they_were_written(
+    tmp_path_factory: pytest.TempPathFactory, tag: str, rankings: dict[str, list[Scored]], separator: Any
+) -> None:
+    path = tmp_path_factory.mktemp("runs") / "run.txt"
+    write_run(path, Run(tag, rankings), separator)
+    read = read_run(path)
+    assert read.tag == (tag if rankings else "")
+    ids = {asked: [hit.chunk_id for hit in ranking] for asked, ranking in read.rankings.items()}
+    assert ids == {asked: [hit.chunk_id for hit in ranking] for asked, ranking in rankings.items()}
+    # Scores that are apart in single precision stay as they are; and what was written once is written so again.
+    for asked, ranking in rankings.items():
+        for old, new in zip(ranking, read.rankings[asked], strict=True):
+            assert new.score <= old.score
+    if rankings:
+        write_run(path, read, separator)
+        assert read_run(path) == read
+
+
+def test_the_lines_are_those_of_trec(tmp_path: Path) -> None:
+    write_qrels(tmp_path / "qrels", {"q2": {"c": 1}, "q1": {"d": 2, "a": 1}}, " ")
+    assert (tmp_path / "qrels").read_text() == "q1 0 a 1\nq1 0 d 2\nq2 0 c 1\n"
+    write_run(tmp_path / "run", Run("mine", {"q": [Scored("a", 0.75), Scored("z", 0.75), Scored("b", 0.25)]}))
+    lines = [line.split("\t") for line in (tmp_path / "run").read_text().splitlines()]
+    assert [line[:4] + line[5:] for line in lines] == [["q", "Q0", c, str(n + 1), "mine"] for n, c in enumerate("azb")]
+    assert [float(line[4]) for line in lines] == [0.75, pytest.approx(0.75, abs=1e-6), 0.25]
+
+
+def test_other_tools_rank_a_written_run_as_we_do(tmp_path: Path) -> None:
+    # In double precision they differ, in single precision they don't; and z would come before a.
+    ranking = [Scored("a", 0.5 + 1e-12), Scored("m", 0.5), Scored("z", 0.5)]
+    write_run(tmp_path / "run", Run("mine", {"q": ranking}))
+    run = list(ir_measures.read_trec_run(str(tmp_path / "run")))
+    for rank, hit in enumerate(ranking, start=1):
+        judged = [ir_measures.Qrel("q", hit.chunk_id, 1)]
+        measured = ir_measures.calc_aggregate([ir_measures.RR, ir_measures.nDCG @ rank], judged, run)
+        assert measured[ir_measures.RR] == pytest.approx(1 / rank)
+        assert measured[ir_measures.nDCG @ rank] > 0
+
+
+@pytest.mark.parametrize("name", ["", "a b", "a\u2028b", "a\u00a0", "\ufeffa"])
+def test_an_id_that_a_line_would_not_carry_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InvalidParameterError, match="white space"):
+        write_qrels(tmp_path / "qrels", {"q": {name: 1}})
+    with pytest.raises(InvalidParameterError, match="white space"):
+        write_run(tmp_path / "run", Run(name, {}))
+
+
+@pytest.mark.parametrize("bad", [[0.1, 0.2], [float("nan")], [float("inf")], [1e300]])
+def test_scores_that_rise_or_are_no_numbers_are_refused(tmp_path: Path, bad: list[float]) -> None:
+    ranking = [Scored(str(number), score) for number, score in enumerate(bad)]
+    with pytest.raises(InvalidParameterError, match="scores"):
+        write_run(tmp_path / "run", Run("mine", {"q": ranking}))
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("q 0 a", "line 1: has 3 fields"),
+        ("q 0 a 1\nq 0 a 2", "line 2: judges a a second time"),
+        ("q 0 a x", "line 1: .* no integer"),
+    ],
+)
+def test_a_file_that_is_no_qrels_is_one_clear_error(tmp_path: Path, text: str, reason: str) -> None:
+    (tmp_path / "qrels").write_text(text)
+    with pytest.raises(LoadError, match=reason):
+        read_qrels(tmp_path / "qrels")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("q Q0 a 1 0.5", "line 1: has 5 fields"),
+        ("q Q0 a 1 0.5 x\n\nq Q0 a 2 0.4 x", "line 3: a is there a second time"),
+        ("q Q0 a 1 0.5 x\nq Q0 b 2 0.4 y", "line 2: another tag"),
+        ("q Q0 a 1 nan x", "line 1: the score"),
+    ],
+)
+def test_a_file_that_is_no_run_is_one_clear_error(tmp_path: Path, text: str, reason: str) -> None:
+    (tmp_path / "run").write_text(text)
+    with pytest.raises(LoadError, match=reason):
+        read_run(tmp_path / "run")
+
+
+DOCUMENTS = {"d": Document("d", "One two three four. Cats like warm milk. " * 4 + "\u2028The end \U0001f600.\n")}
+
+
+@pytest.mark.parametrize("strategy", ["sentence", "cluster"])
+def test_a_manifest_is_read_as_it_was_written(tmp_path: Path, strategy: str) -> None:
+    parameters: dict[str, dict[str, Any]] = {
+        "sentence": {"chunk_size": 12, "chunk_overlap": 4},
+        "cluster": {"embedder": "hash", "chunk_size": 10, "passage_size": 4, "passage_overlap": 0, "threshold": 0.9},
+    }
+    chunks = create(strategy, **parameters[strategy]).chunk(DOCUMENTS["d"])
+    write_manifest(tmp_path / "m.jsonl", chunks)
+    read = read_manifest(tmp_path / "m.jsonl", DOCUMENTS)
+    attributes = ("id", "spans", "text", "index", "total", "prev_id", "next_id", "overlap", "content_hash")
+    for name in attributes:
+        assert [getattr(chunk, name) for chunk in read] == [getattr(chunk, name) for chunk in chunks], name
+    assert len(read) > 2
+    assert (strategy == "cluster") == any(len(chunk.spans) > 1 for chunk in read)
+
+
+def test_the_rows_of_the_chunk_command_are_a_manifest(tmp_path: Path) -> None:
+    chunks = create("hierarchical", parent_size=80, child_size=30).chunk(DOCUMENTS["d"])
+    rows = to_rows(chunks, resolve("bundled"))
+    (tmp_path / "m.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    read = read_manifest(tmp_path / "m.jsonl", DOCUMENTS)
+    for name in ("id", "level", "spans", "text", "index", "total", "prev_id", "next_id", "content_hash"):
+        assert [getattr(chunk, name) for chunk in read] == [getattr(chunk, name) for chunk in chunks], name
+
+
+def row(**changed: Any) -> dict[str, Any]:
+    whole = {"original_doc_id": "d", "chunk_id": "c", "start": 0, "end": 7, "text": "One two"} | changed
+    return {key: value for key, value in whole.items() if value is not None}
+
+
+def test_a_text_that_is_left_out_is_the_documents(tmp_path: Path) -> None:
+    (tmp_path / "m.jsonl").write_text(json.dumps(row(text=None)))
+    assert read_manifest(tmp_path / "m.jsonl", DOCUMENTS)[0].text == "One two"
+
+
+@pytest.mark.parametrize(
+    ("rows", "reason"),
+    [
+        ([row(text="One too")], "line 1: the text isn't what 'd' has at 0 to 7"),
+        ([row(text="One twos")], "line 1: the text"),
+        ([row(), row()], "line 2: the id c is there a second time"),
+        ([row(original_doc_id="x")], "line 1: there is no document 'x'"),
+        ([row(end=9999)], "line 1: no such place"),
+        ([row(end=0)], "line 1: no such place"),
+        ([row(start=-1)], "line 1: no such place"),
+        ([row(chunk_id=None)], "line 1: 'chunk_id' is missing"),
+        ([row(start="0")], "line 1: "),
+        (["{"], "line 1: must be a JSON object"),
+    ],
+)
+def test_a_row_that_is_no_chunk_is_one_clear_error(tmp_path: Path, rows: list[Any], reason: str) -> None:
+    (tmp_path / "m.jsonl").write_text("".join(json.dumps(own) + "\n" for own in rows))
+    with pytest.raises(LoadError, match=reason):
+        read_manifest(tmp_path / "m.jsonl", DOCUMENTS)
+
+
+def test_embeddings_are_read_as_they_were_written(tmp_path: Path) -> None:
+    vectors = np.arange(6, dtype=np.float32).reshape(2, 3)
+    write_embeddings(tmp_path / "e", Embeddings(["a", "ü"], ["d", "d"], vectors))
+    read = read_embeddings(tmp_path / "e")
+    assert (read.ids, read.source_ids) == (["a", "ü"], ["d", "d"])
+    assert (read.vectors == vectors).all()
+
+
+class Bomb:
+    def __reduce__(self) -> Any:
+        return pytest.fail, ("unpickled",)
+
+
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        {"ids": np.array(["a"]), "docids": np.array(["d"])},
+        {"ids": np.array([Bomb()]), "docids": np.array(["d"]), "embeddings": np.ones((1, 2))},
+        {"ids": np.array([1]), "docids": np.array(["d"]), "embeddings": np.ones((1, 2))},
+        {"ids": np.array(["a"]), "docids": np.array(["d"]), "embeddings": np.ones(2)},
+        {"ids": np.array(["a"]), "docids": np.array(["d"]), "embeddings": np.ones((2, 2))},
+    ],
+)
+def test_a_file_of_other_arrays_is_one_clear_error(tmp_path: Path, arrays: dict[str, Any]) -> None:
+    np.savez(tmp_path / "e.npz", **arrays)
+    with pytest.raises(LoadError, match=r"e\.npz"):
+        read_embeddings(tmp_path / "e.npz")
+
+
+@pytest.mark.parametrize("content", [b"", b"text", b"\x93NUMPY", b"\x80\x04N."])
+def test_a_file_that_is_no_npz_is_one_clear_error(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "e.npz").write_bytes(content)
+    with pytest.raises(LoadError, match=r"must be an \.npz file"):
+        read_embeddings(tmp_path / "e.npz")
+
+
+def test_letters_count_as_a_tokenizer_does() -> None:
+    # Of the tests themselves: counts and starts agree, as in every tokenizer.
+    assert Letters().count(["abc"]).tolist() == [len(Letters().starts(["abc"])[0])]

@@ -1,0 +1,313 @@
+"""Sentences end where Punkt ends them, and where a blank line or the stop of an unspaced script does."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+import punkt
+import py3langid
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kinsplit.errors import InvalidParameterError
+from kinsplit.parsers import create
+from kinsplit.parsers.units.punkt import PUNKT_LANGUAGES, abbreviations
+from kinsplit.parsers.units.sentences import LANGUAGES, detect_language, is_surely_english, sentences
+from tests.shared_data import shared_documents
+
+CHROMA = ["chatlogs", "finance", "pubmed", "state_of_the_union", "wikitexts"]
+XQUAD = ["ar", "de", "hi", "th", "zh"]
+
+
+def spans(text: str, language: str = "auto", *, join_speech: bool = False) -> list[tuple[int, int]]:
+    units = sentences(text, language, join_speech=join_speech)
+    return list(zip(units.starts.tolist(), units.ends.tolist(), strict=True))
+
+
+def split(text: str, language: str = "auto", *, join_speech: bool = False) -> list[str]:
+    return [text[start:end] for start, end in spans(text, language, join_speech=join_speech)]
+
+
+def punkts(text: str, language: str, line_breaks: str = "ignore") -> list[tuple[int, int]]:
+    """Return Punkt's own sentences, without the white space that may stand before the first."""
+    name = PUNKT_LANGUAGES[language]
+    try:
+        rules = punkt.rules_for_language(name)
+    except LookupError:
+        rules = None
+    tokenizer = punkt.PunktSentenceTokenizer(punkt.load_model(name), rules=rules, line_breaks=line_breaks)
+    found = [(start, text[start:end]) for start, end in tokenizer.span_tokenize(text)]
+    return [(start + len(s) - len(s.lstrip()), start + len(s)) for start, s in found if s.strip()]
+
+
+def punkts_and_ours(text: str, language: str) -> list[tuple[int, int]]:
+    """Return Punkt's sentences with our rules on top.
+
+    A blank line ends a sentence, also where lines end in CR LF. What consists of full stops alone goes with the
+    sentence before it. A typographic quotation mark right behind a full stop closes what it stands in, and the
+    sentence goes on if no white space follows. It goes on behind some abbreviations, too.
+    """
+    starts = {m.end() for m in re.finditer(r"\n[ \t\r]*\n\s*", text)}
+    for start, _ in punkts(text, language):
+        if goes_on_behind_an_abbreviation(text, start, language):
+            continue
+        quote = re.compile(r"(?<=\S)[“”’»]+(\s*)").match(text, start)
+        if quote is None:
+            starts.add(start)
+        elif quote[1]:
+            starts.add(quote.end())
+    joined: list[tuple[int, int]] = []
+    for start, stop in pairwise([0, *sorted(starts), len(text)]):
+        stripped = text[start:stop].strip()
+        start = text.find(stripped, start)
+        if joined and re.fullmatch(r"[\s.?!]+", stripped):
+            joined[-1] = (joined[-1][0], start + len(stripped))
+        elif stripped:
+            joined.append((start, start + len(stripped)))
+    return joined
+
+
+def goes_on_behind_an_abbreviation(text: str, start: int, language: str) -> bool:
+    known = abbreviations(language)
+    before, here = text[:start][-24:], text[start:][:24]
+    # Punkt's words end at ASCII white space, and behind others it begins no sentence.
+    stop = re.search(r"(?:^|[ \t\r\n\x0b\x0c])([^ \t\r\n\x0b\x0c]+)\.\s+([\"')\]}“”’»]*)\s*$", before)
+    if stop is None:
+        return False
+    for entry in (entry for entry in known.open if "." in entry):  # "z. B."
+        spaced = re.escape(entry).replace(r"\.", r"\.\s") + r"\.\s+"
+        if any(m.start() < len(before) <= m.end() for m in re.finditer(rf"(?i)(?<!\w){spaced}", before + here)):
+            return True
+    word = re.sub(r"^[\W_]+", "", stop[1]).lower()
+    if word in known.open:
+        return True
+    if stop[2]:
+        return False
+    if word in known.counted and re.match(r"[(#]?[A-Z]?\d|[IVXLC]{2,}\b", here):
+        return True
+    return word in known.trailing and here[0].islower()
+
+
+@pytest.mark.parametrize("corpus", CHROMA)
+def test_english_sentences_are_punkts_but_for_abbreviations(corpus: str) -> None:
+    for document in shared_documents(f"chroma/{corpus}/docs.jsonl"):
+        found, theirs = spans(document.text, "en"), punkts_and_ours(document.text, "en")
+        assert found == theirs
+        # Papers are full of "et al." and "Fig.", other texts aren't.
+        assert len(found) >= (0.85 if corpus == "pubmed" else 0.99) * len(punkts(document.text, "en", "paragraph"))
+
+
+def test_german_sentences_are_punkts() -> None:
+    for document in shared_documents("xquad/de/docs.jsonl"):
+        assert spans(document.text, "de") == punkts_and_ours(document.text, "de")
+
+
+# fmt: off
+PIECES = [
+    "the", "cat", "She", "I", "Smith", "Paris", "costs", "and", "it's", "U.S.", "e.g.", "i.e.", "etc.", "Dr.", "Mrs.",
+    "J.", "K.", "a.m.", "p.m.", "No.", "vs.", "3.14", "$3.50", "1,234.5", "2.", "10.", "1990s.", "v2.0", "-5.", "...",
+    "....", ". . .", "word.", "word!", "word?", "word?!", "word.)", 'word."', "word.'", "(word.)", "[1]", "end.[2]",
+    "“Quoted.”", "“Really?”", "‘so.’", "—", "--", "-", ",", ";", "»", "Ph.D.", "St.", "www.example.com", "a.b.c",
+    "x.y.", "!", "?", ".", "!!!", '"', "(", ")", "*", "U.N.", "co.", "Inc.", "Jan.", "Mr. X.", "Yahoo!", "naïve.",
+]
+# fmt: on
+GAPS = [" ", " ", " ", " ", "  ", "\n", "\n\n", "\r\n", "\r\n\r\n", " \n \n", "\t", "", "\u00a0"]
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(PIECES), st.sampled_from(GAPS)), max_size=25))
+def test_english_sentences_of_any_text_are_punkts(pieces: list[tuple[str, str]]) -> None:
+    text = "".join(piece + gap for piece, gap in pieces)
+    assert spans(text, "en") == punkts_and_ours(text, "en")
+
+
+@pytest.mark.parametrize(
+    ("language", "expected"),
+    [
+        pytest.param("en", expected, id=expected[0][:20])
+        for expected in [
+            ["Dr. Smith paid $3.50 to Mr. J. K. Rowling at 5 p.m. on Jan. 5.", "She smiled."],
+            ['"Really?"', "he asked.", '"Yes!"', "(It was.)", "Pi is 3.14159... or so."],
+            ['He said "Stop."', "Then he left."],
+            ["Visit www.example.com.", "The U.S. map is v2.0."],
+            ["Wow! !!", "What?!", "No..."],
+        ]
+    ]
+    + [
+        pytest.param(language, expected, id=language)
+        for language, expected in [
+            (
+                "de",
+                [
+                    "Dr. Müller kam am 3. Oktober um 9.30 Uhr an.",
+                    "Siehe S. 12 ff. im Buch.",
+                    "Er ging ... Dann kam er.",
+                ],
+            ),
+            (
+                "fr",
+                ["M. Dupont est arrivé à 9 h.", "Il a payé 3,50 euros.", "Il attend...", "Voir p. 12, etc. et la fin."],
+            ),
+            ("de", ["Er fragte: „Wirklich?“, und sie sagte: „Ja!“", "»Nein.«", "„Doch.“", "Siehe S. 5."]),
+            ("fr", ["« Vraiment ? »", "dit-elle.", "« Oui ! »", "Il sourit.", "«Bon.»", "Fin."]),
+            ("es", ["El Sr. Pérez pagó 3,50 €.", "¿De verdad?", "¡Sí!", "Fin."]),
+            ("ru", ["Это стоит 3,5 руб. за кг.", "«Правда?»", "— спросила она.", "Да!"]),
+            ("hi", ["यह एक वाक्य है।", "क्या आप आएँगे?", "मूल्य 3.50 है।", "“सच?”", "हाँ॥", "ठीक है..."]),
+            ("ar", ["كيف حالك؟", "السعر 3.50 دولار.", "«حقا؟»", "سألت.", "نعم!", "ثم ذهب۔", "حسنا؛ تمام."]),
+        ]
+    ],
+)
+def test_sentences_by_hand(language: str, expected: list[str]) -> None:
+    assert split(" ".join(expected), language) == expected
+
+
+@pytest.mark.parametrize(
+    ("language", "expected"),
+    [
+        ("en", ["Use a list, e.g. a stack, i.e. an array (cf. Knuth).", "It works."]),
+        ("en", ["See Fig. 3 and Figs. 4a and 5, Eq. (3), Sec. 2, p. 3, pp. 4-5 and Vol. II.", "Done."]),
+        ("en", ["Dr. Smith, Mr. X and Mrs. Jones met.", "Apples vs. Oranges is a game."]),
+        ("en", ["No. 5 is alive.", "No.", "It is not.", "I ate a fig.", "It was good."]),
+        ("en", ["Cats, dogs, etc. and birds.", "I like cats, dogs, etc.", "They came."]),
+        ("en", ["Smith et al. (2010) say so, and Jones et al. deny it.", "So did Smith et al.", "Then all left."]),
+        ("de", ["Das ist z. B. gut, d. h. so, z.B. Abb. 3, Kap. 4 usw. und mehr.", "Vgl. Müller, ca. 30 Seiten."]),
+        ("fr", ["Voir fig. 3, p. ex. ceci.", "Cf. M. Dupont et Mme. Curie, chap. 3 etc. et la fin.", "Fin."]),
+        ("es", ["Ud. sabe, p. ej. esto, la pág. 4, la fig. 3, etc. y más.", "Fin."]),
+        ("it", ["Il sig. Rossi, p. es. lui, v. fig. 3 ecc. e altri.", "Ad es. il Dott. Bianchi.", "Fine."]),
+    ],
+)
+def test_abbreviations_end_no_sentence_that_goes_on(language: str, expected: list[str]) -> None:
+    assert split(" ".join(expected), language) == expected
+
+
+@pytest.mark.parametrize(
+    ("language", "joined", "apart"),
+    [
+        ("en", ['"Is it?" she asked.', "“Yes!” he said.", "“No!”", "She left."], 6),
+        ("de", ["„Wirklich?“ fragte er.", "»Ja!« sagte sie.", "„Nein!“", "Er ging."], 6),
+        ("fr", ["« Vraiment ? » dit-elle.", "« Oui ! »", "Il sourit."], 4),
+    ],
+)
+def test_a_quoted_question_stays_with_the_words_behind_it(language: str, joined: list[str], apart: int) -> None:
+    text = " ".join(joined)
+    assert split(text, language, join_speech=True) == joined
+    assert len(split(text, language)) == apart, "as Punkt has it"
+
+
+def test_where_only_sizes_count_speech_is_not_cut_off() -> None:
+    text = 'It was late. "Is it?" she asked. They left.'
+    by_size = create("sentence", unit="word", chunk_size=5, chunk_overlap=0, language="en")
+    counted = create("sentence", max_sentences=1, language="en")
+    assert [text[s:e] for s, e in by_size.split(text)] == ["It was late.", '"Is it?" she asked.', "They left."]
+    assert [text[s:e] for s, e in counted.split(text)] == ["It was late.", '"Is it?"', "she asked.", "They left."]
+
+
+@pytest.mark.parametrize(
+    ("language", "expected"),
+    [
+        (
+            "zh",
+            [
+                "他说：“今天天气很好。”",
+                "我们去公园吧！",
+                "你想去吗？",
+                "价格是3.14元。",
+                "等等……然后呢？",
+                "（真的。）",
+                "好",
+            ],
+        ),
+        ("ja", ["「はい。」", "と彼は言った。", "本当ですか？", "はい！", "3.14です。"]),
+    ],
+)
+@pytest.mark.parametrize("given", ["as it is", "auto"])
+def test_sentences_without_spaces_by_hand(language: str, expected: list[str], given: str) -> None:
+    assert split("".join(expected), "auto" if given == "auto" else language) == expected
+
+
+def test_a_blank_line_ends_a_sentence_in_every_language() -> None:
+    text = "A heading\n\nText goes on\nover lines\r\n\r\nand here\n \t\n\nend"
+    for language in ["en", "de", "ar", "sw"]:
+        assert split(text, language) == ["A heading", "Text goes on\nover lines", "and here", "end"]
+
+
+def test_blank_lines_may_end_with_cr_alone() -> None:
+    for text in ("A heading\n\nText goes on", "标题\n正文在这里"):
+        old = text.replace("\n", "\r")
+        for language in ("en", "sw", "zh"):
+            assert spans(old, language) == spans(text, language)
+
+
+def test_the_end_of_a_line_ends_a_sentence_where_words_are_not_spaced() -> None:
+    text = "标题\n正文在这里\r\n\r\n结束"
+    for language in ["zh", "ja", "th"]:
+        assert split(text, language) == ["标题", "正文在这里", "结束"]
+
+
+def test_chinese_is_cut_behind_its_stops() -> None:
+    for document in shared_documents("xquad/zh/docs.jsonl"):
+        found = split(document.text)
+        # Blank lines end paragraphs that have no full stop.
+        paragraphs = [line.strip() for line in document.text.split("\n\n")]
+        stopped = [s for s in found if re.search(r"[。！？][”’」』）)\"]*$", s)]
+        assert len(found) - len(stopped) <= len(paragraphs)
+        assert all(not re.search(r"[。！？][^。！？”’」』）)\"\s]", sentence) for sentence in found)
+
+
+@pytest.mark.parametrize("language", XQUAD)
+def test_a_detected_language_gives_the_sentences_of_the_given_one(language: str) -> None:
+    for document in shared_documents(f"xquad/{language}/docs.jsonl"):
+        assert detect_language(document.text) == language
+        assert spans(document.text) == spans(document.text, language)
+
+
+@pytest.mark.parametrize("language", [language for language in XQUAD if language != "en"])
+def test_no_other_language_is_taken_for_english_at_a_glance(language: str) -> None:
+    for document in shared_documents(f"xquad/{language}/docs.jsonl"):
+        text = document.text[:20_000]
+        assert not any(is_surely_english(text[at : at + 600]) for at in range(0, len(text), 600))
+
+
+@pytest.mark.parametrize("language", ["ar", "hi", "th"])
+def test_texts_of_other_scripts_have_many_sentences(language: str) -> None:
+    for document in shared_documents(f"xquad/{language}/docs.jsonl"):
+        found = spans(document.text)
+        assert len(found) >= document.text.count("\n\n") + 1
+        assert sum(end - start for start, end in found) >= 0.95 * len("".join(document.text.split()))
+
+
+@pytest.mark.parametrize("language", ["", "EN", "english", "e", "zh-CN", "de ", "xx", "eng"])
+@pytest.mark.parametrize("name", ["sentence", "structure", "hierarchical"])
+def test_what_names_no_language_is_refused(name: str, language: str) -> None:
+    with pytest.raises(InvalidParameterError, match="language: must be") as caught:
+        create(name, language=language)
+    assert caught.value.value == language
+    assert " de, " in str(caught.value)
+    assert " zh, " in str(caught.value)
+
+
+def test_every_language_of_two_letters_that_is_detected_can_be_named() -> None:
+    detected = {str(code) for code, _ in py3langid.rank("") if len(code) == 2}
+    assert len(detected) > 90
+    assert detected <= LANGUAGES
+    assert PUNKT_LANGUAGES.keys() <= LANGUAGES
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\n\t\r\n", "\u2028\u3000"])
+def test_blank_text_has_no_sentence(text: str) -> None:
+    assert spans(text) == spans(text, "zh") == []
+
+
+@pytest.mark.parametrize("text", ["no stop", "...", "?!", ".", "。", "\ud800", "\x00"])
+def test_what_is_not_blank_is_at_least_one_sentence(text: str) -> None:
+    for language in ["auto", "en", "zh", "ar"]:
+        assert spans(f" {text}\n", language) == [(1, len(text) + 1)]
+
+
+def test_a_quotation_mark_that_none_closes_doesnt_join_all_that_follows() -> None:
+    text = "“" + "Він пішов додому. Вона лишилася тут. " * 400
+    found = sentences(text, "uk")
+    assert len(found.starts) > 600
+    assert max(found.ends - found.starts) <= 8_000
