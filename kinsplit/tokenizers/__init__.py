@@ -1,8 +1,8 @@
-"""Tokenizers named by a string: counts for budgets, offsets for windows.
+"""Tokenizers by name: token counts for limits, offsets for windows.
 
 Text is always read raw: no truncation, no padding, no special tokens, and text that looks like a special token is
-counted as the text it is. Lone surrogates are read as U+FFFD. A word that a tokenizer doesn't know counts one token for
-every four characters, although the tokenizer makes one of all of it (see `kinsplit.tokenizers.unknown`).
+counted as text. Lone surrogates are read as U+FFFD. A word that a tokenizer doesn't know counts one token per four
+characters, although the tokenizer reads it as a single token (see `kinsplit.tokenizers.unknown`).
 """
 
 from __future__ import annotations
