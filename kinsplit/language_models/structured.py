@@ -14,6 +14,7 @@ from kinsplit.language_models.cache import AnswerCache
 from kinsplit.language_models.concurrency import ATTEMPTS, Patience, as_done
 from kinsplit.language_models.http.errors import told_as_ours
 from kinsplit.language_models.parsing import read_objects
+from kinsplit.support.validation import first_fault
 
 
 class Form(BaseModel):
@@ -145,6 +146,6 @@ def _read(answer: str, form: type[_Form]) -> tuple[_Form | None, str]:
         try:
             return form.model_validate(value), ""
         except ValidationError as error:
-            first = error.errors(include_input=False)[0]
-            why = f"{'.'.join(map(str, first['loc']))}: {first['msg'][0].lower()}{first['msg'][1:]}"
+            fault = first_fault(error.errors())
+            why = f"{fault.field}: {fault.message[0].lower()}{fault.message[1:]}"
     return None, why

@@ -25,7 +25,7 @@ from kinsplit.evaluation.statistics import Made
 from kinsplit.indexing.context import check_context
 from kinsplit.parsers import Strategy
 from kinsplit.parsers.base import Cost
-from kinsplit.support.warnings import recorded
+from kinsplit.support.warnings import record_warnings
 
 if TYPE_CHECKING:
     from kinsplit.evaluation.experiment.experiment import Experiment
@@ -177,7 +177,7 @@ class Work:
     def _split(self, key: str | None) -> tuple[Record, str | None]:
         """Return the chunks, and under what they are kept: not at all where a model failed that may answer later."""
         before = self._hits
-        with recorded() as told:
+        with record_warnings() as told:
             chunks, seconds = split(self.strategy, self.experiment.dataset.documents, self._step("split"))
         seconds_of_all = seconds if self._hits == before else None
         record = Record(chunks, split_seconds=seconds_of_all, warnings=list(map(str, told)))
@@ -188,7 +188,7 @@ class Work:
 
     def _ask(self, key: str | None, record: Record, texts: Sequence[str], embedder: Embedder, clock: Clock) -> None:
         experiment, step, before = self.experiment, self._step("ask"), self._hits
-        with recorded() as told, contextlib.ExitStack() as stack:
+        with record_warnings() as told, contextlib.ExitStack() as stack:
             collection = index(
                 record.chunks,
                 lambda texts: experiment.counter.count(texts).tolist(),
