@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinsplit.chunk import embedded_text
-from kinsplit.embedding import Embedder, Progress, VectorCache, keeping_vectors
+from kinsplit.embedding import Embedder, Progress, VectorCache, use_vector_cache
 from kinsplit.embedding import resolve as resolve_embedder
-from kinsplit.embedding.cached import plain
+from kinsplit.embedding.cached import without_cache
 from kinsplit.embedding.protocol import repeatable
 from kinsplit.evaluation.experiment.outcome_cache import OutcomeCache, code_version, hashed
 from kinsplit.evaluation.experiment.plan import Plan
@@ -89,8 +89,8 @@ class Work:
     def evidence(self) -> Evidence:
         """Do what isn't done yet."""
         experiment, dataset = self.experiment, self.experiment.dataset
-        with keeping_vectors(self.vectors or False):
-            clock = Clock(plain(resolve_embedder(experiment.embedder)))
+        with use_vector_cache(self.vectors or False):
+            clock = Clock(without_cache(resolve_embedder(experiment.embedder)))
             # Vectors of tokens aren't kept.
             embedder = cast("Embedder", clock) if experiment.context == "late" else resolve_embedder(clock)
             key = self._key(embedder)
@@ -110,7 +110,7 @@ class Work:
 
     def chunking(self) -> Chunking:
         """Split, unless that is done already."""
-        with keeping_vectors(self.vectors or False):
+        with use_vector_cache(self.vectors or False):
             key = self._key(resolve_embedder(self.experiment.embedder))
             record, _ = self._known_or_split(key)
         return Chunking(self.experiment.dataset, tuple(record.leaves), self.experiment.counter)
@@ -119,7 +119,7 @@ class Work:
         """Return what is to be done. Documents are split, unless that would ask a model of kinsplit's."""
         experiment, strategy = self.experiment, self.strategy
         documents, questions = experiment.dataset.documents, experiment.dataset.questions
-        with keeping_vectors(self.vectors or False):
+        with use_vector_cache(self.vectors or False):
             embedder = resolve_embedder(experiment.embedder)
             record = self._known(self._key(embedder))
             cost = Cost() if record else strategy.cost([document.text for document in documents])
