@@ -31,7 +31,7 @@ console = Console(width=None if sys.stdout.isatty() else 160)
 
 #: What needs no vectors.
 _BLIND = (
-    kinsplit("contextual", model="none"),
+    kinsplit("llm", model="none"),
     kinsplit("structure", chunk_size=250),
     kinsplit("sentence", chunk_size=200, unit="word"),
 )

@@ -165,7 +165,7 @@ def wikipedia(texts: Sequence[str]) -> Iterator[Row]:
         "context-aware by rules, without a model",
         "about 380, 0.592",
         "",
-        scored(_texts("contextual", texts, model="none")),
+        scored(_texts("llm", texts, model="none")),
         "The notebook states no sizes for its rules; kinsplit's begin a chunk at every heading and join paragraphs "
         "until they have a quarter of 500 words.",
     )

@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
-import hashlib
-import json
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from kinsplit.chunk import SEPARATOR, Chunk, Document, Part
 from kinsplit.errors import InvalidParameterError, LimitTooSmallError
-from kinsplit.identity import chunk_id, content_hash
+from kinsplit.identity import chunk_id, content_hash, fingerprint
 from kinsplit.parsers.packing.measure import Ruler, Unit
 from kinsplit.parsers.parameters import TokenizerField
 from kinsplit.spans import Span, shared
@@ -194,8 +192,7 @@ class Strategy(BaseModel):
         fields = type(self).model_fields
         left_out = self.incidental | {key for key in self.added if getattr(self, key) == fields[key].default}
         own = {key: value for key, value in self.described.items() if key not in left_out}
-        data = json.dumps([self.name, own], sort_keys=True, ensure_ascii=True)
-        return hashlib.blake2b(data.encode(), digest_size=8).hexdigest()
+        return fingerprint(self.name, own)
 
     def cost(self, texts: Sequence[str]) -> Cost:
         """Return what it costs to split texts, without splitting them: nothing, unless a language model is asked."""

@@ -91,7 +91,7 @@ class ServiceSettings(BaseSettings):
             takes; else it is the name of the collection's strategy. None takes "default", or else "demo".
         strategy: Name of the one that is asked where a request names none; also `STRATEGY`. None takes the first.
         embedder: Embedding model of all collections. None takes that of `[index]`, or "bundled".
-        model: Language model that answers, and that the strategy `contextual` asks in previews. None quotes the best
+        model: Language model that answers, and that the strategy `llm` asks in previews. None quotes the best
             sentences, and cuts by rules.
         rerankers: What requests may rerank by. None takes "none", and "late" where the embedder can do it.
         host: Address to listen on.

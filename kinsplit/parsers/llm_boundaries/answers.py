@@ -12,7 +12,7 @@ from kinsplit.language_models import LanguageModel
 from kinsplit.language_models.concurrency import ATTEMPTS, CircuitBreaker, as_completed
 from kinsplit.language_models.http.errors import wrap_errors
 from kinsplit.language_models.parsing import numbers_schema, read_numbers
-from kinsplit.parsers.llm.prompts import KEY, Question, answer_tokens, reminder
+from kinsplit.parsers.llm_boundaries.prompts import KEY, Question, answer_tokens, reminder
 
 if TYPE_CHECKING:
     from kinsplit.language_models.cache import AnswerCache
@@ -36,7 +36,7 @@ class FallbackWarning(KinsplitWarning):
     def __str__(self) -> str:
         number = "the only segment" if self.total == 1 else f"{self.segments} of {self.total} segments"
         verb = "was" if self.segments == 1 else "were"
-        return f"contextual: {number} {verb} divided by paragraphs and headings instead. {self.reason}"
+        return f"llm: {number} {verb} divided by paragraphs and headings instead. {self.reason}"
 
     @classmethod
     def combined(cls, found: Sequence[Self]) -> list[Self]:
