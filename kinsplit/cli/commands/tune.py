@@ -9,7 +9,7 @@ import typer
 from rich.status import Status
 
 from kinsplit.cli.command import INTERRUPTED
-from kinsplit.cli.options import AsJson, Embedder, Paths, SharedContext, SharedTerms, parse_names
+from kinsplit.cli.options import AsJson, Embedder, Paths, SharedEmbeddingContext, SharedLanguage, parse_names
 from kinsplit.cli.output.progress import waiting
 from kinsplit.cli.output.tables import counted, listing
 from kinsplit.cli.output.terminal import Terminal
@@ -54,8 +54,8 @@ def tune(
         ),
     ] = None,
     embedder: Embedder = "bundled",
-    context: SharedContext = "headings",
-    terms: SharedTerms = "english",
+    embedding_context: SharedEmbeddingContext = "headings",
+    language: SharedLanguage = "english",
     model: Annotated[
         str | None,
         typer.Option(metavar="SPEC", help="Language model for contextual: ollama:MODEL or openai:MODEL."),
@@ -89,8 +89,8 @@ def tune(
             limits=limits,
             seed=seed,
             embedder=embedder,
-            context=context,
-            terms=terms,
+            embedding_context=embedding_context,
+            language=language,
             model=model,
             on_trial=watch.tried,
         )
