@@ -41,6 +41,11 @@ class IndexSettings(Settings):
     def _rename_former_keys(cls, values: object) -> object:
         return {_FORMER_KEYS.get(key, key): v for key, v in values.items()} if isinstance(values, dict) else values
 
+    @field_validator("strategy")
+    @classmethod
+    def _known_strategy(cls, name: str | None) -> str | None:
+        return None if name is None else strategy_class(name).name
+
     @field_validator("embedder")
     @classmethod
     def _known_embedder(cls, spec: str | None) -> str | None:
@@ -72,7 +77,6 @@ class IndexSettings(Settings):
         """
         if self.strategy is None:
             return None
-        strategy_class(self.strategy)
         try:
             return create(self.strategy, **self.parameters)
         except InvalidParameterError as error:
