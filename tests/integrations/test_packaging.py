@@ -16,7 +16,7 @@ def run(script: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("twin", "blocked", "message"),
+    ("package", "blocked", "message"),
     [
         ("llama_index", "llama_index", 'llama-index-core is not installed. Run: pip install "kinsplit[llama-index]"'),
         ("langchain", "langchain_core", 'langchain-core is not installed. Run: pip install "kinsplit[langchain]"'),
@@ -27,8 +27,8 @@ def run(script: str) -> str:
         ),
     ],
 )
-def test_a_missing_framework_is_named_with_its_extra(twin: str, blocked: str, message: str) -> None:
-    output = run(f"import sys; sys.modules[{blocked!r}] = None\nimport kinsplit.integrations.{twin}")
+def test_a_missing_framework_is_named_with_its_extra(package: str, blocked: str, message: str) -> None:
+    output = run(f"import sys; sys.modules[{blocked!r}] = None\nimport kinsplit.integrations.{package}")
     assert f"kinsplit.errors.MissingExtraError: {message}" in output
 
 
@@ -56,8 +56,8 @@ def test_any_other_import_error_is_left_alone() -> None:
 
 @pytest.mark.parametrize("other", ["langchain_core", "llama_index"])
 def test_one_framework_does_not_load_the_other(other: str) -> None:
-    twin = {"langchain_core": "llama_index", "llama_index": "langchain"}[other]
-    assert run(f"import sys, kinsplit.integrations.{twin}; print({other!r} in sys.modules)").strip() == "False"
+    package = {"langchain_core": "llama_index", "llama_index": "langchain"}[other]
+    assert run(f"import sys, kinsplit.integrations.{package}; print({other!r} in sys.modules)").strip() == "False"
 
 
 def test_the_stubs_are_those_of_the_strategies() -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from kinsplit.integrations.shared.generated import explain_missing, twin_names
+from kinsplit.integrations.shared.generated import explain_missing, generated_names
 from kinsplit.parsers import strategy_class
 
 try:
@@ -22,10 +22,10 @@ except ImportError as error:
     explain_missing(error, packages, "langchain")
     raise
 
-_TWINS = twin_names("TextSplitter")
+_GENERATED = generated_names("TextSplitter")
 
 #: What is imported when it is first used, since it brings the stores and the index along.
-_HOME = {
+_MODULES = {
     "ChunkKeys": "keys",
     "KinsplitRetriever": "retriever",
     "KinsplitVectorStore": "vector_store",
@@ -33,15 +33,15 @@ _HOME = {
     "SiblingExpansion": "sibling_expansion",
 }
 
-__all__ = ["KinsplitTextSplitter", "text_splitter", *_HOME, *_TWINS]
+__all__ = ["KinsplitTextSplitter", "text_splitter", *_MODULES, *_GENERATED]
 
 
 def __getattr__(name: str) -> object:
-    if name in _HOME:
-        return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-    if name not in _TWINS:
+    if name in _MODULES:
+        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    if name not in _GENERATED:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return text_splitter_class(strategy_class(_TWINS[name]))
+    return text_splitter_class(strategy_class(_GENERATED[name]))
 
 
 def __dir__() -> list[str]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from kinsplit.integrations.shared.generated import explain_missing, twin_names
+from kinsplit.integrations.shared.generated import explain_missing, generated_names
 from kinsplit.parsers import strategy_class
 
 try:
@@ -22,25 +22,25 @@ except ImportError as error:
     explain_missing(error, {"llama_index": "llama-index-core"}, "llama-index")
     raise
 
-_TWINS = twin_names("NodeParser")
+_GENERATED = generated_names("NodeParser")
 
 #: What is imported when it is first used, since it brings the stores and the index along.
-_HOME = {
+_MODULES = {
     "KinsplitRetriever": "retriever",
     "KinsplitVectorStore": "vector_store",
     "Rerank": "rerank",
     "SiblingExpansion": "sibling_expansion",
 }
 
-__all__ = ["KinsplitNodeParser", "node_parser", *_HOME, *_TWINS]
+__all__ = ["KinsplitNodeParser", "node_parser", *_MODULES, *_GENERATED]
 
 
 def __getattr__(name: str) -> object:
-    if name in _HOME:
-        return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-    if name not in _TWINS:
+    if name in _MODULES:
+        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    if name not in _GENERATED:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return node_parser_class(strategy_class(_TWINS[name]))
+    return node_parser_class(strategy_class(_GENERATED[name]))
 
 
 def __dir__() -> list[str]:

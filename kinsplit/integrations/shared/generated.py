@@ -8,16 +8,16 @@ from kinsplit.errors import MissingExtraError
 from kinsplit.parsers import Strategy, names
 
 
-def twin_names(suffix: str) -> dict[str, str]:
+def generated_names(suffix: str) -> dict[str, str]:
     """Return the names of the classes that a framework gets, each with the name of its strategy.
 
     Args:
         suffix: What the framework calls such a class: "NodeParser" or "TextSplitter".
     """
-    return {twin_name(name, suffix): name for name in names()}
+    return {generated_name(name, suffix): name for name in names()}
 
 
-def twin_name(strategy: str, suffix: str) -> str:
+def generated_name(strategy: str, suffix: str) -> str:
     """Return the name of the class that a framework gets for a strategy."""
     return f"Kinsplit{strategy.title().replace('_', '')}{suffix}"
 
