@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from kinsplit.integrations.shared.generated import explain_missing, generated_names
+from kinsplit.integrations.shared.generated import explain_missing, former_names, generated_names
 from kinsplit.parsers import strategy_class
 
 try:
@@ -23,6 +23,7 @@ except ImportError as error:
     raise
 
 _GENERATED = generated_names("TextSplitter")
+_FORMER = former_names("TextSplitter")
 
 #: What is imported when it is first used, since it brings the stores and the index along.
 _MODULES = {
@@ -39,9 +40,10 @@ __all__ = ["KinsplitTextSplitter", "text_splitter", *_MODULES, *_GENERATED]
 def __getattr__(name: str) -> object:
     if name in _MODULES:
         return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-    if name not in _GENERATED:
+    strategy = _GENERATED.get(name) or _FORMER.get(name)
+    if strategy is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return text_splitter_class(strategy_class(_GENERATED[name]))
+    return text_splitter_class(strategy_class(strategy))
 
 
 def __dir__() -> list[str]:
