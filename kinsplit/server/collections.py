@@ -23,6 +23,7 @@ from kinsplit.embedding.protocol import TokenEmbedder
 from kinsplit.errors import CollectionNotFoundError, InvalidParameterError
 from kinsplit.index import DEFAULT_COLLECTION, Index, Opener
 from kinsplit.language_models import LanguageModel
+from kinsplit.parsers import current_name
 from kinsplit.retrieval import Reranker, create_reranker
 from kinsplit.server import limits
 from kinsplit.server.middleware.metrics import Metrics
@@ -263,6 +264,8 @@ class Collections:
         for collection in self:
             if collection.stored_name.casefold() == wanted:
                 return collection
+        if (current := current_name(wanted)) != wanted:
+            return self._find(current)
         known = ", ".join(collection.name for collection in self)
         raise InvalidParameterError("strategy", "must be an indexed strategy", name, f"Indexed: {known}.")
 

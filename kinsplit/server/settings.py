@@ -23,6 +23,7 @@ from kinsplit.errors import InvalidParameterError
 from kinsplit.index import DEFAULT_STORE
 from kinsplit.indexing.configuration import Configuration
 from kinsplit.server.middleware.rate_limit import Rate
+from kinsplit.support.validation import first_fault
 
 _ORIGIN = re.compile(r"https?://[^/\s]+")
 _HOST = re.compile(r"\[[0-9a-fA-F:.]+\]|[^\s/:\[\]]+")
@@ -89,7 +90,7 @@ class ServiceSettings(BaseSettings):
             than that of its strategy. Default: "default", or else "demo".
         strategy: Name of the collection for requests that name none; also `STRATEGY`. Default: the first.
         embedder: Embedding model of all collections. Default: that of `[index]`, or "bundled".
-        model: Language model for answers, and for the strategy `contextual` in previews. Without one, the best
+        model: Language model for answers, and for the strategy `llm` in previews. Without one, the best
             sentences are quoted and boundaries follow rules.
         rerankers: Rerankers that requests may use. Default: "none", and "late" if the embedder supports it.
         host: Address to listen on.
@@ -178,15 +179,14 @@ class ServiceSettings(BaseSettings):
         try:
             settings: Self = FromFile(**given)
         except ValidationError as error:
-            first = error.errors()[0]
-            field = str(first["loc"][0]).lower().removeprefix("kinsplit_")
-            if isinstance(own := first.get("ctx", {}).get("error"), InvalidParameterError):
-                raise own from None
-            rule = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
-            # An invalid key is still a secret.
-            value = "..." if field == "api_keys" else first["input"]
+            fault = first_fault(error.errors())
+            if fault.cause is not None:
+                raise fault.cause from None
+            field = fault.path[0].lower().removeprefix("kinsplit_")
+            # An invalid key is still secret.
+            value = "..." if field == "api_keys" else fault.value
             remedy = f"Correct it in the file, in KINSPLIT_{field.upper()} or on the command line."
-            raise InvalidParameterError(field, rule[0].lower() + rule[1:], value, remedy) from None
+            raise InvalidParameterError(field, fault.rule, value, remedy) from None
         return settings
 
     @property
