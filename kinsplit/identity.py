@@ -62,18 +62,18 @@ def content_hash(text: str, context: str = "") -> str:
 
 
 #: Metadata key of other text that a chunk's vectors depend on, besides its text and context.
-SURROUNDINGS = "_surroundings"
+DOCUMENT_CONTEXT = "_surroundings"
 
 
 def embedding_hash(text: str, context: str, metadata: Mapping[str, Any]) -> str:
-    """Return the content hash of a chunk, which also covers its `SURROUNDINGS` if the metadata has them.
+    """Return the content hash of a chunk, which also covers `DOCUMENT_CONTEXT` in its metadata.
 
     Args:
         text: Text of the chunk.
         context: Context of the chunk.
         metadata: Metadata of the chunk.
     """
-    around = metadata.get(SURROUNDINGS)
+    around = metadata.get(DOCUMENT_CONTEXT)
     return content_hash(text, f"{context}\x1f{around}" if around else context)
 
 

@@ -18,6 +18,7 @@ from kinsplit.parsers.packing.measure import Ruler, Unit
 from kinsplit.parsers.parameters import TokenizerField
 from kinsplit.parsers.units.outline import outline_context
 from kinsplit.spans import Span, shared
+from kinsplit.support.validation import first_fault
 from kinsplit.tokenizers import BUNDLED, describe, resolve
 
 
@@ -304,17 +305,14 @@ def _rebuild(kind: type[Strategy], parameters: dict[str, Any]) -> Strategy:
 
 
 def _as_parameter_error(kind: type[Strategy], error: ValidationError) -> InvalidParameterError:
-    """Return pydantic's first complaint as an error of kinsplit."""
-    first = error.errors()[0]
-    if isinstance(cause := first.get("ctx", {}).get("error"), InvalidParameterError):
-        return cause
-    field = ".".join(str(part) for part in first["loc"]) or "parameters"
-    known = ", ".join(kind.model_fields)
-    if first["type"] == "extra_forbidden":
-        return InvalidParameterError(
-            field, f'is not a parameter of "{kind.name}"', first["input"], f"Its parameters are: {known}."
-        )
-    rule = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
+    """Return the first error of pydantic as an error of kinsplit."""
+    fault = first_fault(error.errors())
+    if fault.cause is not None:
+        return fault.cause
+    field = fault.field or "parameters"
+    if fault.is_unknown_field:
+        remedy = f"Its parameters are: {', '.join(kind.model_fields)}."
+        return InvalidParameterError(field, f'is not a parameter of "{kind.name}"', fault.value, remedy)
     info = kind.model_fields.get(field)
     remedy = f"The default is {info.default!r}." if info and info.default is not None else "Change it or leave it out."
-    return InvalidParameterError(field, rule[0].lower() + rule[1:], first["input"], remedy)
+    return InvalidParameterError(field, fault.rule, fault.value, remedy)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kinsplit.cli.options import AsJson, SharedContext, SharedTerms
+from kinsplit.cli.options import AsJson, SharedEmbeddingContext, SharedLanguage
 from kinsplit.cli.output.evaluation import plan_to_dict, planned, show_headline
 from kinsplit.cli.output.progress import steps
 from kinsplit.cli.output.tables import counted
@@ -94,8 +94,8 @@ def evaluate(
     tokenizer: Annotated[
         str, typer.Option(metavar="SPEC", help="Counts tokens for all: bundled, hf:REPOSITORY, tiktoken:ENCODING.")
     ] = "bundled",
-    context: SharedContext = "headings",
-    terms: SharedTerms = "english",
+    embedding_context: SharedEmbeddingContext = "headings",
+    language: SharedLanguage = "english",
     span_coverage: Annotated[
         float, typer.Option(metavar="X", help="Least share of a label that a relevant chunk holds; see kinsplit qrels.")
     ] = 0.85,
@@ -136,8 +136,8 @@ def evaluate(
         measures=measure or None,
         headline=headline,
         top_k=top_k,
-        context=context,
-        terms=terms,
+        embedding_context=embedding_context,
+        language=language,
         tokenizer=tokenizer,
         rule=SpanRule(span_coverage=span_coverage, chunk_coverage=chunk_coverage),
         model=model,
@@ -150,9 +150,10 @@ def evaluate(
         else:
             terminal.table(planned(plans))
         return
-    with steps(terminal.screen, len(strategies)) as moved, warnings.catch_warnings():
-        warnings.simplefilter("ignore", KinsplitWarning)  # The results hold them, each with its strategy,
-        warnings.simplefilter("always", CacheWarning)  # but for what is said before there is any.
+    # The results hold the warnings, each with its strategy, but for those from before there are results.
+    silence = warnings.catch_warnings(action="ignore", category=KinsplitWarning)
+    with steps(terminal.screen, len(strategies)) as moved, silence:
+        warnings.simplefilter("always", CacheWarning)
         results = experiment.run(lambda step: moved(step.label, step.stage, step.done, step.total))
     results.write(output)
     for text in results.warnings:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 
 from kinsplit.errors import KinsplitWarning, LanguageModelError
 from kinsplit.language_models import LanguageModel
-from kinsplit.language_models.concurrency import ATTEMPTS, Patience, as_done
-from kinsplit.language_models.http.errors import told_as_ours
+from kinsplit.language_models.concurrency import ATTEMPTS, CircuitBreaker, as_completed
+from kinsplit.language_models.http.errors import wrap_errors
 from kinsplit.language_models.parsing import numbers_schema, read_numbers
 from kinsplit.parsers.llm_boundaries.prompts import KEY, Question, answer_tokens, reminder
 
@@ -83,7 +83,7 @@ def ask(model: LanguageModel, questions: Sequence[Question], cache: AnswerCache,
             answers[digest] = Answer(kept, question.sentences)
     pending = [digest for digest in by_digest if digest not in answers]
     run = _Run(model)
-    for digest, answer in as_done(lambda digest: run.answer(by_digest[digest]), pending, concurrency):
+    for digest, answer in as_completed(lambda digest: run.answer(by_digest[digest]), pending, concurrency):
         answers[digest] = answer
         if answer.problem is None:
             cache.put(model, by_digest[digest].prompt(), answer.starts)
@@ -114,18 +114,18 @@ class _Run:
 
     def __init__(self, model: LanguageModel) -> None:
         self._model = model
-        self._patience = Patience()
+        self._breaker = CircuitBreaker()
 
     def answer(self, question: Question) -> Answer:
-        if self._patience.given_up is not None:
-            return Answer([], 0, str(self._patience.given_up))
+        if self._breaker.failure is not None:
+            return Answer([], 0, str(self._breaker.failure))
         try:
-            with told_as_ours(self._model.name):
+            with wrap_errors(self._model.name):
                 answer = self._ask(question.prompt(), question.sentences)
         except LanguageModelError as error:
-            self._patience.count(error)
+            self._breaker.record(error)
             return Answer([], 0, str(error))
-        self._patience.count(None)
+        self._breaker.record(None)
         return answer
 
     def _ask(self, prompt: str, sentences: int) -> Answer:
