@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from kinsplit.chunk import Document
 from kinsplit.errors import InvalidParameterError, MissingExtraError, TokenizerError
 from kinsplit.parsers import create
-from kinsplit.tokenizers import UnknownScriptWarning, describe, names, resolve
+from kinsplit.tokenizers import UnknownScriptWarning, describe, registry, resolve
 from tests.generators import FRAGMENTS, strategy_parameters, texts
 from tests.parsers.contract import check_chunks
 from tests.parsers.sized import sized
@@ -430,6 +430,6 @@ def test_token_windows_that_once_went_wrong(kind: str, text: str, folder: Path) 
 
 
 def test_another_file_than_the_bundled_tokenizers_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(names, "BUNDLED_SHA256", "0" * 64)
+    monkeypatch.setattr(registry, "BUNDLED_SHA256", "0" * 64)
     with pytest.raises(TokenizerError, match=r"the tokenizer has sha256 be50.*expected 000.*pip install"):
-        names._named.__wrapped__("bundled")
+        registry._named.__wrapped__("bundled")

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from kinsplit.tokenizers.function import CallableTokenizer, describe
 from kinsplit.tokenizers.json_file import JsonTokenizer
-from kinsplit.tokenizers.names import BUNDLED, BUNDLED_SHA256, resolve
 from kinsplit.tokenizers.protocol import SEPARATORS, STOPS, Tokenizer, replace_surrogates
+from kinsplit.tokenizers.registry import BUNDLED, BUNDLED_SHA256, resolve
 from kinsplit.tokenizers.tiktoken_encoding import TiktokenTokenizer
 from kinsplit.tokenizers.unknown import UnknownScriptWarning
 

@@ -9,8 +9,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from kinsplit.parsers.packing.group import merge
 from kinsplit.parsers.packing.measure import Scale
+from kinsplit.parsers.packing.runs import merge
 from kinsplit.parsers.units.blocks import blocks
 from kinsplit.parsers.units.graphemes import skip_space
 from kinsplit.parsers.units.segment import Units, cut_at

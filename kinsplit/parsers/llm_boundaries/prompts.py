@@ -17,8 +17,8 @@ import numpy as np
 
 from kinsplit.errors import InvalidParameterError
 from kinsplit.language_models.parsing import escape_tags
-from kinsplit.parsers.packing.group import pack
 from kinsplit.parsers.packing.measure import Scale
+from kinsplit.parsers.packing.runs import pack
 from kinsplit.parsers.units.segment import Units
 from kinsplit.tokenizers import Tokenizer
 

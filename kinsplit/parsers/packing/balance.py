@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from kinsplit.parsers.packing.group import Fits, Run, pack
 from kinsplit.parsers.packing.measure import Scale
+from kinsplit.parsers.packing.runs import Fits, Run, pack
 
 
 def balance(scale: Scale, whole: Run, limit: int, fits: Fits | None = None) -> list[Run]:

@@ -9,8 +9,8 @@ from operator import add
 
 import numpy as np
 
-from kinsplit.parsers.packing.group import Fits, Run
 from kinsplit.parsers.packing.measure import Scale
+from kinsplit.parsers.packing.runs import Fits, Run
 from kinsplit.parsers.similarity.boundaries import FloatArray
 
 # Penalties above any gain, so that a run is too short, or a barred cut made, only if the limits leave no choice.

@@ -99,11 +99,11 @@ class ClusterStrategy(Strategy):
         return [[cuts] for cuts in counted]
 
     def _passages(self, texts: Sequence[str]) -> list[list[Span]]:
-        splitter = TokenStrategy(
+        windows = TokenStrategy(
             chunk_size=self.passage_size, chunk_overlap=self.passage_overlap, tokenizer=self.tokenizer
         )
         try:
-            return splitter.split_many(texts)
+            return windows.split_many(texts)
         except LimitTooSmallError as error:
             raise error.of("passage_size") from None
 

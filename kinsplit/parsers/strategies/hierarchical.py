@@ -10,10 +10,10 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from kinsplit.errors import InvalidParameterError
 from kinsplit.parsers.base import Cut, Levels, Measured
-from kinsplit.parsers.packing.group import Fits, Run, pack
+from kinsplit.parsers.packing.groups import group_units
 from kinsplit.parsers.packing.measure import Unit
-from kinsplit.parsers.packing.packing import group_units
 from kinsplit.parsers.packing.refine import ladder, refine
+from kinsplit.parsers.packing.runs import Fits, Run, pack
 from kinsplit.parsers.parameters import Language, Size, Sizes
 from kinsplit.parsers.units.blocks import sections
 from kinsplit.parsers.units.segment import Units, cut_at

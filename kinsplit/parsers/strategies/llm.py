@@ -15,10 +15,10 @@ from kinsplit.parsers.llm_boundaries.answers import Answer, ask, report
 from kinsplit.parsers.llm_boundaries.fallback import Outline, boundaries, outline
 from kinsplit.parsers.llm_boundaries.prompts import Plan, Segment, answer_tokens, budget_of, plan
 from kinsplit.parsers.packing.balance import balance, space
-from kinsplit.parsers.packing.group import Fits, Run
+from kinsplit.parsers.packing.groups import group_units
 from kinsplit.parsers.packing.measure import Scale, Unit
-from kinsplit.parsers.packing.packing import group_units
 from kinsplit.parsers.packing.refine import Refined, ladder, refine
+from kinsplit.parsers.packing.runs import Fits, Run
 from kinsplit.parsers.parameters import Language, ModelField, Size, check_below
 from kinsplit.parsers.units.segment import Units
 from kinsplit.tokenizers import resolve

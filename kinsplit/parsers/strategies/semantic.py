@@ -11,11 +11,11 @@ from pydantic import Field, model_validator
 from kinsplit.embedding import resolve
 from kinsplit.errors import InvalidParameterError
 from kinsplit.parsers.base import Cut, Levels, Measured, Strategy
-from kinsplit.parsers.packing.group import Fits, Run
+from kinsplit.parsers.packing.groups import Group, group_units, repack
 from kinsplit.parsers.packing.measure import Unit, slices
-from kinsplit.parsers.packing.packing import Group, group_units, repack
 from kinsplit.parsers.packing.partition import partition, with_overlap
 from kinsplit.parsers.packing.refine import Refined, ladder, refine
+from kinsplit.parsers.packing.runs import Fits, Run
 from kinsplit.parsers.parameters import EmbedderField, Language, Overlap, Size, check_below
 from kinsplit.parsers.similarity.boundaries import (
     THRESHOLDS,

@@ -7,9 +7,9 @@ from pydantic import Field, model_validator
 
 from kinsplit.errors import InvalidParameterError
 from kinsplit.parsers.base import Cut, Levels, Measured
-from kinsplit.parsers.packing.group import Fits, Run, pack
-from kinsplit.parsers.packing.packing import group_units
+from kinsplit.parsers.packing.groups import group_units
 from kinsplit.parsers.packing.refine import ladder, refine
+from kinsplit.parsers.packing.runs import Fits, Run, pack
 from kinsplit.parsers.parameters import Language, Overlap, Size, check_below, share
 from kinsplit.parsers.units.sentences import sentences
 

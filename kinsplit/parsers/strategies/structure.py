@@ -8,10 +8,10 @@ from pydantic import Field, model_validator
 
 from kinsplit.chunk import Part
 from kinsplit.parsers.base import Cut, Levels, Measured
-from kinsplit.parsers.packing.group import Fits, Run, merge
+from kinsplit.parsers.packing.groups import Group, group_units
 from kinsplit.parsers.packing.measure import Unit
-from kinsplit.parsers.packing.packing import Group, group_units
 from kinsplit.parsers.packing.refine import Refined, Rung, ladder, refine
+from kinsplit.parsers.packing.runs import Fits, Run, merge
 from kinsplit.parsers.parameters import Language, Overlap, Size, check_below, share
 from kinsplit.parsers.units.blocks import Block, Section, parts, sections
 from kinsplit.parsers.units.outline import code_sections

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinsplit.parsers.packing.group import Fits, Run, pack
 from kinsplit.parsers.packing.measure import CHARACTERS_PER_TOKEN, Ruler, Scale
 from kinsplit.parsers.packing.refine import Refined
+from kinsplit.parsers.packing.runs import Fits, Run, pack
 from kinsplit.parsers.units.segment import Units
 from kinsplit.spans import Span
 from kinsplit.tokenizers import SEPARATORS
