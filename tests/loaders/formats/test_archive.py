@@ -59,14 +59,16 @@ def test_a_bomb_in_a_chapter_refuses_the_book_whatever_the_chapter_is_called():
     assert memory(".epub", bomb) < 2**23
 
 
-@pytest.mark.parametrize("suffix", GOOD)
-def test_an_archive_of_very_many_files_is_refused(suffix):
-    memory(suffix, changed(GOOD[suffix], {f"media/{n}.png": "" for n in range(20_000)}))
+def test_an_archive_of_very_many_files_is_refused():
+    crowd = changed(GOOD[".docx"], {f"media/{n}.png": "" for n in range(20_000)})
+    for suffix in GOOD:  # Nothing of an archive is looked at before its files are counted.
+        with pytest.raises(UnreadableError, match=r"20,0.. files, as a zip bomb does"):
+            READ[suffix](crowd)
 
 
 @pytest.mark.parametrize("suffix", [".docx", ".pptx"])
 def test_media_are_never_unpacked_nor_read_as_anything_else(suffix):
-    harmless = changed(GOOD[suffix], {"media/film.mp4": bytes(2**27), "media/drawing.svg": _BOMB})
+    harmless = changed(GOOD[suffix], {"media/film.mp4": bytes(2**26 + 1), "media/drawing.svg": _BOMB})
     assert READ[suffix](harmless).contents
 
     # A part is what its relationship says, whatever it is called.
