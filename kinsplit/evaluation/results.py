@@ -139,12 +139,12 @@ class MeasureNote(_Frozen):
     Attributes:
         name: As it is shown.
         description: What it says, in one line.
-        rises: Whether more is better.
+        higher_is_better: Whether more is better.
     """
 
     name: str
     description: str
-    rises: bool
+    higher_is_better: bool
 
 
 class StatisticNote(_Frozen):

@@ -80,7 +80,7 @@ def _duel(results: Results, strategy: str | None, measure: str | None) -> Duel:
     if strategy is None:
         if not others:
             raise InvalidParameterError("--questions", "needs two strategies", results.setting.dataset, "Evaluate two.")
-        sign = 1 if scale(results, by).rises else -1
+        sign = 1 if scale(results, by).higher_is_better else -1
         strategy = max(others, key=lambda each: sign * each.measures[by].mean).label
     _known("--strategy", strategy, [each.label for each in others])
     return duel(results, strategy, by)

@@ -151,7 +151,7 @@ class Summary:
         """Return the results of all strategies."""
         experiment = self._experiment
         headline, dataset = experiment.headed_by, experiment.dataset
-        (rises,) = {measure.rises for measure in self._measures if measure.name == headline}
+        (higher_is_better,) = {measure.higher_is_better for measure in self._measures if measure.name == headline}
         labels = list(self._values)
         return Results(
             setting=Setting(
@@ -170,11 +170,16 @@ class Summary:
             questions=[self._asked(question) for question in dataset.questions],
             results=self._results,
             comparisons=compare(
-                headline, labels[0], {label: self._values[label][headline] for label in labels}, rises=rises
+                headline,
+                labels[0],
+                {label: self._values[label][headline] for label in labels},
+                higher_is_better=higher_is_better,
             ),
             warnings=[*self._warnings, *cautions(dataset, self._measures, headline, self._chunkings)],
             notes=[
-                MeasureNote(name=measure.name, description=measure.description, rises=measure.rises)
+                MeasureNote(
+                    name=measure.name, description=measure.description, higher_is_better=measure.higher_is_better
+                )
                 for measure in self._measures
                 if any(measure.name in strategy.measures for strategy in self._strategies)
             ],

@@ -25,7 +25,7 @@ class AndGroupSuccess:
     span_coverage: float
 
     description = "Share of the groups of labels that the first k chunks cover wholly"
-    rises = True
+    higher_is_better = True
 
     @property
     def name(self) -> str:

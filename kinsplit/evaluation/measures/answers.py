@@ -89,7 +89,7 @@ class AnswerMeasure(ABC):
     asker: Asker
 
     description: ClassVar[str]
-    rises: ClassVar[bool] = True
+    higher_is_better: ClassVar[bool] = True
     #: The value of a question that got no answer, since nothing was retrieved or nothing was said.
     unanswered: ClassVar[float | None] = 0.0
 

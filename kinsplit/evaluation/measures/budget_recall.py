@@ -23,7 +23,7 @@ class BudgetRecall:
     budget: int
 
     description = "Share of the labelled text within the first N retrieved tokens"
-    rises = True
+    higher_is_better = True
 
     @property
     def name(self) -> str:

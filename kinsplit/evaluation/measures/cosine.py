@@ -22,7 +22,7 @@ class Cosine:
     k: int
 
     description = "Mean cosine of the question and the first k chunks"
-    rises = True
+    higher_is_better = True
 
     def score(self, outcome: Outcome, chunking: Chunking) -> float | None:
         """See `Measure.score`; None if nothing was retrieved."""

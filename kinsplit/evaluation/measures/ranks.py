@@ -43,7 +43,7 @@ class RankMeasure:
     rule: SpanRule
     theirs: Any
 
-    rises = True
+    higher_is_better = True
 
     @classmethod
     def make(cls, name: str, description: str, k: int | None, rule: SpanRule) -> Self:

@@ -21,7 +21,7 @@ class TextPrecision:
     k: int
 
     description = "Share of the first k chunks' text that is labelled; Chroma's precision"
-    rises = True
+    higher_is_better = True
 
     @property
     def name(self) -> str:

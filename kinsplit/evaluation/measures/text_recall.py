@@ -23,7 +23,7 @@ class TextRecall:
     k: int
 
     description = "Share of the labelled text that the first k chunks hold; Chroma's recall"
-    rises = True
+    higher_is_better = True
 
     @property
     def name(self) -> str:

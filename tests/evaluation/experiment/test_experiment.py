@@ -142,7 +142,7 @@ def test_answers_that_nobody_judged_are_told_with_their_strategy() -> None:
 
 def test_a_measure_that_returns_no_number_is_named() -> None:
     class Broken:
-        name, description, rises = "broken", "Nothing", True
+        name, description, higher_is_better = "broken", "Nothing", True
 
         def score(self, outcome: object, chunking: object) -> float:
             del outcome, chunking
