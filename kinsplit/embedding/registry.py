@@ -12,9 +12,9 @@ from kinsplit.embedding.protocol import Embedder
 from kinsplit.errors import EmbeddingError, InvalidParameterError
 
 
-def names() -> tuple[str, ...]:
+def names() -> list[str]:
     """Return the forms of spec that `create` takes."""
-    return ("bundled", "hash", "hash:DIMENSION", "st:NAME_OR_PATH", "static", "static:FOLDER")
+    return ["bundled", "hash", "hash:DIMENSION", "st:NAME_OR_PATH", "static", "static:FOLDER"]
 
 
 def create(spec: str) -> Embedder:

@@ -121,8 +121,13 @@ ALIASES = {
 }
 
 
-def names() -> dict[str, str]:
-    """Return the patterns of all names with what they say: "@k" chunks, "@Nt" tokens, "[...]" may be left out."""
+def names() -> list[str]:
+    """Return the patterns of all names: "@k" chunks, "@Nt" tokens, "[...]" may be left out."""
+    return [family.pattern for family in _FAMILIES]
+
+
+def descriptions() -> dict[str, str]:
+    """Return a one-line description for each pattern of `names`."""
     return {family.pattern: family.description for family in _FAMILIES}
 
 

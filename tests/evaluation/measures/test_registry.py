@@ -8,7 +8,7 @@ import pytest
 
 from kinsplit.errors import InvalidParameterError
 from kinsplit.evaluation.measures.answers import AnswerMeasure
-from kinsplit.evaluation.measures.registry import ALIASES, create, create_many, names
+from kinsplit.evaluation.measures.registry import ALIASES, create, create_many, descriptions, names
 
 
 def example(pattern: str) -> str:
@@ -19,7 +19,7 @@ def example(pattern: str) -> str:
 def test_every_pattern_makes_a_measure_of_that_name(pattern: str) -> None:
     measure = create(example(pattern), model="hash")
     assert measure.name == example(pattern)
-    assert measure.description == names()[pattern]
+    assert measure.description == descriptions()[pattern]
     assert isinstance(measure.higher_is_better, bool)
 
 
