@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,22 +13,18 @@ from numpy.typing import NDArray
 from kinsplit.chunk import embedded_text
 from kinsplit.embedding import Embedder, Progress, VectorCache, keeping_vectors
 from kinsplit.embedding import resolve as resolve_embedder
-from kinsplit.embedding.cached import plain
 from kinsplit.embedding.protocol import repeatable
 from kinsplit.evaluation.experiment.outcome_cache import OutcomeCache, code_version, hashed
 from kinsplit.evaluation.experiment.plan import Plan
 from kinsplit.evaluation.experiment.records import Record
+from kinsplit.evaluation.experiment.resolved import ResolvedExperiment
 from kinsplit.evaluation.experiment.retrieval import Clock, Questions, index, split
 from kinsplit.evaluation.measures.protocol import Chunking, Outcome
 from kinsplit.evaluation.splitters import ForeignStrategy, UnlocatedWarning
 from kinsplit.evaluation.statistics import Made
-from kinsplit.indexing.context import check_context
 from kinsplit.parsers import Strategy
 from kinsplit.parsers.base import Cost
 from kinsplit.support.warnings import recorded
-
-if TYPE_CHECKING:
-    from kinsplit.evaluation.experiment.experiment import Experiment
 
 
 class Step(NamedTuple):
@@ -75,22 +71,26 @@ class CountingCache(VectorCache):
 
 
 @dataclass
-class Work:
+class StrategyRun:
     """The work on one strategy."""
 
-    experiment: Experiment
+    experiment: ResolvedExperiment
     label: str
-    strategy: Strategy
     kept: OutcomeCache
     vectors: CountingCache | None
     questions: Questions
     progress: Callable[[Step], None] | None = None
 
+    @property
+    def strategy(self) -> Strategy:
+        """The strategy."""
+        return self.experiment.strategies[self.label]
+
     def evidence(self) -> Evidence:
         """Do what isn't done yet."""
         experiment, dataset = self.experiment, self.experiment.dataset
         with keeping_vectors(self.vectors or False):
-            clock = Clock(plain(resolve_embedder(experiment.embedder)))
+            clock = Clock(experiment.embedder)
             # Vectors of tokens aren't kept.
             embedder = cast("Embedder", clock) if experiment.context == "late" else resolve_embedder(clock)
             key = self._key(embedder)
@@ -98,7 +98,7 @@ class Work:
             missing = [q.text for q in dataset.questions if question_key(q.text) not in record.answers]
             if missing and record.leaves:
                 self._ask(key, record, list(dict.fromkeys(missing)), embedder, clock)
-            chunking = Chunking(dataset, tuple(record.leaves), experiment.counter)
+            chunking = Chunking(dataset, tuple(record.leaves), experiment.tokenizer)
             made = Made(
                 chunking,
                 embedder.dimension,
@@ -113,7 +113,7 @@ class Work:
         with keeping_vectors(self.vectors or False):
             key = self._key(resolve_embedder(self.experiment.embedder))
             record, _ = self._known_or_split(key)
-        return Chunking(self.experiment.dataset, tuple(record.leaves), self.experiment.counter)
+        return Chunking(self.experiment.dataset, tuple(record.leaves), self.experiment.tokenizer)
 
     def plan(self) -> Plan:
         """Return what is to be done. Documents are split, unless that would ask a model of kinsplit's."""
@@ -133,7 +133,7 @@ class Work:
             kept = 0
             if self.vectors and experiment.context != "late" and repeatable(embedder):
                 kept = len(self.vectors.get(embedder.fingerprint, different, embedder.dimension))
-            tokens = int(experiment.counter.count(texts).sum()) if texts else 0
+            tokens = int(experiment.tokenizer.count(texts).sum()) if texts else 0
             return Plan(self.label, len(leaves), tokens, len(different), kept, len(questions), answered, cost)
 
     def _key(self, embedder: Embedder) -> str | None:
@@ -145,7 +145,7 @@ class Work:
         strategy, experiment = self.strategy, self.experiment
         named = all(isinstance(getattr(strategy, name), str) for name in strategy.resources if name != "splitter")
         is_own = type(strategy).__module__.startswith("kinsplit.")
-        if not (named and is_own and isinstance(experiment.ranker, str) and repeatable(embedder)):
+        if not (named and is_own and experiment.ranker_is_named and repeatable(embedder)):
             return None
         if isinstance(strategy, ForeignStrategy) and not strategy.repeatable:
             return None
@@ -155,9 +155,9 @@ class Work:
             strategy.fingerprint,
             embedder.fingerprint,
             experiment.bm25.fingerprint,
-            experiment.rank_by.name,
+            experiment.ranker.name,
             experiment.context,
-            experiment.tokenizer,
+            experiment.tokenizer.name,
             experiment.depth,
         )
 
@@ -191,12 +191,12 @@ class Work:
         with recorded() as told, contextlib.ExitStack() as stack:
             collection = index(
                 record.chunks,
-                lambda texts: experiment.counter.count(texts).tolist(),
+                lambda texts: experiment.tokenizer.count(texts).tolist(),
                 self.strategy,
                 experiment.dataset.documents,
                 embedder,
                 experiment.bm25,
-                check_context(experiment.context),
+                experiment.context,
                 self._step("embed"),
             )
             stack.enter_context(collection)
@@ -205,7 +205,7 @@ class Work:
             stack.callback(self._keep, key, record)
             for done, text in enumerate(texts, 1):
                 record.answers[question_key(text)] = collection.answer(
-                    self.questions.ask(text), experiment.rank_by, experiment.depth
+                    self.questions.ask(text), experiment.ranker, experiment.depth
                 )
                 if step:
                     step(done, len(texts))

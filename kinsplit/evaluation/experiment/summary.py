@@ -6,12 +6,12 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
-from typing import TYPE_CHECKING
 
 import kinsplit
 from kinsplit.chunk import Chunk
-from kinsplit.embedding import resolve as resolve_embedder
 from kinsplit.errors import InvalidParameterError
+from kinsplit.evaluation.experiment.resolved import ResolvedExperiment
+from kinsplit.evaluation.experiment.strategy_run import Evidence
 from kinsplit.evaluation.labels import Dataset, Place, Question
 from kinsplit.evaluation.measures.protocol import Chunking, Measure, Outcome
 from kinsplit.evaluation.measures.ranks import RankMeasure
@@ -32,11 +32,6 @@ from kinsplit.evaluation.significance import compare, estimates
 from kinsplit.evaluation.splitters import spec_of
 from kinsplit.evaluation.statistics import STATISTICS, describe
 from kinsplit.support.warnings import recorded
-
-if TYPE_CHECKING:
-    from kinsplit.evaluation.experiment.experiment import Experiment
-    from kinsplit.evaluation.experiment.strategy_run import Evidence
-
 
 #: Questions below which intervals are so wide that little can be told apart.
 FEWEST = 30
@@ -111,9 +106,9 @@ class Summary:
         experiment: The experiment.
     """
 
-    def __init__(self, experiment: Experiment) -> None:
+    def __init__(self, experiment: ResolvedExperiment) -> None:
         self._experiment = experiment
-        self._measures: tuple[Measure, ...] = experiment.judges
+        self._measures = experiment.measures
         self._values: dict[str, dict[str, list[float | None]]] = {}
         self._strategies: list[StrategyResult] = []
         self._results: list[QuestionResult] = []
@@ -150,7 +145,7 @@ class Summary:
     def results(self) -> Results:
         """Return the results of all strategies."""
         experiment = self._experiment
-        headline, dataset = experiment.headed_by, experiment.dataset
+        headline, dataset = experiment.headline, experiment.dataset
         (higher_is_better,) = {measure.higher_is_better for measure in self._measures if measure.name == headline}
         labels = list(self._values)
         return Results(
@@ -158,10 +153,10 @@ class Summary:
                 dataset=dataset.name,
                 documents=len(dataset.documents),
                 questions=len(dataset.questions),
-                embedder=resolve_embedder(experiment.embedder).name,
-                ranker=experiment.rank_by.name,
+                embedder=experiment.embedder.name,
+                ranker=experiment.ranker.name,
                 terms=experiment.terms,
-                tokenizer=experiment.counter.name,
+                tokenizer=experiment.tokenizer.name,
                 top_k=experiment.top_k,
                 headline=headline,
                 versions={"kinsplit": kinsplit.__version__, **{name: version(name) for name in _PACKAGES}},

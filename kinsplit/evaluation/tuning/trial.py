@@ -115,8 +115,8 @@ class Bench:
         """Return what the measure says of each question; each has labels, so it says something of each."""
         experiment = self._experiment(strategy)
         ((_, evidence),) = experiment.evidence()
-        (judge,) = experiment.judges
-        found = (judge.score(outcome, evidence.made.chunking) for outcome in evidence.outcomes)
+        (measure,) = experiment.resolved.measures
+        found = (measure.score(outcome, evidence.made.chunking) for outcome in evidence.outcomes)
         return [value for value in found if value is not None]
 
     def recall(self, strategy: Strategy) -> float:
