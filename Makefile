@@ -20,10 +20,11 @@ test: .venv/dev.stamp ## Run all tests.
 test-lowest test-newest: test-%: ## Run the tests with the lowest versions that pyproject.toml claims, or the newest.
 	PYTHON=$(PYTHON) .ci/versions $*
 
-check: .venv/dev.stamp ## Lint, check the format and the types.
+check: .venv/dev.stamp ## Lint, check the format, the types, the layout and the direction of imports.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python -m pytest -q tests/test_imports.py tests/test_structure.py
 
 bench: .venv/bench.stamp ## Measure the parsers against their peers.
 	$(BIN)/python benchmarks/parsers.py

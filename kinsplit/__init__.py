@@ -1,6 +1,7 @@
 """Splitters whose chunks know their kin.
 
-The public names are imported when they are first used, so that `import kinsplit` stays light.
+The public names are imported at their first use, so that `import kinsplit` stays light. docs/api.md has an example of
+each.
 """
 
 from __future__ import annotations
@@ -9,30 +10,98 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kinsplit.chunk import Chunk, Document
+    from kinsplit.errors import (
+        CacheError,
+        CacheWarning,
+        CollectionNotFoundError,
+        DiskFullError,
+        EmbeddingError,
+        FetchError,
+        InvalidParameterError,
+        KinsplitError,
+        KinsplitWarning,
+        LanguageModelError,
+        LimitTooSmallError,
+        LoadError,
+        MemoryLimitError,
+        MissingContentError,
+        MissingExtraError,
+        ModelUnavailableError,
+        ResultSizeError,
+        SchemaMismatchError,
+        StoreError,
+        StoreLockedError,
+        TimeLimitError,
+        TokenizerError,
+        WorkerDiedError,
+        WorkerError,
+    )
     from kinsplit.index import Index
-    from kinsplit.parsers import create, names
+    from kinsplit.parsers import create as create_strategy
+    from kinsplit.parsers import names as strategy_names
+    from kinsplit.retrieval import KinWeights, Passage, SearchOptions
     from kinsplit.spans import Span
 
 __version__ = "0.1.0"
 
-__all__ = ["Chunk", "Document", "Index", "Span", "__version__", "create", "names"]
+__all__ = [
+    "CacheError",
+    "CacheWarning",
+    "Chunk",
+    "CollectionNotFoundError",
+    "DiskFullError",
+    "Document",
+    "EmbeddingError",
+    "FetchError",
+    "Index",
+    "InvalidParameterError",
+    "KinWeights",
+    "KinsplitError",
+    "KinsplitWarning",
+    "LanguageModelError",
+    "LimitTooSmallError",
+    "LoadError",
+    "MemoryLimitError",
+    "MissingContentError",
+    "MissingExtraError",
+    "ModelUnavailableError",
+    "Passage",
+    "ResultSizeError",
+    "SchemaMismatchError",
+    "SearchOptions",
+    "Span",
+    "StoreError",
+    "StoreLockedError",
+    "TimeLimitError",
+    "TokenizerError",
+    "WorkerDiedError",
+    "WorkerError",
+    "__version__",
+    "create_strategy",
+    "strategy_names",
+]
 
+# Module and name there; all others are exceptions and warnings.
 _HOME = {
-    "Chunk": "kinsplit.chunk",
-    "Document": "kinsplit.chunk",
-    "Span": "kinsplit.spans",
-    "Index": "kinsplit.index",
-    "create": "kinsplit.parsers",
-    "names": "kinsplit.parsers",
+    "Chunk": ("kinsplit.chunk", "Chunk"),
+    "Document": ("kinsplit.chunk", "Document"),
+    "Index": ("kinsplit.index", "Index"),
+    "KinWeights": ("kinsplit.retrieval", "KinWeights"),
+    "Passage": ("kinsplit.retrieval", "Passage"),
+    "SearchOptions": ("kinsplit.retrieval", "SearchOptions"),
+    "Span": ("kinsplit.spans", "Span"),
+    "create_strategy": ("kinsplit.parsers", "create"),
+    "strategy_names": ("kinsplit.parsers", "names"),
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
+    if name not in __all__:
         raise AttributeError(f"module 'kinsplit' has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(_HOME[name]), name)
+    module, attribute = _HOME.get(name, ("kinsplit.errors", name))
+    return getattr(import_module(module), attribute)
 
 
 def __dir__() -> list[str]:

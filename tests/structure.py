@@ -1,0 +1,213 @@
+"""The shape of the package in numbers: `python tests/structure.py [FOLDER]`.
+
+FOLDER is the package of another checkout, for a comparison; without it, the one beside this file is read.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from statistics import median
+
+#: Words in -ing and -ed that are nouns of the field, or adjectives of a noun that follows.
+NOUNS = {
+    "answering", "cached", "chunking", "decoding", "embedding", "hashing", "indexing", "packing", "parsing", "scoring",
+    "streaming", "testing", "threaded", "tuning", "structured", "generated", "normalised",
+}  # fmt: skip
+#: Participles that no suffix betrays.
+IRREGULAR = {"asked", "given", "kept", "known", "made", "shown", "stated", "stored", "told", "written"}
+
+
+@dataclass
+class Module:
+    """A module and what it imports.
+
+    Attributes:
+        name: Its dotted name.
+        path: Its file.
+        lines: Number of lines.
+        imports: Dotted names of the package's modules that it imports, also within functions, but not for types only.
+        functions: Name and number of lines of each function.
+    """
+
+    name: str
+    path: Path
+    lines: int
+    imports: set[str] = field(default_factory=set)
+    functions: list[tuple[str, int]] = field(default_factory=list)
+
+    @property
+    def room(self) -> str:
+        """The folder it lies in; modules at the top of the package are rooms of their own."""
+        parts = self.name.split(".")
+        return ".".join(parts[:-1]) if len(parts) > 2 else self.name
+
+    @property
+    def is_package(self) -> bool:
+        """Whether it is the `__init__` of a folder."""
+        return self.path.name == "__init__.py"
+
+
+class Structure:
+    """The modules of a package and the numbers that describe them.
+
+    Args:
+        folder: The folder of the package.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        paths = sorted(folder.rglob("*.py"))
+        names = {path: ".".join((folder.name, *path.relative_to(folder).with_suffix("").parts)) for path in paths}
+        names = {path: name.removesuffix(".__init__") for path, name in names.items()}
+        self.modules = {name: _read(path, name, set(names.values())) for path, name in names.items()}
+
+    @cached_property
+    def importers(self) -> dict[str, set[str]]:
+        """The modules that import each module."""
+        found = defaultdict(set)
+        for module in self.modules.values():
+            for name in module.imports:
+                found[name].add(module.name)
+        return dict(found)
+
+    @cached_property
+    def siblings(self) -> Counter[str]:
+        """Number of modules and packages in each folder, without its `__init__`."""
+        found: Counter[str] = Counter()
+        for name in self.modules:
+            if "." in name:
+                found[name.rpartition(".")[0]] += 1
+        return found
+
+    @cached_property
+    def arrows(self) -> set[tuple[str, str]]:
+        """Pairs of folders of which the first imports from the second."""
+        pairs = ((m.room, self.modules[name].room) for m in self.modules.values() for name in m.imports)
+        return {(a, b) for a, b in pairs if a != b}
+
+    @cached_property
+    def circles(self) -> list[list[str]]:
+        """Groups of modules that import each other, directly or not (Tarjan's strongly connected components)."""
+        index: dict[str, int] = {}
+        low: dict[str, int] = {}
+        stack: list[str] = []
+        found = []
+
+        def visit(name: str) -> None:
+            index[name] = low[name] = len(index)
+            stack.append(name)
+            for other in sorted(self.modules[name].imports):
+                if other not in index:
+                    visit(other)
+                if other in stack:
+                    low[name] = min(low[name], low[other])
+            if low[name] == index[name]:
+                group = stack[stack.index(name) :]
+                del stack[stack.index(name) :]
+                if len(group) > 1:
+                    found.append(sorted(group))
+
+        for name in sorted(self.modules):
+            if name not in index:
+                visit(name)
+        return found
+
+    @cached_property
+    def single_importer(self) -> list[Module]:
+        """Modules that one other module imports."""
+        return [m for m in self.modules.values() if not m.is_package and len(self.importers.get(m.name, ())) == 1]
+
+    @cached_property
+    def participles(self) -> list[str]:
+        """Modules with a name that is a participle or a gerund."""
+        return [name for name in self.modules if any(_is_participle(word) for word in name.split(".")[-1].split("_"))]
+
+    @cached_property
+    def long_functions(self) -> list[tuple[str, int]]:
+        """Functions of more than 60 lines, with their lines."""
+        return [
+            (f"{module.name}.{name}", lines)
+            for module in self.modules.values()
+            for name, lines in module.functions
+            if lines > 60
+        ]
+
+    def rows(self) -> Iterator[tuple[str, object]]:
+        """Yield the numbers, each with what it counts."""
+        sizes = [module.lines for module in self.modules.values()]
+        longest = max(self.modules.values(), key=lambda module: module.lines)
+        fullest, most = self.siblings.most_common(1)[0]
+        yield "modules", len(sizes)
+        yield "lines", sum(sizes)
+        yield "lines of a module, median", f"{median(sizes):g}"
+        yield "lines of the longest module", f"{longest.lines} ({longest.name})"
+        yield "siblings in the fullest folder", f"{most} ({fullest})"
+        yield "folders over 15 siblings", sum(count > 15 for count in self.siblings.values())
+        yield "arrows between folders", len(self.arrows)
+        yield "circles of modules", len(self.circles)
+        yield "modules with one importer", len(self.single_importer)
+        yield "of these under 60 lines", sum(module.lines < 60 for module in self.single_importer)
+        yield "names by participle", len(self.participles)
+        yield "functions over 60 lines", len(self.long_functions)
+
+
+def _read(path: Path, name: str, known: set[str]) -> Module:
+    text = path.read_text(encoding="utf-8")
+    tree = ast.parse(text)
+    module = Module(name, path, text.count("\n"))
+    for node in _walk(tree):
+        if isinstance(node, ast.Import):
+            module.imports.update(alias.name for alias in node.names if alias.name in known)
+        elif isinstance(node, ast.ImportFrom) and node.module in known:
+            for alias in node.names:
+                full = f"{node.module}.{alias.name}"
+                module.imports.add(full if full in known else node.module or "")
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            module.functions.append((node.name, (node.end_lineno or node.lineno) - node.lineno + 1))
+    module.imports.discard(name)
+    return module
+
+
+def _walk(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield all nodes but those that only type checkers read."""
+    yield node
+    if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+        children: list[ast.AST] = list(node.orelse)
+    else:
+        children = list(ast.iter_child_nodes(node))
+    for child in children:
+        yield from _walk(child)
+
+
+def _is_participle(word: str) -> bool:
+    return word not in NOUNS and (word in IRREGULAR or bool(re.fullmatch(r"\w{2,}(?:ing|[^e]ed)", word)))
+
+
+def main() -> None:
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent.parent / "kinsplit"
+    structure = Structure(folder)
+    for name, value in structure.rows():
+        print(f"{name:32} {value}")
+    for title, names in {
+        "folders over 15 siblings": [f"{name} ({count})" for name, count in structure.siblings.items() if count > 15],
+        "circles": [", ".join(group) for group in structure.circles],
+        "under 60 lines with one importer": [
+            f"{m.name} ({m.lines}) <- {next(iter(structure.importers[m.name]))}"
+            for m in structure.single_importer
+            if m.lines < 60
+        ],
+        "names by participle": structure.participles,
+        "functions over 60 lines": [f"{name} ({lines})" for name, lines in structure.long_functions],
+    }.items():
+        print(f"\n{title}:", *names, sep="\n  ")
+
+
+if __name__ == "__main__":
+    main()
