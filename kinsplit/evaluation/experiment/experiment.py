@@ -17,8 +17,8 @@ from kinsplit.errors import InvalidParameterError
 from kinsplit.evaluation.experiment import rankers
 from kinsplit.evaluation.experiment.outcome_cache import OutcomeCache
 from kinsplit.evaluation.experiment.plan import Plan
-from kinsplit.evaluation.experiment.resolved import ResolvedExperiment
 from kinsplit.evaluation.experiment.retrieval import Questions
+from kinsplit.evaluation.experiment.setup import Setup
 from kinsplit.evaluation.experiment.strategy_run import CountingCache, Evidence, Step, StrategyRun
 from kinsplit.evaluation.experiment.summary import Summary
 from kinsplit.evaluation.labels import Dataset
@@ -93,7 +93,7 @@ class Experiment:
         if not self.dataset.questions:
             raise InvalidParameterError("dataset", "must have questions", self.dataset.name, "Give some.")
         object.__setattr__(self, "strategies", {label: self._strategy(one) for label, one in self.strategies.items()})
-        _ = self.resolved  # Raises for a wrong name before any work is done.
+        _ = self.setup  # Raises for a wrong name before any work is done.
 
     def _strategy(self, splitter: object) -> Strategy:
         if isinstance(splitter, list | tuple) and all(isinstance(chunk, str) for chunk in splitter):
@@ -101,13 +101,13 @@ class Experiment:
         return as_strategy(splitter, tokenizer=self.tokenizer)
 
     @cached_property
-    def resolved(self) -> ResolvedExperiment:
+    def setup(self) -> Setup:
         """The experiment with every name resolved."""
         context, embedder = check_context(self.context), plain(resolve_embedder(self.embedder))
         if context == "late":
             token_embedder(embedder)
         headline = own_name(self.headline or (HEADLINE if self.dataset.labelled else UNLABELLED))
-        return ResolvedExperiment(
+        return Setup(
             dataset=self.dataset,
             strategies=self.strategies,
             embedder=embedder,
@@ -148,7 +148,7 @@ class Experiment:
         Raises:
             InvalidParameterError: A splitter fails, or returns something else than chunks.
         """
-        summary = Summary(self.resolved)
+        summary = Summary(self.setup)
         for label, evidence in self.evidence(progress):
             summary.add(label, evidence)
         return summary.results()
@@ -174,10 +174,10 @@ class Experiment:
     def _runs(self, progress: Callable[[Step], None] | None = None) -> Iterator[list[StrategyRun]]:
         """Open the caches, and yield the run of each strategy."""
         folder = cache_folder() if self.cache is True else Path(self.cache) if self.cache else None
-        resolved = self.resolved
+        setup = self.setup
         with contextlib.ExitStack() as stack:
             vectors = stack.enter_context(CountingCache(folder / "vectors")) if folder else None
             outcomes = OutcomeCache(folder / "outcomes" if folder else None)
             stack.callback(outcomes.close)
-            questions = Questions(resolved.embedder, resolved.bm25)
-            yield [StrategyRun(resolved, label, outcomes, vectors, questions, progress) for label in self.strategies]
+            questions = Questions(setup.embedder, setup.bm25)
+            yield [StrategyRun(setup, label, outcomes, vectors, questions, progress) for label in self.strategies]

@@ -10,7 +10,7 @@ from importlib.metadata import version
 import kinsplit
 from kinsplit.chunk import Chunk
 from kinsplit.errors import InvalidParameterError
-from kinsplit.evaluation.experiment.resolved import ResolvedExperiment
+from kinsplit.evaluation.experiment.setup import Setup
 from kinsplit.evaluation.experiment.strategy_run import Evidence
 from kinsplit.evaluation.labels import Dataset, Place, Question
 from kinsplit.evaluation.measures.protocol import Chunking, Measure, Outcome
@@ -103,12 +103,12 @@ class Summary:
     """Gathers the results of an experiment, one strategy after the other.
 
     Args:
-        experiment: The experiment.
+        experiment: The setup.
     """
 
-    def __init__(self, experiment: ResolvedExperiment) -> None:
-        self._experiment = experiment
-        self._measures = experiment.measures
+    def __init__(self, setup: Setup) -> None:
+        self._setup = setup
+        self._measures = setup.measures
         self._values: dict[str, dict[str, list[float | None]]] = {}
         self._strategies: list[StrategyResult] = []
         self._results: list[QuestionResult] = []
@@ -117,7 +117,7 @@ class Summary:
 
     def add(self, label: str, evidence: Evidence) -> None:
         """Judge what a strategy retrieved."""
-        chunking = evidence.made.chunking
+        chunking = evidence.profile.chunking
         with recorded() as told:
             values = {m.name: [_score(m, outcome, chunking) for outcome in evidence.outcomes] for m in self._measures}
         self._values[label] = values
@@ -126,9 +126,9 @@ class Summary:
         self._strategies.append(
             StrategyResult(
                 label=label,
-                spec=spec_of(self._experiment.strategies[label]),
+                spec=spec_of(self._setup.strategies[label]),
                 measures=_means(values),
-                statistics=describe(evidence.made),
+                statistics=describe(evidence.profile),
                 lengths=[len(chunk.text) for chunk in chunking.chunks],
                 chunks_per_document={
                     document.id: len(chunking.by_source.get(document.id, ())) for document in chunking.dataset.documents
@@ -137,15 +137,15 @@ class Summary:
         )
         for number, outcome in enumerate(evidence.outcomes):
             own = {name: value for name, column in values.items() if (value := column[number]) is not None}
-            hits = _hits(outcome, self._experiment.top_k)
+            hits = _hits(outcome, self._setup.top_k)
             self._results.append(
                 QuestionResult(question_id=outcome.question.id, strategy=label, measures=own, hits=hits)
             )
 
     def results(self) -> Results:
         """Return the results of all strategies."""
-        experiment = self._experiment
-        headline, dataset = experiment.headline, experiment.dataset
+        setup = self._setup
+        headline, dataset = setup.headline, setup.dataset
         (higher_is_better,) = {measure.higher_is_better for measure in self._measures if measure.name == headline}
         labels = list(self._values)
         return Results(
@@ -153,11 +153,11 @@ class Summary:
                 dataset=dataset.name,
                 documents=len(dataset.documents),
                 questions=len(dataset.questions),
-                embedder=experiment.embedder.name,
-                ranker=experiment.ranker.name,
-                terms=experiment.terms,
-                tokenizer=experiment.tokenizer.name,
-                top_k=experiment.top_k,
+                embedder=setup.embedder.name,
+                ranker=setup.ranker.name,
+                terms=setup.terms,
+                tokenizer=setup.tokenizer.name,
+                top_k=setup.top_k,
                 headline=headline,
                 versions={"kinsplit": kinsplit.__version__, **{name: version(name) for name in _PACKAGES}},
             ),
@@ -193,7 +193,7 @@ class Summary:
         if place.span is None:
             return Text(source_id=place.source_id, spans=(), text="")
         start, end = place.span
-        text = self._experiment.dataset.sources[place.source_id].text[start:end]
+        text = self._setup.dataset.sources[place.source_id].text[start:end]
         return Text(source_id=place.source_id, spans=((start, end),), text=text)
 
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from kinsplit.evaluation.statistics.protocol import Made
+from kinsplit.evaluation.statistics.protocol import ChunkingProfile
 
 
 class Coverage:
@@ -9,9 +9,9 @@ class Coverage:
     name, unit = "coverage", "share"
     description = "Share of the characters, white space left out, that are in a chunk"
 
-    def value(self, made: Made) -> float | None:
+    def value(self, profile: ChunkingProfile) -> float | None:
         """Return the share; None for documents without text."""
-        return made.depths.covered / made.depths.all if made.depths.all else None
+        return profile.depths.covered / profile.depths.all if profile.depths.all else None
 
 
 class Duplication:
@@ -20,6 +20,6 @@ class Duplication:
     name, unit = "duplication", "times"
     description = "How many chunks a character is in, of those that are in any; white space left out"
 
-    def value(self, made: Made) -> float | None:
+    def value(self, profile: ChunkingProfile) -> float | None:
         """Return the quotient; None where nothing is covered."""
-        return made.depths.retrievable / made.depths.covered if made.depths.covered else None
+        return profile.depths.retrievable / profile.depths.covered if profile.depths.covered else None

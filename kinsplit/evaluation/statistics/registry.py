@@ -5,7 +5,7 @@ from __future__ import annotations
 from kinsplit.evaluation.statistics.cost import BytesStored, EmbedSeconds, SplitSeconds, TokensEmbedded
 from kinsplit.evaluation.statistics.coverage import Coverage, Duplication
 from kinsplit.evaluation.statistics.cuts import MidSentence, MidWord
-from kinsplit.evaluation.statistics.protocol import Made, Statistic
+from kinsplit.evaluation.statistics.protocol import ChunkingProfile, Statistic
 from kinsplit.evaluation.statistics.sizes import SIZES, Chunks, Documents
 
 STATISTICS: tuple[Statistic, ...] = (
@@ -26,7 +26,7 @@ STATISTICS: tuple[Statistic, ...] = (
 TIMES = frozenset({SplitSeconds.name, EmbedSeconds.name})
 
 
-def describe(made: Made) -> dict[str, float]:
+def describe(profile: ChunkingProfile) -> dict[str, float]:
     """Return all statistics of a chunking by name, without those that have no value."""
-    found = ((statistic.name, statistic.value(made)) for statistic in STATISTICS)
+    found = ((statistic.name, statistic.value(profile)) for statistic in STATISTICS)
     return {name: value for name, value in found if value is not None}

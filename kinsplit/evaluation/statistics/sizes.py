@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from kinsplit.evaluation.statistics.protocol import Lengths, Made
+from kinsplit.evaluation.statistics.protocol import ChunkingProfile, Lengths
 
 
 @dataclass(frozen=True)
@@ -27,12 +27,12 @@ class Size:
     name: str
     unit: str
     description: str
-    lengths: Callable[[Made], Lengths]
+    lengths: Callable[[ChunkingProfile], Lengths]
     figure: Callable[[Lengths], Any]
 
-    def value(self, made: Made) -> float | None:
+    def value(self, profile: ChunkingProfile) -> float | None:
         """Return the figure; None without chunks."""
-        lengths = self.lengths(made)
+        lengths = self.lengths(profile)
         return float(self.figure(lengths)) if len(lengths) else None
 
 
@@ -48,9 +48,9 @@ class Chunks:
 
     name, unit, description = "chunks", "chunks", "Chunks that are searched"
 
-    def value(self, made: Made) -> float:
+    def value(self, profile: ChunkingProfile) -> float:
         """Count the chunks."""
-        return len(made.chunking.chunks)
+        return len(profile.chunking.chunks)
 
 
 class Documents:
@@ -58,6 +58,6 @@ class Documents:
 
     name, unit, description = "documents", "documents", "Documents that have a chunk"
 
-    def value(self, made: Made) -> float:
+    def value(self, profile: ChunkingProfile) -> float:
         """Count the documents."""
-        return len(made.chunking.by_source)
+        return len(profile.chunking.by_source)

@@ -11,7 +11,7 @@ import numpy as np
 from kinsplit.errors import InvalidParameterError
 from kinsplit.evaluation.experiment.experiment import Experiment
 from kinsplit.evaluation.labels import Dataset
-from kinsplit.evaluation.statistics import Made
+from kinsplit.evaluation.statistics import ChunkingProfile
 from kinsplit.evaluation.statistics.cost import TokensEmbedded
 from kinsplit.evaluation.tuning.space import needs
 from kinsplit.parsers import Strategy
@@ -105,7 +105,7 @@ class Bench:
             LimitTooSmallError: The strategy can't split them.
         """
         chunking = self._experiment(strategy).chunking(strategy.name)
-        made = Made(chunking, 0, contexts=self.context == "headings", split_seconds=None, embed_seconds=None)
+        made = ChunkingProfile(chunking, 0, contexts=self.context == "headings", split_seconds=None, embed_seconds=None)
         tokens = int(TokensEmbedded().value(made))
         if "embedder" in needs(strategy.name):
             tokens += self._total  # Its boundaries are drawn by vectors of all the text.
@@ -115,8 +115,8 @@ class Bench:
         """Return what the measure says of each question; each has labels, so it says something of each."""
         experiment = self._experiment(strategy)
         ((_, evidence),) = experiment.evidence()
-        (measure,) = experiment.resolved.measures
-        found = (measure.score(outcome, evidence.made.chunking) for outcome in evidence.outcomes)
+        (measure,) = experiment.setup.measures
+        found = (measure.score(outcome, evidence.profile.chunking) for outcome in evidence.outcomes)
         return [value for value in found if value is not None]
 
     def recall(self, strategy: Strategy) -> float:

@@ -1,4 +1,4 @@
-"""Experiments with every name resolved: what the runs of the strategies and the summary read."""
+"""Setup of an experiment: every name resolved, read by the strategies' runs and by the summary."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CHUNKS, _TOKENS = 100, 4000
 
 
 @dataclass(frozen=True)
-class ResolvedExperiment:
+class Setup:
     """An experiment whose strategies, models and measures are objects.
 
     Attributes:
