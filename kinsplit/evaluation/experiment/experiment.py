@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from kinsplit.embedding import resolve as resolve_embedder
-from kinsplit.embedding.cached import plain
+from kinsplit.embedding.cached import without_cache
 from kinsplit.embedding.late_chunking import token_embedder
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import InvalidParameterError
@@ -103,7 +103,7 @@ class Experiment:
     @cached_property
     def setup(self) -> Setup:
         """The experiment with every name resolved."""
-        context, embedder = check_context(self.context), plain(resolve_embedder(self.embedder))
+        context, embedder = check_context(self.context), without_cache(resolve_embedder(self.embedder))
         if context == "late":
             token_embedder(embedder)
         headline = own_name(self.headline or (HEADLINE if self.dataset.labelled else UNLABELLED))

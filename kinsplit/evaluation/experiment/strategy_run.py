@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinsplit.chunk import embedded_text
-from kinsplit.embedding import Embedder, Progress, VectorCache, keeping_vectors
+from kinsplit.embedding import Embedder, Progress, VectorCache, use_vector_cache
 from kinsplit.embedding import resolve as resolve_embedder
 from kinsplit.embedding.protocol import repeatable
 from kinsplit.evaluation.experiment.outcome_cache import OutcomeCache, code_version, hashed
@@ -24,7 +24,7 @@ from kinsplit.evaluation.splitters import ForeignStrategy, UnlocatedWarning
 from kinsplit.evaluation.statistics import ChunkingProfile
 from kinsplit.parsers import Strategy
 from kinsplit.parsers.base import Cost
-from kinsplit.support.warnings import recorded
+from kinsplit.support.warnings import record_warnings
 
 
 class Step(NamedTuple):
@@ -98,7 +98,7 @@ class StrategyRun:
     def evidence(self) -> Evidence:
         """Compute whatever no earlier run has cached, and return all of it."""
         setup, dataset = self.setup, self.setup.dataset
-        with keeping_vectors(self.vectors or False):
+        with use_vector_cache(self.vectors or False):
             clock = Clock(setup.embedder)
             # Token vectors aren't cached.
             embedder = cast("Embedder", clock) if setup.context == "late" else resolve_embedder(clock)
@@ -119,7 +119,7 @@ class StrategyRun:
 
     def chunking(self) -> Chunking:
         """Return the chunks, from the cache where they are in it."""
-        with keeping_vectors(self.vectors or False):
+        with use_vector_cache(self.vectors or False):
             key = self._key(resolve_embedder(self.setup.embedder))
             record, _ = self._load_or_split(key)
         return Chunking(self.setup.dataset, tuple(record.leaves), self.setup.tokenizer)
@@ -128,7 +128,7 @@ class StrategyRun:
         """Return what `evidence` would do. Documents are split unless that takes a model of kinsplit."""
         setup, strategy = self.setup, self.strategy
         documents, questions = setup.dataset.documents, setup.dataset.questions
-        with keeping_vectors(self.vectors or False):
+        with use_vector_cache(self.vectors or False):
             embedder = resolve_embedder(setup.embedder)
             record = self._load(self._key(embedder))
             cost = Cost() if record else strategy.cost([document.text for document in documents])
@@ -185,7 +185,7 @@ class StrategyRun:
     def _split(self, key: str | None) -> tuple[Record, str | None]:
         """Return the chunks and the key of the cache: None where a model failed, since it may answer later."""
         before = self._hits
-        with recorded() as raised:
+        with record_warnings() as raised:
             chunks, seconds = split(self.strategy, self.setup.dataset.documents, self._step("split"))
         split_seconds = seconds if self._hits == before else None
         record = Record(chunks, split_seconds=split_seconds, warnings=list(map(str, raised)))
@@ -197,7 +197,7 @@ class StrategyRun:
     def _search(self, key: str | None, record: Record, texts: Sequence[str], embedder: Embedder, clock: Clock) -> None:
         """Embed the chunks and add the rankings of some questions to the record, which is stored even when stopped."""
         setup, step, before = self.setup, self._step("ask"), self._hits
-        with recorded() as raised, contextlib.ExitStack() as stack:
+        with record_warnings() as raised, contextlib.ExitStack() as stack:
             collection = index(
                 record.chunks,
                 lambda texts: setup.tokenizer.count(texts).tolist(),

@@ -67,5 +67,5 @@ def test_measures_of_answers_need_a_language_model_and_share_one() -> None:
     first, second = create_many(wanted, top_k=4, model="hash")
     assert isinstance(first, AnswerMeasure)
     assert isinstance(second, AnswerMeasure)
-    assert first.asker is second.asker
+    assert first.client is second.client
     assert (first.name, first.k, second.name, second.k) == ("answer_faithfulness@3", 3, "answer_relevance", 4)
