@@ -13,10 +13,8 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict
 
+from kinsplit.compat import rag_eval
 from kinsplit.errors import InvalidParameterError
-
-#: `rag_eval`'s names, and the honest ones of what they stand for.
-RAG_EVAL = {"response_time": "seconds", "relevancy": "jaccard", "faithfulness": "query_terms"}
 
 
 class _Frozen(BaseModel):
@@ -231,7 +229,7 @@ class Results(_Frozen):
                 {
                     "query": texts[result.question_id],
                     "strategy": result.strategy,
-                    **{theirs: result.measures[ours] for theirs, ours in RAG_EVAL.items() if ours in result.measures},
+                    **rag_eval.renamed(result.measures),
                     "retrieved_chunks": [hit.text for hit in result.hits],
                 }
                 for result in self.results
@@ -242,7 +240,7 @@ class Results(_Frozen):
     def _summary(self, strategy: StrategyResult) -> dict[str, float | int | None]:
         means = {name: estimate.mean for name, estimate in strategy.measures.items()}
         return {
-            **{f"avg_{theirs}": means[ours] for theirs, ours in RAG_EVAL.items() if ours in means},
+            **rag_eval.renamed(means, "avg_"),
             "count": sum(result.strategy == strategy.label for result in self.results),
             **means,
         }

@@ -39,12 +39,12 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show which strategy found more, how sure that is, and single questions."""
+    from kinsplit.compat.rag_eval import read_summary
     from kinsplit.evaluation.report.pairs import conclusion
-    from kinsplit.evaluation.report.rag_eval import summary
     from kinsplit.evaluation.results import Results
 
     terminal = Terminal(as_json=as_json)
-    old = summary(results)
+    old = read_summary(results)
     if old is not None:
         _show_old(terminal, old, strategy, measure, questions)
         return
