@@ -14,7 +14,7 @@ from kinsplit.evaluation.experiment.rankers import Ranker
 from kinsplit.evaluation.experiment.retrieval import Depth
 from kinsplit.evaluation.labels import Dataset
 from kinsplit.evaluation.measures.protocol import Measure
-from kinsplit.indexing.context import Context
+from kinsplit.indexing.context import EmbeddingContext
 from kinsplit.parsers import Strategy
 from kinsplit.tokenizers import Tokenizer
 
@@ -35,8 +35,8 @@ class Setup:
         measures: The measures, the headline among them.
         headline: Name of the measure that strategies are compared by.
         top_k: Number of chunks that results show for each question.
-        context: What is embedded with a chunk's text.
-        terms: Language of the term ranking.
+        embedding_context: What is embedded besides a chunk's text.
+        language: Language of the stop words and the stemmer of BM25.
         bm25: Weights the terms.
         tokenizer: Counts the tokens of budgets.
     """
@@ -49,8 +49,8 @@ class Setup:
     measures: tuple[Measure, ...]
     headline: str
     top_k: int
-    context: Context
-    terms: str
+    embedding_context: EmbeddingContext
+    language: str
     bm25: Bm25Embedder
     tokenizer: Tokenizer
 

@@ -101,7 +101,7 @@ class StrategyRun:
         with use_vector_cache(self.vectors or False):
             clock = Clock(setup.embedder)
             # Token vectors aren't cached.
-            embedder = cast("Embedder", clock) if setup.context == "late" else resolve_embedder(clock)
+            embedder = cast("Embedder", clock) if setup.embedding_context == "late" else resolve_embedder(clock)
             key = self._key(embedder)
             record, key = self._load_or_split(key)
             missing = [q.text for q in dataset.questions if question_key(q.text) not in record.answers]
@@ -111,7 +111,7 @@ class StrategyRun:
             profile = ChunkingProfile(
                 chunking,
                 embedder.dimension,
-                contexts=setup.context == "headings",
+                contexts=setup.embedding_context == "headings",
                 split_seconds=record.split_seconds,
                 embed_seconds=record.embed_seconds,
             )
@@ -136,10 +136,10 @@ class StrategyRun:
             if record is None and (cost != Cost() or "embedder" in strategy.resources):
                 return Plan(self.label, None, None, None, None, len(questions), answered, cost)
             leaves = record.leaves if record else [c for c in split(strategy, documents)[0] if c.level == 0]
-            texts = [leaf.text if setup.context == "none" else embedded_text(leaf) for leaf in leaves]
+            texts = [leaf.text if setup.embedding_context == "none" else embedded_text(leaf) for leaf in leaves]
             different = list(dict.fromkeys(texts))
             kept = 0
-            if self.vectors and setup.context != "late" and repeatable(embedder):
+            if self.vectors and setup.embedding_context != "late" and repeatable(embedder):
                 kept = len(self.vectors.get(embedder.fingerprint, different, embedder.dimension))
             tokens = int(setup.tokenizer.count(texts).sum()) if texts else 0
             return Plan(self.label, len(leaves), tokens, len(different), kept, len(questions), answered, cost)
@@ -164,7 +164,7 @@ class StrategyRun:
             embedder.fingerprint,
             setup.bm25.fingerprint,
             setup.ranker.name,
-            setup.context,
+            setup.embedding_context,
             setup.tokenizer.name,
             setup.depth,
         )
@@ -205,7 +205,7 @@ class StrategyRun:
                 setup.dataset.documents,
                 embedder,
                 setup.bm25,
-                setup.context,
+                setup.embedding_context,
                 self._step("embed"),
             )
             stack.enter_context(collection)

@@ -155,7 +155,7 @@ class Summary:
                 questions=len(dataset.questions),
                 embedder=setup.embedder.name,
                 ranker=setup.ranker.name,
-                terms=setup.terms,
+                language=setup.language,
                 tokenizer=setup.tokenizer.name,
                 top_k=setup.top_k,
                 headline=headline,
