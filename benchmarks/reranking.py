@@ -17,8 +17,8 @@ from texts import SHARED_DATA
 
 from kinsplit.chunk import Chunk, embedded_text
 from kinsplit.embedding import create as embedder
+from kinsplit.evaluation import Experiment
 from kinsplit.evaluation.datasets import load
-from kinsplit.evaluation.experiment.experiment import Experiment
 from kinsplit.evaluation.measures.protocol import Outcome
 from kinsplit.evaluation.significance import estimate
 from kinsplit.index import default_strategy

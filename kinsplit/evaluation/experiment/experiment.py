@@ -103,10 +103,8 @@ class Experiment:
     @cached_property
     def setup(self) -> Setup:
         """The experiment with every name resolved."""
-        embedding_context, embedder = (
-            check_embedding_context(self.embedding_context),
-            without_cache(resolve_embedder(self.embedder)),
-        )
+        embedding_context = check_embedding_context(self.embedding_context)
+        embedder = without_cache(resolve_embedder(self.embedder))
         if embedding_context == "late":
             token_embedder(embedder)
         headline = own_name(self.headline or (HEADLINE if self.dataset.labelled else UNLABELLED))

@@ -105,10 +105,9 @@ class Bench:
             LimitTooSmallError: The strategy can't split them.
         """
         chunking = self._experiment(strategy).chunking(strategy.name)
-        made = ChunkingProfile(
-            chunking, 0, contexts=self.embedding_context == "headings", split_seconds=None, embed_seconds=None
-        )
-        tokens = int(TokensEmbedded().value(made))
+        contexts = self.embedding_context == "headings"
+        profile = ChunkingProfile(chunking, 0, contexts=contexts, split_seconds=None, embed_seconds=None)
+        tokens = int(TokensEmbedded().value(profile))
         if "embedder" in needs(strategy.name):
             tokens += self._total  # Its boundaries are drawn by vectors of all the text.
         return Cost(len(chunking.chunks), tokens, tokens / max(1, self._total))

@@ -13,8 +13,9 @@ from kinsplit.compat import rag_eval
 from kinsplit.embedding.hashing import HashEmbedder
 from kinsplit.errors import InvalidParameterError
 from kinsplit.evaluation.experiment import rankers
-from kinsplit.evaluation.experiment.experiment import Experiment, Step
+from kinsplit.evaluation.experiment.experiment import Experiment
 from kinsplit.evaluation.experiment.rankers import Ranked, Ranker
+from kinsplit.evaluation.experiment.strategy_run import Step
 from kinsplit.evaluation.labels import Dataset, Label, Place, Question
 from kinsplit.evaluation.measures.answers import UnjudgedWarning
 from kinsplit.evaluation.results import Results
