@@ -1,4 +1,4 @@
-"""What an evaluation found out, as it is written to a file and read by reports.
+"""Results of an evaluation, and their file.
 
 The file has the shape of `rag_eval`'s, which kinsplit replaces: `summary` by strategy and `results` by question, with
 its names for its three measures. Whatever it does not know stands beside.

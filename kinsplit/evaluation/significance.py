@@ -1,4 +1,4 @@
-"""How sure a mean over questions is, and a difference between two strategies.
+"""Confidence intervals of means, and significance tests of differences.
 
 Intervals are percentile bootstrap intervals (Efron, *Bootstrap Methods: Another Look at the Jackknife*, Annals of
 Statistics 7, 1979); p-values are of the paired randomisation test, which Smucker, Allan and Carterette (*A Comparison

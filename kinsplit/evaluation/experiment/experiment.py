@@ -1,4 +1,4 @@
-"""One dataset, several strategies, and everything else equal: the core of every comparison."""
+"""Experiments: several strategies on one dataset, with everything else equal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What strategies made and retrieved, kept on disk, so that a stopped evaluation goes on where it was."""
+"""Disk cache of chunks and rankings, so that a stopped evaluation continues where it was."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outcomes -> results: judged, averaged, compared."""
+"""The summary of an experiment: scores, means, comparisons and warnings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""AND-group success: whether all that is needed together was retrieved together."""
+"""AND-group success: groups of labels that are retrieved completely."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers that a language model writes from what was retrieved, and what measures of them have in common.
+"""Answers written by a language model from the retrieved chunks, and the base class of their measures.
 
 The three measures are those of RAGAS (Es et al., "RAGAS: Automated Evaluation of Retrieval Augmented Generation", EACL
 2024) and of the notebook that kinsplit replaces: faithfulness, relevance and completeness of answers.

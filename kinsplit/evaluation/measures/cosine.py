@@ -1,4 +1,4 @@
-"""How near the retrieved chunks' vectors are to the question's."""
+"""Mean cosine between the question and the retrieved chunks."""
 
 from __future__ import annotations
 

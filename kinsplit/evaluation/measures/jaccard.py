@@ -1,4 +1,4 @@
-"""Words that question and chunks share: `rag_eval`'s relevancy."""
+"""Jaccard index of the words of question and chunks: `rag_eval`'s relevancy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a measure is given, and what it gives."""
+"""The interface of a measure, and its input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The measures of information retrieval, by ir-measures, on span qrels."""
+"""Rank measures of information retrieval, computed by ir-measures on span qrels."""
 
 from __future__ import annotations
 

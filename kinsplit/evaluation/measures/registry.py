@@ -1,4 +1,4 @@
-"""The one list of measures; the command line, the docs and the reports are made from it."""
+"""Registry of the measures."""
 
 from __future__ import annotations
 

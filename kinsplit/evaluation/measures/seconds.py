@@ -1,4 +1,4 @@
-"""How long a search takes: `rag_eval`'s response time."""
+"""Search time: `rag_eval`'s response time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chroma's precision: how much of the text of the first chunks is labelled."""
+"""Chroma's precision: the share of the retrieved text that is labelled."""
 
 from __future__ import annotations
 

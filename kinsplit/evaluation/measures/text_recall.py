@@ -1,4 +1,4 @@
-"""Chroma's recall: how much of the labelled text the first chunks hold."""
+"""Chroma's recall: the share of the labelled text that is retrieved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Labels of spans -> relevant chunks, by the rule of SC-Qrels."""
+"""Alignment of labels and chunks by the rule of SC-Qrels."""
 
 from __future__ import annotations
 

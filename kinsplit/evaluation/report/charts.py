@@ -1,4 +1,4 @@
-"""What all plots share: colours, fonts, and files that are equal byte for byte when the numbers are."""
+"""Charts of the measures, and the common style of all plots: equal numbers give byte-identical files."""
 
 from __future__ import annotations
 

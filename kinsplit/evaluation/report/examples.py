@@ -1,4 +1,4 @@
-"""Questions that a strategy won and lost against the baseline, with what both retrieved."""
+"""Examples: questions that a strategy won and lost against the baseline, with the retrieved chunks."""
 
 from __future__ import annotations
 

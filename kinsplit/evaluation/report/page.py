@@ -1,4 +1,4 @@
-"""The page: everything in one file that asks no network, harms nobody, and prints."""
+"""The HTML page: one file that makes no network requests and can be printed."""
 
 from __future__ import annotations
 

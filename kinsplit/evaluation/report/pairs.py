@@ -1,4 +1,4 @@
-"""Single questions on which a strategy and the baseline differ."""
+"""Comparison of a strategy with the baseline, question by question, and its conclusion in words."""
 
 from __future__ import annotations
 

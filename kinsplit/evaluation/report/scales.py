@@ -1,4 +1,4 @@
-"""How the values of a measure or a statistic are written."""
+"""Number formats of measures and statistics."""
 
 from __future__ import annotations
 

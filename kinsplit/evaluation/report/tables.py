@@ -1,4 +1,4 @@
-"""The tables of the page, as rows of texts."""
+"""The tables of the report as rows of strings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statistics of the chunks, which need no questions; this is their registry."""
+"""Statistics of chunks, which need no questions, and their registry."""
 
 from __future__ import annotations
 

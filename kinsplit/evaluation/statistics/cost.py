@@ -1,4 +1,4 @@
-"""What storing the chunks costs."""
+"""Costs of splitting, embedding and storing."""
 
 from __future__ import annotations
 

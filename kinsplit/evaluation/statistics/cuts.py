@@ -1,4 +1,4 @@
-"""The places where a document is cut."""
+"""Cuts inside words and sentences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a statistic is given: a chunking, and what it took to make it."""
+"""The interface of a statistic, and its input."""
 
 from __future__ import annotations
 

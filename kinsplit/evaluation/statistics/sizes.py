@@ -1,4 +1,4 @@
-"""How long chunks are: average, shortest and longest, in characters, words and tokens."""
+"""Number and lengths of the chunks, and how much of the documents they cover."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was tried: a strategy, what it costs, and what it found."""
+"""Trials: a strategy, its cost and its recall."""
 
 from __future__ import annotations
 
