@@ -1,4 +1,4 @@
-"""Events of a model that blocks, for an event loop."""
+"""Blocking generators as asynchronous ones."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ class _End:
 
 
 async def in_threads(events: Generator[T, None, None]) -> AsyncGenerator[T, None]:
-    """Yield the items of a generator, all made in one thread of their own.
+    """Yield the items of a generator, which runs in a thread of its own.
 
-    Nothing is made before it is asked for. A consumer that is cancelled, or that closes this generator, goes on at
-    once; the inner one is closed too, which stops a model, as soon as the item that is being made is done. Neither the
-    loop's own threads nor the end of the program wait for that.
+    Each item is computed on request. A consumer that is cancelled, or that closes this generator, continues at once;
+    the inner generator is closed too, which stops a model, as soon as its current item is done. Neither the loop's own
+    threads nor the end of the program wait for that.
 
     Args:
-        events: The generator, such as `kinsplit.answering.answer` returns.
+        events: The generator, such as the result of `kinsplit.answering.answer`.
     """
     loop = asyncio.get_running_loop()
     calls: _Calls = SimpleQueue()
@@ -35,7 +35,7 @@ async def in_threads(events: Generator[T, None, None]) -> AsyncGenerator[T, None
 
     def call(function: Callable[[], object]) -> asyncio.Future[object]:
         future = loop.create_future()
-        future.add_done_callback(_seen)
+        future.add_done_callback(_retrieve_error)
         calls.put((function, future))
         return future
 
@@ -55,28 +55,28 @@ async def in_threads(events: Generator[T, None, None]) -> AsyncGenerator[T, None
 
 
 def _work(calls: _Calls, loop: asyncio.AbstractEventLoop) -> None:
-    while (asked := calls.get()) is not None:
-        function, future = asked
+    while (call := calls.get()) is not None:
+        function, future = call
         try:
-            told = partial(_settle, future, function())
+            report = partial(_set_result, future, function())
         except BaseException as error:
-            told = partial(_fail, future, error)
-        # Where the loop is closed, nobody waits any more.
+            report = partial(_set_error, future, error)
+        # The loop may be closed by now.
         with suppress(RuntimeError):
-            loop.call_soon_threadsafe(told)
+            loop.call_soon_threadsafe(report)
 
 
-def _settle(future: asyncio.Future[object], result: object) -> None:
+def _set_result(future: asyncio.Future[object], result: object) -> None:
     if not future.done():
         future.set_result(result)
 
 
-def _fail(future: asyncio.Future[object], error: BaseException) -> None:
+def _set_error(future: asyncio.Future[object], error: BaseException) -> None:
     if not future.done():
         future.set_exception(error)
 
 
-def _seen(future: asyncio.Future[object]) -> None:
-    """Look at an error for which nobody may wait any more, so that it isn't logged as one that was missed."""
+def _retrieve_error(future: asyncio.Future[object]) -> None:
+    """Retrieve an error that the consumer may no longer wait for, so that asyncio doesn't log it."""
     if not future.cancelled():
         future.exception()
