@@ -1,33 +1,93 @@
-"""Blocking generators as asynchronous ones."""
+"""Drivers that run one implementation both in a thread and in an event loop."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
 from contextlib import suppress
 from contextvars import copy_context
 from functools import partial
 from queue import SimpleQueue
-from typing import TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
+S = TypeVar("S")
 T = TypeVar("T")
 _Calls = SimpleQueue[tuple[Callable[[], object], "asyncio.Future[object]"] | None]
 
 
-class _End:
-    pass
+class Call(Generic[S, T]):
+    """A call of an object that only the driver of a coroutine knows: `await` it in a coroutine that `run` drives.
+
+    Args:
+        method: Makes the call, given the object: a blocking one or its asynchronous counterpart.
+    """
+
+    def __init__(self, method: Callable[[S], T | Awaitable[T]]) -> None:
+        self.method = method
+
+    def __await__(self) -> Generator[Call[S, T], T, T]:
+        return (yield self)
+
+
+class _Result(NamedTuple, Generic[T]):
+    value: T
+
+
+def run(coroutine: Coroutine[Any, Any, T], target: object = None) -> T:
+    """Run a coroutine in this thread, without an event loop.
+
+    Args:
+        coroutine: Awaits nothing but `Call`s and coroutines that never suspend.
+        target: Object whose methods the `Call`s call; they block.
+
+    Raises:
+        RuntimeError: The coroutine awaits something that needs an event loop.
+    """
+    step = _advance(coroutine, None)
+    while isinstance(step, Call):
+        step = _advance(coroutine, step.method(target))
+    return step.value
+
+
+async def run_async(coroutine: Coroutine[Any, Any, T], target: object) -> T:
+    """Run the same coroutine for an event loop: its calls are awaited, and its own work runs in threads.
+
+    Args:
+        coroutine: Awaits nothing but `Call`s and coroutines that never suspend.
+        target: Object whose methods the `Call`s call; they are coroutines.
+    """
+    try:
+        step = await asyncio.to_thread(_advance, coroutine, None)
+        while isinstance(step, Call):
+            step = await asyncio.to_thread(_advance, coroutine, await step.method(target))
+        return step.value
+    finally:
+        with suppress(ValueError):  # A cancelled task leaves it running in its thread.
+            coroutine.close()
+
+
+def _advance(coroutine: Coroutine[Any, Any, T], answer: object) -> Call[Any, Any] | _Result[T]:
+    """Return the next call, or the result."""
+    try:
+        step = coroutine.send(answer)
+    except StopIteration as stop:  # It can't leave a thread or a coroutine.
+        return _Result(stop.value)
+    if isinstance(step, Call):
+        return step
+    coroutine.close()
+    raise RuntimeError(f"{coroutine!r} waits for an event loop.")
 
 
 async def in_threads(events: Generator[T, None, None]) -> AsyncGenerator[T, None]:
-    """Yield the items of a generator, which runs in a thread of its own.
+    """Yield the items of a generator, all produced in one thread of their own.
 
-    Each item is computed on request. A consumer that is cancelled, or that closes this generator, continues at once;
-    the inner generator is closed too, which stops a model, as soon as its current item is done. Neither the loop's own
-    threads nor the end of the program wait for that.
+    Nothing is produced before it is asked for. A consumer that is cancelled, or that closes this generator, goes on at
+    once; the inner generator is closed as soon as its current item is done, which stops a model. Neither the loop's
+    own threads nor the end of the program wait for that.
 
     Args:
-        events: The generator, such as the result of `kinsplit.answering.answer`.
+        events: The generator, such as `kinsplit.answering.answer` returns.
     """
     loop = asyncio.get_running_loop()
     calls: _Calls = SimpleQueue()
@@ -42,9 +102,9 @@ async def in_threads(events: Generator[T, None, None]) -> AsyncGenerator[T, None
     step: asyncio.Future[object] | None = None
     try:
         while True:
-            step = call(partial(next, events, _End()))
+            step = call(partial(next, events, _END))
             item = await asyncio.shield(step)
-            if isinstance(item, _End):
+            if item is _END:
                 return
             yield item  # type: ignore[misc]
     finally:
@@ -54,16 +114,19 @@ async def in_threads(events: Generator[T, None, None]) -> AsyncGenerator[T, None
             await closed
 
 
+_END = object()
+
+
 def _work(calls: _Calls, loop: asyncio.AbstractEventLoop) -> None:
-    while (call := calls.get()) is not None:
-        function, future = call
+    while (entry := calls.get()) is not None:
+        function, future = entry
         try:
-            report = partial(_set_result, future, function())
+            settle = partial(_set_result, future, function())
         except BaseException as error:
-            report = partial(_set_error, future, error)
-        # The loop may be closed by now.
+            settle = partial(_set_error, future, error)
+        # In a closed loop nobody waits any more.
         with suppress(RuntimeError):
-            loop.call_soon_threadsafe(report)
+            loop.call_soon_threadsafe(settle)
 
 
 def _set_result(future: asyncio.Future[object], result: object) -> None:
@@ -77,6 +140,6 @@ def _set_error(future: asyncio.Future[object], error: BaseException) -> None:
 
 
 def _retrieve_error(future: asyncio.Future[object]) -> None:
-    """Retrieve an error that the consumer may no longer wait for, so that asyncio doesn't log it."""
+    """Retrieve the error of a future for which nobody may wait any more, so that asyncio doesn't log it."""
     if not future.cancelled():
         future.exception()
