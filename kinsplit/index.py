@@ -238,7 +238,7 @@ class Index:
 
     def _steps(self, query: str, options: SearchOptions) -> Steps[list[Passage]]:
         if not isinstance(query, str) or not query.strip():
-            raise InvalidParameterError("query", "must hold a question", query, "Ask something.")
+            raise InvalidParameterError("query", "must not be blank", query, "Ask a question.")
         reranker = self._reranker(options.rerank)
         if self._missing and not self.store.count():
             raise CollectionNotFoundError(self._missing)
