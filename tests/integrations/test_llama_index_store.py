@@ -396,7 +396,7 @@ def test_arguments_that_nobody_knows_are_refused() -> None:
 
 
 def test_it_is_rebuilt_from_its_fields(tmp_path: Path) -> None:
-    store = KinsplitVectorStore(f"edge:{tmp_path}", collection="c", terms=None)
+    store = KinsplitVectorStore(f"edge:{tmp_path}", collection="c", language=None)
     store.add(embedded(foreign()))
     store.close()
     for again in (pickle.loads(pickle.dumps(store)), KinsplitVectorStore.from_dict(store.to_dict())):
