@@ -13,8 +13,8 @@ from kinsplit.chunk import DOCUMENT, Chunk
 from kinsplit.embedding.protocol import SparseVector
 from kinsplit.retrieval.candidate import Candidate
 from kinsplit.retrieval.scoring import Evidence, ScoredEntry, score_with_kin, unit
-from kinsplit.retrieval.steps import Steps, get, rank
 from kinsplit.retrieval.weights import KinWeights
+from kinsplit.stores.calls import get, rank
 from kinsplit.stores.protocol import Entry, Query, Where
 
 
@@ -46,10 +46,10 @@ class Question:
         return self.where if source_id is None else {**(self.where or {}), "source_id": source_id}
 
 
-def find_candidates(question: Question, weights: KinWeights, limit: int) -> Steps[list[Candidate]]:
+async def find_candidates(question: Question, weights: KinWeights, limit: int) -> list[Candidate]:
     """Find the chunks that answer a question, in at most three calls to the store; see `find_entries`."""
-    found = yield from find_entries(question, weights, limit)
-    chunks = yield from get([scored.entry.id for scored in found])
+    found = await find_entries(question, weights, limit)
+    chunks = await get([scored.entry.id for scored in found])
     return to_candidates(found, {chunk.id: chunk for chunk in chunks})
 
 
@@ -58,7 +58,7 @@ def to_candidates(found: Sequence[ScoredEntry], chunks: Mapping[str, Chunk]) -> 
     return [Candidate(chunks[s.entry.id], s.score, s.scores) for s in found if s.entry.id in chunks]
 
 
-def find_entries(question: Question, weights: KinWeights, limit: int) -> Steps[list[ScoredEntry]]:
+async def find_entries(question: Question, weights: KinWeights, limit: int) -> list[ScoredEntry]:
     """Find the chunks that answer a question, each scored with its siblings, its parent and its document.
 
     One call fetches the best chunks by meaning and by terms, the best parents and the best documents. A second call
@@ -84,10 +84,10 @@ def find_entries(question: Question, weights: KinWeights, limit: int) -> Steps[l
         else None,
     }
     asked = {name: query for name, query in wanted.items() if query is not None}
-    found = dict(zip(asked, (yield from rank(list(asked.values()))), strict=True))
+    found = dict(zip(asked, await rank(list(asked.values())), strict=True))
     dense, terms = found["dense"], found["bm25"]
     documents = {entry.source_id: entry.score for entry in found.get("document", ())}
-    inside = yield from rank(
+    inside = await rank(
         [
             query
             for source_id in _best_documents(dense, documents, weights.best_documents)
