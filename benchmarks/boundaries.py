@@ -23,7 +23,7 @@ from rich.table import Table
 from segmented import Segmented, segmented_sets
 from semantic_systems import OWN, PEER_DEFAULTS, PEERS, System, cut_places, kinsplit, solid_places
 
-from kinsplit.embedding import Embedder, keeping_vectors, resolve
+from kinsplit.embedding import Embedder, resolve, use_vector_cache
 from kinsplit.parsers.units.segment import words
 
 app = typer.Typer(add_completion=False)
@@ -31,7 +31,7 @@ console = Console(width=None if sys.stdout.isatty() else 160)
 
 #: What needs no vectors.
 _BLIND = (
-    kinsplit("contextual", model="none"),
+    kinsplit("llm", model="none"),
     kinsplit("structure", chunk_size=250),
     kinsplit("sentence", chunk_size=200, unit="word"),
 )
@@ -52,7 +52,7 @@ def main(
     result: dict[str, Any] = {}
     for name in embedders.split(","):
         systems = [system for system in (*OWN, *_BLIND, *PEERS) if only in system.name]
-        with keeping_vectors(cache / "vectors"):
+        with use_vector_cache(cache / "vectors"):
             found = [(s.name, measure(s, resolve(name), sets)) for s in track(systems, name, console=console)]
         rows = {system: figures for system, figures in found if figures}
         console.print(_table(name, rows, list(sets)))

@@ -26,7 +26,7 @@ SPECS = (
     "kinsplit's default=default",
     # As the registry has them, with the defaults of the systems that kinsplit replaces.
     *("character", "word", "token", "sentence", "structure", "semantic", "cluster", "hierarchical", "multigranular"),
-    "contextual, by rules=contextual:model=none",
+    "llm, by rules=llm:model=none",
     # At the size of the default, so that the way to cut is compared and not the size.
     "token, 160 tokens=token:chunk_size=160,stride=160",
     "structure, 160 tokens=structure:unit=token,chunk_size=160",

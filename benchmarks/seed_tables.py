@@ -15,7 +15,7 @@ from seed_rules import counted_words, cut_where_unlike, kinsplit_sentences, pack
 from texts import SHARED_DATA
 
 from kinsplit.chunk import Document
-from kinsplit.embedding import Embedder, keeping_vectors, resolve
+from kinsplit.embedding import Embedder, resolve, use_vector_cache
 from kinsplit.parsers import create
 
 TESLA = SHARED_DATA / "tesla_10k" / "seed" / "tesla_10k_2024.txt"
@@ -56,7 +56,7 @@ class Row:
 @app.command()
 def main() -> None:
     """Print all tables; the embeddings of the first take a minute or two."""
-    with tempfile.TemporaryDirectory() as folder, keeping_vectors(folder):
+    with tempfile.TemporaryDirectory() as folder, use_vector_cache(folder):
         print("# The published tables, and the same from kinsplit\n")
         print("Printed by `python benchmarks/seed_tables.py`.")
         if TESLA.is_file():
@@ -165,7 +165,7 @@ def wikipedia(texts: Sequence[str]) -> Iterator[Row]:
         "context-aware by rules, without a model",
         "about 380, 0.592",
         "",
-        scored(_texts("contextual", texts, model="none")),
+        scored(_texts("llm", texts, model="none")),
         "The notebook states no sizes for its rules; kinsplit's begin a chunk at every heading and join paragraphs "
         "until they have a quarter of 500 words.",
     )

@@ -72,9 +72,70 @@ class Chunk:
         return self.spans[-1].end
 
     @property
+    def is_chunked(self) -> bool:
+        """Whether the document has several chunks of this level."""
+        return self.total > 1
+
+    @property
     def content(self) -> Content:
         """Level and content hash, by which the chunk's vectors are kept."""
         return self.level, self.content_hash
+
+
+class Field(NamedTuple):
+    """A field of a chunk and its names outside Python.
+
+    Attributes:
+        attribute: Attribute of `Chunk`.
+        stored: Key in store payloads and framework metadata; None where it isn't part of them.
+        shown: Key in JSON rows, service responses and answers; None where these leave it out.
+        is_computed: Whether it follows from other fields.
+        is_optional: Whether payloads and metadata hold it only where it says more than the other fields.
+    """
+
+    attribute: str
+    stored: str | None
+    shown: str | None
+    is_computed: bool = False
+    is_optional: bool = False
+
+
+#: The fields of a chunk, in the order of a payload. Store payloads, framework metadata, JSON rows, service responses
+#: and answers take their keys and values from here.
+FIELDS = (
+    Field("id", None, "id"),
+    Field("source_id", "source_id", "source_id"),
+    Field("index", "chunk_index", "chunk_index"),
+    Field("total", "total_chunks", "total_chunks"),
+    Field("is_chunked", "is_chunked", None, is_computed=True),
+    Field("level", "level", "level"),
+    Field("parent_id", "parent_id", "parent_id"),
+    Field("prev_id", "prev_id", "prev_id"),
+    Field("next_id", "next_id", "next_id"),
+    Field("start", "char_start", "start", is_computed=True),
+    Field("end", "char_end", "end", is_computed=True),
+    Field("overlap", "overlap", "overlap"),
+    Field("content_hash", "content_hash", None),
+    Field("context", "context", "context"),
+    Field("token_count", "token_count", "token_count"),
+    Field("text", "full_content", "text"),
+    Field("spans", "spans", "spans", is_optional=True),
+)
+
+_ATTRIBUTES = {key: field.attribute for field in FIELDS for key in (field.stored, field.shown) if key is not None}
+
+
+def select(chunk: Chunk, keys: Iterable[str]) -> dict[str, Any]:
+    """Return fields of a chunk by their keys, in the order of the keys; spans are lists of two offsets.
+
+    Args:
+        chunk: The chunk.
+        keys: Stored or shown names of `FIELDS`.
+    """
+    return {
+        key: [list(span) for span in chunk.spans] if key == "spans" else getattr(chunk, _ATTRIBUTES[key])
+        for key in keys
+    }
 
 
 def embedded_text(chunk: Chunk) -> str:

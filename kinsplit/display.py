@@ -1,4 +1,4 @@
-"""Names and messages as a line of a report, log or error shows them."""
+"""Foreign text made safe for one line of a report, log or error."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import unicodedata
 
 # Control and format characters, surrogates, and the ends of lines and paragraphs.
 _ACTIVE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-# They join the letters of words and the parts of emoji, and change nothing beyond.
+# Joiners within words and emoji sequences; harmless elsewhere.
 _JOINERS = frozenset("\u200c\u200d")
 
 
 def inline(text: str) -> str:
-    r"""Return a text that comes from elsewhere, such as a file's name, so that it is a part of one line and no more.
+    r"""Escape a text of foreign origin, such as a file name, so that it stays within one line.
 
-    What would end the line, turn the direction of writing, hide or act on a terminal becomes an escape as Python writes
-    it: a line feed `\n`, U+202E `\u202e`.
+    Characters that would end the line, change the direction of writing, hide text or control a terminal become Python
+    escapes: a line feed `\n`, U+202E `\u202e`.
     """
     if text.isprintable():
         return text

@@ -1,4 +1,4 @@
-"""The exceptions and warnings of kinsplit.
+"""Exceptions and warnings.
 
 ```
 KinsplitError
@@ -6,26 +6,26 @@ KinsplitError
 │   ├── LimitTooSmallError  a document holds a character that is longer than the limit
 │   └── MissingContentError chunks came without vectors, and the store has none for them
 ├── MissingExtraError       an optional dependency is not installed (also an ImportError)
-├── TokenizerError          a tokenizer can't be found, loaded or carried to another process
+├── TokenizerError          a tokenizer can't be found, loaded or sent to another process
 ├── LoadError               a file can't be read as text
 ├── FetchError              a source on the network can't be fetched
 ├── CacheError              a cache folder can't be used
 ├── EmbeddingError          a model's files are missing or not the ones expected
-├── LanguageModelError      a language model gave no answer that can be used
-│   └── ModelUnavailableError it can't be reached, isn't there, or lets nobody in
+├── LanguageModelError      a language model gave no usable answer
+│   └── ModelUnavailableError it can't be reached, doesn't exist, or refuses access
 ├── WorkerError             a call in a worker process gave no result
-│   ├── TimeLimitError      it took longer than it may
-│   ├── MemoryLimitError    it needed more memory than it may
-│   ├── ResultSizeError     its result is larger than it may be
-│   └── WorkerDiedError     the process ended in the middle of it
-└── StoreError              a chunk store can't do what was asked
-    ├── CollectionNotFoundError nothing was indexed under that name
+│   ├── TimeLimitError      it exceeded its time limit
+│   ├── MemoryLimitError    it exceeded its memory limit
+│   ├── ResultSizeError     its result exceeds the size limit
+│   └── WorkerDiedError     its process died
+└── StoreError              a chunk store can't carry out an operation
+    ├── CollectionNotFoundError nothing has been indexed under that name
     ├── StoreLockedError    another process holds the folder
-    ├── DiskFullError       there is too little free space
+    ├── DiskFullError       too little disk space is free
     └── SchemaMismatchError the collection was made with another model or strategy
 
 KinsplitWarning             (a UserWarning) and those of the parts: BackendWarning, FallbackWarning, RerankWarning
-└── CacheWarning            what was made can't be kept, and is made again
+└── CacheWarning            a result can't be kept in the cache and is computed again
 ```
 """
 
@@ -39,20 +39,20 @@ from kinsplit.display import inline
 
 
 class KinsplitWarning(UserWarning):
-    """Base of every warning of kinsplit that is about what it was given and not about code; commands show them."""
+    """Base of all warnings about input, as opposed to code; the commands show them."""
 
     @classmethod
     def combined(cls, found: Sequence[Self]) -> list[Self]:
-        """Return several warnings of one run as those that a person should read."""
+        """Combine the warnings of one run into those worth reading."""
         return list(found)
 
 
 class CacheWarning(KinsplitWarning):
-    """What was made can't be kept in the cache folder, and is made again."""
+    """A result can't be kept in the cache folder and is computed again."""
 
 
 class KinsplitError(Exception):
-    """Base of every error that kinsplit raises on purpose."""
+    """Base of all errors that kinsplit raises on purpose."""
 
 
 class InvalidParameterError(KinsplitError, ValueError):
@@ -61,8 +61,8 @@ class InvalidParameterError(KinsplitError, ValueError):
     Args:
         field: Name of the argument.
         rule: What is allowed, as a sentence without a full stop.
-        value: What was given.
-        remedy: What to do about it.
+        value: The value given.
+        remedy: How to fix it, as a sentence.
     """
 
     def __init__(self, field: str, rule: str, value: Any, remedy: str) -> None:
@@ -76,7 +76,7 @@ class InvalidParameterError(KinsplitError, ValueError):
         return f"{self.field}: {self.rule} (got {shown}). {self.remedy}"
 
     def of(self, field: str) -> InvalidParameterError:
-        """Return the error with the name of another parameter."""
+        """Return the same error under the name of another parameter."""
         return InvalidParameterError(field, self.rule, self.value, self.remedy)
 
 
@@ -85,36 +85,36 @@ class LimitTooSmallError(InvalidParameterError):
 
     Args:
         limit: The limit.
-        unit: What it is counted in.
+        unit: Unit of the limit, such as "token".
         character: The character.
-        source_id: Id of the document, where it is known.
-        field: The parameter that is the limit.
+        source_id: Id of the document, where known.
+        field: Name of the parameter that sets the limit.
     """
 
     def __init__(
         self, limit: int, unit: str, character: str, source_id: str | None = None, field: str = "chunk_size"
     ) -> None:
-        place = "the text" if source_id is None else repr(source_id)
+        text = "the text" if source_id is None else repr(source_id)
         code_points = " ".join(f"U+{ord(c):04X}" for c in character)
-        rule = f"must hold every character of {place} in {unit}s, also {character!r} ({code_points})"
+        rule = f"must hold every character of {text} in {unit}s, also {character!r} ({code_points})"
         super().__init__(field, rule, limit, "Raise it.")
         self.args = (limit, unit, character, source_id, field)
         self.limit, self.unit, self.character, self.source_id = limit, unit, character, source_id
 
     def inside(self, source_id: str) -> LimitTooSmallError:
-        """Return the error with the document's name."""
+        """Return the same error with the id of the document."""
         return LimitTooSmallError(self.limit, self.unit, self.character, source_id, self.field)
 
     def of(self, field: str) -> LimitTooSmallError:
-        """Return the error with the name of another parameter."""
+        """Return the same error under the name of another parameter."""
         return LimitTooSmallError(self.limit, self.unit, self.character, self.source_id, field)
 
 
 class MissingContentError(InvalidParameterError):
-    """Chunks came without vectors, and the store has none for them: not embedded, or deleted by another writer since.
+    """Chunks came without vectors, and the store has none: never embedded, or deleted by another writer since.
 
     Args:
-        content: Level and content hash of one of them.
+        content: Level and content hash of one such chunk.
     """
 
     def __init__(self, content: tuple[int, str]) -> None:
@@ -127,8 +127,8 @@ class MissingExtraError(KinsplitError, ImportError):
     """An optional dependency is not installed.
 
     Args:
-        package: The distribution that is missing.
-        extra: The extra of kinsplit that brings it.
+        package: Name of the missing distribution.
+        extra: Name of the extra that installs it.
     """
 
     def __init__(self, package: str, extra: str) -> None:
@@ -140,7 +140,7 @@ class MissingExtraError(KinsplitError, ImportError):
 
 
 class TokenizerError(KinsplitError):
-    """A tokenizer can't be found, loaded, or carried to another process."""
+    """A tokenizer can't be found, loaded, or sent to another process."""
 
 
 class LoadError(KinsplitError):
@@ -148,7 +148,7 @@ class LoadError(KinsplitError):
 
     Args:
         path: The file.
-        reason: Why, and what to do about it.
+        reason: The cause and the remedy.
     """
 
     def __init__(self, path: object, reason: str) -> None:
@@ -164,7 +164,7 @@ class FetchError(KinsplitError):
 
 
 class CacheError(KinsplitError):
-    """A cache folder can't be written, or what lies there is damaged."""
+    """A cache folder can't be written, or its content is damaged."""
 
 
 class EmbeddingError(KinsplitError):
@@ -172,11 +172,11 @@ class EmbeddingError(KinsplitError):
 
 
 class LanguageModelError(KinsplitError):
-    """A language model gave no answer, or none that can be used."""
+    """A language model gave no usable answer."""
 
 
 class ModelUnavailableError(LanguageModelError):
-    """A language model can't be reached, isn't there, or lets nobody in; so it will be with every other prompt."""
+    """A language model can't be reached, doesn't exist, or refuses access; other prompts would fail as well."""
 
 
 class WorkerError(KinsplitError):
@@ -184,10 +184,10 @@ class WorkerError(KinsplitError):
 
 
 class TimeLimitError(WorkerError):
-    """A call took longer than it may.
+    """A call exceeded its time limit.
 
     Args:
-        limit: Seconds that it may take.
+        limit: Time limit in seconds.
     """
 
     def __init__(self, limit: float) -> None:
@@ -199,10 +199,10 @@ class TimeLimitError(WorkerError):
 
 
 class MemoryLimitError(WorkerError):
-    """A call needed more memory than it may.
+    """A call exceeded its memory limit.
 
     Args:
-        limit: Bytes that it may take.
+        limit: Memory limit in bytes.
     """
 
     def __init__(self, limit: int) -> None:
@@ -214,11 +214,11 @@ class MemoryLimitError(WorkerError):
 
 
 class ResultSizeError(WorkerError):
-    """The result of a call is larger than it may be.
+    """The result of a call exceeds the size limit.
 
     Args:
-        size: Bytes of the result.
-        limit: Bytes that it may have.
+        size: Size of the result in bytes.
+        limit: Size limit in bytes.
     """
 
     def __init__(self, size: int, limit: int) -> None:
@@ -230,10 +230,10 @@ class ResultSizeError(WorkerError):
 
 
 class WorkerDiedError(WorkerError):
-    """The process that ran a call ended in the middle of it.
+    """The process that ran a call died.
 
     Args:
-        code: Its exit code; negative for the number of the signal that killed it.
+        code: Its exit code, or the number of the signal that killed it, negated.
     """
 
     def __init__(self, code: int) -> None:
@@ -251,11 +251,11 @@ class WorkerDiedError(WorkerError):
 
 
 class StoreError(KinsplitError):
-    """A chunk store can't do what was asked."""
+    """A chunk store can't carry out an operation."""
 
 
 class CollectionNotFoundError(StoreError):
-    """Nothing was indexed under that name yet."""
+    """Nothing has been indexed under that name."""
 
 
 class StoreLockedError(StoreError):
@@ -263,13 +263,13 @@ class StoreLockedError(StoreError):
 
 
 class DiskFullError(StoreError):
-    """There is too little free space for what was asked, and nothing was written.
+    """Too little disk space is free for an operation; nothing was written.
 
     Args:
-        folder: Where the space is missing.
-        action: What was to be done.
-        needed: Bytes that it needs.
-        free: Bytes that are free.
+        folder: Folder on the full disk.
+        action: The operation, as an infinitive without "to".
+        needed: Bytes needed.
+        free: Bytes free.
     """
 
     def __init__(self, folder: str, action: str, needed: int, free: int) -> None:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import uuid
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 #: Namespace of every chunk id, so that ids are equal on every machine.
 KINSPLIT = uuid.uuid5(uuid.NAMESPACE_URL, "https://pypi.org/project/kinsplit")
-
-
 _NAMESPACE = KINSPLIT.bytes
+
+#: Current names of renamed strategies, by former name. Fingerprints keep the former one, so chunk ids stay the same.
+RENAMED = {"contextual": "llm"}
+_FORMER = {name: former for former, name in RENAMED.items()}
 
 
 def chunk_id(source_id: str, fingerprint: str, level: int, index: int) -> str:
@@ -31,6 +34,17 @@ def chunk_id(source_id: str, fingerprint: str, level: int, index: int) -> str:
     # The same bits as uuid.uuid5, without building a UUID object: this runs once or more per chunk.
     variant = "89ab"[int(digest[16], 16) & 3]
     return f"{digest[:8]}-{digest[8:12]}-5{digest[13:16]}-{variant}{digest[17:20]}-{digest[20:32]}"
+
+
+def fingerprint(strategy: str, parameters: Mapping[str, Any]) -> str:
+    """Return 16 hexadecimal digits that change with a strategy's name or parameters.
+
+    Args:
+        strategy: Name of the strategy.
+        parameters: The parameters that decide which chunks it makes, as JSON has them.
+    """
+    data = json.dumps([_FORMER.get(strategy, strategy), parameters], sort_keys=True, ensure_ascii=True)
+    return hashlib.blake2b(data.encode(), digest_size=8).hexdigest()
 
 
 def content_hash(text: str, context: str = "") -> str:

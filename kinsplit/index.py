@@ -13,7 +13,7 @@ from typing import Self, Unpack
 
 from kinsplit import embedding
 from kinsplit.chunk import Chunk, Document
-from kinsplit.embedding.cached import VERSIONED, keeping_vectors, plain
+from kinsplit.embedding.cached import VERSIONED, use_vector_cache, without_cache
 from kinsplit.embedding.late_chunking import token_embedder
 from kinsplit.embedding.protocol import Progress, repeatable
 from kinsplit.embedding.sparse import Bm25Embedder
@@ -67,7 +67,7 @@ class Index:
             are. None takes the one that the collection was made with, and English for a new collection.
         must_exist: Whether a collection that is not there is an error, and not made.
         vector_cache: A folder in which `add` keeps vectors, so that a text embedded before, in whatever collection,
-            costs no model; True for kinsplit's own cache folder. See `kinsplit.embedding.keeping_vectors`; the vectors
+            costs no model; True for kinsplit's own cache folder. See `kinsplit.embedding.use_vector_cache`; the vectors
             of an object that isn't repeatable are not kept (see `kinsplit.embedding.protocol.repeatable`).
         opener: Opens the store. `kinsplit.stores.engines.edge.process.open_detached` keeps an embedded engine
             from holding up the program's other threads.
@@ -99,7 +99,7 @@ class Index:
         self.embedder = embedding.resolve(embedder)
         self._context: Context | None = None if context is None else check_context(context)
         if self._context == "late":
-            token_embedder(plain(self.embedder))
+            token_embedder(without_cache(self.embedder))
         asked = None if terms is None else _terms(terms)
         self._vector_cache = vector_cache
         if vector_cache and not repeatable(self.embedder):
@@ -196,9 +196,9 @@ class Index:
             limits=limits,
             on_file=on_file,
         )
-        with keeping_vectors(self._vector_cache):
+        with use_vector_cache(self._vector_cache):
             # Late chunking asks for tokens, which no cache keeps.
-            embedder = plain(self.embedder) if self.context == "late" else embedding.resolve(self.embedder)
+            embedder = without_cache(self.embedder) if self.context == "late" else embedding.resolve(self.embedder)
             indexer = Indexer(self.store, self.strategy, embedder, self.bm25, self.context)
             for report in indexer.run(adding.documents(), progress):
                 adding.report(report)
@@ -254,7 +254,7 @@ class Index:
         if not isinstance(rerank, str):
             return rerank
         if rerank not in self._rerankers:
-            self._rerankers[rerank] = create_reranker(rerank, plain(self.embedder))
+            self._rerankers[rerank] = create_reranker(rerank, without_cache(self.embedder))
         return self._rerankers[rerank]
 
     def find(self, where: Where, level: int | None = 0) -> list[Chunk]:

@@ -128,7 +128,7 @@ def strategy_parameters(draw: st.DrawFn, name: str) -> dict[str, Any]:
         return sizes_ | {"children": children, "headings": draw(st.booleans())}
     if name == "multigranular":
         return {"chunk_sizes": (size, 2 * size, 5 * size), "chunk_overlap": draw(st.integers(0, size - 1))}
-    if name == "contextual":
+    if name == "llm":
         least = draw(st.integers(1, 3))
         return {
             "model": draw(st.sampled_from(["hash", "none"])),

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinsplit.chunk import Chunk, Document
+from kinsplit.chunk import FIELDS, Chunk, Document
 from kinsplit.identity import KINSPLIT, chunk_id, content_hash, document_hash
 from kinsplit.spans import Span
 
@@ -111,3 +111,9 @@ def test_a_documents_hash_depends_on_its_leaves_and_their_order() -> None:
     one, two = content_hash("one"), content_hash("two")
     assert document_hash([one, two]) == document_hash(iter([one, two]))
     assert len({document_hash(hashes) for hashes in ([one, two], [two, one], [one], [])}) == 4
+
+
+def test_the_table_of_fields_holds_every_attribute_of_a_chunk_but_its_metadata() -> None:
+    own = {each.name for each in dataclasses.fields(Chunk)}
+    assert own - {field.attribute for field in FIELDS} == {"metadata"}
+    assert {field.attribute for field in FIELDS if not field.is_computed} == own - {"metadata"}

@@ -71,7 +71,7 @@ def test_what_is_no_toml_is_told_with_the_place(file: Path) -> None:
             Configuration.read(file)
 
 
-@pytest.mark.parametrize("name", [name for name in parsers.names() if name != "contextual"])
+@pytest.mark.parametrize("name", [name for name in parsers.names() if name != "llm"])
 def test_what_is_written_is_read_as_the_same(file: Path, name: str) -> None:
     strategy = parsers.create(name)
     index = IndexSettings(strategy=name, parameters=strategy.described, context="none", terms="any")

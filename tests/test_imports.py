@@ -23,7 +23,7 @@ LAYERS: dict[str, set[str]] = {
     "embedding": {"chunk", "errors", "spans", "support", "tokenizers"},
     "language_models": {"errors", "support", "tokenizers"},
     "loaders": {"chunk", "errors", "support"},
-    "parsers": {"chunk", "embedding", "errors", "identity", "language_models", "spans", "tokenizers"},
+    "parsers": {"chunk", "embedding", "errors", "identity", "language_models", "spans", "support", "tokenizers"},
     "stores": {"chunk", "display", "embedding", "errors", "identity", "spans", "support"},
     "retrieval": {
         *("chunk", "embedding", "errors", "identity", "language_models", "spans", "stores", "support", "tokenizers"),

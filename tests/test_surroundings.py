@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from kinsplit import Document, Index
-from kinsplit.embedding import CachedEmbedder, VectorCache, keeping_vectors
+from kinsplit.embedding import CachedEmbedder, VectorCache, use_vector_cache
 from kinsplit.embedding.hashing import HashEmbedder
 from kinsplit.errors import InvalidParameterError, SchemaMismatchError
 from kinsplit.identity import SURROUNDINGS
@@ -153,7 +153,7 @@ def test_an_embedder_without_tokens_is_refused_before_anything_is_made(tmp_path:
 def test_late_chunking_goes_past_the_cache(tmp_path: Path) -> None:
     with VectorCache(tmp_path / "vectors") as cache:
         embedder = CachedEmbedder(Tokens(), cache)
-        with opened(tmp_path / "a", embedder, "late") as index, keeping_vectors(cache):
+        with opened(tmp_path / "a", embedder, "late") as index, use_vector_cache(cache):
             assert index.add(Document("a.md", MARKDOWN)).embedded == LEAVES
 
 

@@ -16,6 +16,7 @@ from kinsplit.answering.values import (
     TextPiece,
     pages_of,
 )
+from kinsplit.chunk import Chunk, select
 
 
 def to_dict(answer: Answer) -> dict[str, Any]:
@@ -56,9 +57,7 @@ def _source(source: Source) -> dict[str, Any]:
         "start": source.spans[0].start,
         "end": source.spans[-1].end,
         "spans": [list(span) for span in source.spans],
-        "chunk_id": source.best.id,
-        "chunk_index": source.best.index,
-        "total_chunks": source.best.total,
+        **_chunk(source.best, "chunk_index", "total_chunks"),
         "text": source.text,
     }
 
@@ -72,8 +71,7 @@ def _citation(citation: Citation) -> dict[str, Any]:
         "source_id": source.source_id if source else None,
         "file": source.file if source else None,
         "pages": citation.pages,
-        "chunk_id": chunk.id if chunk else None,
-        "chunk_index": chunk.index if chunk else None,
+        **_chunk(chunk, "chunk_index"),
         "start": span.start if span else None,
         "end": span.end if span else None,
     }
@@ -92,8 +90,7 @@ def _check(check: Check) -> dict[str, Any]:
                 "start": each.span.start,
                 "end": each.span.end,
                 "pages": pages_of(each.chunk),
-                "chunk_id": each.chunk.id,
-                "chunk_index": each.chunk.index,
+                **_chunk(each.chunk, "chunk_index"),
                 "text": each.text,
                 "score": each.score,
                 "cosine": each.cosine,
@@ -102,6 +99,13 @@ def _check(check: Check) -> dict[str, Any]:
             for each in check.evidence
         ],
     }
+
+
+def _chunk(chunk: Chunk | None, *keys: str) -> dict[str, Any]:
+    """Return a chunk's id and some of its fields, each None without a chunk."""
+    if chunk is None:
+        return dict.fromkeys(("chunk_id", *keys))
+    return {"chunk_id": chunk.id, **select(chunk, keys)}
 
 
 def _notice(notice: Notice) -> dict[str, str]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import sys
-import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import ParamSpec
 
@@ -14,30 +13,19 @@ import typer
 
 from kinsplit.cli.output.terminal import Terminal
 from kinsplit.errors import KinsplitError, KinsplitWarning
+from kinsplit.support.warnings import capture_warnings
 
 
 @contextmanager
 def told_by(terminal: Terminal) -> Iterator[None]:
     """Write kinsplit's warnings as the command's own when the block ends, each once, and let all others through."""
-    kept: list[warnings.WarningMessage] = []
+    captured: list[KinsplitWarning] = []
     try:
-        with warnings.catch_warnings(record=True) as kept:
-            warnings.simplefilter("always", KinsplitWarning)
+        with capture_warnings() as captured:
             yield
     finally:
-        _tell(terminal, kept)
-
-
-def _tell(terminal: Terminal, kept: Sequence[warnings.WarningMessage]) -> None:
-    own: dict[type[KinsplitWarning], list[KinsplitWarning]] = {}
-    for one in kept:
-        if isinstance(one.message, KinsplitWarning):
-            own.setdefault(type(one.message), []).append(one.message)
-        else:
-            warnings.showwarning(one.message, one.category, one.filename, one.lineno, one.file, one.line)
-    for kind, found in own.items():
-        for message in dict.fromkeys(map(str, kind.combined(found))):
-            terminal.warning(message)
+        for warning in captured:
+            terminal.warning(str(warning))
 
 
 SOME_FAILED = 1

@@ -179,9 +179,10 @@ def make_strategy(name: str, settings: Iterable[str] | None, config: IndexSettin
         InvalidParameterError: The name or a setting is wrong.
         TokenizerError: The tokenizer is not there.
     """
-    from kinsplit.parsers import create
+    from kinsplit.parsers import create, current_name
     from kinsplit.tokenizers import resolve
 
+    name = current_name(name)
     of_file = config.parameters if name == config.strategy else {}
     strategy = create(name, **{**of_file, **parse_settings(settings)})
     resolve(strategy.tokenizer)

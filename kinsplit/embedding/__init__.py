@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kinsplit.embedding.cached import CachedEmbedder, VectorCache, keeping_vectors
+from kinsplit.embedding.cached import CachedEmbedder, VectorCache, use_vector_cache
 from kinsplit.embedding.foreign import ForeignEmbedder
 from kinsplit.embedding.protocol import AsyncEmbedder, Embedder, Progress, SparseVector, aembed, aembed_query
 from kinsplit.embedding.registry import create, names, resolve
@@ -18,7 +18,7 @@ __all__ = [
     "aembed",
     "aembed_query",
     "create",
-    "keeping_vectors",
     "names",
     "resolve",
+    "use_vector_cache",
 ]

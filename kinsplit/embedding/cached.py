@@ -90,7 +90,7 @@ _current: ContextVar[VectorCache | None] = ContextVar("vector cache", default=No
 
 
 @contextlib.contextmanager
-def keeping_vectors(where: VectorCache | str | Path | bool = True) -> Iterator[None]:
+def use_vector_cache(where: VectorCache | str | Path | bool = True) -> Iterator[None]:
     """Let every repeatable embedder that is resolved inside the block, by a strategy or an index, keep its vectors.
 
     Args:
@@ -101,7 +101,7 @@ def keeping_vectors(where: VectorCache | str | Path | bool = True) -> Iterator[N
         CacheError: The folder can't be written, or what lies there is damaged.
 
     Example:
-        >>> with keeping_vectors("vectors"):
+        >>> with use_vector_cache("vectors"):
         ...     chunks = create("semantic").chunk(document)
     """
     with contextlib.ExitStack() as stack:
@@ -114,8 +114,8 @@ def keeping_vectors(where: VectorCache | str | Path | bool = True) -> Iterator[N
         yield
 
 
-def remembering(embedder: Embedder) -> Embedder:
-    """Return an embedder as it is used here: inside `keeping_vectors` with its cache.
+def with_cache(embedder: Embedder) -> Embedder:
+    """Return an embedder as it is used here: inside `use_vector_cache` with its cache.
 
     A static model is left alone, since it is faster than any cache; and so is one that isn't repeatable, since its
     vectors may be others in the next run (see `kinsplit.embedding.protocol.repeatable`).
@@ -126,7 +126,7 @@ def remembering(embedder: Embedder) -> Embedder:
     return embedder if embedder.name.partition(":")[0] == "static" else CachedEmbedder(embedder, cache)
 
 
-def plain(embedder: Embedder) -> Embedder:
+def without_cache(embedder: Embedder) -> Embedder:
     """Return the embedder behind a cache, which may be able to do more."""
     return embedder.embedder if isinstance(embedder, CachedEmbedder) else embedder
 

@@ -7,14 +7,14 @@ import re
 from collections.abc import Callable
 from typing import cast
 
-from kinsplit.embedding.cached import remembering
+from kinsplit.embedding.cached import with_cache
 from kinsplit.embedding.protocol import Embedder
 from kinsplit.errors import EmbeddingError, InvalidParameterError
 
 
-def names() -> tuple[str, ...]:
+def names() -> list[str]:
     """Return the forms of spec that `create` takes."""
-    return ("bundled", "hash", "hash:DIMENSION", "st:NAME_OR_PATH", "static", "static:FOLDER")
+    return ["bundled", "hash", "hash:DIMENSION", "st:NAME_OR_PATH", "static", "static:FOLDER"]
 
 
 def create(spec: str) -> Embedder:
@@ -40,7 +40,7 @@ def create(spec: str) -> Embedder:
 def resolve(embedder: object) -> Embedder:
     """Return the embedder that a parameter names; one name always gives the same object, whose model loads once.
 
-    Inside `kinsplit.embedding.keeping_vectors` it is asked only for the vectors that the cache lacks.
+    Inside `kinsplit.embedding.use_vector_cache` it is asked only for the vectors that the cache lacks.
 
     Args:
         embedder: A spec as `create` takes it, an embedder, an embedding object of LlamaIndex or LangChain, or any
@@ -51,10 +51,10 @@ def resolve(embedder: object) -> Embedder:
         EmbeddingError: It describes an object, which can't be found again.
     """
     if isinstance(embedder, str):
-        return remembering(_shared(embedder))
+        return with_cache(_shared(embedder))
     if all(hasattr(embedder, method) for method in ("embed", "embed_query", "windows")):
-        return remembering(cast("Embedder", embedder))
-    return remembering(_adapted(_Same(embedder)))
+        return with_cache(cast("Embedder", embedder))
+    return with_cache(_adapted(_Same(embedder)))
 
 
 class _Same:

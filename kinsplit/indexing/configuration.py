@@ -33,6 +33,11 @@ class IndexSettings(Settings):
     context: Context | None = None
     terms: str | None = None
 
+    @field_validator("strategy")
+    @classmethod
+    def _known_strategy(cls, name: str | None) -> str | None:
+        return None if name is None else strategy_class(name).name
+
     @field_validator("embedder")
     @classmethod
     def _known_embedder(cls, spec: str | None) -> str | None:
@@ -64,7 +69,6 @@ class IndexSettings(Settings):
         """
         if self.strategy is None:
             return None
-        strategy_class(self.strategy)
         try:
             return create(self.strategy, **self.parameters)
         except InvalidParameterError as error:

@@ -1,4 +1,4 @@
-"""Work that waits for others, done by a few threads."""
+"""Concurrent calls to a language model, and the circuit breaker that ends them."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-def as_done(
+def as_completed(
     work: Callable[[Item], Result], items: Sequence[Item], threads: int
 ) -> Generator[tuple[Item, Result], None, None]:
-    """Yield each item with its result, as soon as it is there.
+    """Yield each item with its result, in the order in which the results come.
 
-    Whoever stops in between, with Ctrl-C for example, need not wait for what is under way: the threads are daemons. One
-    thread is the caller's own, which takes the next item when it is asked for it.
+    A caller who stops early, with Ctrl-C for example, does not wait for calls in progress: the threads are daemons.
+    With one thread or one item, the calls run in the caller's own thread, each when its result is requested.
 
     Args:
-        work: Called in the threads, further ones with a copy of the caller's context; should not raise.
-        items: What it is called with.
-        threads: Most calls at the same time.
+        work: Called in the threads with a copy of the caller's context; should not raise.
+        items: Arguments of the calls.
+        threads: Maximum number of concurrent calls.
 
     Raises:
-        BaseException: What `work` raised.
+        BaseException: Raised by `work`.
     """
     if min(threads, len(items)) <= 1:
         for item in items:
@@ -51,10 +51,10 @@ def as_done(
             except BaseException as error:
                 done.put(error)
 
-    crew = [
+    pool = [
         threading.Thread(target=copy_context().run, args=(run,), daemon=True) for _ in range(min(threads, len(items)))
     ]
-    for thread in crew:
+    for thread in pool:
         thread.start()
     try:
         for _ in items:
@@ -64,32 +64,32 @@ def as_done(
             yield outcome
     finally:
         stopped.set()
-    for thread in crew:
+    for thread in pool:
         thread.join()
 
 
-#: How often a question is asked if the answer can't be used.
+#: Number of times a prompt is sent while its answers can't be used.
 ATTEMPTS = 3
-# After so many failures in a row the model isn't asked any more: each may have taken minutes.
+# Each failure in a row may have taken minutes.
 _FAILURES = 3
 
 
-class Patience:
-    """Counts failures, from any thread: a model that is away, or fails three times in a row, is given up."""
+class CircuitBreaker:
+    """Stops the calls to a model that is unavailable or fails three times in a row; any thread may use it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._failures = 0
-        self._given_up: LanguageModelError | None = None
+        self._count = 0
+        self._failure: LanguageModelError | None = None
 
     @property
-    def given_up(self) -> LanguageModelError | None:
-        """The failure for which the model isn't asked any more."""
-        return self._given_up
+    def failure(self) -> LanguageModelError | None:
+        """The failure after which the model is no longer called."""
+        return self._failure
 
-    def count(self, error: LanguageModelError | None) -> None:
-        """Count what came of a question: a failure, or None for an answer."""
+    def record(self, error: LanguageModelError | None) -> None:
+        """Record the outcome of a call: a failure, or None for an answer."""
         with self._lock:
-            self._failures = 0 if error is None else self._failures + 1
-            if isinstance(error, ModelUnavailableError) or self._failures >= _FAILURES:
-                self._given_up = error
+            self._count = 0 if error is None else self._count + 1
+            if isinstance(error, ModelUnavailableError) or self._count >= _FAILURES:
+                self._failure = error

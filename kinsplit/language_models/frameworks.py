@@ -13,7 +13,7 @@ from itertools import chain
 from typing import Any
 
 from kinsplit.errors import InvalidParameterError
-from kinsplit.language_models.http.errors import told_as_ours
+from kinsplit.language_models.http.errors import wrap_errors
 from kinsplit.language_models.parsing import text_of
 from kinsplit.language_models.protocol import USUAL_WINDOW, LanguageModel, Pieces, Schema
 from kinsplit.tokenizers import describe
@@ -54,13 +54,13 @@ class _ObjectModel(ABC):
     def complete(self, prompt: str, schema: Schema | None = None, max_tokens: int | None = None) -> str:
         """See `LanguageModel.complete`."""
         del schema, max_tokens
-        with told_as_ours(self.name):
+        with wrap_errors(self.name):
             return self._ask(prompt)
 
     def stream(self, prompt: str, max_tokens: int | None = None) -> Pieces:
         """See `StreamingModel.stream`; an object that can't stream says everything at once."""
         del max_tokens
-        with told_as_ours(self.name):
+        with wrap_errors(self.name):
             return (yield from self._pieces(prompt))
 
     @abstractmethod

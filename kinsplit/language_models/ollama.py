@@ -9,8 +9,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from kinsplit.errors import InvalidParameterError, LanguageModelError
-from kinsplit.language_models.http.errors import TransientError, quoted, told_by
-from kinsplit.language_models.http.server import Server, shown
+from kinsplit.language_models.http.errors import TransientError, error_message, quoted
+from kinsplit.language_models.http.server import Server, redact_url
 from kinsplit.language_models.protocol import USUAL_WINDOW, Pieces, Schema
 
 _PORT = 11434
@@ -75,7 +75,7 @@ class OllamaModel:
             try:
                 part = json.loads(line)
                 if isinstance(part, dict) and part.get("error"):
-                    raise TransientError(f"{self.name}: the server says: {told_by(part)}.")
+                    raise TransientError(f"{self.name}: the server says: {error_message(part)}.")
                 content = part["message"]["content"]
             except (KeyError, TypeError, ValueError, RecursionError):
                 raise TransientError(f"{self.name}: the server answered with {line[:80]!r}.") from None
@@ -96,8 +96,8 @@ def _url(host: str) -> str:
     except ValueError as error:
         remedy = "Write for example 'http://127.0.0.1:11434'."
         # What is wrong with an address may quote its password.
-        why = f": {error}" if shown(host) == host else ""
-        raise InvalidParameterError("OLLAMA_HOST", f"must be an address{why}", shown(host), remedy) from None
+        why = f": {error}" if redact_url(host) == host else ""
+        raise InvalidParameterError("OLLAMA_HOST", f"must be an address{why}", redact_url(host), remedy) from None
     # What a server listens on, all addresses, isn't what a client asks.
     name = "127.0.0.1" if parts.hostname in (None, "0.0.0.0") else parts.hostname  # noqa: S104
     name = f"[{name}]" if ":" in name else name

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kinsplit.errors import InvalidParameterError, LanguageModelError, ModelUnavailableError
-from kinsplit.language_models.http.errors import TransientError, quoted, told_by
+from kinsplit.language_models.http.errors import TransientError, error_message, quoted
 from kinsplit.language_models.http.server import Server
 from kinsplit.language_models.http.sse import events
 from kinsplit.language_models.parsing import text_of
@@ -100,7 +100,7 @@ class OpenAIModel:
             try:
                 part = json.loads(data)
                 if isinstance(part, dict) and part.get("error"):
-                    raise TransientError(f"{self.name}: the server says: {told_by(part)}.")
+                    raise TransientError(f"{self.name}: the server says: {error_message(part)}.")
                 # The last event may hold no choice but the number of tokens; a server that can't stream, a message.
                 choice = part["choices"][0] if part["choices"] else {}
                 content = _said(choice.get("delta") or choice.get("message") or {})

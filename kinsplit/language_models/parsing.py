@@ -99,7 +99,7 @@ def text_of(content: Any) -> str:
     return "" if content is None else str(content)
 
 
-def inert(text: str) -> str:
+def escape_tags(text: str) -> str:
     """Return a text that can't end the element of a prompt that it stands in, and that UTF-8 can carry."""
     return replace_surrogates(text).replace("</", "<\\/")
 

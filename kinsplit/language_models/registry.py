@@ -12,9 +12,9 @@ from kinsplit.language_models.protocol import LanguageModel
 TIMEOUT = 300.0
 
 
-def names() -> tuple[str, ...]:
+def names() -> list[str]:
     """Return the forms of spec that `create` takes."""
-    return ("ollama:MODEL", "openai:MODEL", "hash")
+    return ["ollama:MODEL", "openai:MODEL", "hash"]
 
 
 def check(spec: str) -> None:

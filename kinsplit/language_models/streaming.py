@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from contextlib import closing
 
-from kinsplit.language_models.http.errors import told_as_ours
+from kinsplit.language_models.http.errors import wrap_errors
 from kinsplit.language_models.protocol import LanguageModel, Pieces, StreamingModel
 from kinsplit.tokenizers import replace_surrogates
 
@@ -43,7 +43,7 @@ def stream(model: LanguageModel, prompt: str, max_tokens: int | None = None) -> 
     # How much may still come, thoughts included, and how much may still be told.
     coming = _CHARACTERS * model.window
     telling = coming if max_tokens is None else _CHARACTERS * max_tokens
-    with told_as_ours(model.name), closing(pieces):
+    with wrap_errors(model.name), closing(pieces):
         while True:
             try:
                 piece = next(pieces)

@@ -1,4 +1,4 @@
-"""Questions to a language model whose answers are JSON objects of a given form."""
+"""JSON objects of a given form as answers of a language model."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from kinsplit import language_models
 from kinsplit.errors import LanguageModelError
 from kinsplit.language_models.cache import AnswerCache
-from kinsplit.language_models.concurrency import ATTEMPTS, Patience, as_done
-from kinsplit.language_models.http.errors import told_as_ours
+from kinsplit.language_models.concurrency import ATTEMPTS, CircuitBreaker, as_completed
+from kinsplit.language_models.http.errors import wrap_errors
 from kinsplit.language_models.parsing import read_objects
+from kinsplit.support.validation import first_fault
 
 
 class Form(BaseModel):
-    """Base of what can be asked for: every field is required of the model, and what it adds is passed over."""
+    """Base of the requested objects: the model must give every field, and additional ones are ignored."""
 
     model_config = ConfigDict(frozen=True, allow_inf_nan=False, json_schema_extra={"additionalProperties": False})
 
@@ -25,82 +26,83 @@ class Form(BaseModel):
 _Form = TypeVar("_Form", bound=Form)
 
 
-class Asker:
-    """Asks a language model, and one question only once.
+class StructuredClient:
+    """Requests JSON objects from a language model, and sends each prompt only once.
 
-    An answer that can't be used is asked for again, with what was wrong; a model that is away, or fails three times in
-    a row, isn't asked any more.
+    An unusable answer is requested again together with its fault. A model that is unavailable, or fails three times in
+    a row, is no longer called.
 
     Args:
-        model: What `kinsplit.language_models.resolve` takes.
-        cache: Where answers are kept between runs, those of models that have an identity; None keeps them in memory.
+        model: A language model, or its name, as `kinsplit.language_models.resolve` takes it.
+        cache: Cache of the answers between runs, for models that have an identity; None keeps them in memory.
 
     Raises:
-        InvalidParameterError: No language model.
+        InvalidParameterError: The model is no language model.
     """
 
     def __init__(self, model: object, cache: AnswerCache | None = None) -> None:
         self.model = language_models.resolve(model)
         self._cache = cache
         self._known: dict[tuple[type[Form], str], Form] = {}
-        self._patience = Patience()
+        self._breaker = CircuitBreaker()
 
     @property
-    def given_up(self) -> bool:
-        """Whether the model isn't asked any more."""
-        return self._patience.given_up is not None
+    def has_given_up(self) -> bool:
+        """Whether the model is no longer called."""
+        return self._breaker.failure is not None
 
     def ask(self, prompt: str, form: type[_Form], max_tokens: int) -> _Form:
-        """Ask for an object.
+        """Request an object.
 
         Args:
-            prompt: The question, which must also say in words what the object looks like.
-            form: What it looks like.
-            max_tokens: Longest answer.
+            prompt: The prompt, which must also describe the object in words.
+            form: Class of the object.
+            max_tokens: Maximum length of the answer.
 
         Raises:
-            LanguageModelError: The model gave none, or isn't asked any more.
+            LanguageModelError: The model gave no such object, or is no longer called.
         """
         (found,) = self.ask_all([prompt], form, max_tokens, 1)
         if isinstance(found, LanguageModelError):
-            # One failure may be raised for many prompts, and would remember where each time.
+            # One error may be raised for many prompts; its traceback would grow each time.
             raise found.with_traceback(None)
         return found
 
     def ask_all(
         self, prompts: Sequence[str], form: type[_Form], max_tokens: int, concurrency: int
     ) -> Generator[_Form | LanguageModelError, None, None]:
-        """Ask for several objects, some at the same time. Closing the generator asks for no more.
+        """Request several objects concurrently. Closing the generator stops further requests.
 
         Args:
             prompts: See `ask`.
-            form: What the objects look like.
-            max_tokens: Longest answer to each.
-            concurrency: Most prompts that are asked at the same time.
+            form: Class of the objects.
+            max_tokens: Maximum length of each answer.
+            concurrency: Maximum number of concurrent requests.
 
         Yields:
-            For each prompt, in their order, the object, or why there is none.
+            The object for each prompt, in their order, or the error instead of it.
         """
         outcomes: dict[str, _Form | LanguageModelError] = {
-            prompt: known for prompt in prompts if (known := self._recalled(prompt, form)) is not None
+            prompt: known for prompt in prompts if (known := self._recall(prompt, form)) is not None
         }
         open_ = [prompt for prompt in dict.fromkeys(prompts) if prompt not in outcomes]
         uncounted = set(open_)
-        with closing(as_done(lambda prompt: self._outcome(prompt, form, max_tokens), open_, concurrency)) as answers:
+        run = as_completed(lambda prompt: self._outcome(prompt, form, max_tokens), open_, concurrency)
+        with closing(run) as answers:
             for prompt in prompts:
                 while prompt not in outcomes:
-                    asked, outcome = next(answers)
-                    outcomes[asked] = outcome
-                    self._remember(asked, outcome)
+                    answered, outcome = next(answers)
+                    outcomes[answered] = outcome
+                    self._remember(answered, outcome)
                 outcome = outcomes[prompt]
                 if prompt in uncounted:
-                    # In the order of the prompts, so that it doesn't matter which answer is the first to come.
+                    # In the order of the prompts, so that the order in which answers come makes no difference.
                     uncounted.remove(prompt)
-                    self._patience.count(outcome if isinstance(outcome, LanguageModelError) else None)
+                    self._breaker.record(outcome if isinstance(outcome, LanguageModelError) else None)
                 yield outcome
 
-    def _recalled(self, prompt: str, form: type[_Form]) -> _Form | None:
-        """Return what was answered before, in this run or an earlier one."""
+    def _recall(self, prompt: str, form: type[_Form]) -> _Form | None:
+        """Return the answer from this run or an earlier one, if there is one."""
         known = self._known.get((form, prompt))
         if isinstance(known, form):
             return known
@@ -117,12 +119,12 @@ class Asker:
                 self._cache.put_text(self.model, prompt, outcome.model_dump_json())
 
     def _outcome(self, prompt: str, form: type[_Form], max_tokens: int) -> _Form | LanguageModelError:
-        """Ask until an answer can be used, and return the object or why there is none."""
-        if self._patience.given_up is not None:
-            return self._patience.given_up
+        """Call the model until an answer can be used, and return the object or an error."""
+        if self._breaker.failure is not None:
+            return self._breaker.failure
         schema, why = form.model_json_schema(), ""
         try:
-            with told_as_ours(self.model.name):
+            with wrap_errors(self.model.name):
                 for _ in range(ATTEMPTS):
                     found, why = _read(self.model.complete(prompt + _reminder(why), schema, max_tokens), form)
                     if found is not None:
@@ -139,12 +141,12 @@ def _reminder(why: str) -> str:
 
 
 def _read(answer: str, form: type[_Form]) -> tuple[_Form | None, str]:
-    """Return the object that an answer holds, or None and what is wrong."""
+    """Return the object in an answer and "", or None and the fault."""
     why = "no JSON object was found"
     for value in read_objects(answer):
         try:
             return form.model_validate(value), ""
         except ValidationError as error:
-            first = error.errors(include_input=False)[0]
-            why = f"{'.'.join(map(str, first['loc']))}: {first['msg'][0].lower()}{first['msg'][1:]}"
+            fault = first_fault(error.errors())
+            why = f"{fault.field}: {fault.message[0].lower()}{fault.message[1:]}"
     return None, why

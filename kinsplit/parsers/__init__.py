@@ -7,6 +7,24 @@ chunks anywhere.
 """
 
 from kinsplit.parsers.base import Cost, Strategy
-from kinsplit.parsers.registry import Parameter, create, names, parameters, strategy_class
+from kinsplit.parsers.registry import (
+    Parameter,
+    RenamedStrategyWarning,
+    create,
+    current_name,
+    names,
+    parameters,
+    strategy_class,
+)
 
-__all__ = ["Cost", "Parameter", "Strategy", "create", "names", "parameters", "strategy_class"]
+__all__ = [
+    "Cost",
+    "Parameter",
+    "RenamedStrategyWarning",
+    "Strategy",
+    "create",
+    "current_name",
+    "names",
+    "parameters",
+    "strategy_class",
+]

@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
-import hashlib
-import json
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,10 +14,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from kinsplit.chunk import SEPARATOR, Chunk, Document, Part
 from kinsplit.errors import InvalidParameterError, LimitTooSmallError
-from kinsplit.identity import chunk_id, content_hash
+from kinsplit.identity import chunk_id, content_hash, fingerprint
 from kinsplit.parsers.packing.measure import Ruler, Unit
 from kinsplit.parsers.parameters import TokenizerField
 from kinsplit.spans import Span, shared
+from kinsplit.support.validation import first_fault
 from kinsplit.tokenizers import BUNDLED, describe, resolve
 
 
@@ -193,8 +192,7 @@ class Strategy(BaseModel):
         fields = type(self).model_fields
         left_out = self.incidental | {key for key in self.added if getattr(self, key) == fields[key].default}
         own = {key: value for key, value in self.described.items() if key not in left_out}
-        data = json.dumps([self.name, own], sort_keys=True, ensure_ascii=True)
-        return hashlib.blake2b(data.encode(), digest_size=8).hexdigest()
+        return fingerprint(self.name, own)
 
     def cost(self, texts: Sequence[str]) -> Cost:
         """Return what it costs to split texts, without splitting them: nothing, unless a language model is asked."""
@@ -365,16 +363,13 @@ def _rebuild(kind: type[Strategy], parameters: dict[str, Any]) -> Strategy:
 
 def _as_parameter_error(kind: type[Strategy], error: ValidationError) -> InvalidParameterError:
     """Turn pydantic's report into one sentence about the first problem."""
-    first = error.errors()[0]
-    if isinstance(cause := first.get("ctx", {}).get("error"), InvalidParameterError):
-        return cause
-    field = ".".join(str(part) for part in first["loc"]) or "parameters"
-    known = ", ".join(kind.model_fields)
-    if first["type"] == "extra_forbidden":
-        return InvalidParameterError(
-            field, f'is no parameter of "{kind.name}"', first["input"], f"Its parameters are: {known}."
-        )
-    rule = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
+    fault = first_fault(error.errors())
+    if fault.cause is not None:
+        return fault.cause
+    field = fault.field or "parameters"
+    if fault.is_unknown_field:
+        remedy = f"Its parameters are: {', '.join(kind.model_fields)}."
+        return InvalidParameterError(field, f'is no parameter of "{kind.name}"', fault.value, remedy)
     info = kind.model_fields.get(field)
     remedy = f"The default is {info.default!r}." if info and info.default is not None else "Change or leave it out."
-    return InvalidParameterError(field, rule[0].lower() + rule[1:], first["input"], remedy)
+    return InvalidParameterError(field, fault.rule, fault.value, remedy)

@@ -27,12 +27,12 @@ def describe(name: str) -> dict[str, Any]:
     """
     kind = strategy_class(name)
     return {
-        "name": name,
+        "name": kind.name,
         "summary": kind.summary,
         "origin": kind.origin,
         "parameters": [
             {"name": p.name, "default": p.default, "type": type_name(p.annotation), "description": p.description}
-            for p in parameters(name)
+            for p in parameters(kind.name)
         ],
     }
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, NamedTuple
 
 from pydantic_core import PydanticUndefined
 
-from kinsplit.errors import InvalidParameterError
+from kinsplit.errors import InvalidParameterError, KinsplitWarning
+from kinsplit.identity import RENAMED
 from kinsplit.parsers.base import Strategy
 from kinsplit.parsers.strategies.character import CharacterStrategy
 from kinsplit.parsers.strategies.cluster import ClusterStrategy
-from kinsplit.parsers.strategies.contextual import ContextualStrategy
 from kinsplit.parsers.strategies.hierarchical import HierarchicalStrategy
+from kinsplit.parsers.strategies.llm import LLMStrategy
 from kinsplit.parsers.strategies.multigranular import MultigranularStrategy
 from kinsplit.parsers.strategies.semantic import SemanticStrategy
 from kinsplit.parsers.strategies.sentence import SentenceStrategy
@@ -29,7 +31,7 @@ _STRATEGIES: tuple[type[Strategy], ...] = (
     ClusterStrategy,
     HierarchicalStrategy,
     MultigranularStrategy,
-    ContextualStrategy,
+    LLMStrategy,
 )
 _BY_NAME = {strategy.name: strategy for strategy in _STRATEGIES}
 
@@ -55,15 +57,44 @@ def names() -> list[str]:
     return list(_BY_NAME)
 
 
+class RenamedStrategyWarning(KinsplitWarning):
+    """A strategy was named by its former name.
+
+    Args:
+        former: Former name.
+        name: Current name.
+    """
+
+    def __init__(self, former: str, name: str) -> None:
+        super().__init__(former, name)
+        self.former, self.name = former, name
+
+    def __str__(self) -> str:
+        return f'The strategy "{self.former}" is now called "{self.name}". Write "{self.name}" instead.'
+
+
+def current_name(name: str) -> str:
+    """Return the current name of a strategy, with a warning if another one was given.
+
+    Args:
+        name: Current or former name of a strategy; any other name is returned as it is.
+    """
+    if not isinstance(name, str) or name not in RENAMED:
+        return name
+    warnings.warn(RenamedStrategyWarning(name, RENAMED[name]), stacklevel=2)
+    return RENAMED[name]
+
+
 def strategy_class(name: str) -> type[Strategy]:
     """Return the class of a strategy.
 
     Args:
-        name: One of `names()`.
+        name: One of `names()`, or a former name.
 
     Raises:
         InvalidParameterError: No strategy has that name.
     """
+    name = current_name(name)
     try:
         return _BY_NAME[name]
     except (KeyError, TypeError):

@@ -23,6 +23,7 @@ from kinsplit.embedding.protocol import TokenEmbedder
 from kinsplit.errors import CollectionNotFoundError, InvalidParameterError
 from kinsplit.index import DEFAULT_COLLECTION, Index, Opener
 from kinsplit.language_models import LanguageModel
+from kinsplit.parsers import current_name
 from kinsplit.retrieval import Reranker, create_reranker
 from kinsplit.server import limits
 from kinsplit.server.middleware.metrics import Metrics
@@ -263,6 +264,8 @@ class Library:
         for shelf in self._shelves:
             if shelf.collection.casefold() == wanted:
                 return shelf
+        if (current := current_name(wanted)) != wanted:
+            return self._find(current)
         known = ", ".join(shelf.name for shelf in self._shelves)
         raise InvalidParameterError("strategy", "must be one that is indexed", name, f"Indexed are: {known}.")
 

@@ -14,6 +14,7 @@ from starlette.exceptions import HTTPException
 from kinsplit.errors import InvalidParameterError, KinsplitError
 from kinsplit.server.middleware.logs import failure
 from kinsplit.server.models.operation import ErrorAnswer
+from kinsplit.support.validation import first_fault
 
 #: Longest value that is shown as it was given.
 _SHOWN = 80
@@ -102,14 +103,13 @@ def add_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def validation(_: Request, error: RequestValidationError) -> Response:
-        first = error.errors()[0]
-        if first["type"] == "json_invalid":
+        fault = first_fault(error.errors())
+        if fault.kind == "json_invalid":
             return RequestError(422, "must be JSON", "Check quotes and brackets.", field="body").response()
-        place = [str(part) for part in first["loc"][1:]] or [str(part) for part in first["loc"]]
-        rule = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
+        # The path begins with "body", "query" or "path".
+        field = ".".join(fault.path[1:]) or fault.field
         remedy = "See /openapi.json for what it takes."
-        field = ".".join(place)
-        return RequestError(422, rule[0].lower() + rule[1:], remedy, field=field, value=first.get("input")).response()
+        return RequestError(422, fault.rule, remedy, field=field, value=fault.value).response()
 
     @app.exception_handler(HTTPException)
     async def http(request: Request, error: HTTPException) -> Response:

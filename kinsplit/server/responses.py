@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kinsplit.chunk import Chunk
+from kinsplit.chunk import FIELDS, Chunk, select
 from kinsplit.errors import InvalidParameterError
 from kinsplit.indexing.sources import ABSOLUTE_PATH
 from kinsplit.retrieval import Candidate, Passage
@@ -13,6 +13,9 @@ from kinsplit.server.models.base import ChunkText, Place
 from kinsplit.server.models.search import FoundChunk, FoundPassage, Related
 from kinsplit.server.offsets import Places
 from kinsplit.stores.payload import GAP
+
+# Fields of a chunk that a `Place` shows.
+_FIELDS = [field.shown for field in FIELDS if field.shown is not None and field.shown in Place.model_fields]
 
 
 def is_hidden(key: str) -> bool:
@@ -89,19 +92,7 @@ def _hit(hit: Candidate, places: Places) -> FoundChunk:
 def _place(chunk: Chunk, places: Places) -> dict[str, Any]:
     first, last = chunk.metadata.get("page_start"), chunk.metadata.get("page_end")
     return {
-        "id": chunk.id,
-        "level": chunk.level,
-        "chunk_index": chunk.index,
-        "total_chunks": chunk.total,
-        "start": chunk.start,
-        "end": chunk.end,
-        "spans": [tuple(span) for span in chunk.spans],
+        **select(chunk, _FIELDS),
         "ranges": places.find(chunk.spans),
-        "overlap": chunk.overlap,
-        "parent_id": chunk.parent_id,
-        "prev_id": chunk.prev_id,
-        "next_id": chunk.next_id,
-        "context": chunk.context,
-        "token_count": chunk.token_count,
         "pages": None if first is None or last is None else (first, last),
     }

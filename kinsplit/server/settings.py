@@ -23,6 +23,7 @@ from kinsplit.errors import InvalidParameterError
 from kinsplit.index import DEFAULT_STORE
 from kinsplit.indexing.configuration import Configuration
 from kinsplit.server.middleware.rate_limit import Rate
+from kinsplit.support.validation import first_fault
 
 _ORIGIN = re.compile(r"https?://[^/\s]+")
 _HOST = re.compile(r"\[[0-9a-fA-F:.]+\]|[^\s/:\[\]]+")
@@ -90,7 +91,7 @@ class ServiceSettings(BaseSettings):
             takes; else it is the name of the collection's strategy. None takes "default", or else "demo".
         strategy: Name of the one that is asked where a request names none; also `STRATEGY`. None takes the first.
         embedder: Embedding model of all collections. None takes that of `[index]`, or "bundled".
-        model: Language model that answers, and that the strategy `contextual` asks in previews. None quotes the best
+        model: Language model that answers, and that the strategy `llm` asks in previews. None quotes the best
             sentences, and cuts by rules.
         rerankers: What requests may rerank by. None takes "none", and "late" where the embedder can do it.
         host: Address to listen on.
@@ -179,15 +180,14 @@ class ServiceSettings(BaseSettings):
         try:
             settings: Self = FromFile(**given)
         except ValidationError as error:
-            first = error.errors()[0]
-            field = str(first["loc"][0]).lower().removeprefix("kinsplit_")
-            if isinstance(own := first.get("ctx", {}).get("error"), InvalidParameterError):
-                raise own from None
-            rule = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
-            # A key that is wrong is still a key.
-            value = "..." if field == "api_keys" else first["input"]
+            fault = first_fault(error.errors())
+            if fault.cause is not None:
+                raise fault.cause from None
+            field = fault.path[0].lower().removeprefix("kinsplit_")
+            # An invalid key is still secret.
+            value = "..." if field == "api_keys" else fault.value
             remedy = f"Correct it in the file, in KINSPLIT_{field.upper()} or on the command line."
-            raise InvalidParameterError(field, rule[0].lower() + rule[1:], value, remedy) from None
+            raise InvalidParameterError(field, fault.rule, value, remedy) from None
         return settings
 
     @property

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
-from kinsplit.chunk import Chunk
+from kinsplit.chunk import FIELDS, Chunk, select
 from kinsplit.embedding.protocol import replace_surrogates
 from kinsplit.errors import InvalidParameterError, StoreError
 from kinsplit.identity import SURROUNDINGS
@@ -21,12 +22,15 @@ PREVIEW = 300
 #: Under which Qdrant keeps the payload of a parent or a document; see `kinsplit.stores.engines.qdrant.payload`.
 ABOVE = "_above"
 
+# Keys of the fields that every payload has, and the attributes that are read from one.
+_KEYS = [field.stored for field in FIELDS if field.stored is not None and not field.is_optional]
+_ATTRIBUTES = {key: field.attribute for field in FIELDS if (key := field.stored) in _KEYS and not field.is_computed}
+
 #: Keys made from a chunk's own fields; document metadata can't use them.
 RESERVED = frozenset(
     {
-        *("source_id", "chunk_index", "total_chunks", "is_chunked", "level", "parent_id", "prev_id", "next_id"),
-        *("char_start", "char_end", "overlap", "spans", "content_hash", "context", "token_count"),
-        *("full_content", "content_preview", "content_length"),
+        *(field.stored for field in FIELDS if field.stored is not None),
+        *("content_preview", "content_length"),
         *("_node_content", "_node_type", "metadata"),  # `kinsplit.stores.engines.qdrant.points` writes them.
         ABOVE,
     }
@@ -68,28 +72,13 @@ def to_payload(chunk: Chunk) -> Payload:
         InvalidParameterError: Metadata with a reserved key or a value that `to_json` can't write.
     """
     _refuse(chunk.metadata, RESERVED)
-    text = replace_surrogates(chunk.text)
-    payload: Payload = {
-        "source_id": replace_surrogates(chunk.source_id),
-        "chunk_index": chunk.index,
-        "total_chunks": chunk.total,
-        "is_chunked": chunk.total > 1,
-        "level": chunk.level,
-        "parent_id": chunk.parent_id,
-        "prev_id": chunk.prev_id,
-        "next_id": chunk.next_id,
-        "char_start": chunk.start,
-        "char_end": chunk.end,
-        "overlap": chunk.overlap,
-        "content_hash": chunk.content_hash,
-        "context": replace_surrogates(chunk.context),
-        "token_count": chunk.token_count,
-        "full_content": text,
-        "content_preview": text[:PREVIEW],
-        "content_length": len(text),
-    }
+    payload: Payload = select(chunk, _KEYS)
+    for key in ("source_id", "context", "full_content"):
+        payload[key] = replace_surrogates(payload[key])
+    payload["content_preview"] = payload["full_content"][:PREVIEW]
+    payload["content_length"] = len(payload["full_content"])
     if len(chunk.spans) > 1:
-        payload["spans"] = [list(span) for span in chunk.spans]
+        payload |= select(chunk, ["spans"])
     for key, value in chunk.metadata.items():
         payload[replace_surrogates(key)] = to_stored(to_json(value, f"metadata[{key!r}]"))
     return payload
@@ -127,46 +116,30 @@ def _chunk(chunk_id: str, payload: Mapping[str, Any]) -> Chunk:
     spans = payload.get("spans") or [(payload["char_start"], payload["char_end"])]
     return Chunk(
         id=chunk_id,
-        source_id=payload["source_id"],
-        index=payload["chunk_index"],
-        total=payload["total_chunks"],
-        level=payload["level"],
         spans=tuple(Span(start, end) for start, end in spans),
-        text=payload["full_content"],
-        overlap=payload["overlap"],
-        parent_id=payload["parent_id"],
-        prev_id=payload["prev_id"],
-        next_id=payload["next_id"],
-        context=payload["context"],
-        token_count=payload["token_count"],
-        content_hash=payload["content_hash"],
         metadata={key: value for key, value in payload.items() if key not in RESERVED},
+        **{attribute: payload[key] for key, attribute in _ATTRIBUTES.items()},
     )
 
 
-#: What `to_entry` reads of a payload.
-ENTRY_KEYS = (
-    *("source_id", "chunk_index", "total_chunks", "level", "parent_id", "prev_id", "next_id"),
-    *("token_count", "content_length", "sibling_files"),
-)
+# Keys of a payload, with the attributes of `Entry` that they are.
+_ENTRY = {
+    key: attribute for key, attribute in _ATTRIBUTES.items() if attribute in {each.name for each in fields(Entry)}
+}
+_ENTRY["content_length"] = "length"
+
+#: Keys of a payload that `to_entry` reads.
+ENTRY_KEYS = (*_ENTRY, "sibling_files")
 
 
 def to_entry(chunk_id: str, payload: Mapping[str, Any], score: float) -> Entry:
     """Return the entry of a ranking that `ENTRY_KEYS` of a payload make."""
     siblings = payload.get("sibling_files")
     return Entry(
-        chunk_id,
-        payload["source_id"],
-        payload["chunk_index"],
-        payload["total_chunks"],
-        payload["level"],
-        payload["parent_id"],
-        payload["prev_id"],
-        payload["next_id"],
-        payload["token_count"],
-        payload["content_length"],
-        tuple(name for name in siblings if isinstance(name, str)) if isinstance(siblings, list) else (),
-        score,
+        id=chunk_id,
+        sibling_files=tuple(name for name in siblings if isinstance(name, str)) if isinstance(siblings, list) else (),
+        score=score,
+        **{attribute: payload[key] for key, attribute in _ENTRY.items()},
     )
 
 

@@ -6,11 +6,12 @@ import itertools
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from kinsplit.chunk import DOCUMENT
 from kinsplit.errors import CollectionNotFoundError, InvalidParameterError, SchemaMismatchError, StoreError
+from kinsplit.identity import RENAMED
 from kinsplit.stores.protocol import LAYOUT, Schema
 
 _REMEDY = "Delete the collection and index again, or open it with the version of kinsplit that made it."
@@ -56,15 +57,26 @@ def _others(names: Iterable[str]) -> str:
 
 
 def parse_schema(place: object, stored: Mapping[str, Any]) -> Schema:
-    """Return the schema that a collection keeps as JSON.
+    """Return the schema that a collection keeps as JSON, with the current name of its strategy.
 
     Raises:
         StoreError: It is none that this version reads.
     """
     try:
-        return Schema(**stored)
+        schema = Schema(**stored)
     except TypeError as error:
         raise StoreError(f"{place}: is not a schema that this version reads: {error}. {_REMEDY}") from error
+    return replace(schema, strategy=_renamed(schema.strategy))
+
+
+def _renamed(strategy: str) -> str:
+    """Return a stored strategy under its current name."""
+    try:
+        stored = json.loads(strategy)
+        name = RENAMED[stored["name"]]
+    except (ValueError, TypeError, KeyError):
+        return strategy
+    return json.dumps({**stored, "name": name})
 
 
 def check_schema(place: object, stored: Schema, asked: Schema | None) -> None:

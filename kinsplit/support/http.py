@@ -17,11 +17,11 @@ ERROR_BODY = 1 << 16
 # Bytes that are unpacked at a time: a thousandth as many may hold them.
 _PART = 1 << 16
 _GZIP = zlib.MAX_WBITS | 16
-# Decoding and length are settled once a body was read, and its declared charset may name a slow codec.
-_SETTLED = ("content-encoding", "content-length", "content-type", "transfer-encoding")
+# No longer true once a body was read and decoded; the declared charset may also name a slow codec.
+_DECODED_HEADERS = ("content-encoding", "content-length", "content-type", "transfer-encoding")
 
 
-class OverlongError(Exception):
+class ResponseTooLongError(Exception):
     """A response is longer than its limit.
 
     Args:
@@ -33,7 +33,7 @@ class OverlongError(Exception):
         self.what = what
 
 
-class OverdueError(httpx.ReadTimeout):
+class ExchangeTimeoutError(httpx.ReadTimeout):
     """An exchange is not over in time.
 
     Args:
@@ -92,14 +92,14 @@ class Client:
 
     @contextmanager
     def exchange(self, request: httpx.Request, seconds: float) -> Iterator[httpx.Response]:
-        """Send a request and yield the response, of which the body is read by `body` or `settled`.
+        """Send a request and yield the response, of which the body is read by `body` or `read_response`.
 
         Args:
             request: The request.
             seconds: Most seconds from here to the end of the block.
 
         Raises:
-            OverdueError: The time is over.
+            ExchangeTimeoutError: The time is over.
             httpx.HTTPError: See `httpx.Client.send`.
         """
         over = threading.Event()
@@ -129,12 +129,12 @@ class Client:
         except Exception as error:
             # Cut off, a response may look broken in any way,
             if over.is_set():
-                raise OverdueError(seconds, request) from error
+                raise ExchangeTimeoutError(seconds, request) from error
             raise
         else:
             # or whole, where only the end of the connection says that it is.
             if over.is_set():
-                raise OverdueError(seconds, request)
+                raise ExchangeTimeoutError(seconds, request)
         finally:
             timer.cancel()
 
@@ -147,7 +147,7 @@ def body(response: httpx.Response, limit: int) -> Iterator[bytes]:
         limit: Most bytes, both as they arrive and unpacked.
 
     Raises:
-        OverlongError: There are more.
+        ResponseTooLongError: There are more.
         httpx.DecodingError: It is packed otherwise than it says, or than was asked for.
     """
     arriving = _counted(response.iter_raw(), limit)
@@ -159,7 +159,7 @@ def body(response: httpx.Response, limit: int) -> Iterator[bytes]:
     raise httpx.DecodingError(f"it is packed by {packing[:40]!r}, and only gzip was asked for")
 
 
-def settled(response: httpx.Response, limit: int) -> httpx.Response:
+def read_response(response: httpx.Response, limit: int) -> httpx.Response:
     """Return a response with its body read: UTF-8, and of an error no more than its first bytes.
 
     Args:
@@ -171,10 +171,10 @@ def settled(response: httpx.Response, limit: int) -> httpx.Response:
         for part in body(response, limit):
             data += part
     else:
-        with suppress(OverlongError, httpx.DecodingError):
+        with suppress(ResponseTooLongError, httpx.DecodingError):
             for part in body(response, ERROR_BODY):
                 data += part
-    headers = [(name, value) for name, value in response.headers.multi_items() if name not in _SETTLED]
+    headers = [(name, value) for name, value in response.headers.multi_items() if name not in _DECODED_HEADERS]
     return httpx.Response(
         response.status_code,
         headers=headers,
@@ -189,7 +189,7 @@ def _counted(parts: Iterable[bytes], limit: int) -> Iterator[bytes]:
         yield part[:left]
         left -= len(part)
         if left < 0:
-            raise OverlongError(f"more than {limit:,} bytes")
+            raise ResponseTooLongError(f"more than {limit:,} bytes")
 
 
 def _unpacked(parts: Iterable[bytes]) -> Iterator[bytes]:

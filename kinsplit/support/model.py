@@ -7,8 +7,9 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from kinsplit.errors import InvalidParameterError
+from kinsplit.support.validation import first_fault
 
-#: pydantic's words, and those of the other errors here.
+# pydantic's wording -> that of kinsplit's other errors.
 _WORDS = {
     "should be greater than or equal to": "must be at least",
     "should be less than or equal to": "must be at most",
@@ -25,27 +26,26 @@ class Settings(BaseModel):
         try:
             super().__init__(**values)
         except ValidationError as error:
-            raise self._first(error) from None
+            raise self._as_parameter_error(error) from None
 
     @classmethod
-    def _first(cls, error: ValidationError) -> InvalidParameterError:
-        first = error.errors()[0]
-        path = [str(part) for part in first["loc"]]
-        if isinstance(own := first.get("ctx", {}).get("error"), InvalidParameterError):
-            # A validator's, or of settings inside these, which names its field itself.
-            above = path[:-1] if path[-1:] == [own.field] else path
-            return own.of(".".join([*above, own.field]))
-        field = ".".join(path) or cls.__name__
+    def _as_parameter_error(cls, error: ValidationError) -> InvalidParameterError:
+        fault = first_fault(error.errors())
+        if fault.cause is not None:
+            # A validator's error, or that of nested settings, names its field relative to them.
+            above = fault.path[:-1] if fault.path[-1:] == (fault.cause.field,) else fault.path
+            return fault.cause.of(".".join([*above, fault.cause.field]))
+        field = fault.field or cls.__name__
         known = f"{cls.__name__} has: {', '.join(cls.model_fields)}."
-        if first["type"] == "extra_forbidden":
-            return InvalidParameterError(field, "is not known here", first["input"], known)
-        rule = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
+        if fault.is_unknown_field:
+            return InvalidParameterError(field, "is not known here", fault.value, known)
+        rule = fault.rule
         for theirs, ours in _WORDS.items():
             rule = rule.replace(theirs, ours)
-        info = cls.model_fields.get(str(first["loc"][0])) if first["loc"] else None
+        info = cls.model_fields.get(fault.path[0]) if fault.path else None
         default = info.get_default(call_default_factory=True) if info and not info.is_required() else None
         if info is None or info.is_required():
             remedy = known
         else:
             remedy = "Leave it out for none." if default is None else f"The default is {default!r}."
-        return InvalidParameterError(field, rule[0].lower() + rule[1:], first["input"], remedy)
+        return InvalidParameterError(field, rule, fault.value, remedy)

@@ -1,4 +1,4 @@
-"""kinsplit's own warnings of a block of work, for the results that it leads to."""
+"""Capture of kinsplit's own warnings, for the results that they are about."""
 
 from __future__ import annotations
 
@@ -10,21 +10,32 @@ from kinsplit.errors import KinsplitWarning
 
 
 @contextmanager
-def recorded() -> Iterator[list[KinsplitWarning]]:
-    """Yield a list that holds kinsplit's warnings once the block ends, each also given; others are given as usual."""
-    told: list[KinsplitWarning] = []
+def capture_warnings() -> Iterator[list[KinsplitWarning]]:
+    """Yield a list that holds kinsplit's warnings once the block ends, combined and each once; others are shown."""
+    captured: list[KinsplitWarning] = []
     found: list[warnings.WarningMessage] = []
     try:
         with warnings.catch_warnings(record=True) as found:
             warnings.simplefilter("always", KinsplitWarning)
-            yield told
+            yield captured
     finally:
         own: dict[type[KinsplitWarning], list[KinsplitWarning]] = {}
         for one in found:
             if isinstance(one.message, KinsplitWarning):
                 own.setdefault(type(one.message), []).append(one.message)
             else:
-                warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
-        told.extend({str(one): one for kind, messages in own.items() for one in kind.combined(messages)}.values())
-        for message in told:
-            warnings.warn(message, stacklevel=3)
+                warnings.showwarning(one.message, one.category, one.filename, one.lineno, one.file, one.line)
+        combined = (warning for kind, several in own.items() for warning in kind.combined(several))
+        captured.extend({str(warning): warning for warning in combined}.values())
+
+
+@contextmanager
+def record_warnings() -> Iterator[list[KinsplitWarning]]:
+    """Yield a list as `capture_warnings` does, and issue the captured warnings again when the block ends."""
+    captured: list[KinsplitWarning] = []
+    try:
+        with capture_warnings() as captured:
+            yield captured
+    finally:
+        for warning in captured:
+            warnings.warn(warning, stacklevel=3)

@@ -15,7 +15,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_aft
 
 import kinsplit
 from kinsplit.errors import FetchError, InvalidParameterError
-from kinsplit.support.http import Client, OverlongError, settled
+from kinsplit.support.http import Client, ResponseTooLongError, read_response
 
 ATTEMPTS = 5
 #: Seconds before the second try; doubled before each further one, unless the server says how long to wait.
@@ -110,7 +110,7 @@ class Api:
     def _ask(self, parameters: Mapping[str, str]) -> dict[str, Any]:
         try:
             response = self._got(self._client.request("GET", self.url, params=dict(parameters)))
-        except OverlongError as error:
+        except ResponseTooLongError as error:
             raise FetchError(f"{self._shown} sent {error}. Is it a wiki's api.php?") from error
         except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
             raise FetchError(f"{self._shown} is no address: {str(error).rstrip('.')}.") from error
@@ -138,7 +138,7 @@ class Api:
         for _ in range(1 + _REDIRECTS):
             with self._client.exchange(request, SECONDS) as response:
                 if response.next_request is None:
-                    return settled(response, LONGEST)
+                    return read_response(response, LONGEST)
                 request = response.next_request
         raise FetchError(f"{self._shown} redirects without end.")
 

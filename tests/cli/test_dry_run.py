@@ -11,7 +11,7 @@ from kinsplit import language_models
 from tests.cli.conftest import Cli
 from tests.language_models.fake_server import FakeServer, Reply
 
-CONTEXTUAL = "--strategy", "contextual", "--set", "segment_size=300"
+LLM = "--strategy", "llm", "--set", "segment_size=300"
 
 
 @pytest.fixture
@@ -27,8 +27,8 @@ def pets(tmp_path: Path) -> Path:
 def test_a_dry_run_tells_calls_and_tokens_and_does_nothing(
     cli: Cli, fake: FakeServer, pets: Path, tmp_path: Path, command: str
 ) -> None:
-    told = cli(command, pets, *CONTEXTUAL, "--dry-run")
-    cost = json.loads(cli(command, pets, *CONTEXTUAL, "--dry-run", "--json").stdout)
+    told = cli(command, pets, *LLM, "--dry-run")
+    cost = json.loads(cli(command, pets, *LLM, "--dry-run", "--json").stdout)
 
     assert (told.exit_code, told.stderr) == (0, "")
     assert fake.calls == []
@@ -38,12 +38,12 @@ def test_a_dry_run_tells_calls_and_tokens_and_does_nothing(
     assert cost["calls"] > 2
     assert cost["tokens"] == cost["prompt_tokens"] + cost["answer_tokens"]
     assert told.stdout == (
-        f"contextual: 2 documents, {cost['calls']} calls of the model, {cost['tokens']:,} tokens "
+        f"llm: 2 documents, {cost['calls']} calls of the model, {cost['tokens']:,} tokens "
         f"({cost['prompt_tokens']:,} to read and at most {cost['answer_tokens']:,} to write). Nothing was asked.\n"
     )
-    cli("chunk", pets, *CONTEXTUAL)
+    cli("chunk", pets, *LLM)
     assert len(fake.calls) == cost["calls"]
-    assert f"; {cost['calls']} answers kept from earlier runs." in cli(command, pets, *CONTEXTUAL, "--dry-run").stdout
+    assert f"; {cost['calls']} answers kept from earlier runs." in cli(command, pets, *LLM, "--dry-run").stdout
 
 
 def test_strategies_that_ask_no_model_cost_nothing(cli: Cli, folder: Path, tmp_path: Path) -> None:
@@ -53,10 +53,10 @@ def test_strategies_that_ask_no_model_cost_nothing(cli: Cli, folder: Path, tmp_p
 
 
 def test_a_dry_run_takes_the_strategy_of_the_collection(cli: Cli, fake: FakeServer, pets: Path) -> None:
-    cli("index", pets, "--embedder", "hash", *CONTEXTUAL)
+    cli("index", pets, "--embedder", "hash", *LLM)
     assert fake.calls
     told = cli("index", pets, "--embedder", "hash", "--dry-run").stdout
-    assert told.startswith("contextual: 2 documents, 0 calls of the model")
+    assert told.startswith("llm: 2 documents, 0 calls of the model")
 
 
 def test_a_dry_run_names_the_files_that_can_not_be_read(cli: Cli, folder: Path) -> None:
@@ -71,12 +71,12 @@ def test_a_dry_run_names_the_files_that_can_not_be_read(cli: Cli, folder: Path) 
 def test_that_a_model_is_away_is_one_line(cli: Cli, fake: FakeServer, pets: Path, command: str) -> None:
     fake.answer = lambda prompt: Reply("model 'llama3' not found", 404)
     more = ["--embedder", "hash"] if command == "index" else []
-    result = cli(command, pets, *CONTEXTUAL, *more)
+    result = cli(command, pets, *LLM, *more)
 
     assert result.exit_code == 0
-    calls = json.loads(cli("chunk", pets, *CONTEXTUAL, "--dry-run", "--json").stdout)["calls"]
+    calls = json.loads(cli("chunk", pets, *LLM, "--dry-run", "--json").stdout)["calls"]
     assert result.stderr == (
-        f"Warning: contextual: {calls} of {calls} segments were divided by paragraphs and headings instead. "
+        f"Warning: llm: {calls} of {calls} segments were divided by paragraphs and headings instead. "
         "ollama:llama3: status 404: model 'llama3' not found. Run `ollama serve` and `ollama pull llama3`, "
         "or set OLLAMA_HOST.\n"
     )
@@ -84,13 +84,13 @@ def test_that_a_model_is_away_is_one_line(cli: Cli, fake: FakeServer, pets: Path
 
 def test_a_model_that_must_answer_is_an_error(cli: Cli, fake: FakeServer, pets: Path) -> None:
     fake.answer = lambda prompt: Reply("model 'llama3' not found", 404)
-    result = cli("chunk", pets, *CONTEXTUAL, "--set", "fallback=error")
+    result = cli("chunk", pets, *LLM, "--set", "fallback=error")
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr.startswith("Error: ollama:llama3: status 404")
 
 
 def test_a_wrong_model_is_one_line(cli: Cli, pets: Path) -> None:
-    result = cli("chunk", pets, "--strategy", "contextual", "--set", "model=llama3")
+    result = cli("chunk", pets, "--strategy", "llm", "--set", "model=llama3")
     assert result.exit_code == 2
     assert result.stderr.startswith("Error: model: must be one of ollama:MODEL, openai:MODEL")
 

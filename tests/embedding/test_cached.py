@@ -9,8 +9,8 @@ from kinsplit.embedding import (
     aembed,
     aembed_query,
     create,
-    keeping_vectors,
     resolve,
+    use_vector_cache,
 )
 from kinsplit.embedding.hashing import HashEmbedder
 from kinsplit.errors import CacheError, CacheWarning, InvalidParameterError
@@ -83,12 +83,12 @@ class Mine(HashEmbedder):
     "embedder", [Mine(), ForeignEmbedder(AsyncLlamaIndexModel())], ids=["own class", "framework's"]
 )
 def test_the_vectors_of_an_object_are_kept_only_if_it_says_that_it_is_repeatable(cache, embedder, monkeypatch):
-    with keeping_vectors(cache):
+    with use_vector_cache(cache):
         assert resolve(embedder) is embedder
     with pytest.raises(InvalidParameterError, match=r"embedder: must say .*version=.*`repeatable = True`"):
         CachedEmbedder(embedder, cache)
     monkeypatch.setattr(Mine, "repeatable", True, raising=False)
-    with keeping_vectors(cache):
+    with use_vector_cache(cache):
         assert isinstance(resolve(Mine()), CachedEmbedder)
 
 
@@ -177,14 +177,14 @@ def test_a_folder_that_cannot_be_made_is_one_clear_error(tmp_path):
 
 def test_inside_the_block_every_embedder_that_is_named_keeps_its_vectors(tmp_path, cache):
     outside = resolve("hash")
-    with keeping_vectors(tmp_path / "a"):
+    with use_vector_cache(tmp_path / "a"):
         assert isinstance(resolve("hash"), CachedEmbedder)
         assert isinstance(resolve(outside), CachedEmbedder)
         assert resolve(resolve("hash")).embedder is outside
         assert resolve("static:anywhere") is resolve("static:anywhere")
-        with keeping_vectors(cache):
+        with use_vector_cache(cache):
             assert resolve("hash").cache is cache
-        with keeping_vectors(False):
+        with use_vector_cache(False):
             assert resolve("hash").cache.folder == tmp_path / "a"
     assert resolve("hash") is outside
     assert (tmp_path / "a" / FILE).is_file()
@@ -192,7 +192,7 @@ def test_inside_the_block_every_embedder_that_is_named_keeps_its_vectors(tmp_pat
 
 def test_kinsplits_own_folder_serves_where_no_other_is_given(tmp_path, monkeypatch):
     monkeypatch.setenv("KINSPLIT_CACHE", str(tmp_path))
-    with keeping_vectors():
+    with use_vector_cache():
         resolve("hash").embed(["a"])
     assert (tmp_path / "vectors" / FILE).is_file()
 
@@ -204,7 +204,7 @@ def test_a_strategy_embeds_a_text_once(cache):
     expected = semantic.chunk(document)
     inner.seen.clear()
     for asked in (27, 0):
-        with keeping_vectors(cache):
+        with use_vector_cache(cache):
             assert semantic.chunk(document) == expected
         assert sum(map(len, inner.seen)) == asked
         inner.seen.clear()

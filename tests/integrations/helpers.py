@@ -17,7 +17,7 @@ TEXT = (
 
 _SMALL: dict[str, dict[str, Any]] = {
     "character": {"chunk_size": 40, "chunk_overlap": 8},
-    "contextual": {"chunk_size": 12, "model": "hash"},
+    "llm": {"chunk_size": 12, "model": "hash"},
     "cluster": {"chunk_size": 24, "passage_size": 6, "passage_overlap": 1, "threshold": 0.3, "embedder": "hash"},
     "hierarchical": {"parent_size": (120, 60), "child_size": 30},
     "multigranular": {"chunk_sizes": (4, 8, 16)},

@@ -17,7 +17,7 @@ from kinsplit.language_models import LanguageModel
 from kinsplit.language_models.http import server, sse
 from kinsplit.language_models.ollama import OllamaModel
 from kinsplit.language_models.openai import OpenAIModel
-from kinsplit.support.http import Client, OverlongError, body, settled
+from kinsplit.support.http import Client, ResponseTooLongError, body, read_response
 from tests.hostile_server import Hostile
 
 #: What a hostile server has to send at most, so that a client that would read it all ends as well.
@@ -90,7 +90,7 @@ def test_what_is_unpacked_takes_no_more_memory_than_is_asked_for() -> None:
     response = httpx.Response(200, headers={"content-encoding": "gzip"}, stream=httpx.ByteStream(packed))
     parts = body(response, 1 << 20)
     assert max(len(next(parts)) for _ in range(8)) <= _PART
-    with pytest.raises(OverlongError, match="more than 1,048,576 bytes"):
+    with pytest.raises(ResponseTooLongError, match="more than 1,048,576 bytes"):
         list(parts)
 
 
@@ -180,7 +180,7 @@ def test_what_a_body_says_of_its_charset_is_passed_over() -> None:
     response = httpx.Response(
         500, headers={"content-type": "text/plain; charset=punycode"}, stream=httpx.ByteStream("é".encode() * 99_999)
     )
-    assert settled(response, 1 << 20).text.startswith("ééé")
+    assert read_response(response, 1 << 20).text.startswith("ééé")
 
 
 def test_a_connection_that_is_kept_is_ended_in_time_as_well(hostile: Hostile) -> None:
@@ -189,4 +189,4 @@ def test_a_connection_that_is_kept_is_ended_in_time_as_well(hostile: Hostile) ->
     with Client(5, 5) as client:
         for _ in range(2):
             with client.exchange(client.request("GET", hostile.url), 5) as response:
-                assert settled(response, 99).json() == {}
+                assert read_response(response, 99).json() == {}

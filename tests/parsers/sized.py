@@ -10,7 +10,7 @@ from kinsplit.parsers import Strategy, create
 WITHOUT_MODEL: dict[str, dict[str, Any]] = {
     "semantic": {"embedder": "hash"},
     "cluster": {"embedder": "hash"},
-    "contextual": {"model": "hash"},
+    "llm": {"model": "hash"},
 }
 
 
@@ -28,7 +28,7 @@ def sized(name: str, size: int, unit: str = "character", overlap: int = 0, **mor
         return create(name, chunk_size=size, chunk_overlap=overlap, **more)
     if name == "sentence":
         return create(name, chunk_size=size, unit=unit, chunk_overlap=overlap, **more)
-    if name in {"semantic", "contextual"}:
+    if name in {"semantic", "llm"}:
         return create(name, chunk_size=size, unit=unit, **WITHOUT_MODEL[name] | more)
     if name == "structure":
         return create(name, chunk_size=size, unit=unit, **more)

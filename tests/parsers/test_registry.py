@@ -26,7 +26,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "semantic": {"embedder": "bundled", "min_sentences": 3, "max_sentences": 20, "chunk_size": 500, "unit": "word"},
     "cluster": {"passage_size": 512, "passage_overlap": 50, "threshold": 0.75, "embedder": "bundled"},
     "hierarchical": {"parent_size": (1000,), "child_size": 200, "unit": "character"},
-    "contextual": {"model": "ollama:llama3", "chunk_size": 500, "unit": "word", "min_sentences": 1},
+    "llm": {"model": "ollama:llama3", "chunk_size": 500, "unit": "word", "min_sentences": 1},
     "multigranular": {"chunk_sizes": (256, 512, 1024), "chunk_overlap": 0},
 }
 

@@ -23,7 +23,7 @@ TEXT = "# One\n\nFirst 😀 sentence here. A second one follows it. A third clos
 
 @pytest.mark.parametrize("name", names())
 async def test_every_strategy_cuts_as_it_does_elsewhere(client: httpx.AsyncClient, name: str) -> None:
-    own: dict[str, Any] = {"contextual": {"model": "none"}}.get(name, {})
+    own: dict[str, Any] = {"llm": {"model": "none"}}.get(name, {})
     if name in ("semantic", "cluster"):
         pytest.skip("reads the bundled model; its preview is the same code")
     response = await client.post("/chunk", json={"text": TEXT, "strategy": name.upper(), "parameters": own})
@@ -64,8 +64,8 @@ async def test_blank_text_makes_no_chunk(client: httpx.AsyncClient) -> None:
         ({"text": "x", "parameters": {"tokenizer": "hf:BAAI/bge-m3"}}, "tokenizer"),
         ({"text": "x", "parameters": {"tokenizer": ["bundled"]}}, "tokenizer"),
         ({"text": "x", "strategy": "semantic", "parameters": {"embedder": "st:/tmp/x"}}, "embedder"),
-        ({"text": "x", "strategy": "contextual", "parameters": {"model": "ollama:llama3"}}, "model"),
-        ({"text": "x", "strategy": "contextual", "parameters": {"concurrency": 200}}, "concurrency"),
+        ({"text": "x", "strategy": "llm", "parameters": {"model": "ollama:llama3"}}, "model"),
+        ({"text": "x", "strategy": "llm", "parameters": {"concurrency": 200}}, "concurrency"),
     ],
 )
 async def test_wrong_bodies(client: httpx.AsyncClient, body: dict[str, Any], field: str) -> None:
@@ -73,7 +73,7 @@ async def test_wrong_bodies(client: httpx.AsyncClient, body: dict[str, Any], fie
 
 
 async def test_a_preview_asks_no_model_unless_the_service_has_one(client: httpx.AsyncClient) -> None:
-    answer = (await client.post("/chunk", json={"text": TEXT, "strategy": "contextual"})).json()
+    answer = (await client.post("/chunk", json={"text": TEXT, "strategy": "llm"})).json()
     assert answer["parameters"]["model"] == "none"
 
 
@@ -92,7 +92,7 @@ async def test_a_preview_that_asks_a_model_keeps_nobody_waiting(
 
     monkeypatch.setattr(language_models, "resolve", lambda *_: Slow())
     client = await connect(model="hash", threads=1, queue=0)
-    body = {"text": TEXT, "strategy": "contextual", "parameters": {"chunk_size": 5}}
+    body = {"text": TEXT, "strategy": "llm", "parameters": {"chunk_size": 5}}
     preview = asyncio.create_task(client.post("/chunk", json=body))
     assert await asyncio.to_thread(begun.wait, 30)
     assert (await client.get("/search?q=loop")).status_code == 200
@@ -155,7 +155,7 @@ async def test_a_hundred_thousand_levels_are_refused(client: httpx.AsyncClient, 
 async def test_a_preview_asks_a_model_only_so_often(connect: Connect) -> None:
     client = await connect(model="hash")
     text = " ".join(f"This is sentence number {number}." for number in range(400))
-    body = {"text": text, "strategy": "contextual", "parameters": {"segment_size": 30}}
+    body = {"text": text, "strategy": "llm", "parameters": {"segment_size": 30}}
     error = error_of(await client.post("/chunk", json=body), 422)
     assert (error["field"], error["rule"]) == ("text", "can't take more than 40 calls of the language model")
 

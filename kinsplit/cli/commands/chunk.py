@@ -67,7 +67,7 @@ def chunk(
     Tokens are counted by the strategy's tokenizer, also where the strategy itself counts words or characters.
     """
     from kinsplit.chunk import by_size
-    from kinsplit.embedding import keeping_vectors
+    from kinsplit.embedding import use_vector_cache
     from kinsplit.evaluation.datasets.normalised import normalised_document, steps_of
     from kinsplit.loaders import discover, load_files
     from kinsplit.tokenizers import resolve
@@ -88,7 +88,7 @@ def chunk(
     # Rows and a bar on one screen would overwrite each other.
     shown = output is not None or not terminal.out.is_terminal
     with (
-        keeping_vectors(cache),
+        use_vector_cache(cache),
         _writer(output, terminal) as write,
         bar(terminal.screen, "Splitting", len(files), shown=shown) as moving,
     ):

@@ -59,8 +59,9 @@ def compare(
         dataset, made, embedder=embedder, ranker=ranker, measures=["cosine"], headline="cosine", top_k=top_k
     )
     found: dict[str, list[dict[str, Any]]] = {}
-    with steps(terminal.screen, len(made)) as moved, warnings.catch_warnings():
-        warnings.simplefilter("ignore", KinsplitWarning)  # Those of strategies are told with the evidence.
+    # Those of strategies come with the evidence.
+    silence = warnings.catch_warnings(action="ignore", category=KinsplitWarning)
+    with steps(terminal.screen, len(made)) as moved, silence:
         told = list(experiment.evidence(lambda step: moved(step.label, step.stage, step.done, step.total)))
     for label, evidence in told:
         for text in evidence.warnings:

@@ -150,9 +150,10 @@ def evaluate(
         else:
             terminal.table(planned(plans))
         return
-    with steps(terminal.screen, len(strategies)) as moved, warnings.catch_warnings():
-        warnings.simplefilter("ignore", KinsplitWarning)  # The results hold them, each with its strategy,
-        warnings.simplefilter("always", CacheWarning)  # but for what is said before there is any.
+    # The results hold the warnings, each with its strategy, but for those from before there are results.
+    silence = warnings.catch_warnings(action="ignore", category=KinsplitWarning)
+    with steps(terminal.screen, len(strategies)) as moved, silence:
+        warnings.simplefilter("always", CacheWarning)
         results = experiment.run(lambda step: moved(step.label, step.stage, step.done, step.total))
     results.write(output)
     for text in results.warnings:

@@ -49,16 +49,14 @@ def tune(
     ] = None,
     strategies: Annotated[
         str | None,
-        typer.Option(
-            metavar="A,B", help="Search only these. Default: all; contextual with --model.", show_default=False
-        ),
+        typer.Option(metavar="A,B", help="Search only these. Default: all; llm only with --model.", show_default=False),
     ] = None,
     embedder: Embedder = "bundled",
     context: SharedContext = "headings",
     terms: SharedTerms = "english",
     model: Annotated[
         str | None,
-        typer.Option(metavar="SPEC", help="Language model for contextual: ollama:MODEL or openai:MODEL."),
+        typer.Option(metavar="SPEC", help="Language model for the strategy llm: ollama:MODEL or openai:MODEL."),
     ] = None,
     seed: Annotated[int, typer.Option(metavar="N", help="Of the halves and the search.", min=0)] = 0,
     output: Annotated[

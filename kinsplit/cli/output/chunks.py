@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from kinsplit.chunk import Chunk
-    from kinsplit.tokenizers import Tokenizer
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
+from kinsplit.chunk import Chunk, select
 from kinsplit.cli.output.tables import counted, rate
 from kinsplit.cli.output.terminal import Terminal
 
+if TYPE_CHECKING:
+    from kinsplit.tokenizers import Tokenizer
+
 Row = dict[str, Any]
+
+# Keys of `kinsplit.chunk.FIELDS` that a row shows.
+_FIELDS = (
+    *("id", "chunk_index", "total_chunks", "start", "end", "spans", "text", "token_count"),
+    *("parent_id", "prev_id", "next_id", "level", "context"),
+)
 
 
 def to_rows(chunks: Sequence[Chunk], tokenizer: Tokenizer) -> Iterator[Row]:
@@ -38,19 +44,8 @@ def to_rows(chunks: Sequence[Chunk], tokenizer: Tokenizer) -> Iterator[Row]:
         yield {
             "docid": chunk.source_id,
             "chunk_id": chunk_name(chunk.source_id, chunk.level, chunk.index),
-            "id": chunk.id,
-            "chunk_index": chunk.index,
-            "total_chunks": chunk.total,
-            "start": chunk.start,
-            "end": chunk.end,
-            "spans": [list(span) for span in chunk.spans],
-            "text": chunk.text,
+            **select(chunk, _FIELDS),
             "token_count": next(counts) if chunk.token_count is None else chunk.token_count,
-            "parent_id": chunk.parent_id,
-            "prev_id": chunk.prev_id,
-            "next_id": chunk.next_id,
-            "level": chunk.level,
-            "context": chunk.context,
             "metadata": {key: value for key, value in chunk.metadata.items() if key != "sibling_files"},
         }
 

@@ -6,21 +6,16 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rich.table import Table
 from rich.text import Text
 
-from kinsplit.cli.output.terminal import Terminal, visible
-
-if TYPE_CHECKING:
-    from kinsplit.embedding.sparse import Bm25Embedder
-    from kinsplit.retrieval import Passage
-from typing import TYPE_CHECKING
-
-from rich.table import Table
-
+from kinsplit.chunk import select
 from kinsplit.cli.output.tables import listing
+from kinsplit.cli.output.terminal import Terminal, visible
 from kinsplit.display import inline
 
 if TYPE_CHECKING:
+    from kinsplit.embedding.sparse import Bm25Embedder
     from kinsplit.retrieval import Passage
 
 
@@ -178,12 +173,7 @@ def to_dict(rank: int, passage: Passage) -> dict[str, Any]:
         "related": [{"source_id": chunk.source_id, "text": chunk.text} for chunk in passage.related],
         "hits": [
             {
-                "id": hit.chunk.id,
-                "chunk_index": hit.chunk.index,
-                "total_chunks": hit.chunk.total,
-                "start": hit.chunk.start,
-                "end": hit.chunk.end,
-                "spans": [list(span) for span in hit.chunk.spans],
+                **select(hit.chunk, ("id", "chunk_index", "total_chunks", "start", "end", "spans")),
                 "score": hit.score,
                 "scores": dict(hit.scores),
             }

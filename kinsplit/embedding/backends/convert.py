@@ -39,8 +39,8 @@ def convert(source: str, folder: Path) -> None:
     model = load_model(source)
     facts_of(model, source).save(folder)
     try:
-        with without_telemetry(), quiet(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # The tracer's, about conditions that hold for every input here.
+        # The tracer warns of conditions that hold for every input here.
+        with without_telemetry(), quiet(), warnings.catch_warnings(action="ignore"):
             import openvino
 
             module, example = _module(model)

@@ -53,8 +53,7 @@ def quantise(source: Path, folder: Path) -> None:
     windows = [parts[0].encoding.ids for parts in read_windows(paragraphs, facts.tokenizer, facts.window)]
     inputs = [np.array([ids], dtype=np.int64) for ids in windows]
     try:
-        with without_telemetry(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with without_telemetry(), warnings.catch_warnings(action="ignore"):
             import nncf
             import openvino
 

@@ -14,9 +14,9 @@ from kinsplit.evaluation.labels import Dataset
 FORMATS: tuple[Format, ...] = (rows.FORMAT, sc_qrels.FORMAT, chroma.FORMAT, plain.FORMAT, beir.FORMAT)
 
 
-def names() -> tuple[str, ...]:
+def names() -> list[str]:
     """Return the names of the formats."""
-    return tuple(fmt.name for fmt in FORMATS)
+    return [fmt.name for fmt in FORMATS]
 
 
 def load(

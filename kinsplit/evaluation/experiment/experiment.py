@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kinsplit.embedding import resolve as resolve_embedder
-from kinsplit.embedding.cached import plain
+from kinsplit.embedding.cached import without_cache
 from kinsplit.embedding.late_chunking import token_embedder
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import InvalidParameterError
@@ -95,7 +95,7 @@ class Experiment:
         # What is wrong is found out here, before any work is done.
         object.__setattr__(self, "strategies", {label: self._strategy(one) for label, one in self.strategies.items()})
         if check_context(self.context) == "late":
-            token_embedder(plain(resolve_embedder(self.embedder)))
+            token_embedder(without_cache(resolve_embedder(self.embedder)))
         _ = self.rank_by, self.bm25, self.counter, self.judges
 
     def _strategy(self, splitter: object) -> Strategy:
@@ -177,21 +177,21 @@ class Experiment:
 
     def evidence(self, progress: Callable[[Step], None] | None = None) -> Iterator[tuple[str, Evidence]]:
         """Yield what each strategy made and retrieved, with its label; see `run`."""
-        questions = Questions(plain(resolve_embedder(self.embedder)), self.bm25)
+        questions = Questions(without_cache(resolve_embedder(self.embedder)), self.bm25)
         with self._opened() as (kept, vectors):
             for label, strategy in self.strategies.items():
                 yield label, Work(self, label, strategy, kept, vectors, questions, progress).evidence()
 
     def plan(self) -> list[Plan]:
         """Return what a run would do for each strategy; nothing is embedded and no language model is asked."""
-        questions = Questions(plain(resolve_embedder(self.embedder)), self.bm25)
+        questions = Questions(without_cache(resolve_embedder(self.embedder)), self.bm25)
         with self._opened() as (kept, vectors):
             works = (Work(self, *one, kept, vectors, questions) for one in self.strategies.items())
             return [work.plan() for work in works]
 
     def chunking(self, label: str) -> Chunking:
         """Return the chunks of one strategy; nothing is embedded but what it needs to find its boundaries."""
-        questions = Questions(plain(resolve_embedder(self.embedder)), self.bm25)
+        questions = Questions(without_cache(resolve_embedder(self.embedder)), self.bm25)
         with self._opened() as (kept, vectors):
             return Work(self, label, self.strategies[label], kept, vectors, questions).chunking()
 

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinsplit.chunk import embedded_text
-from kinsplit.embedding import Embedder, Progress, VectorCache, keeping_vectors
+from kinsplit.embedding import Embedder, Progress, VectorCache, use_vector_cache
 from kinsplit.embedding import resolve as resolve_embedder
-from kinsplit.embedding.cached import plain
+from kinsplit.embedding.cached import without_cache
 from kinsplit.embedding.protocol import repeatable
 from kinsplit.evaluation.experiment.outcome_cache import OutcomeCache, code_version, hashed
 from kinsplit.evaluation.experiment.plan import Plan
@@ -25,7 +25,7 @@ from kinsplit.evaluation.statistics import Made
 from kinsplit.indexing.context import check_context
 from kinsplit.parsers import Strategy
 from kinsplit.parsers.base import Cost
-from kinsplit.support.warnings import recorded
+from kinsplit.support.warnings import record_warnings
 
 if TYPE_CHECKING:
     from kinsplit.evaluation.experiment.experiment import Experiment
@@ -89,8 +89,8 @@ class Work:
     def evidence(self) -> Evidence:
         """Do what isn't done yet."""
         experiment, dataset = self.experiment, self.experiment.dataset
-        with keeping_vectors(self.vectors or False):
-            clock = Clock(plain(resolve_embedder(experiment.embedder)))
+        with use_vector_cache(self.vectors or False):
+            clock = Clock(without_cache(resolve_embedder(experiment.embedder)))
             # Vectors of tokens aren't kept.
             embedder = cast("Embedder", clock) if experiment.context == "late" else resolve_embedder(clock)
             key = self._key(embedder)
@@ -110,7 +110,7 @@ class Work:
 
     def chunking(self) -> Chunking:
         """Split, unless that is done already."""
-        with keeping_vectors(self.vectors or False):
+        with use_vector_cache(self.vectors or False):
             key = self._key(resolve_embedder(self.experiment.embedder))
             record, _ = self._known_or_split(key)
         return Chunking(self.experiment.dataset, tuple(record.leaves), self.experiment.counter)
@@ -119,7 +119,7 @@ class Work:
         """Return what is to be done. Documents are split, unless that would ask a model of kinsplit's."""
         experiment, strategy = self.experiment, self.strategy
         documents, questions = experiment.dataset.documents, experiment.dataset.questions
-        with keeping_vectors(self.vectors or False):
+        with use_vector_cache(self.vectors or False):
             embedder = resolve_embedder(experiment.embedder)
             record = self._known(self._key(embedder))
             cost = Cost() if record else strategy.cost([document.text for document in documents])
@@ -177,7 +177,7 @@ class Work:
     def _split(self, key: str | None) -> tuple[Record, str | None]:
         """Return the chunks, and under what they are kept: not at all where a model failed that may answer later."""
         before = self._hits
-        with recorded() as told:
+        with record_warnings() as told:
             chunks, seconds = split(self.strategy, self.experiment.dataset.documents, self._step("split"))
         seconds_of_all = seconds if self._hits == before else None
         record = Record(chunks, split_seconds=seconds_of_all, warnings=list(map(str, told)))
@@ -188,7 +188,7 @@ class Work:
 
     def _ask(self, key: str | None, record: Record, texts: Sequence[str], embedder: Embedder, clock: Clock) -> None:
         experiment, step, before = self.experiment, self._step("ask"), self._hits
-        with recorded() as told, contextlib.ExitStack() as stack:
+        with record_warnings() as told, contextlib.ExitStack() as stack:
             collection = index(
                 record.chunks,
                 lambda texts: experiment.counter.count(texts).tolist(),

@@ -31,7 +31,7 @@ from kinsplit.evaluation.results import (
 from kinsplit.evaluation.significance import compare, estimates
 from kinsplit.evaluation.splitters import spec_of
 from kinsplit.evaluation.statistics import STATISTICS, describe
-from kinsplit.support.warnings import recorded
+from kinsplit.support.warnings import record_warnings
 
 if TYPE_CHECKING:
     from kinsplit.evaluation.experiment.experiment import Experiment
@@ -123,7 +123,7 @@ class Summary:
     def add(self, label: str, evidence: Evidence) -> None:
         """Judge what a strategy retrieved."""
         chunking = evidence.made.chunking
-        with recorded() as told:
+        with record_warnings() as told:
             values = {m.name: [_score(m, outcome, chunking) for outcome in evidence.outcomes] for m in self._measures}
         self._values[label] = values
         self._chunkings[label] = chunking

@@ -17,7 +17,7 @@ from kinsplit.evaluation.measures.answers import (
     shown,
 )
 from kinsplit.evaluation.measures.protocol import Chunking
-from kinsplit.language_models.parsing import inert
+from kinsplit.language_models.parsing import escape_tags
 from kinsplit.language_models.structured import Form
 
 _OR = "\n[or, in other words:]\n"
@@ -66,9 +66,9 @@ class AnswerCompleteness(AnswerMeasure):
         del passages
         told = [_OR.join(alternatives) for alternatives in references(question, chunking.dataset)]
         prompt = _JUDGE.format(
-            question=inert(question.text),
-            references=numbered("reference", shown(told, self.asker.model.window)),
-            answer=inert(answer),
+            question=escape_tags(question.text),
+            references=numbered("reference", shown(told, self.client.model.window)),
+            answer=escape_tags(answer),
         )
-        facts = self.asker.ask(prompt, _Facts, JUDGEMENT).facts
+        facts = self.client.ask(prompt, _Facts, JUDGEMENT).facts
         return sum(fact.stated for fact in facts) / len(facts)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from kinsplit.evaluation.labels import Question
 from kinsplit.evaluation.measures.answers import JUDGEMENT, AnswerMeasure, numbered
 from kinsplit.evaluation.measures.protocol import Chunking
-from kinsplit.language_models.parsing import inert
+from kinsplit.language_models.parsing import escape_tags
 from kinsplit.language_models.structured import Form
 
 _JUDGE = """\
@@ -43,6 +43,6 @@ class AnswerFaithfulness(AnswerMeasure):
     def judged(self, question: Question, answer: str, passages: Sequence[str], chunking: Chunking) -> float | None:
         """See `AnswerMeasure.judged`."""
         del question, chunking
-        prompt = _JUDGE.format(passages=numbered("passage", passages), answer=inert(answer))
-        claims = self.asker.ask(prompt, _Claims, JUDGEMENT).claims
+        prompt = _JUDGE.format(passages=numbered("passage", passages), answer=escape_tags(answer))
+        claims = self.client.ask(prompt, _Claims, JUDGEMENT).claims
         return sum(claim.supported for claim in claims) / len(claims) if claims else None

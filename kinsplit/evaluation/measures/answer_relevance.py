@@ -10,7 +10,7 @@ from pydantic import Field
 from kinsplit.evaluation.labels import Question
 from kinsplit.evaluation.measures.answers import JUDGEMENT, AnswerMeasure
 from kinsplit.evaluation.measures.protocol import Chunking
-from kinsplit.language_models.parsing import inert
+from kinsplit.language_models.parsing import escape_tags
 from kinsplit.language_models.structured import Form
 
 _BEST = 4
@@ -49,5 +49,5 @@ class AnswerRelevance(AnswerMeasure):
     def judged(self, question: Question, answer: str, passages: Sequence[str], chunking: Chunking) -> float | None:
         """See `AnswerMeasure.judged`."""
         del passages, chunking
-        prompt = _JUDGE.format(question=inert(question.text), answer=inert(answer))
-        return self.asker.ask(prompt, _Grade, JUDGEMENT).grade / _BEST
+        prompt = _JUDGE.format(question=escape_tags(question.text), answer=escape_tags(answer))
+        return self.client.ask(prompt, _Grade, JUDGEMENT).grade / _BEST

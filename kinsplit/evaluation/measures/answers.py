@@ -15,8 +15,8 @@ from typing import ClassVar, Self
 from kinsplit.errors import KinsplitWarning, LanguageModelError
 from kinsplit.evaluation.labels import Dataset, Label, Question
 from kinsplit.evaluation.measures.protocol import Chunking, Outcome
-from kinsplit.language_models.parsing import inert
-from kinsplit.language_models.structured import Asker, Form
+from kinsplit.language_models.parsing import escape_tags
+from kinsplit.language_models.structured import Form, StructuredClient
 
 #: Longest judgement, in tokens.
 JUDGEMENT = 1024
@@ -81,12 +81,12 @@ class AnswerMeasure(ABC):
     Attributes:
         name: With k where it was asked for.
         k: Chunks that are shown as passages.
-        asker: Asks the model; measures that share one also share the answers.
+        client: Asks the model; measures that share one also share the answers.
     """
 
     name: str
     k: int
-    asker: Asker
+    client: StructuredClient
 
     description: ClassVar[str]
     rises: ClassVar[bool] = True
@@ -97,9 +97,9 @@ class AnswerMeasure(ABC):
         """See `Measure.score`; None, with an `UnjudgedWarning`, where the model gives no answer or judgement."""
         if not self.applies(outcome.question):
             return None
-        passages = shown([chunk.text for chunk in outcome.ranking[: self.k]], self.asker.model.window)
+        passages = shown([chunk.text for chunk in outcome.ranking[: self.k]], self.client.model.window)
         try:
-            answer = write_answer(outcome.question.text, passages, self.asker).strip() if passages else ""
+            answer = write_answer(outcome.question.text, passages, self.client).strip() if passages else ""
             return self.judged(outcome.question, answer, passages, chunking) if answer else self.unanswered
         except LanguageModelError as error:
             warnings.warn(UnjudgedWarning(self.name, str(error)), stacklevel=2)
@@ -125,19 +125,19 @@ class AnswerMeasure(ABC):
         """
 
 
-def write_answer(question: str, passages: Sequence[str], asker: Asker) -> str:
+def write_answer(question: str, passages: Sequence[str], client: StructuredClient) -> str:
     """Write the answer to a question from passages.
 
     Args:
         question: The question.
         passages: Not more than the model's window holds; see `shown`.
-        asker: Asks the model.
+        client: Asks the model.
 
     Raises:
         LanguageModelError: The model gives none.
     """
-    prompt = _WRITE.format(question=inert(question), passages=numbered("passage", passages))
-    return asker.ask(prompt, _Written, _ANSWER).answer
+    prompt = _WRITE.format(question=escape_tags(question), passages=numbered("passage", passages))
+    return client.ask(prompt, _Written, _ANSWER).answer
 
 
 def shown(passages: Sequence[str], window: int) -> list[str]:
@@ -160,7 +160,7 @@ def shown(passages: Sequence[str], window: int) -> list[str]:
 def numbered(element: str, texts: Sequence[str]) -> str:
     """Return texts as numbered elements of a prompt, which no text can end."""
     return "\n".join(
-        f"<{element} number={number}>\n{inert(text)}\n</{element}>" for number, text in enumerate(texts, 1)
+        f"<{element} number={number}>\n{escape_tags(text)}\n</{element}>" for number, text in enumerate(texts, 1)
     )
 
 

@@ -27,7 +27,7 @@ from kinsplit.evaluation.measures.text_precision import TextPrecision
 from kinsplit.evaluation.measures.text_recall import TextRecall
 from kinsplit.evaluation.qrels.rule import SC_QRELS, SpanRule
 from kinsplit.language_models.cache import answer_cache
-from kinsplit.language_models.structured import Asker
+from kinsplit.language_models.structured import StructuredClient
 
 #: Chunks that a measure looks at whose name may leave their number out.
 TOP_K = 5
@@ -41,14 +41,14 @@ class Asked(NamedTuple):
         number: The number in it, if it has one.
         top_k: Chunks that a measure looks at whose name may leave their number out.
         rule: Which chunks are relevant.
-        asker: Asks a language model, where one is given.
+        client: Asks a language model, where one is given.
     """
 
     name: str
     number: int | None
     top_k: int
     rule: SpanRule
-    asker: Asker | None = None
+    client: StructuredClient | None = None
 
     @property
     def k(self) -> int:
@@ -82,10 +82,10 @@ def _rank_family(pattern: str, description: str) -> Family:
 
 def _answer_family(base: str, kind: type[AnswerMeasure]) -> Family:
     def make(asked: Asked) -> Measure:
-        if asked.asker is None:
+        if asked.client is None:
             rule = f"must be given for {asked.name}, which needs answers of a language model"
             raise InvalidParameterError("model", rule, None, "Give for example 'ollama:llama3'.")
-        return kind(asked.name, asked.k, asked.asker)
+        return kind(asked.name, asked.k, asked.client)
 
     return Family(f"{base}[@k]", kind.description, make)
 
@@ -121,8 +121,13 @@ ALIASES = {
 }
 
 
-def names() -> dict[str, str]:
-    """Return the patterns of all names with what they say: "@k" chunks, "@Nt" tokens, "[...]" may be left out."""
+def names() -> list[str]:
+    """Return the patterns of all names: "@k" chunks, "@Nt" tokens, "[...]" is optional."""
+    return [family.pattern for family in _FAMILIES]
+
+
+def descriptions() -> dict[str, str]:
+    """Return the description of each pattern in `names()`."""
     return {family.pattern: family.description for family in _FAMILIES}
 
 
@@ -139,8 +144,8 @@ def create(name: str, *, top_k: int = TOP_K, rule: SpanRule = SC_QRELS, model: o
         name: Such as "recall@1000t" or "jaccard"; see `names` and `ALIASES`.
         top_k: Chunks that it looks at where the name leaves their number out.
         rule: Which chunks are relevant to a label, for the measures of ranks.
-        model: What `kinsplit.language_models.resolve` takes, for the measures of answers; or an `Asker`, so that
-            several of them share the answers.
+        model: What `kinsplit.language_models.resolve` takes, for the measures of answers; or a `StructuredClient`, so
+            that several of them share the answers.
 
     Raises:
         InvalidParameterError: No measure has that name, or it needs a language model and none is given.
@@ -150,7 +155,7 @@ def create(name: str, *, top_k: int = TOP_K, rule: SpanRule = SC_QRELS, model: o
     for family in _FAMILIES:
         if found := family.matches(own):
             written = found.groupdict().get("number")
-            return family.make(Asked(own, int(written) if written else None, top_k, rule, _asker(model)))
+            return family.make(Asked(own, int(written) if written else None, top_k, rule, _client(model)))
     known = ", ".join([*names(), *ALIASES])
     remedy = "k and N are numbers from 1, and what stands in brackets may be left out."
     raise InvalidParameterError("measure", f"must be one of {known}", name, remedy)
@@ -171,15 +176,15 @@ def create_many(
         InvalidParameterError: No measure has one of the names, or there is none; or see `create`.
         MissingExtraError: See `create`.
     """
-    asker = _asker(model)
-    created = (create(name, top_k=top_k, rule=rule, model=asker) for name in names)
+    client = _client(model)
+    created = (create(name, top_k=top_k, rule=rule, model=client) for name in names)
     made = {measure.name: measure for measure in created}
     if not made:
         raise InvalidParameterError("measures", "must name at least one", (), "Name for example recall@1000t.")
     return tuple(made.values())
 
 
-def _asker(model: object) -> Asker | None:
-    if model is None or isinstance(model, Asker):
+def _client(model: object) -> StructuredClient | None:
+    if model is None or isinstance(model, StructuredClient):
         return model
-    return Asker(model, answer_cache())
+    return StructuredClient(model, answer_cache())

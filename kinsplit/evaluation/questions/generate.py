@@ -23,7 +23,7 @@ from kinsplit.evaluation.questions.sections import (
 from kinsplit.evaluation.questions.tally import Corpus, Tally
 from kinsplit.language_models import resolve as resolve_model
 from kinsplit.language_models.cache import answer_cache
-from kinsplit.language_models.structured import Asker
+from kinsplit.language_models.structured import StructuredClient
 from kinsplit.parsers import Cost
 from kinsplit.tokenizers import resolve
 
@@ -99,18 +99,18 @@ def make_questions(
     """
     if concurrency < 1:
         raise InvalidParameterError("concurrency", "must be at least 1", concurrency, f"The default is {CONCURRENCY}.")
-    asker = Asker(model, answer_cache())
-    plan = _planned(documents, number, seed, asker.model.window)
+    client = StructuredClient(model, answer_cache())
+    plan = _planned(documents, number, seed, client.model.window)
     tally = Tally(number, Corpus(documents), filters, told)
     left = plan.sections
     while left and tally.missing:
         # As many as it takes if none is dropped, so that nothing is asked in vain.
         needed = plan.needed(tally.missing)
         wave, left = left[:needed], left[needed:]
-        answers = asker.ask_all(plan.prompts(wave), Answer, ANSWER * plan.together, concurrency)
+        answers = client.ask_all(plan.prompts(wave), Answer, ANSWER * plan.together, concurrency)
         with closing(answers):
             for section, answer in zip(wave, answers, strict=False):
-                if isinstance(answer, LanguageModelError) and asker.given_up:
+                if isinstance(answer, LanguageModelError) and client.has_given_up:
                     raise answer
                 tally.take(section, answer)
                 if not tally.missing:

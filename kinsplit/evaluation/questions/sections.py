@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from kinsplit.chunk import Document
-from kinsplit.language_models.parsing import inert
+from kinsplit.language_models.parsing import escape_tags
 from kinsplit.language_models.structured import Form
 from kinsplit.language_models.tokens import count_tokens
 from kinsplit.parsers import create
@@ -113,7 +113,7 @@ def prompt_of(section: Section, questions: int, excerpts: int) -> str:
         excerpts: Most excerpts of each.
     """
     what = "a question" if questions == 1 else f"{questions} different questions"
-    return _PROMPT.format(what=what, excerpts=excerpts, section=inert(section.text))
+    return _PROMPT.format(what=what, excerpts=excerpts, section=escape_tags(section.text))
 
 
 def quoted(excerpt: str) -> str:

@@ -95,8 +95,7 @@ def _study(seed: int) -> optuna.Study:
     before = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.WARNING)  # It tells on stderr that there is a study.
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        with warnings.catch_warnings(action="ignore", category=optuna.exceptions.ExperimentalWarning):
             sampler = optuna.samplers.TPESampler(seed=seed, multivariate=True, group=True, n_startup_trials=_DRAWN)
         return optuna.create_study(direction="maximize", sampler=sampler)
     finally:

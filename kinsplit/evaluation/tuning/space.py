@@ -121,7 +121,7 @@ SPACES: Mapping[str, Space] = {
             Choice("chunk_overlap", (0, 10, 20)),
         )
     ),
-    "contextual": Space((Choice("chunk_size", (100, 160, 256, 400)), Choice("min_sentences", (1, 2, 3))), _TOKENS),
+    "llm": Space((Choice("chunk_size", (100, 160, 256, 400)), Choice("min_sentences", (1, 2, 3))), _TOKENS),
 }
 
 

@@ -95,8 +95,8 @@ def _names(wanted: Sequence[str], model: str | None) -> list[str]:
     Raises:
         InvalidParameterError: No strategy has one of the names, or it asks a language model and none is given.
     """
+    wanted = [strategy_class(name).name for name in wanted]
     for name in wanted:
-        strategy_class(name)
         if model is None and "model" in needs(name):
             rule = f"must be given for {name}, which asks a language model"
             raise InvalidParameterError("model", rule, model, "Give for example 'ollama:llama3'.")

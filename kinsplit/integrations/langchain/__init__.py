@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from kinsplit.integrations.shared.generated import explain_missing, twin_names
+from kinsplit.integrations.shared.generated import explain_missing, former_twin_names, twin_names
 from kinsplit.parsers import strategy_class
 
 try:
@@ -23,6 +23,7 @@ except ImportError as error:
     raise
 
 _TWINS = twin_names("TextSplitter")
+_FORMER = former_twin_names("TextSplitter")
 
 #: What is imported when it is first used, since it brings the stores and the index along.
 _HOME = {
@@ -39,9 +40,10 @@ __all__ = ["KinsplitTextSplitter", "text_splitter", *_HOME, *_TWINS]
 def __getattr__(name: str) -> object:
     if name in _HOME:
         return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-    if name not in _TWINS:
+    strategy = _TWINS.get(name) or _FORMER.get(name)
+    if strategy is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return text_splitter_class(strategy_class(_TWINS[name]))
+    return text_splitter_class(strategy_class(strategy))
 
 
 def __dir__() -> list[str]:

@@ -236,7 +236,7 @@ class KinsplitMultigranularTextSplitter(KinsplitTextSplitter):
         add_start_index: bool = True,
     ) -> None: ...
 
-class KinsplitContextualTextSplitter(KinsplitTextSplitter):
+class KinsplitLLMTextSplitter(KinsplitTextSplitter):
     """Boundaries named by a language model, by paragraphs and headings where none answers.
 
     Defaults from: notebook (Ollama llama3); 500 words as its semantic chunks.
@@ -291,6 +291,6 @@ def text_splitter(name: Literal["hierarchical"], **parameters: object) -> Kinspl
 @overload
 def text_splitter(name: Literal["multigranular"], **parameters: object) -> KinsplitMultigranularTextSplitter: ...
 @overload
-def text_splitter(name: Literal["contextual"], **parameters: object) -> KinsplitContextualTextSplitter: ...
+def text_splitter(name: Literal["llm"], **parameters: object) -> KinsplitLLMTextSplitter: ...
 @overload
 def text_splitter(name: str, **parameters: object) -> KinsplitTextSplitter: ...

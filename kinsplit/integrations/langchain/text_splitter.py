@@ -268,7 +268,7 @@ def text_splitter_class(strategy: type[Strategy]) -> type[KinsplitTextSplitter]:
         "__module__": __package__,
         "__signature__": Signature(keywords),
     }
-    return type(twin_name(strategy.name, "TextSplitter"), (KinsplitTextSplitter,), body)
+    return type(twin_name(strategy, "TextSplitter"), (KinsplitTextSplitter,), body)
 
 
 def text_splitter(name: str, *, add_start_index: bool = True, **parameters: object) -> KinsplitTextSplitter:

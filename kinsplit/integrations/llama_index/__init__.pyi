@@ -316,7 +316,7 @@ class KinsplitMultigranularNodeParser(KinsplitNodeParser):
         id_func: Callable[[int, BaseNode], str] | None = None,
     ) -> None: ...
 
-class KinsplitContextualNodeParser(KinsplitNodeParser):
+class KinsplitLLMNodeParser(KinsplitNodeParser):
     """Boundaries named by a language model, by paragraphs and headings where none answers.
 
     Defaults from: notebook (Ollama llama3); 500 words as its semantic chunks.
@@ -385,6 +385,6 @@ def node_parser(name: Literal["hierarchical"], **parameters: object) -> Kinsplit
 @overload
 def node_parser(name: Literal["multigranular"], **parameters: object) -> KinsplitMultigranularNodeParser: ...
 @overload
-def node_parser(name: Literal["contextual"], **parameters: object) -> KinsplitContextualNodeParser: ...
+def node_parser(name: Literal["llm"], **parameters: object) -> KinsplitLLMNodeParser: ...
 @overload
 def node_parser(name: str, **parameters: object) -> KinsplitNodeParser: ...

@@ -214,7 +214,7 @@ def node_parser_class(strategy: type[Strategy]) -> type[KinsplitNodeParser]:
     """Return the node parser class of a strategy, which has the strategy's parameters as its fields."""
     fields: dict[str, Any] = {name: (info.annotation, info) for name, info in strategy.model_fields.items()}
     made = create_model(
-        twin_name(strategy.name, "NodeParser"),
+        twin_name(strategy, "NodeParser"),
         __base__=KinsplitNodeParser,
         __module__=__package__,
         __doc__=documentation(strategy),

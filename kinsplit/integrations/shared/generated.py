@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kinsplit.errors import MissingExtraError
-from kinsplit.parsers import Strategy, names
+from kinsplit.identity import RENAMED
+from kinsplit.parsers import Strategy, names, strategy_class
 
 
 def twin_names(suffix: str) -> dict[str, str]:
@@ -14,12 +15,17 @@ def twin_names(suffix: str) -> dict[str, str]:
     Args:
         suffix: What the framework calls such a class: "NodeParser" or "TextSplitter".
     """
-    return {twin_name(name, suffix): name for name in names()}
+    return {twin_name(strategy_class(name), suffix): name for name in names()}
 
 
-def twin_name(strategy: str, suffix: str) -> str:
+def twin_name(strategy: type[Strategy], suffix: str) -> str:
     """Return the name of the class that a framework gets for a strategy."""
-    return f"Kinsplit{strategy.title().replace('_', '')}{suffix}"
+    return f"Kinsplit{strategy.__name__.removesuffix('Strategy')}{suffix}"
+
+
+def former_twin_names(suffix: str) -> dict[str, str]:
+    """Return the names that the classes of renamed strategies had, each with the strategy's former name."""
+    return {f"Kinsplit{former.title()}{suffix}": former for former in RENAMED}
 
 
 def documentation(strategy: type[Strategy]) -> str:

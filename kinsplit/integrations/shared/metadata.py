@@ -9,7 +9,7 @@ from itertools import chain, groupby, pairwise
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from kinsplit.chunk import Chunk
+from kinsplit.chunk import FIELDS, Chunk, select
 from kinsplit.errors import InvalidParameterError
 from kinsplit.identity import SURROUNDINGS, content_hash
 from kinsplit.integrations.shared.origins import CONTEXT, FINDING, SPANS, Origin, is_marked, spans_of
@@ -17,13 +17,14 @@ from kinsplit.parsers.strategies.semantic import SIMILARITY_GAP
 from kinsplit.spans import blank_before, shared
 from kinsplit.stores.payload import GAP
 
-#: In every chunk's metadata, and not for the eyes of an embedding or language model.
-BOOKKEEPING = (
-    *("source_id", "chunk_index", "total_chunks", "is_chunked", "level", "parent_id", "prev_id", "next_id"),
-    *("char_start", "char_end", "overlap", "strategy", "content_hash"),
-)
+# Fields of a chunk that its metadata hold only where they apply, or not at all.
+_APART = {CONTEXT, SPANS, "content_hash", "full_content", "token_count"}
+_FIELDS = tuple(field.stored for field in FIELDS if field.stored is not None and field.stored not in _APART)
 
-#: Not for those eyes either, and only in the metadata of some chunks.
+#: Keys in every chunk's metadata, excluded from the text that embedding and language models read.
+BOOKKEEPING = (*_FIELDS, "strategy", "content_hash")
+
+#: `BOOKKEEPING` and the other excluded keys, which only some chunks have.
 HIDDEN = (*BOOKKEEPING, SPANS, GAP, SIMILARITY_GAP, SURROUNDINGS)
 
 _REPLACED = frozenset({*HIDDEN, CONTEXT})
@@ -153,17 +154,13 @@ def _piece(strategy: str, origin: Origin, chunk: Chunk, gap: str | None, ids: Ma
     spans = origin.locate(chunk.spans)
     context = _nested(origin.context, chunk.context)
     metadata = {
+        **select(chunk, _FIELDS),
         "source_id": origin.source_id,
-        "chunk_index": chunk.index,
-        "total_chunks": chunk.total,
-        "is_chunked": chunk.total > 1,
-        "level": chunk.level,
         "parent_id": _renamed(chunk.parent_id, ids) or origin.parent_id,
         "prev_id": _renamed(chunk.prev_id, ids),
         "next_id": _renamed(chunk.next_id, ids),
         "char_start": spans[0].start if spans else None,
         "char_end": spans[-1].end if spans else None,
-        "overlap": chunk.overlap,
         "strategy": strategy,
         "content_hash": chunk.content_hash if context == chunk.context else content_hash(chunk.text, context),
     }

@@ -89,7 +89,7 @@ def as_json(response: httpx.Response) -> Any:
         return None
 
 
-def told_by(answer: Any) -> str:
+def error_message(answer: Any) -> str:
     """Return what is wrong according to an answer, such as one with the key `error`, as one line."""
     told = answer
     for keys in (("error", "detail", "message"), ("message",)):
@@ -109,7 +109,7 @@ def quoted(answer: Any) -> str:
 def _problem(response: httpx.Response) -> str:
     """Return what a server says is wrong, as one sentence."""
     answer = as_json(response)
-    shown = told_by(answer if isinstance(answer, dict) else response.text) or response.reason_phrase
+    shown = error_message(answer if isinstance(answer, dict) else response.text) or response.reason_phrase
     return f"status {response.status_code}: {shown}."
 
 
@@ -127,7 +127,7 @@ def _asked_for(response: httpx.Response) -> float | None:
 
 
 @contextmanager
-def told_as_ours(name: str) -> Iterator[None]:
+def wrap_errors(name: str) -> Iterator[None]:
     """Raise what a model of a framework, or of somebody's own, raises in the block as a `LanguageModelError`.
 
     Args:
@@ -143,7 +143,7 @@ def told_as_ours(name: str) -> Iterator[None]:
         raise
     except Exception as error:  # Whatever they may raise.
         kind = ModelUnavailableError if _is_unreachable(error) else LanguageModelError
-        raise kind(f"{name} failed: {type(error).__name__}: {told_by(str(error))}.") from error
+        raise kind(f"{name} failed: {type(error).__name__}: {error_message(str(error))}.") from error
 
 
 def _is_unreachable(error: BaseException | None) -> bool:

@@ -20,7 +20,7 @@ from kinsplit.errors import LanguageModelError, ModelUnavailableError
 from kinsplit.language_models.http.errors import BadRequestError, TransientError, as_json, check
 from kinsplit.language_models.http.sse import lines
 from kinsplit.language_models.protocol import Pieces
-from kinsplit.support.http import Client, OverdueError, OverlongError, body, settled
+from kinsplit.support.http import Client, ExchangeTimeoutError, ResponseTooLongError, body, read_response
 
 _CREDENTIALS = re.compile(r"(?<=//)(?P<name>[^:/?#]*)(?::(?P<password>[^/?#]*))?@")
 # What stands before an @ may be a password even where the address is none.
@@ -34,7 +34,7 @@ _LEAST_PASSWORD = 4
 _ESCAPES = r"\\*"
 
 
-def divide(url: str) -> tuple[str, str, str]:
+def split_credentials(url: str) -> tuple[str, str, str]:
     """Return an address without the name and the password in it, these as a header sends them, and the password."""
     found = _CREDENTIALS.search(url)
     if found is None:
@@ -44,7 +44,7 @@ def divide(url: str) -> tuple[str, str, str]:
     return url[: found.start()] + url[found.end() :], token, password
 
 
-def shown(url: str) -> str:
+def redact_url(url: str) -> str:
     """Return what is given as an address as messages may show it."""
     return _ANY_CREDENTIALS.sub(r"\1", url)
 
@@ -63,7 +63,7 @@ class Secrets:
         forms = (token, *plain, *(json.dumps(one)[1:-1] for one in plain))
         self._secrets = [bare for one in dict.fromkeys(forms) if (bare := one.replace("\\", ""))]
 
-    def hidden_in(self, text: str) -> str:
+    def redact(self, text: str) -> str:
         """Return a text with `***` in the place of each secret, also of one that is escaped or cut."""
         for secret in self._secrets:
             kept, at = [], 0
@@ -148,7 +148,7 @@ class Server:
 
     def __init__(self, name: str, url: str, remedy: str, key: str = "", timeout: float = 300.0) -> None:
         self.name, self.remedy, self.timeout = name, remedy, timeout
-        address, token, password = divide(url)
+        address, token, password = split_credentials(url)
         self.url = address.rstrip("/")
         authorization = f"Basic {token}" if token else f"Bearer {key}" if key else ""
         self._headers = {"Authorization": authorization} if authorization else {}
@@ -233,7 +233,7 @@ class Server:
 
     def _send(self, path: str, read: Callable[[Any], T], body: Mapping[str, Any]) -> T:
         with self._response(path, body, self.timeout) as response:
-            whole = settled(response, LONGEST_ANSWER)
+            whole = read_response(response, LONGEST_ANSWER)
             check(whole, self.name, self.remedy)
             answer = as_json(whole)
             if answer is None:
@@ -253,7 +253,7 @@ class Server:
     def _pieces(self, path: str, read: Callable[[Iterator[str]], Pieces], sent: Mapping[str, Any]) -> Pieces:
         with self._response(path, sent, STREAM_TIME * self.timeout) as response:
             if not response.is_success:
-                check(settled(response, LONGEST_ANSWER), self.name, self.remedy)
+                check(read_response(response, LONGEST_ANSWER), self.name, self.remedy)
             return (yield from read(lines(body(response, LONGEST_STREAM))))
 
     @contextmanager
@@ -267,7 +267,7 @@ class Server:
                 with client.exchange(request, seconds) as response:
                     yield response
         except LanguageModelError as error:
-            told = tuple(self._secrets.hidden_in(str(each)) for each in error.args)
+            told = tuple(self._secrets.redact(str(each)) for each in error.args)
             if told == error.args:
                 raise
             error.args = told
@@ -277,11 +277,11 @@ class Server:
     def _failures(self) -> Iterator[None]:
         try:
             yield
-        except OverlongError as error:
+        except ResponseTooLongError as error:
             rule = f"{self.name}: the server sent {error}, which is no model's answer"
             raise LanguageModelError(f"{rule}. Look what runs at {self.url}.") from error
         except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
-            address = shown(self.url)
+            address = redact_url(self.url)
             # What is wrong with an address may quote its password.
             why = f": {error}" if address == self.url else ""
             raise ModelUnavailableError(f"{self.name}: {address!r} is no address{why}. {self.remedy}") from None
@@ -289,7 +289,7 @@ class Server:
             raise TransientError(
                 f"{self.name} is not reachable at {self.url}: {_told(error)}.", refused=True
             ) from error
-        except OverdueError as error:
+        except ExchangeTimeoutError as error:
             # A stream that was read for so long would not be over sooner the next time.
             kind = TransientError if error.seconds <= self.timeout else LanguageModelError
             raise kind(f"{self.name} gave no answer within {error.seconds:g} s.") from error

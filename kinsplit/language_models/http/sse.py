@@ -6,7 +6,7 @@ import codecs
 import io
 from collections.abc import Iterable, Iterator
 
-from kinsplit.support.http import OverlongError
+from kinsplit.support.http import ResponseTooLongError
 
 #: Characters of the longest line, and of the longest event: a whole answer of a server that can't stream.
 LONGEST = 4 << 20
@@ -23,7 +23,7 @@ def lines(chunks: Iterable[bytes]) -> Iterator[str]:
         chunks: The text's bytes.
 
     Raises:
-        OverlongError: A line is longer than `LONGEST`.
+        ResponseTooLongError: A line is longer than `LONGEST`.
     """
     decoder = io.IncrementalNewlineDecoder(_utf_8("replace"), translate=True)
     # Parts of the line that has no end yet, put together once: a long line may come in a million of them.
@@ -38,7 +38,7 @@ def lines(chunks: Iterable[bytes]) -> Iterator[str]:
             held, length = [others[-1]], 0
         length += len(held[-1])
         if length > LONGEST:
-            raise OverlongError(f"a line of more than {LONGEST:,} characters")
+            raise ResponseTooLongError(f"a line of more than {LONGEST:,} characters")
     held.append(decoder.decode(b"", final=True))
     # The decoder may have held back a carriage return, which ends a line.
     *whole, last = "".join(held).split("\n")
@@ -54,7 +54,7 @@ def events(text: Iterable[str]) -> Iterator[str]:
         text: Lines; see https://html.spec.whatwg.org/multipage/server-sent-events.html.
 
     Raises:
-        OverlongError: An event, or what came instead, is longer than `LONGEST`.
+        ResponseTooLongError: An event, or what came instead, is longer than `LONGEST`.
     """
     data: list[str] = []
     other: list[str] = []
@@ -76,7 +76,7 @@ def events(text: Iterable[str]) -> Iterator[str]:
             # Comments keep a connection open; `event` and `id` say nothing here.
             length -= len(line)
         if length > LONGEST:
-            raise OverlongError(f"an event of more than {LONGEST:,} characters")
+            raise ResponseTooLongError(f"an event of more than {LONGEST:,} characters")
     # A server that hangs up after its last event may leave its end out; and one that can't stream sends one object.
     for left in (data, other):
         if any(left):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from kinsplit import language_models
 from kinsplit.errors import InvalidParameterError, LanguageModelError
-from kinsplit.language_models.parsing import inert, numbers_schema, read_numbers
+from kinsplit.language_models.parsing import escape_tags, numbers_schema, read_numbers
 from kinsplit.retrieval.rerank.protocol import Ranked
 
 _KEY = "order"
@@ -59,9 +59,9 @@ class LanguageModelReranker:
         room = _CHARACTERS * (self.model.window - around) - len(query)
         longest = min(self.longest, max(1, room // len(texts)))
         shown = "\n".join(
-            f"<text number={number}>\n{inert(text[:longest])}\n</text>" for number, text in enumerate(texts, 1)
+            f"<text number={number}>\n{escape_tags(text[:longest])}\n</text>" for number, text in enumerate(texts, 1)
         )
-        prompt = _INSTRUCTION.format(count=len(texts), query=inert(query), texts=shown)
+        prompt = _INSTRUCTION.format(count=len(texts), query=escape_tags(query), texts=shown)
         answer = self.model.complete(prompt, _SCHEMA, answer_tokens)
         numbers = dict.fromkeys(read_numbers(answer, _KEY).values)
         order = [number - 1 for number in numbers if 1 <= number <= len(texts)]

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from kinsplit.errors import InvalidParameterError
 from kinsplit.parsers import Strategy, create, strategy_class
-from kinsplit.parsers.strategies.contextual import NO_MODEL
+from kinsplit.parsers.strategies.llm import NO_MODEL
 from kinsplit.server import limits
 from kinsplit.server.dependencies import AskersOf, PreviewerOf, PreviewersOf, SettingsOf
 from kinsplit.server.models.base import Model

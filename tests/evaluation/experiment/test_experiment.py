@@ -21,7 +21,7 @@ from kinsplit.evaluation.splitters import UnlocatedWarning, as_strategy, from_sp
 from kinsplit.evaluation.statistics import TIMES
 from kinsplit.parsers import Strategy, create
 from kinsplit.parsers.base import Levels
-from kinsplit.parsers.llm.boundaries import FallbackWarning
+from kinsplit.parsers.llm_boundaries.answers import FallbackWarning
 from kinsplit.parsers.strategies.sentence import SentenceStrategy
 from kinsplit.spans import Span
 from kinsplit.stores import ChunkStore
@@ -450,7 +450,7 @@ def test_a_plan_asks_no_language_model() -> None:
     def never(prompt: str) -> str:
         raise AssertionError(prompt)
 
-    (plan,) = experiment(strategies={"contextual": create("contextual", model=never)}).plan()
+    (plan,) = experiment(strategies={"llm": create("llm", model=never)}).plan()
 
     assert plan.chunks is None
     assert plan.cost.calls == len(DATASET.documents)

@@ -19,7 +19,7 @@ from kinsplit.evaluation.measures.answer_relevance import AnswerRelevance
 from kinsplit.evaluation.measures.answers import AnswerMeasure, UnjudgedWarning, UnshownWarning
 from kinsplit.evaluation.measures.protocol import Chunking, Outcome
 from kinsplit.evaluation.measures.registry import create
-from kinsplit.language_models.structured import Asker
+from kinsplit.language_models.structured import StructuredClient
 from kinsplit.spans import Span
 from kinsplit.tokenizers import resolve
 
@@ -73,7 +73,7 @@ def retrieved(question: Question, first: int = 2, text: str = TEXT) -> tuple[Out
 
 
 def score(kind: str, model: Any, question: Question, k: int = 5, first: int = 2) -> float | None:
-    return KINDS[kind](f"answer_{kind}@{k}", k, Asker(model)).score(*retrieved(question, first))
+    return KINDS[kind](f"answer_{kind}@{k}", k, StructuredClient(model)).score(*retrieved(question, first))
 
 
 def labelled(*spans: tuple[int, int]) -> Question:
@@ -132,9 +132,9 @@ def test_no_answer_is_worth_nothing_and_makes_no_claim() -> None:
 
 def test_measures_with_one_asker_share_the_answer() -> None:
     model = Fake("Cats purr.")
-    asker = Asker(model)
+    client = StructuredClient(model)
     for kind, measure in KINDS.items():
-        measure(kind, 5, asker).score(*retrieved(ASKED))
+        measure(kind, 5, client).score(*retrieved(ASKED))
     assert len(model.prompts) == 1 + len(KINDS)
 
 
@@ -143,7 +143,7 @@ def test_no_text_can_end_its_element() -> None:
     question = Question("q", f"Cats {text}", (), f"Fish. {text}")
     model = Fake(f"Cats. {text}")
     for kind in KINDS:
-        measure = KINDS[kind](kind, 5, Asker(model))
+        measure = KINDS[kind](kind, 5, StructuredClient(model))
         measure.score(*retrieved(question, 9, text))
     assert len(model.prompts) == 6
     for prompt in model.prompts:
@@ -207,7 +207,7 @@ def test_answers_are_compared_with_the_reference_word_by_word(name: str, exact: 
     outcome = Outcome(asked, chunks, [1.0] * len(chunks), [1.0] * len(chunks), 0)
 
     def score(answer: str, question: Question = asked) -> float | None:
-        measure = create(f"{name}@2", model=Asker(Fake(answer)))
+        measure = create(f"{name}@2", model=StructuredClient(Fake(answer)))
         assert measure.name == f"{name}@2"
         return measure.score(Outcome(question, outcome.ranking, outcome.scores, outcome.cosines, 0), chunking)
 

@@ -8,7 +8,7 @@ import pytest
 
 from kinsplit.errors import InvalidParameterError
 from kinsplit.evaluation.measures.answers import AnswerMeasure
-from kinsplit.evaluation.measures.registry import ALIASES, create, create_many, names
+from kinsplit.evaluation.measures.registry import ALIASES, create, create_many, descriptions, names
 
 
 def example(pattern: str) -> str:
@@ -19,7 +19,7 @@ def example(pattern: str) -> str:
 def test_every_pattern_makes_a_measure_of_that_name(pattern: str) -> None:
     measure = create(example(pattern), model="hash")
     assert measure.name == example(pattern)
-    assert measure.description == names()[pattern]
+    assert measure.description == descriptions()[pattern]
     assert isinstance(measure.rises, bool)
 
 
@@ -67,5 +67,5 @@ def test_measures_of_answers_need_a_language_model_and_share_one() -> None:
     first, second = create_many(wanted, top_k=4, model="hash")
     assert isinstance(first, AnswerMeasure)
     assert isinstance(second, AnswerMeasure)
-    assert first.asker is second.asker
+    assert first.client is second.client
     assert (first.name, first.k, second.name, second.k) == ("answer_faithfulness@3", 3, "answer_relevance", 4)

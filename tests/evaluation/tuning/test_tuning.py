@@ -108,7 +108,7 @@ def test_the_cost_counts_what_boundaries_cost(tmp_path: Path) -> None:
     ("options", "told"),
     [
         ({"strategies": ["words"]}, "strategy: must be the name of a strategy"),
-        ({"strategies": ["contextual"]}, "model: must be given for contextual"),
+        ({"strategies": ["llm"]}, "model: must be given for llm"),
         ({"model": "llama3"}, "model: must be one of ollama:MODEL"),
         ({"budget": 0}, "budget: must be at least 1"),
     ],

@@ -13,8 +13,7 @@ from kinsplit.loaders import load
 from kinsplit.loaders.content import UnreadableError
 from kinsplit.loaders.formats.archive import Archive
 from kinsplit.loaders.registry import FORMATS
-
-from .office import changed, epub, presentation, saved, zipped
+from tests.loaders.office import changed, epub, presentation, saved, zipped
 
 _LAUGHS = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10 if n else "ha"}">' for n in range(10))
 _BOMB = f'<?xml version="1.0"?><!DOCTYPE x [{_LAUGHS}]><x>&l9;</x>'

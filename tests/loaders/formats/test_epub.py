@@ -4,8 +4,7 @@ import pytest
 
 from kinsplit.loaders.content import UnreadableError
 from kinsplit.loaders.formats.epub import read
-
-from .office import epub, zipped
+from tests.loaders.office import epub, zipped
 
 _PAGE = '<?xml version="1.0"?><!DOCTYPE html><html><head><title>x</title></head><body>{}</body></html>'
 CHAPTERS = {

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from kinsplit.loaders.formats.html import read
 from kinsplit.loaders.formats.transcript import read_vtt
-
-from .helpers import document_of, load_one
+from tests.loaders.helpers import document_of, load_one
 
 
 def text_of(html: str) -> str:

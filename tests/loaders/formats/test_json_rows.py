@@ -5,8 +5,7 @@ import json
 import pytest
 
 from kinsplit.errors import LoadError
-
-from .helpers import load_one
+from tests.loaders.helpers import load_one
 
 
 def rows_of(tmp_path, name: str, data: str | bytes):

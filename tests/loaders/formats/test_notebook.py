@@ -10,8 +10,7 @@ from kinsplit.errors import LoadError
 from kinsplit.loaders.formats.markdown import fenced
 from kinsplit.loaders.formats.notebook import read
 from kinsplit.parsers import create
-
-from .helpers import document_of, notebook
+from tests.loaders.helpers import document_of, notebook
 
 
 def markdown(source: str | list[str]) -> dict:

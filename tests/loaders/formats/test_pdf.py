@@ -7,8 +7,7 @@ from reportlab.lib.pdfencrypt import StandardEncryption
 
 from kinsplit.errors import LoadError
 from kinsplit.loaders.formats.pdf import read
-
-from .helpers import load_one, pdf
+from tests.loaders.helpers import load_one, pdf
 
 
 def test_pages_are_one_text_with_a_map(tmp_path):

@@ -10,8 +10,7 @@ from kinsplit.chunk import Document, heading_path
 from kinsplit.index import Index
 from kinsplit.loaders.formats.python_code import outline
 from kinsplit.parsers import create
-
-from .helpers import document_of
+from tests.loaders.helpers import document_of
 
 CODE = '''# A stack, last in first out
 import sys

@@ -15,9 +15,8 @@ from pptx.util import Inches
 
 from kinsplit.loaders.formats.slides import read
 from kinsplit.parsers import create
-
-from .helpers import document_of
-from .office import presentation, saved
+from tests.loaders.helpers import document_of
+from tests.loaders.office import presentation, saved
 
 
 def test_every_slide_is_a_page_that_begins_with_its_title(tmp_path):

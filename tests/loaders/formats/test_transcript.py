@@ -6,8 +6,7 @@ from kinsplit.chunk import Moment
 from kinsplit.errors import LoadError
 from kinsplit.index import Index
 from kinsplit.loaders.formats.transcript import read_srt, read_vtt
-
-from .helpers import document_of, load_one
+from tests.loaders.helpers import document_of, load_one
 
 SRT = """1
 00:00:01,000 --> 00:00:03,500

@@ -8,8 +8,7 @@ import pytest
 
 from kinsplit.loaders.content import UnreadableError
 from kinsplit.loaders.formats.word import read
-
-from .office import changed, saved
+from tests.loaders.office import changed, saved
 
 
 def test_headings_lists_and_tables_come_in_order():

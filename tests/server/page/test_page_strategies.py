@@ -84,7 +84,7 @@ def test_every_strategy_cuts_the_same_text(visit: Visit) -> None:
     expect(page.locator("#announcer")).to_have_text("10 strategies done", timeout=60_000)
     assert rows.locator("th").all_inner_texts() == [
         "character", "word", "token", "sentence", "structure", "semantic", "cluster", "hierarchical", "multigranular",
-        "contextual",
+        "llm",
     ]  # fmt: skip
     assert page.locator("td.problem").count() == 0
     assert page.locator(".strip").count() == 10

@@ -83,9 +83,8 @@ def open_client(place: str, options: QdrantOptions) -> QdrantClient:
         raise MissingExtraError("qdrant-client", "qdrant") from None
     if is_url(place) or place == ":memory:":
         return QdrantClient(**_arguments(place, options))
-    with warnings.catch_warnings():
-        # A client that finds the folder locked leaves its lock file to the garbage collector.
-        warnings.simplefilter("ignore", ResourceWarning)
+    # A client that finds the folder locked leaves its lock file to the garbage collector.
+    with warnings.catch_warnings(action="ignore", category=ResourceWarning):
         try:
             # Every call goes through one lock, so SQLite's own check is not needed.
             return QdrantClient(path=str(Path(place).expanduser()), force_disable_check_same_thread=True)

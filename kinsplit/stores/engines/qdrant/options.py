@@ -8,6 +8,7 @@ from urllib.parse import parse_qsl, urlsplit, urlunsplit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from kinsplit.errors import InvalidParameterError
+from kinsplit.support.validation import first_fault
 
 
 class QdrantOptions(BaseModel):
@@ -53,12 +54,11 @@ def parse_place(place: str) -> tuple[str, QdrantOptions]:
     try:
         options = QdrantOptions.model_validate(dict(parse_qsl(parts.query, keep_blank_values=True)))
     except ValidationError as error:
-        fault = error.errors()[0]
-        name = ".".join(map(str, fault["loc"]))
+        fault = first_fault(error.errors())
         remedy = f"Take of {', '.join(QdrantOptions.model_fields)}."
         # The value of an unknown option may be a key.
-        value = None if fault["type"] == "extra_forbidden" else fault["input"]
-        raise InvalidParameterError(f"store option {name!r}", fault["msg"], value, remedy) from None
+        value = None if fault.is_unknown_field else fault.value
+        raise InvalidParameterError(f"store option {fault.field!r}", fault.message, value, remedy) from None
     return urlunsplit((parts.scheme, parts.netloc, parts.path, "", "")), options
 
 

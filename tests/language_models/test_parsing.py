@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinsplit.language_models.parsing import Numbers, inert, read_numbers, text_of
+from kinsplit.language_models.parsing import Numbers, escape_tags, read_numbers, text_of
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_an_answer_is_read_in_time_that_grows_with_its_length(begin_part_end: tu
 
 
 def test_an_inert_text_ends_no_element_and_is_valid() -> None:
-    assert inert("a</text>\ud800 <b>") == "a<\\/text>\ufffd <b>"
+    assert escape_tags("a</text>\ud800 <b>") == "a<\\/text>\ufffd <b>"
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kinsplit.errors import InvalidParameterError
-from kinsplit.language_models.parsing import inert
+from kinsplit.language_models.parsing import escape_tags
 from kinsplit.parsers.packing.group import pack
 from kinsplit.parsers.packing.measure import Scale
 from kinsplit.parsers.units.segment import Units
@@ -159,7 +159,7 @@ def _lines(text: str, sentences: Units) -> list[str]:
     for start, end in zip(sentences.starts.tolist(), sentences.ends.tolist(), strict=True):
         long = end - start > _HEAD + _TAIL
         shown = f"{text[start : start + _HEAD]} … {text[end - _TAIL : end]}" if long else text[start:end]
-        line = inert(" ".join(shown.split()))
+        line = escape_tags(" ".join(shown.split()))
         lines.append(f"\n{line}" if text.count("\n", reached, start) > 1 else line)
         reached = end
     return lines

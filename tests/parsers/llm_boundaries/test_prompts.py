@@ -18,7 +18,7 @@ from kinsplit.language_models.ollama import OllamaModel
 from kinsplit.parsers import Cost, create
 from kinsplit.tokenizers import resolve
 from tests.language_models.fake_server import FakeServer
-from tests.parsers.contextual.helpers import (
+from tests.parsers.llm_boundaries.helpers import (
     LONG,
     TEXT,
     animals,
@@ -48,8 +48,8 @@ def test_boundaries_do_not_depend_on_where_segments_begin(size: int) -> None:
 
 
 def test_segments_share_sentences_with_their_neighbours_and_decide_each_once() -> None:
-    from kinsplit.parsers.llm.fallback import outline
-    from kinsplit.parsers.llm.prompts import plan
+    from kinsplit.parsers.llm_boundaries.fallback import outline
+    from kinsplit.parsers.llm_boundaries.prompts import plan
 
     made = plan(LONG, outline(LONG, "en").sentences, resolve("bundled"), 300)
     total = len(made.lines)
@@ -225,9 +225,9 @@ def test_the_cost_is_what_is_then_asked(fake: FakeServer) -> None:
 @pytest.mark.parametrize("spec", ["llama3", "ollama:", "ollama", "st:model", "late"])
 def test_a_wrong_name_is_refused_when_the_strategy_is_made(spec: str) -> None:
     with pytest.raises(InvalidParameterError, match="model: must be one of ollama:MODEL, openai:MODEL"):
-        create("contextual", model=spec)
+        create("llm", model=spec)
     with pytest.raises(InvalidParameterError, match="model: must be a language model's name"):
-        create("contextual", model=3)
+        create("llm", model=3)
 
 
 @pytest.mark.parametrize(
@@ -242,7 +242,7 @@ def test_a_wrong_name_is_refused_when_the_strategy_is_made(spec: str) -> None:
 )
 def test_wrong_parameters_are_refused(parameters: dict[str, Any], field: str) -> None:
     with pytest.raises(InvalidParameterError) as caught:
-        create("contextual", **parameters)
+        create("llm", **parameters)
     assert caught.value.field == field
 
 
@@ -252,7 +252,7 @@ def test_a_model_object_is_never_lost_in_silence() -> None:
         pickle.dumps(strategy)
     assert strategy.fingerprint == strategy_with(at_fish).fingerprint
     assert "at_fish" in strategy.described["model"]
-    described = create("contextual", **strategy.described)
+    described = create("llm", **strategy.described)
     with pytest.raises(LanguageModelError, match="is a Python object"):
         described.split(TEXT)
 

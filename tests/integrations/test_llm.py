@@ -39,14 +39,14 @@ MODELS = {
 
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 def test_any_frameworks_model_serves_in_both(model: Any) -> None:
-    nodes = node_parser("contextual", model=model).get_nodes_from_documents([Document(text=TEXT)])
-    found = text_splitter("contextual", model=model).split_documents([LangChainDocument(page_content=TEXT)])
+    nodes = node_parser("llm", model=model).get_nodes_from_documents([Document(text=TEXT)])
+    found = text_splitter("llm", model=model).split_documents([LangChainDocument(page_content=TEXT)])
     assert [node.text for node in nodes] == [document.page_content for document in found] == CHUNKS
 
 
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 def test_a_parser_keeps_its_model_where_it_can_and_says_so_where_it_can_not(model: Any) -> None:
-    parser = node_parser("contextual", model=model, chunk_size=100)
+    parser = node_parser("llm", model=model, chunk_size=100)
     again = type(parser).from_dict(parser.to_dict())
     assert again.model is model
     assert again.get_nodes_from_documents([Document(id_="d", text=TEXT)]) == parser.get_nodes_from_documents(
@@ -69,10 +69,10 @@ async def test_the_event_loop_goes_on_while_a_model_thinks() -> None:
         await asyncio.sleep(0)
         going_on.set()
 
-    parser = node_parser("contextual", model=model)
+    parser = node_parser("llm", model=model)
     nodes, _ = await asyncio.gather(parser.aget_nodes_from_documents([Document(text=TEXT)]), go_on())
     assert [node.text for node in nodes] == CHUNKS
     going_on.clear()
-    splitter = text_splitter("contextual", model=model)
+    splitter = text_splitter("llm", model=model)
     found, _ = await asyncio.gather(splitter.atransform_documents([LangChainDocument(page_content=TEXT)]), go_on())
     assert [document.page_content for document in found] == CHUNKS

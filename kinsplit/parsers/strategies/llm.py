@@ -10,9 +10,9 @@ from pydantic import Field, model_validator
 from kinsplit import language_models
 from kinsplit.language_models import LanguageModel
 from kinsplit.parsers.base import Cost, Cut, Levels, Measured, resumed
-from kinsplit.parsers.llm.boundaries import Answer, ask, report
-from kinsplit.parsers.llm.fallback import Outline, boundaries, outline
-from kinsplit.parsers.llm.prompts import Plan, Segment, answer_tokens, budget_of, plan
+from kinsplit.parsers.llm_boundaries.answers import Answer, ask, report
+from kinsplit.parsers.llm_boundaries.fallback import Outline, boundaries, outline
+from kinsplit.parsers.llm_boundaries.prompts import Plan, Segment, answer_tokens, budget_of, plan
 from kinsplit.parsers.packing.balance import balance, space
 from kinsplit.parsers.packing.group import Fits, Run
 from kinsplit.parsers.packing.measure import Scale, Unit
@@ -31,7 +31,7 @@ NO_MODEL = "none"
 _SHARE = 4
 
 
-class ContextualStrategy(Measured):
+class LLMStrategy(Measured):
     r"""A language model reads numbered sentences and names those that begin a chunk.
 
     The text goes to the model in segments that overlap, so that every boundary is judged with text on both sides.
@@ -40,11 +40,11 @@ class ContextualStrategy(Measured):
     words. Answers of models that are given by name are kept on disk, so what was asked once isn't asked again.
 
     Example:
-        >>> ContextualStrategy(model="none", chunk_size=4).split("# A\n\nOne two.\n\n# B\n\nThree.")
+        >>> LLMStrategy(model="none", chunk_size=4).split("# A\n\nOne two.\n\n# B\n\nThree.")
         [Span(start=0, end=13), Span(start=15, end=26)]
     """
 
-    name = "contextual"
+    name = "llm"
     summary = "Boundaries named by a language model, by paragraphs and headings where none answers"
     origin = "notebook (Ollama llama3); 500 words as its semantic chunks"
     resources: ClassVar[Mapping[str, str]] = {

@@ -19,10 +19,11 @@ from kinsplit.language_models.http import server as retrying
 from kinsplit.language_models.ollama import OllamaModel
 from kinsplit.language_models.openai import OpenAIModel
 from kinsplit.parsers import create
-from kinsplit.parsers.llm.boundaries import FallbackWarning
+from kinsplit.parsers.llm_boundaries.answers import FallbackWarning
 from tests.generators import strategy_parameters, texts
 from tests.language_models.fake_server import FakeServer, Reply, serving
-from tests.parsers.contextual.helpers import (
+from tests.parsers.contract import check_chunks
+from tests.parsers.llm_boundaries.helpers import (
     LONG,
     TEXT,
     animals,
@@ -31,7 +32,6 @@ from tests.parsers.contextual.helpers import (
     strategy_with,
     texts_of,
 )
-from tests.parsers.contract import check_chunks
 
 
 def test_chunks_begin_where_the_model_says(model: OllamaModel, fake: FakeServer) -> None:
@@ -141,7 +141,7 @@ def test_useless_answers_end_in_the_rules_with_one_warning(model: OllamaModel, f
     assert found == by_rules(TEXT, chunk_size=40)
     assert len(caught) == 1
     assert re.match(
-        r"contextual: the only segment was divided by paragraphs and headings instead\. "
+        r"llm: the only segment was divided by paragraphs and headings instead\. "
         rf"{model.name} gave 3 answers that can't be used; of the last one, no (list|number).*\.$",
         str(caught[0].message),
     )
@@ -166,13 +166,13 @@ def test_a_server_that_refuses_is_told_once_and_not_asked_for_each_segment(
     send = server.Server._send
     monkeypatch.setattr(server.Server, "_send", lambda *args: (tries.append(args), send(*args))[1])
     text = "\n\n".join(f"Part {i} says this. It goes on a little." for i in range(400))
-    strategy = create("contextual", model="ollama:refusing", segment_size=100)
+    strategy = create("llm", model="ollama:refusing", segment_size=100)
     with pytest.warns(FallbackWarning) as caught:
         found = texts_of(strategy, text)
     assert found == by_rules(text)
     (warning,) = caught
     assert str(warning.message).startswith(
-        f"contextual: {strategy.cost([text]).calls} of {strategy.cost([text]).calls} segments were divided by "
+        f"llm: {strategy.cost([text]).calls} of {strategy.cost([text]).calls} segments were divided by "
         f"paragraphs and headings instead. ollama:refusing is not reachable at {gone.url}: "
     )
     assert "ollama pull refusing" in str(warning.message)
@@ -221,7 +221,7 @@ def test_a_model_of_the_users_may_raise_anything() -> None:
 @settings(max_examples=150)
 @given(
     text=texts(),
-    parameters=strategy_parameters("contextual"),
+    parameters=strategy_parameters("llm"),
     answers=st.lists(
         st.text(st.sampled_from('[]{}",: 0123456789.-starts'), max_size=40)
         | st.lists(st.integers(-5, 40)).map(str)
@@ -241,7 +241,7 @@ def test_the_invariants_hold_whatever_a_model_says(
             raise OSError("gone")
         return answer
 
-    strategy, document = create("contextual", **{**parameters, "model": model, "concurrency": 1}), Document("d", text)
+    strategy, document = create("llm", **{**parameters, "model": model, "concurrency": 1}), Document("d", text)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FallbackWarning)
         check_chunks(strategy, document, strategy.chunk(document))

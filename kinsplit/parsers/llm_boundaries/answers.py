@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 
 from kinsplit.errors import KinsplitWarning, LanguageModelError
 from kinsplit.language_models import LanguageModel
-from kinsplit.language_models.concurrency import ATTEMPTS, Patience, as_done
-from kinsplit.language_models.http.errors import told_as_ours
+from kinsplit.language_models.concurrency import ATTEMPTS, CircuitBreaker, as_completed
+from kinsplit.language_models.http.errors import wrap_errors
 from kinsplit.language_models.parsing import numbers_schema, read_numbers
-from kinsplit.parsers.llm.prompts import KEY, Question, answer_tokens, reminder
+from kinsplit.parsers.llm_boundaries.prompts import KEY, Question, answer_tokens, reminder
 
 if TYPE_CHECKING:
     from kinsplit.language_models.cache import AnswerCache
@@ -36,7 +36,7 @@ class FallbackWarning(KinsplitWarning):
     def __str__(self) -> str:
         number = "the only segment" if self.total == 1 else f"{self.segments} of {self.total} segments"
         verb = "was" if self.segments == 1 else "were"
-        return f"contextual: {number} {verb} divided by paragraphs and headings instead. {self.reason}"
+        return f"llm: {number} {verb} divided by paragraphs and headings instead. {self.reason}"
 
     @classmethod
     def combined(cls, found: Sequence[Self]) -> list[Self]:
@@ -83,7 +83,7 @@ def ask(model: LanguageModel, questions: Sequence[Question], cache: AnswerCache,
             answers[digest] = Answer(kept, question.sentences)
     open_ = [digest for digest in asked if digest not in answers]
     run = _Run(model)
-    for digest, answer in as_done(lambda digest: run.answer(asked[digest]), open_, concurrency):
+    for digest, answer in as_completed(lambda digest: run.answer(asked[digest]), open_, concurrency):
         answers[digest] = answer
         if answer.problem is None:
             cache.put(model, asked[digest].prompt(), answer.starts)
@@ -114,18 +114,18 @@ class _Run:
 
     def __init__(self, model: LanguageModel) -> None:
         self._model = model
-        self._patience = Patience()
+        self._breaker = CircuitBreaker()
 
     def answer(self, question: Question) -> Answer:
-        if self._patience.given_up is not None:
-            return Answer([], 0, str(self._patience.given_up))
+        if self._breaker.failure is not None:
+            return Answer([], 0, str(self._breaker.failure))
         try:
-            with told_as_ours(self._model.name):
+            with wrap_errors(self._model.name):
                 answer = self._asked(question.prompt(), question.sentences)
         except LanguageModelError as error:
-            self._patience.count(error)
+            self._breaker.record(error)
             return Answer([], 0, str(error))
-        self._patience.count(None)
+        self._breaker.record(None)
         return answer
 
     def _asked(self, prompt: str, sentences: int) -> Answer:

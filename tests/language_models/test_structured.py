@@ -11,7 +11,7 @@ import pytest
 
 from kinsplit.errors import LanguageModelError, ModelUnavailableError
 from kinsplit.language_models.cache import AnswerCache
-from kinsplit.language_models.structured import Asker, Form
+from kinsplit.language_models.structured import Form, StructuredClient
 
 
 class Pet(Form):
@@ -54,7 +54,7 @@ CAT = '{"name": "cat", "legs": 4}'
 )
 def test_the_object_is_found_however_it_is_dressed_up(answer: str) -> None:
     model = Script([answer])
-    assert Asker(model).ask("Which?", Pet, 10) == Pet(name="cat", legs=4)
+    assert StructuredClient(model).ask("Which?", Pet, 10) == Pet(name="cat", legs=4)
     (schema,) = model.schemas
     assert schema["required"] == ["name", "legs"]
     assert schema["additionalProperties"] is False
@@ -62,51 +62,51 @@ def test_the_object_is_found_however_it_is_dressed_up(answer: str) -> None:
 
 def test_what_can_not_be_used_is_asked_for_again_with_what_was_wrong() -> None:
     model = Script(["A cat.", '{"name": "cat", "legs": "four"}', CAT])
-    assert Asker(model).ask("Which?", Pet, 10).legs == 4
+    assert StructuredClient(model).ask("Which?", Pet, 10).legs == 4
     first, second, third = model.prompts
     assert first == "Which?"
     assert "no JSON object was found" in second
     assert "legs: " in third
     with pytest.raises(LanguageModelError, match="script gave 3 answers that can't be used; of the last one, no JSON"):
-        Asker(Script(["x"] * 3)).ask("Which?", Pet, 10)
+        StructuredClient(Script(["x"] * 3)).ask("Which?", Pet, 10)
 
 
 def test_one_question_is_asked_once() -> None:
     model = Script([CAT, '{"name": "bird", "legs": 2}'])
-    asker = Asker(model)
-    assert asker.ask("a", Pet, 10) == asker.ask("a", Pet, 10)
-    assert asker.ask("b", Pet, 10).name == "bird"
+    client = StructuredClient(model)
+    assert client.ask("a", Pet, 10) == client.ask("a", Pet, 10)
+    assert client.ask("b", Pet, 10).name == "bird"
     assert len(model.prompts) == 2
 
 
 def test_answers_of_a_model_with_an_identity_are_kept_between_runs(tmp_path: Path) -> None:
     cache = AnswerCache(tmp_path)
-    Asker(Script([CAT], identity="m"), cache).ask("a", Pet, 10)
-    assert Asker(Script([], identity="m"), cache).ask("a", Pet, 10).name == "cat"
-    Asker(Script([CAT]), cache).ask("b", Pet, 10)
+    StructuredClient(Script([CAT], identity="m"), cache).ask("a", Pet, 10)
+    assert StructuredClient(Script([], identity="m"), cache).ask("a", Pet, 10).name == "cat"
+    StructuredClient(Script([CAT]), cache).ask("b", Pet, 10)
     other = Script([CAT])
-    Asker(other, cache).ask("b", Pet, 10)
+    StructuredClient(other, cache).ask("b", Pet, 10)
     assert len(other.prompts) == 1
 
 
 def test_a_model_that_is_away_or_keeps_failing_is_not_asked_any_more() -> None:
     away = Script([ModelUnavailableError("away")])
-    asker = Asker(away)
+    client = StructuredClient(away)
     for _ in range(3):
         with pytest.raises(ModelUnavailableError):
-            asker.ask("a", Pet, 10)
+            client.ask("a", Pet, 10)
     assert len(away.prompts) == 1
     with pytest.raises(ModelUnavailableError) as caught:
-        asker.ask("a", Pet, 10)
+        client.ask("a", Pet, 10)
     assert len(caught.traceback) <= 2
     failing = Script([LanguageModelError("late"), CAT, *[LanguageModelError("late")] * 3])
-    asker = Asker(failing)
+    client = StructuredClient(failing)
     for prompt, fails in zip("abcdef", (True, False, True, True, True, True), strict=True):
         if fails:
             with pytest.raises(LanguageModelError, match="late"):
-                asker.ask(prompt, Pet, 10)
+                client.ask(prompt, Pet, 10)
         else:
-            asker.ask(prompt, Pet, 10)
+            client.ask(prompt, Pet, 10)
     assert len(failing.prompts) == 5
 
 
@@ -123,32 +123,32 @@ class Slow(Script):
 
 @pytest.mark.parametrize("concurrency", [1, 3, 20])
 def test_several_are_asked_at_once_and_told_in_order(concurrency: int, tmp_path: Path) -> None:
-    asker = Asker(model := Slow([], identity="m"), AnswerCache(tmp_path))
+    client = StructuredClient(model := Slow([], identity="m"), AnswerCache(tmp_path))
     prompts = ["0", "1", "2", "0", "4", "3", "2", "6"]
-    found = list(asker.ask_all(prompts, Pet, 10, concurrency))
+    found = list(client.ask_all(prompts, Pet, 10, concurrency))
 
     assert [one.legs if isinstance(one, Pet) else str(one) for one in found] == [
         0, "1 is odd", 2, 0, 4, "3 is odd", 2, 6,
     ]  # fmt: skip
     assert sorted(model.prompts) == sorted(set(prompts))
     # What was answered is known, also to a later run; what failed is asked again.
-    again = Asker(late := Slow([], identity="m"), AnswerCache(tmp_path))
+    again = StructuredClient(late := Slow([], identity="m"), AnswerCache(tmp_path))
     assert [str(one) for one in again.ask_all(prompts, Pet, 10, concurrency)] == [str(one) for one in found]
     assert sorted(late.prompts) == ["1", "3"]
 
 
 def test_failures_in_a_row_are_counted_in_the_order_of_the_prompts() -> None:
-    asker = Asker(Slow([]))
-    list(asker.ask_all(["1", "3", "0", "5", "7", "2"], Pet, 10, 6))
-    assert not asker.given_up
-    *_, last = asker.ask_all(["1", "3", "5", "8"], Pet, 10, 1)
-    assert asker.given_up
+    client = StructuredClient(Slow([]))
+    list(client.ask_all(["1", "3", "0", "5", "7", "2"], Pet, 10, 6))
+    assert not client.has_given_up
+    *_, last = client.ask_all(["1", "3", "5", "8"], Pet, 10, 1)
+    assert client.has_given_up
     assert str(last) == "5 is odd"
 
 
 def test_who_stops_listening_asks_for_no_more() -> None:
-    asker = Asker(model := Slow([]))
-    answers = asker.ask_all([str(n) for n in (0, 2, 4, 6, 8, 0)], Pet, 10, 1)
+    client = StructuredClient(model := Slow([]))
+    answers = client.ask_all([str(n) for n in (0, 2, 4, 6, 8, 0)], Pet, 10, 1)
     next(answers)
     answers.close()
     assert model.prompts == ["0"]
@@ -156,4 +156,4 @@ def test_who_stops_listening_asks_for_no_more() -> None:
 
 def test_what_somebodys_own_model_raises_is_one_of_our_errors() -> None:
     with pytest.raises(LanguageModelError, match="script failed: ValueError: odd"):
-        Asker(Script([ValueError("odd")])).ask("a", Pet, 10)
+        StructuredClient(Script([ValueError("odd")])).ask("a", Pet, 10)

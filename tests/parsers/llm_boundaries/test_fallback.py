@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 
 from kinsplit.parsers import create
-from kinsplit.parsers.llm.fallback import Outline, outline
+from kinsplit.parsers.llm_boundaries.fallback import Outline, outline
 from tests.generators import texts
 
 
@@ -95,7 +95,7 @@ def test_lines_that_are_not_wrapped_are_paragraphs() -> None:
 
 
 def chunks_of(text: str, size: int) -> list[str]:
-    return [text[start:end] for start, end in create("contextual", model="none", chunk_size=size).split(text)]
+    return [text[start:end] for start, end in create("llm", model="none", chunk_size=size).split(text)]
 
 
 PARAGRAPH = "It is one. It is two.\n\n"

@@ -9,17 +9,17 @@ from contextvars import ContextVar
 
 import pytest
 
-from kinsplit.language_models.concurrency import as_done
+from kinsplit.language_models.concurrency import as_completed
 
 
 def test_every_item_comes_with_its_result() -> None:
-    assert sorted(as_done(lambda n: n * n, range(100), 7)) == [(n, n * n) for n in range(100)]
-    assert list(as_done(str, [], 3)) == []
+    assert sorted(as_completed(lambda n: n * n, range(100), 7)) == [(n, n * n) for n in range(100)]
+    assert list(as_completed(str, [], 3)) == []
 
 
 def test_one_thread_is_the_callers_own_and_does_nothing_ahead() -> None:
     asked = []
-    results = as_done(lambda n: asked.append((n, threading.current_thread())), [1, 2, 3], 1)
+    results = as_completed(lambda n: asked.append((n, threading.current_thread())), [1, 2, 3], 1)
     next(results)
     next(results)
     assert asked == [(1, threading.current_thread()), (2, threading.current_thread())]
@@ -27,13 +27,13 @@ def test_one_thread_is_the_callers_own_and_does_nothing_ahead() -> None:
 
 def test_the_threads_are_gone_when_all_is_done() -> None:
     before = threading.active_count()
-    list(as_done(str, range(20), 5))
+    list(as_completed(str, range(20), 5))
     assert threading.active_count() == before
 
 
 def test_a_slow_item_holds_up_no_other() -> None:
     release = threading.Event()
-    results = as_done(lambda n: n or release.wait(10), [0, 1, 2], 2)
+    results = as_completed(lambda n: n or release.wait(10), [0, 1, 2], 2)
     assert {next(results), next(results)} == {(1, 1), (2, 2)}
     release.set()
     assert list(results) == [(0, True)]
@@ -41,13 +41,13 @@ def test_a_slow_item_holds_up_no_other() -> None:
 
 def test_what_is_raised_arrives() -> None:
     with pytest.raises(ZeroDivisionError):
-        list(as_done(lambda n: 1 // n, [1, 0, 2], 2))
+        list(as_completed(lambda n: 1 // n, [1, 0, 2], 2))
 
 
 def test_the_callers_context_is_there() -> None:
     tracer: ContextVar[str] = ContextVar("tracer", default="none")
     tracer.set("caller")
-    assert list(as_done(lambda _: tracer.get(), [1], 1)) == [(1, "caller")]
+    assert list(as_completed(lambda _: tracer.get(), [1], 1)) == [(1, "caller")]
 
 
 def test_ctrl_c_does_not_wait_for_what_is_under_way() -> None:
@@ -63,7 +63,7 @@ def test_ctrl_c_does_not_wait_for_what_is_under_way() -> None:
     former = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt):
-            list(as_done(work, range(100), 2))
+            list(as_completed(work, range(100), 2))
     finally:
         signal.signal(signal.SIGINT, former)
     assert not release.is_set(), "stopped while all threads still wait"

@@ -1,4 +1,4 @@
-"""Texts, strategies and answers for the tests of `contextual`."""
+"""Texts, strategies and answers for the tests of `llm`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def at_fish(prompt: str) -> str:
 
 
 def strategy_with(model: object, **parameters: Any) -> Strategy:
-    return create("contextual", model=model, **parameters)
+    return create("llm", model=model, **parameters)
 
 
 def texts_of(strategy: Strategy, text: str) -> list[str]:
