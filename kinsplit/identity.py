@@ -62,7 +62,7 @@ def content_hash(text: str, context: str = "") -> str:
 
 
 #: Metadata key of what a chunk's vectors depend on beside its content, where it is more than its context.
-SURROUNDINGS = "_surroundings"
+DOCUMENT_CONTEXT = "_surroundings"
 
 
 def embedding_hash(text: str, context: str, metadata: Mapping[str, Any]) -> str:
@@ -73,7 +73,7 @@ def embedding_hash(text: str, context: str, metadata: Mapping[str, Any]) -> str:
         context: The chunk's context.
         metadata: The chunk's metadata.
     """
-    around = metadata.get(SURROUNDINGS)
+    around = metadata.get(DOCUMENT_CONTEXT)
     return content_hash(text, f"{context}\x1f{around}" if around else context)
 
 

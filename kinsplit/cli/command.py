@@ -17,7 +17,7 @@ from kinsplit.support.warnings import capture_warnings
 
 
 @contextmanager
-def told_by(terminal: Terminal) -> Iterator[None]:
+def report_warnings(terminal: Terminal) -> Iterator[None]:
     """Write kinsplit's warnings as the command's own when the block ends, each once, and let all others through."""
     captured: list[KinsplitWarning] = []
     try:
@@ -48,7 +48,7 @@ def command(function: Callable[_P, None]) -> Callable[_P, None]:
         terminal = Terminal(as_json=bool(kwargs["as_json"]))
         try:
             try:
-                with told_by(terminal):
+                with report_warnings(terminal):
                     function(*args, **kwargs)
             finally:
                 sys.stdout.flush()  # Here, where a broken pipe is caught, and not when Python exits.

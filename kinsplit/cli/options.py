@@ -42,7 +42,7 @@ Config = Annotated[
     typer.Option(
         metavar="FILE",
         help="A TOML file, such as kinsplit tune writes, for what isn't said here: its table [index] has strategy, "
-        "[index.parameters], embedder, context and terms.",
+        "[index.parameters], embedder, embedding_context and language.",
         show_default=False,
     ),
 ]
@@ -87,7 +87,7 @@ DryRun = Annotated[
         "--dry-run", help="Only tell how often the strategy would ask a language model, and with how many tokens."
     ),
 ]
-Context = Annotated[
+EmbeddingContext = Annotated[
     str | None,
     typer.Option(
         metavar="headings|none|late",
@@ -96,10 +96,10 @@ Context = Annotated[
     ),
 ]
 #: Of all strategies that a command compares.
-SharedContext = Annotated[
+SharedEmbeddingContext = Annotated[
     str, typer.Option(metavar="headings|none|late", help="What is embedded beside a chunk's text.")
 ]
-SharedTerms = Annotated[
+SharedLanguage = Annotated[
     str, typer.Option(metavar="LANGUAGE", help="Of stop words and stems, or any for words as they are.")
 ]
 Rerank = Annotated[

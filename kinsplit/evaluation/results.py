@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
 from kinsplit.errors import InvalidParameterError
 
@@ -170,7 +170,7 @@ class Setting(_Frozen):
         questions: How many.
         embedder: The embedding model.
         ranker: How chunks are ranked.
-        terms: Language of the term ranking.
+        language: Language of the term ranking.
         tokenizer: What counts tokens.
         top_k: Chunks that each question gets, where a measure has no number of its own.
         headline: The measure that the report begins with and comparisons are made by.
@@ -185,7 +185,8 @@ class Setting(_Frozen):
     tokenizer: str
     top_k: int
     headline: str
-    terms: str = "english"
+    # Older versions wrote `terms`.
+    language: str = Field("english", validation_alias=AliasChoices("language", "terms"))
     versions: Mapping[str, str] = {}
 
 

@@ -1,15 +1,15 @@
-"""The service: search, preview of strategies and documents over HTTP (FastAPI). `kinsplit serve` runs it.
+"""The HTTP service (FastAPI): search, answers, documents and previews of strategies. `kinsplit serve` runs it.
 
 ```python
 from kinsplit.server.app import create_app
-from kinsplit.server.collections import Library
+from kinsplit.server.collections import Collections
 from kinsplit.server.settings import ServiceSettings
 
 settings = ServiceSettings.load(store="edge:./kinsplit-data", collections="demo")
-app = create_app(settings, Library.open(settings))
+app = create_app(settings, Collections.open(settings))
 ```
 
-One router per file in `routes/`, thin: what is found and how is decided in `kinsplit.index` and `kinsplit.retrieval`.
-What surrounds every request is middleware, one per file: `observed` (request ids, logs, figures, the last resort for
-errors), `headers`, `traffic` (limits of bodies, and slow clients). `workers` keeps work off the event loop.
+Each file in `routes/` holds one thin router; searching itself is in `kinsplit.index` and `kinsplit.retrieval`. The
+middleware that wraps every request is in `middleware/`: `request_log` (request ids, log, metrics, unexpected errors),
+`security_headers`, `body_limits`. `threads` keeps work off the event loop.
 """

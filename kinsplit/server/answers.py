@@ -1,4 +1,4 @@
-"""Answers that are written while they are made: how many at once, and as server-sent events."""
+"""Answers streamed as server-sent events, a limited number at a time."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from typing import Any
 from kinsplit.answering import Event, Source, SourcesFound, event_to_dict, in_threads
 from kinsplit.answering.run import Events
 from kinsplit.errors import KinsplitError
-from kinsplit.server.errors import RequestError, unavailable
+from kinsplit.server.errors import RequestError, unavailable_error
 from kinsplit.server.middleware.metrics import Metrics
-from kinsplit.server.offsets import Places, Utf16
+from kinsplit.server.responses import SpanLocator, Utf16Offsets
 from kinsplit.spans import Span
 
-_FAILED = "The language model failed. What it said before, or else the best sentences that were found, stand here."
+_MODEL_FAILED = "The language model failed. Shown is what it wrote before, or else the best sentences found."
 
 
-class Cited:
-    """Adds where things stand, as an answer comes.
+class CitationOffsets:
+    """Adds offsets to the events of an answer.
 
-    `utf16_at` is a place in the answer's text, and `ranges` are places in the text of the source that is cited.
+    `utf16_at` is a range of the answer's text, and `ranges` are ranges of the text of the cited source.
 
     Args:
-        sources: What may be cited.
+        sources: The sources that the answer may cite.
     """
 
     def __init__(self, sources: Sequence[Source]) -> None:
-        self._places = {source.number: Places(source.spans, source.text) for source in sources}
+        self._locators = {source.number: SpanLocator(source.spans, source.text) for source in sources}
         self._text: list[str] = []
 
-    def shown(self, name: str, data: dict[str, Any]) -> dict[str, Any]:
-        """Return the data of an event.
+    def add_to(self, name: str, data: dict[str, Any]) -> dict[str, Any]:
+        """Add the offsets to one event, and hide what its notices say of the model's address.
 
         Args:
-            name: Of the event.
-            data: From `kinsplit.answering.event_to_dict`.
+            name: Name of the event.
+            data: Its data, from `kinsplit.answering.event_to_dict`.
         """
         if name in ("text", "citation"):
             self._text.append(data["text"])
@@ -54,48 +54,48 @@ class Cited:
                 _hide(notice)
         return data
 
-    def _add(self, text: str, placed: Sequence[dict[str, Any]]) -> None:
-        units = Utf16(text)
-        for each in placed:
-            each["utf16_at"] = [units.offset(place) for place in each["at"]]
+    def _add(self, text: str, parts: Sequence[dict[str, Any]]) -> None:
+        units = Utf16Offsets(text)
+        for each in parts:
+            each["utf16_at"] = [units.offset(at) for at in each["at"]]
             if "number" in each:
                 self._add_ranges(each)
 
     def _add_ranges(self, cited: dict[str, Any]) -> None:
-        places, start, end = self._places.get(cited["number"]), cited["start"], cited["end"]
-        known = places is not None and start is not None and end is not None
-        cited["ranges"] = [found.model_dump() for found in places.find([Span(start, end)])] if places and known else []
+        locator, start, end = self._locators.get(cited["number"]), cited["start"], cited["end"]
+        ranges = [] if locator is None or start is None or end is None else locator.locate([Span(start, end)])
+        cited["ranges"] = [each.model_dump() for each in ranges]
 
 
 def _hide(notice: dict[str, str]) -> None:
-    # It names the address of the model.
+    # The message names the address of the model.
     if notice["kind"] == "model_failed":
-        notice["message"] = _FAILED
+        notice["message"] = _MODEL_FAILED
 
 
-class Answers:
-    """Gives so many answers their turn, and turns others away.
+class AnswerStreams:
+    """Streams answers, and rejects requests while too many are being written.
 
     Args:
-        most: Answers at the same time.
+        most: Maximum number of answers at a time.
         timeout: Seconds that a piece of an answer may take.
-        metrics: Told of those that are turned away.
-        log_text: Whether the log may have the messages of errors.
+        metrics: Metrics that count rejected requests.
+        log_text: Whether error messages may be logged.
     """
 
     def __init__(self, most: int, timeout: float, metrics: Metrics, log_text: bool) -> None:
         self._free, self._timeout, self._metrics, self._log_text = most, timeout, metrics, log_text
 
     @contextmanager
-    def turn(self) -> Iterator[None]:
-        """Take a turn for as long as the block lasts.
+    def slot(self) -> Iterator[None]:
+        """Occupy one slot while the block runs.
 
         Raises:
-            RequestError: All are taken (503).
+            RequestError: All slots are taken (503).
         """
         if not self._free:
             self._metrics.rejected.labels("answers").inc()
-            remedy = "Come back in a few seconds."
+            remedy = "Try again in a few seconds."
             raise RequestError(503, "is writing as many answers as it can", remedy, headers={"Retry-After": "5"})
         self._free -= 1
         try:
@@ -103,27 +103,27 @@ class Answers:
         finally:
             self._free += 1
 
-    async def lines(self, events: Events) -> AsyncGenerator[bytes, None]:
-        """Yield the events of an answer as server-sent events. The first one comes after the search.
+    async def stream(self, events: Events) -> AsyncGenerator[bytes, None]:
+        """Yield the events of an answer as server-sent events; the first one follows the search.
 
         Raises:
-            RequestError: The first one took too long (504). What fails later is an event itself, named "error".
+            RequestError: The first event took too long (504). Later failures are events named "error".
             KinsplitError: The search failed.
         """
-        with self.turn():
+        with self.slot():
             async with aclosing(in_threads(events)) as steps:
                 first = await self._next(steps)
-                cited = Cited(first.sources if isinstance(first, SourcesFound) else ())
+                offsets = CitationOffsets(first.sources if isinstance(first, SourcesFound) else ())
                 event: Event | None = first
                 try:
                     while event is not None:
                         name, data = event_to_dict(event)
-                        yield _line(name, cited.shown(name, data))
+                        yield _encode(name, offsets.add_to(name, data))
                         event = await self._next(steps)
                 except RequestError as error:
-                    yield _line("error", error.problem())
+                    yield _encode("error", error.problem())
                 except KinsplitError as error:
-                    yield _line("error", unavailable(error, log_text=self._log_text).problem())
+                    yield _encode("error", unavailable_error(error, log_text=self._log_text).problem())
 
     async def _next(self, steps: AsyncGenerator[Event, None]) -> Event | None:
         try:
@@ -131,9 +131,9 @@ class Answers:
                 return await anext(steps, None)
         except TimeoutError:
             self._metrics.rejected.labels("timeout").inc()
-            raise RequestError(504, f"took longer than {self._timeout:g} s", "Ask again later.") from None
+            raise RequestError(504, f"took longer than {self._timeout:g} s", "Try again later.") from None
 
 
-def _line(name: str, data: dict[str, Any]) -> bytes:
-    # JSON without line ends is one line of data.
+def _encode(name: str, data: dict[str, Any]) -> bytes:
+    # JSON has no raw line breaks, so it is one line of data.
     return f"event: {name}\ndata: {json.dumps(data)}\n\n".encode()

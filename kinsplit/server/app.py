@@ -1,4 +1,4 @@
-"""The application: routers, and what surrounds every request."""
+"""The FastAPI application: routers and middleware."""
 
 from __future__ import annotations
 
@@ -11,31 +11,20 @@ from fastapi import APIRouter, FastAPI
 from starlette.middleware.cors import CORSMiddleware
 
 import kinsplit
-from kinsplit.server.answers import Answers
-from kinsplit.server.collections import Library
+from kinsplit.server.answers import AnswerStreams
+from kinsplit.server.collections import Collections
 from kinsplit.server.errors import RESPONSES, add_handlers
-from kinsplit.server.middleware.access import ADMITTED, Gate
-from kinsplit.server.middleware.body_limits import Traffic
-from kinsplit.server.middleware.request_log import Observed
+from kinsplit.server.middleware.access import REQUIRES_ACCESS, AccessControl
+from kinsplit.server.middleware.body_limits import BodyLimits
+from kinsplit.server.middleware.metrics import Metrics
+from kinsplit.server.middleware.request_log import RequestLog
 from kinsplit.server.middleware.security_headers import SecurityHeaders
 from kinsplit.server.previews import Previewer
-from kinsplit.server.routes import (
-    ask,
-    chunk,
-    document,
-    document_chunks,
-    documents,
-    filters,
-    health,
-    metrics,
-    page,
-    search,
-    strategies,
-)
+from kinsplit.server.routes import ask, chunk, document, documents, filters, operation, page, search, strategies
 from kinsplit.server.settings import ServiceSettings
 from kinsplit.server.threads import Workers
 
-#: In the order in which an address is looked for: the more special one first.
+#: In the order in which paths are matched: the more specific route first.
 _ROUTERS: tuple[APIRouter, ...] = (
     search.router,
     ask.router,
@@ -43,62 +32,61 @@ _ROUTERS: tuple[APIRouter, ...] = (
     strategies.router,
     documents.router,
     filters.router,
-    document_chunks.router,
     document.router,
-    metrics.router,
+    operation.metrics_router,
 )
 
 
-def create_app(settings: ServiceSettings, library: Library, previewer: Previewer | None = None) -> FastAPI:
-    """Make the application.
+def create_app(settings: ServiceSettings, collections: Collections, previewer: Previewer | None = None) -> FastAPI:
+    """Create the application.
 
     Args:
         settings: The settings.
-        library: The open collections; closed when the application ends.
-        previewer: Makes the previews; None makes one, which ends with the application.
+        collections: The open collections; closed when the application shuts down.
+        previewer: Makes the previews; None for one of the application's own.
     """
-    own = Previewer(settings.timeout)
-    figures = library.metrics
-    workers = Workers(settings.threads, settings.queue, settings.timeout, figures)
-    previewers = Workers(1, settings.queue, settings.timeout, figures)
-    askers = Workers(settings.answers, settings.answers, settings.answer_timeout, figures)
+    own_previewer, metrics = Previewer(settings.timeout), collections.metrics
+    workers = Workers(settings.threads, settings.queue, settings.timeout, metrics)
+    preview_workers = Workers(1, settings.queue, settings.timeout, metrics)
+    model_workers = Workers(settings.answers, settings.answers, settings.answer_timeout, metrics)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        # A model that is slow blocks a thread for each of its answers, and none of those that search.
+        # A slow model blocks one thread per answer, and must not block those that search.
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(settings.answers + 2))
         yield
-        for each in (workers, previewers, askers):
+        for each in (workers, preview_workers, model_workers):
             await each.close()
-        own.close()
-        library.close()
+        own_previewer.close()
+        collections.close()
 
     app = FastAPI(
         title="kinsplit",
         summary="Search in documents whose chunks know their kin.",
         version=kinsplit.__version__,
         lifespan=lifespan,
-        # Both load scripts from elsewhere.
+        # Both load scripts from other hosts.
         docs_url=None,
         redoc_url=None,
     )
-    app.state.settings, app.state.library = settings, library
-    app.state.workers, app.state.previewers, app.state.askers = workers, previewers, askers
-    app.state.previewer = previewer or own
-    app.state.answers = Answers(settings.answers, settings.answer_timeout, figures, settings.log_text)
-    app.state.gate = Gate(settings, figures)
+    app.state.settings, app.state.collections = settings, collections
+    app.state.workers, app.state.preview_workers, app.state.model_workers = workers, preview_workers, model_workers
+    app.state.previewer = previewer or own_previewer
+    app.state.answers = AnswerStreams(settings.answers, settings.answer_timeout, metrics, settings.log_text)
+    app.state.access = AccessControl(settings, metrics)
     add_handlers(app)
-    app.include_router(health.router)
+    app.include_router(operation.health_router)
     app.include_router(page.router)
     for router in _ROUTERS:
-        app.include_router(router, dependencies=[ADMITTED], responses=RESPONSES)
-    # The last one added is the first to see a request.
+        app.include_router(router, dependencies=[REQUIRES_ACCESS], responses=RESPONSES)
+    _add_middleware(app, settings, metrics)
+    return app
+
+
+def _add_middleware(app: FastAPI, settings: ServiceSettings, metrics: Metrics) -> None:
+    """Add the middleware, innermost first."""
     app.add_middleware(
-        Traffic,
-        max_body=settings.max_body,
-        patience=settings.patience,
-        hosts=settings.hosts,
-        metrics=figures,
+        BodyLimits, max_body=settings.max_body, patience=settings.patience, hosts=settings.hosts, metrics=metrics
     )
     if settings.cors_origins:
         app.add_middleware(
@@ -108,6 +96,5 @@ def create_app(settings: ServiceSettings, library: Library, previewer: Previewer
             allow_headers=["Authorization", "Content-Type", "X-API-Key", "X-Request-ID"],
             expose_headers=["Retry-After", "X-Request-ID"],
         )
-    app.add_middleware(Observed, metrics=figures, log_text=settings.log_text)
+    app.add_middleware(RequestLog, metrics=metrics, log_text=settings.log_text)
     app.add_middleware(SecurityHeaders)
-    return app

@@ -1,4 +1,4 @@
-"""What the service has open: collections with the names under which they are asked, rerankers, a language model."""
+"""The open collections, with their names, rerankers and language model."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from kinsplit.parsers import current_name
 from kinsplit.retrieval import Reranker, create_reranker
 from kinsplit.server import limits
 from kinsplit.server.middleware.metrics import Metrics
-from kinsplit.server.responses import metadata_of
+from kinsplit.server.responses import visible_metadata
 from kinsplit.server.settings import ServiceSettings
 from kinsplit.stores import ChunkStore
 from kinsplit.stores.engines.edge.process import open_detached
@@ -35,11 +35,11 @@ from kinsplit.stores.payload import PLACED
 
 
 class TimedEmbedder:
-    """Tells how long each question takes to embed.
+    """An embedder that measures how long each question takes.
 
     Args:
-        embedder: Gives the vectors.
-        seconds: Told of each.
+        embedder: The embedder that does the work.
+        seconds: Histogram of the seconds per question.
     """
 
     def __init__(self, embedder: Embedder, seconds: Histogram) -> None:
@@ -56,13 +56,13 @@ class TimedEmbedder:
         return self._embedder.embed(texts, progress)
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
-        """Embed a question, and tell how long it took."""
+        """Embed a question and record how long it took."""
         with self._seconds.time():
             return self._embedder.embed_query(text)
 
 
 class TimedTokenEmbedder(TimedEmbedder):
-    """The same of an embedder that also has vectors for tokens."""
+    """A `TimedEmbedder` that can also embed tokens."""
 
     def embed_tokens(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
         """Embed the tokens of texts; see `TokenEmbedder.embed_tokens`."""
@@ -72,25 +72,25 @@ class TimedTokenEmbedder(TimedEmbedder):
 
 
 def timed(embedder: Embedder, seconds: Histogram) -> TimedEmbedder:
-    """Return an embedder that tells how long questions take, and can do what it could."""
+    """Return an embedder that measures questions and keeps its support for tokens."""
     kind = TimedTokenEmbedder if isinstance(embedder, TokenEmbedder) else TimedEmbedder
     return kind(embedder, seconds)
 
 
-#: Seconds for which they are kept: others may write to a server's collection meanwhile.
-_KEPT = 60.0
-#: What `key=value` can be written with.
+#: Lifetime of the counts in seconds: other processes may write to a server's collection.
+_LIFETIME = 60.0
+#: Keys that can be written as `key=value`.
 _KEY = re.compile(r'[^$=!<>"\\\s][^=!<>"\\]*')
 
 
 @dataclass(frozen=True, slots=True)
 class Facet:
-    """A key of the metadata.
+    """A metadata key with its values.
 
     Attributes:
         key: The key.
-        distinct: Number of its values.
-        values: The most frequent ones, each with the number of documents that have it.
+        distinct: Number of distinct values.
+        values: The most frequent values, each with its number of documents.
     """
 
     key: str
@@ -98,26 +98,26 @@ class Facet:
     values: list[tuple[str | float, int]]
 
 
-class FilterValues:
-    """Counts them when they are asked for, and not again for a minute.
+class FacetCounts:
+    """Counts of the metadata values of a collection, cached for a minute.
 
     Args:
-        store: The collection. One point is read of each document.
-        now: The time in seconds.
+        store: The collection. Counting reads one point per document.
+        now: Clock in seconds.
     """
 
     def __init__(self, store: ChunkStore, now: Callable[[], float] = time.monotonic) -> None:
         self._store, self._now = store, now
         self._lock = threading.Lock()
         self._facets: list[Facet] = []
-        self._until = float("-inf")
+        self._expires = float("-inf")
 
     def get(self) -> list[Facet]:
-        """Return the facets, those that most documents have first."""
+        """Return the facets, the most frequent keys first."""
         with self._lock:
-            if self._now() >= self._until:
+            if self._now() >= self._expires:
                 self._facets = self._count()
-                self._until = self._now() + _KEPT
+                self._expires = self._now() + _LIFETIME
             return self._facets
 
     def _count(self) -> list[Facet]:
@@ -130,7 +130,7 @@ class FilterValues:
 
 
 class _Value(NamedTuple):
-    """A value, told apart from an equal one of another kind: True from 1."""
+    """A value with its type, since True equals 1."""
 
     is_bool: bool
     value: str | float
@@ -142,8 +142,8 @@ def _most_frequent(values: Counter[_Value]) -> list[tuple[str | float, int]]:
 
 
 def _filterable(metadata: Mapping[str, Any]) -> Iterator[tuple[str, _Value]]:
-    """Yield what a document has that a filter may ask for; each member of a list is a value."""
-    for key, stored in metadata_of(metadata).items():
+    """Yield the metadata of a document that a filter can test; each member of a list is a value."""
+    for key, stored in visible_metadata(metadata).items():
         if key in PLACED or not _KEY.fullmatch(key):
             continue
         members = stored if isinstance(stored, list) else [stored]
@@ -152,145 +152,145 @@ def _filterable(metadata: Mapping[str, Any]) -> Iterator[tuple[str, _Value]]:
                 yield key, each
 
 
-#: Collection that `kinsplit demo` makes.
+#: Collection of `kinsplit demo`.
 _DEMO = "demo"
-#: What the 10-K search service called its strategies, where it had another name.
+#: Strategy names of the 10-K search service that differ from kinsplit's.
 _OLD_NAMES = {"fixed": "word"}
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
-    """A collection that can be asked.
+class OpenCollection:
+    """A collection that requests can search.
 
     Attributes:
-        name: What a request calls it.
-        collection: Its name in the store.
-        index: The collection.
-        filters: What its documents can be filtered by.
+        name: Name in requests.
+        stored_name: Name in the store.
+        index: The index over it.
+        facets: Metadata that its documents can be filtered by.
     """
 
     name: str
-    collection: str
+    stored_name: str
     index: Index
-    filters: FilterValues
+    facets: FacetCounts
 
     @classmethod
-    def of(cls, index: Index, collection: str, name: str = "") -> Self:
-        """Return a collection under a name, or that of its strategy."""
-        return cls(name or index.strategy.name, collection, index, FilterValues(index.store))
+    def of(cls, index: Index, stored_name: str, name: str = "") -> Self:
+        """Return a collection under the given name, or else under that of its strategy."""
+        return cls(name or index.strategy.name, stored_name, index, FacetCounts(index.store))
 
 
-class Library:
-    """All of them.
+class Collections:
+    """The collections of the service, with the models they share.
 
     Args:
-        shelves: The collections.
-        default: Name of the one that is asked where a request names none.
-        metrics: Told how long questions take to embed.
-        rerankers: By the name that a request takes; one of each for all collections.
-        model: Writes answers.
+        collections: The collections.
+        default: Name of the collection for requests that name none; None for the first.
+        metrics: Metrics of the service.
+        rerankers: Rerankers by their names in requests.
+        model: Language model for answers.
 
     Raises:
-        InvalidParameterError: Two have one name, or none has the default's.
+        InvalidParameterError: Two collections share a name, or none has the default's.
     """
 
     def __init__(
         self,
-        shelves: list[Shelf],
+        collections: list[OpenCollection],
         default: str | None,
         metrics: Metrics,
         rerankers: Mapping[str, str | Reranker],
         model: LanguageModel | None,
     ) -> None:
-        self._shelves = shelves
+        self._collections = collections
         self.metrics, self.rerankers, self.model = metrics, rerankers, model
-        names = [shelf.name.casefold() for shelf in shelves]
+        names = [collection.name.casefold() for collection in collections]
         for name in names:
             if names.count(name) > 1:
-                both = ", ".join(shelf.collection for shelf in shelves if shelf.name.casefold() == name)
+                both = ", ".join(each.stored_name for each in collections if each.name.casefold() == name)
                 remedy = "Name them, for example first=COLLECTION,second=COLLECTION."
                 raise InvalidParameterError("collections", f"can't have the name {name} twice", both, remedy)
-        self.default = self._find(default) if default else shelves[0]
+        self.default = self._find(default) if default else collections[0]
 
     @classmethod
     def open(cls, settings: ServiceSettings) -> Self:
-        """Open the collections, and make what they are asked with.
+        """Open the collections and create the rerankers and the language model.
 
         Raises:
-            InvalidParameterError: A setting names what isn't there.
-            CollectionNotFoundError: A collection was not indexed yet.
-            KinsplitError: As `Index` tells.
+            InvalidParameterError: A setting is invalid.
+            CollectionNotFoundError: A collection does not exist.
+            KinsplitError: See `Index`.
         """
         metrics = Metrics()
         embedder = timed(embedding.resolve(settings.embedder), metrics.embed_seconds)
         rerankers = _rerankers(settings.rerankers, embedder)
-        # Its threads end when nobody waits for them any more.
+        # Its threads end once no request waits for them.
         model = None if settings.model is None else language_models.resolve(settings.model, settings.answer_timeout)
         opener = partial(open_detached, time_limit=settings.timeout)
-        shelves: list[Shelf] = []
+        opened: list[OpenCollection] = []
         try:
             for choice in settings.collections:
-                name, _, collection = choice.rpartition("=")
-                index = Index(settings.store, collection=collection, embedder=embedder, must_exist=True, opener=opener)
-                shelves.append(Shelf.of(index, collection, name))
-            if not shelves:
-                shelves.append(_usual(settings.store, embedder, opener))
-            return cls(shelves, settings.strategy, metrics, rerankers, model)
+                name, _, stored_name = choice.rpartition("=")
+                index = Index(settings.store, collection=stored_name, embedder=embedder, must_exist=True, opener=opener)
+                opened.append(OpenCollection.of(index, stored_name, name))
+            if not opened:
+                opened.append(_open_default(settings.store, embedder, opener))
+            return cls(opened, settings.strategy, metrics, rerankers, model)
         except BaseException:
-            for shelf in shelves:
-                shelf.index.close()
+            for collection in opened:
+                collection.index.close()
             raise
 
-    def __iter__(self) -> Iterator[Shelf]:
-        return iter(self._shelves)
+    def __iter__(self) -> Iterator[OpenCollection]:
+        return iter(self._collections)
 
-    def pick(self, name: str | None) -> Shelf:
-        """Return the collection that a request asks.
+    def pick(self, name: str | None) -> OpenCollection:
+        """Return the collection with the given name.
 
         Args:
-            name: Its name, in any case, or that of its collection; None for the default.
+            name: Name in requests or in the store, case-insensitive; None for the default.
 
         Raises:
-            InvalidParameterError: There is none of that name.
+            InvalidParameterError: No collection has this name.
         """
         return self.default if name is None else self._find(name)
 
-    def _find(self, name: str) -> Shelf:
+    def _find(self, name: str) -> OpenCollection:
         wanted = name.strip().casefold()
         for each in (wanted, _OLD_NAMES.get(wanted, wanted)):
-            for shelf in self._shelves:
-                if shelf.name.casefold() == each:
-                    return shelf
-        for shelf in self._shelves:
-            if shelf.collection.casefold() == wanted:
-                return shelf
+            for collection in self:
+                if collection.name.casefold() == each:
+                    return collection
+        for collection in self:
+            if collection.stored_name.casefold() == wanted:
+                return collection
         if (current := current_name(wanted)) != wanted:
             return self._find(current)
-        known = ", ".join(shelf.name for shelf in self._shelves)
-        raise InvalidParameterError("strategy", "must be one that is indexed", name, f"Indexed are: {known}.")
+        known = ", ".join(collection.name for collection in self)
+        raise InvalidParameterError("strategy", "must be an indexed strategy", name, f"Indexed: {known}.")
 
     def check(self) -> None:
-        """Ask every store for something small.
+        """Send every store a small request.
 
         Raises:
-            StoreError: One does not answer.
+            StoreError: A store does not respond.
         """
-        for shelf in self._shelves:
-            shelf.index.store.get(["00000000-0000-0000-0000-000000000000"])
+        for collection in self:
+            collection.index.store.get(["00000000-0000-0000-0000-000000000000"])
 
     def warm(self) -> None:
-        """Load the models, so that the first question doesn't wait for them."""
-        for shelf in self._shelves:
-            shelf.index.search("Is everything loaded?", top_k=1, window=0)
+        """Load the models ahead of the first question."""
+        for collection in self:
+            collection.index.search("Is everything loaded?", top_k=1, window=0)
 
     def close(self) -> None:
-        """Let go of all collections."""
-        for shelf in self._shelves:
-            shelf.index.close()
+        """Close all collections."""
+        for collection in self:
+            collection.index.close()
 
 
 def _rerankers(names: tuple[str, ...] | None, embedder: Embedder) -> dict[str, str | Reranker]:
-    """Return what requests may rerank by; unless told, what the embedder at hand can do."""
+    """Return the rerankers that requests may name; by default those that the embedder supports."""
     if names is None:
         names = ("none", "late") if isinstance(embedder, TokenEmbedder) else ("none",)
     try:
@@ -299,17 +299,17 @@ def _rerankers(names: tuple[str, ...] | None, embedder: Embedder) -> dict[str, s
         raise InvalidParameterError("rerankers", error.rule, error.value, error.remedy) from None
 
 
-def _usual(store: str, embedder: Embedder, opener: Opener) -> Shelf:
-    """Return the collection of `kinsplit index`, or else of `kinsplit demo`."""
-    for collection in (DEFAULT_COLLECTION, _DEMO):
+def _open_default(store: str, embedder: Embedder, opener: Opener) -> OpenCollection:
+    """Open the default collection of `kinsplit index`, or else that of `kinsplit demo`."""
+    for stored_name in (DEFAULT_COLLECTION, _DEMO):
         try:
-            index = Index(store, collection=collection, embedder=embedder, must_exist=True, opener=opener)
+            index = Index(store, collection=stored_name, embedder=embedder, must_exist=True, opener=opener)
         except CollectionNotFoundError:
             continue
-        return Shelf.of(index, collection)
+        return OpenCollection.of(index, stored_name)
     raise CollectionNotFoundError(
         f"There is neither a collection {DEFAULT_COLLECTION!r} nor {_DEMO!r} in {_without_secret(store)}. "
-        "Run kinsplit index PATHS or kinsplit demo first, or name the collection: --collection NAME."
+        "Run kinsplit index PATHS or kinsplit demo first, or name a collection: --collection NAME."
     )
 
 

@@ -1,4 +1,4 @@
-"""What a route is given: the open collections, the threads, and the two together."""
+"""FastAPI dependencies of the routes, and the response helper that they share."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from fastapi.responses import Response
 from pydantic import BaseModel
 
 from kinsplit.server import limits
-from kinsplit.server.answers import Answers
-from kinsplit.server.collections import Library, Shelf
+from kinsplit.server.answers import AnswerStreams
+from kinsplit.server.collections import Collections, OpenCollection
 from kinsplit.server.previews import Previewer
 from kinsplit.server.settings import ServiceSettings
 from kinsplit.server.threads import Workers
@@ -22,45 +22,48 @@ StrategyName = Annotated[
     str | None,
     Query(
         max_length=limits.NAME,
-        description="Which of the indexed strategies to ask, in any case, or the name of its collection; "
-        "GET /strategies lists them.",
+        description="Indexed strategy to search (case-insensitive), or the name of its collection; "
+        "GET /strategies lists both.",
     ),
 ]
 
 
 def _state(name: str) -> Callable[[Request], Awaitable[Any]]:
-    """Return what gives a route something of the application."""
+    """Return a dependency that reads an attribute of `app.state`."""
 
-    # It waits for nothing, but FastAPI would call a plain function in a thread.
+    # Awaits nothing, but FastAPI would run a plain function in a thread.
     async def get(request: Request) -> Any:
         return getattr(request.app.state, name)
 
     return get
 
 
-SettingsOf = Annotated[ServiceSettings, Depends(_state("settings"))]
-LibraryOf = Annotated[Library, Depends(_state("library"))]
+SettingsDep = Annotated[ServiceSettings, Depends(_state("settings"))]
+CollectionsDep = Annotated[Collections, Depends(_state("collections"))]
 #: For searches and documents.
-WorkersOf = Annotated[Workers, Depends(_state("workers"))]
-#: For previews: a long text may take many seconds, and searches shall not wait for it.
-PreviewersOf = Annotated[Workers, Depends(_state("previewers"))]
-PreviewerOf = Annotated[Previewer, Depends(_state("previewer"))]
-#: For what asks a language model, which may take minutes.
-AskersOf = Annotated[Workers, Depends(_state("askers"))]
-AnswersOf = Annotated[Answers, Depends(_state("answers"))]
+WorkersDep = Annotated[Workers, Depends(_state("workers"))]
+#: For previews: a long text may take many seconds, and searches must not wait for it.
+PreviewWorkersDep = Annotated[Workers, Depends(_state("preview_workers"))]
+PreviewerDep = Annotated[Previewer, Depends(_state("previewer"))]
+#: For calls of a language model, which may take minutes.
+ModelWorkersDep = Annotated[Workers, Depends(_state("model_workers"))]
+AnswersDep = Annotated[AnswerStreams, Depends(_state("answers"))]
 
 
-async def _shelf(library: LibraryOf, strategy: StrategyName = None) -> Shelf:
-    return library.pick(strategy)
+async def _collection(collections: CollectionsDep, strategy: StrategyName = None) -> OpenCollection:
+    return collections.pick(strategy)
 
 
-ShelfOf = Annotated[Shelf, Depends(_shelf)]
+CollectionDep = Annotated[OpenCollection, Depends(_collection)]
 
 
-async def answer(workers: Workers, function: Callable[_P, BaseModel], *args: _P.args, **kwargs: _P.kwargs) -> Response:
-    """Call a function in a thread, which also writes its answer as JSON: a long one would hold up the event loop."""
+async def respond(workers: Workers, function: Callable[_P, BaseModel], *args: _P.args, **kwargs: _P.kwargs) -> Response:
+    """Call a function in a thread and respond with its result as JSON.
 
-    def written() -> bytes:
+    The thread also serialises the result: a long one would block the event loop.
+    """
+
+    def body() -> bytes:
         return function(*args, **kwargs).model_dump_json().encode()
 
-    return Response(await workers.run(written), media_type="application/json")
+    return Response(await workers.run(body), media_type="application/json")

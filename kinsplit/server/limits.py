@@ -1,26 +1,26 @@
-"""How much one request may ask for."""
+"""Upper limits of a single request."""
 
 from __future__ import annotations
 
-#: Characters of a question; longer than any that a model reads whole.
+#: Characters of a question; longer than any embedding model reads whole.
 QUERY = 2_000
-#: Characters of one filter, and filters in one request.
+#: Characters of one filter condition, and conditions per request.
 CONDITION, CONDITIONS = 2_000, 20
 #: Passages.
 TOP_K = 50
 #: Siblings on each side of a hit.
 WINDOW = 10
-#: Tokens of all passages together.
+#: Total tokens of the passages.
 BUDGET = 100_000
-#: Characters of a text that is cut to be looked at, and the chunks and characters that may come of it.
+#: Characters of a text to preview, and the chunks and characters of its preview.
 TEXT, CHUNKS, CHARACTERS = 200_000, 5_000, 1_000_000
-#: Bytes of memory that one such cut may take.
+#: Bytes of memory for one preview.
 MEMORY = 2 * 2**30
-#: Times that a language model is asked for that.
+#: Language model calls for one preview.
 CALLS = 40
-#: Documents, or chunks of one, in one answer.
+#: Documents, or chunks of a document, per response.
 PAGE = 500
-#: Keys of metadata that are listed as filters, and values of each.
+#: Metadata keys listed as filters, and values of each.
 FACETS, VALUES = 50, 100
 #: Characters of an id or a name.
 NAME = 1_000

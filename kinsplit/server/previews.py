@@ -1,4 +1,4 @@
-"""How a strategy cuts a text that a stranger sent: in a process whose time and memory can be taken away."""
+"""Previews of strategies on untrusted texts, in a process with limited time and memory."""
 
 from __future__ import annotations
 
@@ -9,22 +9,21 @@ from kinsplit.parsers.base import Cut
 from kinsplit.server import limits
 from kinsplit.server.errors import RequestError
 from kinsplit.server.models.strategies import Preview
-from kinsplit.server.offsets import Places
-from kinsplit.server.responses import chunk_of
+from kinsplit.server.responses import SpanLocator, to_chunk_text
 from kinsplit.spans import Span
 from kinsplit.support.workers import WorkerPool
 from kinsplit.tokenizers import BUNDLED, resolve
 
 _TEXT = "text"
-_REMEDY = "Make chunks larger, overlaps smaller or the text shorter."
+_REMEDY = "Use larger chunks, smaller overlaps or a shorter text."
 
 
 class Previewer:
     """Makes previews one at a time.
 
     Args:
-        time_limit: Seconds that one may take.
-        memory_limit: Bytes that one may take.
+        time_limit: Seconds for one preview.
+        memory_limit: Bytes of memory for one preview.
     """
 
     def __init__(self, time_limit: float, memory_limit: int = limits.MEMORY) -> None:
@@ -34,13 +33,13 @@ class Previewer:
         """Return a preview as JSON.
 
         Args:
-            strategy: How to cut; what it has to load is named, so that the process loads it itself.
-            text: What to cut.
+            strategy: The strategy; it names its resources, so the process loads them itself.
+            text: The text to split.
 
         Raises:
-            InvalidParameterError: It makes too much of the text, or takes too much memory.
+            InvalidParameterError: The strategy makes too many chunks, or takes too much memory.
             RequestError: It takes too long (504).
-            WorkerError: The process ended.
+            WorkerError: The process died.
         """
         try:
             return self._pool.call(preview, strategy, text)
@@ -56,30 +55,30 @@ class Previewer:
 
 
 def preview(strategy: Strategy, text: str) -> bytes:
-    """Return how a strategy cuts a text, a `Preview` as JSON.
+    """Return the chunks that a strategy makes of a text, a `Preview` as JSON.
 
     Raises:
-        InvalidParameterError: It makes too much of the text, or asks a language model too often.
+        InvalidParameterError: The strategy makes too many chunks, or needs too many language model calls.
     """
     calls = strategy.cost([text]).calls
     if calls > limits.CALLS:
-        rule = f"can't take more than {limits.CALLS} calls of the language model"
-        raise InvalidParameterError("text", rule, f"{calls} calls", "Take a part of it.")
+        rule = f"must need at most {limits.CALLS} calls of the language model"
+        raise InvalidParameterError("text", rule, f"{calls} calls", "Use a part of the text.")
     expected = strategy.expected_chunks(text)
-    # An estimate alone refuses only what is far too much.
+    # Only an estimate, so it has to be far above the limit.
     if expected > 2 * limits.CHUNKS:
         rule = f"must make at most {limits.CHUNKS} chunks"
         raise InvalidParameterError("parameters", rule, f"about {expected} chunks", _REMEDY)
     document = Document(_TEXT, text)
     levels = strategy.cut(document)
     _check_size([cut for level in levels for cut in level])
-    places = Places([Span(0, len(text))], text)
-    answer = Preview(
+    locator = SpanLocator([Span(0, len(text))], text)
+    result = Preview(
         strategy=strategy.name,
         parameters=strategy.described,
-        chunks=[chunk_of(chunk, places) for chunk in strategy.assemble(document, levels)],
+        chunks=[to_chunk_text(chunk, locator) for chunk in strategy.assemble(document, levels)],
     )
-    return answer.model_dump_json().encode()
+    return result.model_dump_json().encode()
 
 
 def _prepare() -> None:
@@ -87,9 +86,9 @@ def _prepare() -> None:
 
 
 def _check_size(cuts: list[Cut]) -> None:
-    """Make sure that the answer stays small: with a stride of 1 a page of text makes a book of chunks."""
+    """Refuse results that are far larger than the text, as with a stride of 1."""
     characters = sum(end - start for cut in cuts for start, end in cut.spans)
     if len(cuts) > limits.CHUNKS or characters > limits.CHARACTERS:
-        rule = f"must make at most {limits.CHUNKS} chunks with {limits.CHARACTERS} characters together"
+        rule = f"must make at most {limits.CHUNKS} chunks of {limits.CHARACTERS} characters in total"
         made = f"{len(cuts)} chunks, {characters} characters"
         raise InvalidParameterError("parameters", rule, made, _REMEDY)

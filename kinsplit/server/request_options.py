@@ -1,54 +1,66 @@
-"""What a request may ask of a search, and what not."""
+"""Rerankers and metadata filters as requests name them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kinsplit.errors import InvalidParameterError
 from kinsplit.retrieval import Reranker
-from kinsplit.server.collections import Library
-from kinsplit.server.responses import check_shown
+from kinsplit.server.collections import Collections
+from kinsplit.server.responses import is_hidden
 from kinsplit.stores.filters import check_where, parse_where
 
 
-def pick_reranker(rerank: str, library: Library) -> str | Reranker:
-    """Return a reranker that the service lets requests name.
+def pick_reranker(rerank: str, collections: Collections) -> str | Reranker:
+    """Return one of the service's rerankers by name.
 
     Raises:
-        InvalidParameterError: It is another one: loading it would read a disk or a network.
+        InvalidParameterError: The service does not have it; loading another one would read a disk or a network.
     """
     try:
-        return library.rerankers[rerank]
+        return collections.rerankers[rerank]
     except KeyError:
-        remedy = f"Take one of: {', '.join(library.rerankers)}."
-        raise InvalidParameterError("rerank", "must be one that this service has", rerank, remedy) from None
+        remedy = f"Use one of: {', '.join(collections.rerankers)}."
+        raise InvalidParameterError("rerank", "must be a reranker of this service", rerank, remedy) from None
 
 
-def filter_of(given: Sequence[str] | dict[str, Any] | None) -> dict[str, Any] | None:
-    """Return a filter, as `kinsplit.stores.protocol.Where`.
+def parse_filter(given: Sequence[str] | dict[str, Any] | None) -> dict[str, Any] | None:
+    """Return a metadata filter, as `kinsplit.stores.protocol.Where`.
 
     Args:
-        given: The filter itself; or conditions such as `course=cs`, or one text that is the filter as JSON.
+        given: The filter itself, conditions such as `course=cs`, or the filter as one JSON text.
 
     Raises:
-        InvalidParameterError: It is not valid, too large, or about what is not shown.
+        InvalidParameterError: The filter is invalid, too large, or tests a hidden key.
     """
     if not given:
         return None
-    where = given if isinstance(given, dict) else _parsed(given)
+    where = given if isinstance(given, dict) else _parse(given)
     check_where(where)
-    check_shown(where)
+    _check_keys(where)
     return where
 
 
-def _parsed(conditions: Sequence[str]) -> dict[str, Any]:
+def _parse(conditions: Sequence[str]) -> dict[str, Any]:
     if len(conditions) > 1 or not conditions[0].lstrip().startswith("{"):
         return parse_where("where", conditions)
     try:
         where: dict[str, Any] = json.loads(conditions[0])
     except (ValueError, RecursionError):
-        remedy = 'Write for example {"year": {"$gte": 2020}}.'
+        remedy = 'For example: {"year": {"$gte": 2020}}.'
         raise InvalidParameterError("where", "must be JSON", conditions[0], remedy) from None
     return where
+
+
+def _check_keys(where: object) -> None:
+    """Refuse a filter on hidden metadata, whose values a client could find out by trying them."""
+    if isinstance(where, Mapping):
+        for key, value in where.items():
+            if isinstance(key, str) and is_hidden(key):
+                raise InvalidParameterError("where", "can't filter by this key", key, "Use another key.")
+            _check_keys(value)
+    elif isinstance(where, list):
+        for each in where:
+            _check_keys(each)

@@ -1,56 +1,104 @@
-"""Chunks and passages -> what the service answers."""
+"""Chunks, passages and offsets as responses hold them.
+
+JavaScript counts offsets in UTF-16 units, of which a character beyond U+FFFF has two.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import bisect
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kinsplit.chunk import FIELDS, Chunk, select
-from kinsplit.errors import InvalidParameterError
 from kinsplit.indexing.sources import ABSOLUTE_PATH
 from kinsplit.retrieval import Candidate, Passage
-from kinsplit.server.models.base import ChunkText, Place
+from kinsplit.server.models.base import ChunkText, Place, TextRange
 from kinsplit.server.models.search import FoundChunk, FoundPassage, Related
-from kinsplit.server.offsets import Places
+from kinsplit.spans import Span, stretches
 from kinsplit.stores.payload import GAP
 
 # Fields of a chunk that a `Place` shows.
 _FIELDS = [field.shown for field in FIELDS if field.shown is not None and field.shown in Place.model_fields]
 
+_BEYOND = re.compile("[\U00010000-\U0010ffff]")
+
+
+class Utf16Offsets:
+    """Converts offsets in one text from code points to UTF-16 units, by one binary search each.
+
+    A lone surrogate is one code point and one unit.
+
+    Args:
+        text: The text.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._beyond = [] if text.isascii() else [match.start() for match in _BEYOND.finditer(text)]
+
+    def offset(self, code_points: int) -> int:
+        """Return the number of UTF-16 units before a code point.
+
+        Args:
+            code_points: Offset of the code point, from 0 to the text's length.
+        """
+        return code_points + bisect.bisect_left(self._beyond, code_points)
+
+
+class SpanLocator:
+    """Locates spans of a document in a text that was joined from slices of it.
+
+    Args:
+        spans: The slices, in document order.
+        text: The joined text.
+    """
+
+    def __init__(self, spans: Sequence[Span], text: str) -> None:
+        self._stretches = stretches(spans, text) or ()
+        self._units = Utf16Offsets(text)
+
+    def locate(self, spans: Iterable[Span]) -> list[TextRange]:
+        """Return the ranges of spans in the text; parts that the text lacks are left out."""
+        return [self._range(start, end) for span in spans for start, end in self._clip(span)]
+
+    def _clip(self, span: Span) -> Iterator[tuple[int, int]]:
+        for at, (start, end) in self._stretches:
+            first, last = max(start, span.start), min(end, span.end)
+            if first < last:
+                yield at + first - start, at + last - start
+
+    def _range(self, start: int, end: int) -> TextRange:
+        return TextRange(start=start, end=end, utf16_start=self._units.offset(start), utf16_end=self._units.offset(end))
+
 
 def is_hidden(key: str) -> bool:
-    """Return whether a metadata key is about the machine that indexed, or kept for a framework."""
+    """Return whether a metadata key describes the indexing machine or belongs to a framework."""
     return key in (ABSOLUTE_PATH, GAP) or key.startswith("_")
 
 
-def metadata_of(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return metadata without what is hidden."""
+def visible_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return metadata without the hidden keys."""
     return {key: value for key, value in metadata.items() if not is_hidden(key)}
 
 
-def place_of(chunk: Chunk, places: Places) -> Place:
-    """Return where a chunk stands.
+def to_place(chunk: Chunk, locator: SpanLocator) -> Place:
+    """Return the position of a chunk, without its text.
 
     Args:
         chunk: The chunk.
-        places: Of the text that the answer shows.
+        locator: Locator for the text of the response.
     """
-    return Place(**_place(chunk, places))
+    return Place(**_place(chunk, locator))
 
 
-def chunk_of(chunk: Chunk, places: Places) -> ChunkText:
-    """Return a chunk with its text; see `place_of`."""
-    return ChunkText(**_place(chunk, places), text=chunk.text, metadata=metadata_of(chunk.metadata))
+def to_chunk_text(chunk: Chunk, locator: SpanLocator) -> ChunkText:
+    """Return the position of a chunk, with its text and metadata."""
+    return ChunkText(**_place(chunk, locator), text=chunk.text, metadata=visible_metadata(chunk.metadata))
 
 
-def passage_of(rank: int, passage: Passage) -> FoundPassage:
-    """Return a passage.
-
-    Args:
-        rank: From 1.
-        passage: The passage.
-    """
-    places = Places(passage.spans, passage.text)
+def to_found_passage(rank: int, passage: Passage) -> FoundPassage:
+    """Return a passage with its rank, counted from 1."""
+    locator = SpanLocator(passage.spans, passage.text)
     return FoundPassage(
         rank=rank,
         score=passage.score,
@@ -62,37 +110,21 @@ def passage_of(rank: int, passage: Passage) -> FoundPassage:
         pages=passage.pages,
         context=passage.context,
         text=passage.text,
-        hits=[_hit(hit, places) for hit in passage.hits],
+        hits=[_hit(hit, locator) for hit in passage.hits],
         chunks=[chunk.id for chunk in passage.chunks],
         related=[Related(source_id=chunk.source_id, text=chunk.text) for chunk in passage.related],
-        metadata=metadata_of(passage.metadata),
+        metadata=visible_metadata(passage.metadata),
     )
 
 
-def check_shown(where: object) -> None:
-    """Make sure that a filter asks for nothing that is hidden.
-
-    Raises:
-        InvalidParameterError: It does.
-    """
-    if isinstance(where, Mapping):
-        for key, value in where.items():
-            if isinstance(key, str) and is_hidden(key):
-                raise InvalidParameterError("where", "can't filter by this key", key, "Take another key.")
-            check_shown(value)
-    elif isinstance(where, list):
-        for each in where:
-            check_shown(each)
+def _hit(hit: Candidate, locator: SpanLocator) -> FoundChunk:
+    return FoundChunk(**_place(hit.chunk, locator), score=hit.score, scores=dict(hit.scores))
 
 
-def _hit(hit: Candidate, places: Places) -> FoundChunk:
-    return FoundChunk(**_place(hit.chunk, places), score=hit.score, scores=dict(hit.scores))
-
-
-def _place(chunk: Chunk, places: Places) -> dict[str, Any]:
+def _place(chunk: Chunk, locator: SpanLocator) -> dict[str, Any]:
     first, last = chunk.metadata.get("page_start"), chunk.metadata.get("page_end")
     return {
         **select(chunk, _FIELDS),
-        "ranges": places.find(chunk.spans),
+        "ranges": locator.locate(chunk.spans),
         "pages": None if first is None or last is None else (first, last),
     }

@@ -1,4 +1,4 @@
-"""The service on a socket."""
+"""The socket, the HTTP protocol and the server process."""
 
 from __future__ import annotations
 
@@ -16,27 +16,28 @@ from fastapi import FastAPI
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from kinsplit.errors import InvalidParameterError
-from kinsplit.server.collections import Library
+from kinsplit.server.collections import Collections
 from kinsplit.server.middleware.access import network_of
 from kinsplit.server.settings import ServiceSettings
 
-#: One of so many connections is closed beyond need.
+#: Besides those needed, one of this many connections is closed.
 _SPARE = 20
 
 
 class PatientProtocol(H11Protocol):
-    """Closes a connection whose client does not finish the head of a request, or takes nothing of its answer.
+    """HTTP protocol that closes slow and idle connections.
 
-    uvicorn waits for both without end, so a few hundred clients that send a byte now and then would take all
-    connections, and others would let large answers lie in memory.
+    uvicorn waits indefinitely for the rest of a request head and for the client to read its response, so a few hundred
+    clients that send a byte now and then could occupy all connections, or keep large responses in memory. This protocol
+    closes such connections after `patience` seconds.
 
-    Where all connections are taken, uvicorn answers everybody with 503. Here, those that wait for a request, or for the
-    rest of one, give way to whoever has sent one: the oldest of the address that has most of them goes first.
+    When all connections are taken, uvicorn rejects every request with 503. This protocol instead closes connections
+    that have not sent a whole request: first the oldest of the address with the most of them.
 
     Attributes:
         patience: Seconds.
-        on_slow: Called when a connection is closed for its client's slowness.
-        on_crowd: Called when a connection gives way.
+        on_slow: Called when a slow connection is closed.
+        on_crowd: Called when a connection is closed in favour of another.
     """
 
     patience: float
@@ -44,10 +45,10 @@ class PatientProtocol(H11Protocol):
     on_crowd: Callable[[], None]
     _since, _network = 0.0, ""
     _head: asyncio.TimerHandle | None = None
-    _answer: asyncio.TimerHandle | None = None
+    _drain: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait for a head."""
+        """Start waiting for a request head."""
         super().connection_made(transport)
         self._since = self.loop.time()
         self._network = network_of(self.client[0]) if self.client else ""
@@ -55,7 +56,7 @@ class PatientProtocol(H11Protocol):
         self._head = self.loop.call_later(self.patience, self._give_up)
 
     def data_received(self, data: bytes) -> None:
-        """Wait on where the head is still not whole."""
+        """Keep waiting unless the head is complete."""
         self._make_room()
         super().data_received(data)
         if not self._is_waiting:
@@ -66,12 +67,12 @@ class PatientProtocol(H11Protocol):
             self._head = self.loop.call_later(self.patience, self._give_up)
 
     def pause_writing(self) -> None:
-        """Begin to wait for the client to take what was written."""
+        """Start waiting for the client to read."""
         super().pause_writing()
         self._watch(self.transport.get_write_buffer_size())
 
     def resume_writing(self) -> None:
-        """Stop waiting: nearly all was taken."""
+        """Stop waiting for the client to read."""
         super().resume_writing()
         self._stop_waiting_for_client()
 
@@ -87,18 +88,18 @@ class PatientProtocol(H11Protocol):
             self._head = None
 
     def _stop_waiting_for_client(self) -> None:
-        if self._answer is not None:
-            self._answer.cancel()
-            self._answer = None
+        if self._drain is not None:
+            self._drain.cancel()
+            self._drain = None
 
     @property
     def _is_waiting(self) -> bool:
-        """Whether there is no whole request to answer."""
+        """Whether the connection has no complete request."""
         return self.cycle is None or self.cycle.response_complete or self.cycle.more_body
 
     def _make_room(self) -> None:
-        """Close so many of the connections that wait that there is one for this."""
-        # uvicorn turns away from this number on, and not only above it.
+        """Close enough waiting connections to leave one for this client."""
+        # uvicorn rejects requests at the limit, not only above it.
         over = len(self.connections) + 1 - (self.limit_concurrency or len(self.connections) + 1)
         if over <= 0:
             return
@@ -112,18 +113,18 @@ class PatientProtocol(H11Protocol):
         for each in sorted(waiting, key=attrgetter("_since"), reverse=True):
             crowds[each._network] += 1
             ranked.append((crowds[each._network], -each._since, id(each), each))
-        # Some more, since it takes a while to look at all of them.
+        # A few more than needed, since ranking all of them takes a while.
         for *_, each in heapq.nlargest(over + len(self.connections) // _SPARE, ranked):
             self.on_crowd()
             self.connections.discard(each)
             each.transport.abort()
 
     def _watch(self, left: int) -> None:
-        self._answer = self.loop.call_later(self.patience, self._check, left)
+        self._drain = self.loop.call_later(self.patience, self._check, left)
 
     def _check(self, before: int) -> None:
         left = self.transport.get_write_buffer_size()
-        if left < before:  # Slow, but it takes something.
+        if left < before:  # Slow, but it reads.
             self._watch(left)
         else:
             self._give_up()
@@ -134,25 +135,19 @@ class PatientProtocol(H11Protocol):
 
 
 def patient(seconds: float, on_slow: Callable[[], None], on_crowd: Callable[[], None]) -> type[PatientProtocol]:
-    """Return the protocol with a patience of its own.
-
-    Args:
-        seconds: The patience.
-        on_slow: Called for every client that used it up.
-        on_crowd: Called for every connection that gave way to another one.
-    """
+    """Return a `PatientProtocol` class with the given attributes."""
     attributes = {"patience": seconds, "on_slow": staticmethod(on_slow), "on_crowd": staticmethod(on_crowd)}
     return type("Patient", (PatientProtocol,), attributes)
 
 
 def listen(settings: ServiceSettings) -> socket.socket:
-    """Take the port.
+    """Bind the socket of the service.
 
     Raises:
-        InvalidParameterError: It is taken, or there is no such address here.
+        InvalidParameterError: The port is taken or not permitted, or the address is not of this machine.
     """
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    # By name, since asyncio sends small answers at once (TCP_NODELAY) only on sockets that say they are TCP's.
+    # With an explicit protocol, since asyncio sets TCP_NODELAY only on sockets that are marked as TCP.
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -160,46 +155,46 @@ def listen(settings: ServiceSettings) -> socket.socket:
     except OSError as error:
         listening.close()
         if error.errno == errno.EADDRINUSE:
-            remedy = "Stop what listens there, or take another one: --port 0 takes a free one."
-            raise InvalidParameterError("port", "is taken already", settings.port, remedy) from None
+            remedy = "Stop the program that uses it, or choose another port; --port 0 picks a free one."
+            raise InvalidParameterError("port", "is already in use", settings.port, remedy) from None
         if error.errno == errno.EACCES:
-            remedy = "Take one above 1023."
-            raise InvalidParameterError("port", "is not for this user", settings.port, remedy) from None
-        rule, remedy = "must be an address of this machine", "Take 127.0.0.1, or 0.0.0.0 for all of them."
+            remedy = "Use a port above 1023."
+            raise InvalidParameterError("port", "is not permitted for this user", settings.port, remedy) from None
+        rule, remedy = "must be an address of this machine", "Use 127.0.0.1, or 0.0.0.0 for all addresses."
         raise InvalidParameterError("host", rule, settings.host, remedy) from None
     listening.set_inheritable(True)
     return listening
 
 
 def address_of(listening: socket.socket) -> str:
-    """Return where a browser on this machine finds the service."""
+    """Return the URL of the service for a browser on this machine."""
     host, port = listening.getsockname()[:2]
     shown = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104
     return f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}"
 
 
 def make_server(app: FastAPI, settings: ServiceSettings, on_start: Callable[[], None]) -> uvicorn.Server:
-    """Return a server, whose `run` answers requests until it is told to stop, and then finishes those under way.
+    """Create a server whose `run` serves requests until it is stopped, and then finishes those in progress.
 
     Args:
         app: The application.
         settings: The settings.
-        on_start: Called once requests are answered.
+        on_start: Called once the server accepts requests.
     """
-    library: Library = app.state.library
-    rejected = library.metrics.rejected
+    collections: Collections = app.state.collections
+    rejected = collections.metrics.rejected
     proxies = list(settings.trusted_proxies)
     config = uvicorn.Config(
         app,
         http=patient(settings.patience, rejected.labels("slow").inc, rejected.labels("crowd").inc),
         ws="none",
         log_config=None,
-        access_log=False,  # It would hold questions.
+        access_log=False,  # It would contain questions.
         server_header=False,
         proxy_headers=bool(proxies),
         forwarded_allow_ips=proxies,
         limit_concurrency=settings.connections,
-        # As many are accepted at a time; few enough that each is read from before the next ones could displace it.
+        # uvicorn accepts this many at a time; each must be read before the next ones can displace it.
         backlog=max(64, settings.connections // 2),
         timeout_graceful_shutdown=int(settings.timeout) + 1,
     )
@@ -214,7 +209,7 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
-            # What is loaded by now stays: a full collection would look at all of it, and hold every request up.
+            # Exclude everything loaded so far from garbage collection, which would pause all requests.
             gc.collect()
             gc.freeze()
             self._on_start()

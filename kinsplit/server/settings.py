@@ -1,4 +1,4 @@
-"""What the service can be told, by whom: command line, environment, `.env`, a TOML file, in this order."""
+"""Settings of the service: command line, environment, `.env` and TOML file, in order of precedence."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ _KEY = re.compile(r"[!-~]+")
 
 
 def _listed(value: object) -> object:
-    """Take a list, a table of names, or text with commas."""
+    """Return a list from a list, a table of names, or comma-separated text."""
     if isinstance(value, str):
         return [part.strip() for part in value.split(",") if part.strip()]
     if isinstance(value, Mapping):
-        return [f"{name}={wanted}" for name, wanted in value.items()]
+        return [f"{name}={collection}" for name, collection in value.items()]
     return value
 
 
@@ -61,9 +61,8 @@ def _proxy(value: str) -> str:
 
 
 def _key(value: SecretStr) -> SecretStr:
-    # What else there is arrives changed, or not at all.
     if not _KEY.fullmatch(value.get_secret_value()):
-        raise ValueError("must be visible ASCII characters, as only these go through a header")
+        raise ValueError("must be visible ASCII characters, as HTTP headers allow no others")
     return value
 
 
@@ -75,51 +74,51 @@ Secrets = Annotated[tuple[Annotated[SecretStr, AfterValidator(_key)], ...], NoDe
 
 
 _DOTENV = ".env"
-#: Variables of kinsplit that are read elsewhere.
-_ELSEWHERE = frozenset({"KINSPLIT_CACHE", "KINSPLIT_CONTACT", "KINSPLIT_QDRANT_API_KEY"})
+#: Variables that other parts of kinsplit read.
+_OTHER_VARIABLES = frozenset({"KINSPLIT_CACHE", "KINSPLIT_CONTACT", "KINSPLIT_QDRANT_API_KEY"})
 
 
 class ServiceSettings(BaseSettings):
-    """The settings of the service: the table `[service]` of a TOML file, and `KINSPLIT_*` in the environment.
+    """Settings of the service, from a table `[service]` in TOML and from `KINSPLIT_*` in the environment.
 
-    Lists are text with commas in the environment, where an empty variable is none. Make one with `load`, which tells a
-    mistake in one line.
+    In the environment, lists are comma-separated and an empty variable counts as unset. Create instances with `load`,
+    which reports a mistake in one line.
 
     Attributes:
         store: Address of the store.
-        collections: Names of collections there, each also as `name=collection`, where the name is what `strategy`
-            takes; else it is the name of the collection's strategy. None takes "default", or else "demo".
-        strategy: Name of the one that is asked where a request names none; also `STRATEGY`. None takes the first.
-        embedder: Embedding model of all collections. None takes that of `[index]`, or "bundled".
-        model: Language model that answers, and that the strategy `llm` asks in previews. None quotes the best
-            sentences, and cuts by rules.
-        rerankers: What requests may rerank by. None takes "none", and "late" where the embedder can do it.
+        collections: Names of its collections, or `name=collection` to give a collection another name for `strategy`
+            than that of its strategy. Default: "default", or else "demo".
+        strategy: Name of the collection for requests that name none; also `STRATEGY`. Default: the first.
+        embedder: Embedding model of all collections. Default: that of `[index]`, or "bundled".
+        model: Language model for answers, and for the strategy `llm` in previews. Without one, the best
+            sentences are quoted and boundaries follow rules.
+        rerankers: Rerankers that requests may use. Default: "none", and "late" if the embedder supports it.
         host: Address to listen on.
-        port: Port to listen on; 0 takes a free one.
-        api_keys: Any of these lets a request in; without one, everybody is let in.
-        rate_limit: Requests per key, or per address without a key, such as "120/minute"; None for no limit.
-        cors_origins: Origins whose pages may ask the service.
-        allowed_hosts: Hosts under which the service may be asked. None takes this machine's own names where it listens
-            on this machine only, which keeps foreign pages from asking it through a name of theirs, and any else.
-        trusted_proxies: Addresses whose X-Forwarded-For is believed.
-        threads: Calls at work at the same time; as many as there are processors, and at least 2.
-        queue: Calls that wait for a thread; more are turned away.
-        timeout: Seconds from request to answer.
-        answers: Answers that are written at the same time; more are turned away. Also as many searches and previews
-            that ask a language model.
+        port: Port to listen on; 0 picks a free one.
+        api_keys: Keys that give access. Without any, access is open.
+        rate_limit: Requests per key, or per address without keys, such as "120/minute". None for no limit.
+        cors_origins: Origins whose pages may call the service.
+        allowed_hosts: Host names under which the service may be called. Default: any, but only this machine's own names
+            if the service listens on this machine only; that keeps foreign pages from calling it by a name of theirs.
+        trusted_proxies: Addresses whose X-Forwarded-For header is trusted.
+        threads: Calls that run at a time. Default: one per processor, at least 2.
+        queue: Calls that wait for a thread; more are rejected.
+        timeout: Seconds from a request to its response.
+        answers: Answers written at a time, and also searches and previews that call a language model; more are
+            rejected.
         answer_timeout: Seconds that a language model may take for a piece of its answer.
-        connections: Open connections. Of more, those give way that have sent no whole request, and those of the address
-            that has most of them first; where there is none, requests are turned away.
-        patience: Seconds for a client to send a head, to send a body, and to take a part of an answer.
-        max_body: Bytes of a body.
+        connections: Open connections. At the limit, connections without a complete request are closed, first those of
+            the address with the most of them; if there are none, requests are rejected.
+        patience: Seconds for a client to send a request head or a body, or to read a part of a response.
+        max_body: Bytes of a request body.
         log_json: Whether logs are JSON lines.
-        log_text: Whether logs may hold questions and messages of errors, which may quote documents.
+        log_text: Whether logs may contain questions and error messages, which may quote documents.
     """
 
     model_config = SettingsConfigDict(
         env_prefix="KINSPLIT_",
         env_file=_DOTENV,
-        # Nobody who writes KINSPLIT_HOST= wants to listen everywhere.
+        # An empty KINSPLIT_HOST would listen on all addresses.
         env_ignore_empty=True,
         extra="ignore",
         frozen=True,
@@ -152,15 +151,15 @@ class ServiceSettings(BaseSettings):
 
     @classmethod
     def load(cls, config: Path | None = None, **given: Any) -> Self:
-        """Read the settings.
+        """Load the settings.
 
         Args:
             config: A TOML file.
-            **given: Settings that go before all others.
+            **given: Settings that take precedence over all others.
 
         Raises:
-            LoadError: The file is no TOML.
-            InvalidParameterError: A setting breaks a rule, or the file has one that is not known.
+            LoadError: The file is not valid TOML.
+            InvalidParameterError: A setting is invalid, or the file has an unknown one.
         """
         table = {} if config is None else _table(cls, config)
 
@@ -197,26 +196,26 @@ class ServiceSettings(BaseSettings):
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """Names under which the service may be asked; none for any."""
+        """Host names under which the service may be called; empty for any."""
         if self.allowed_hosts is not None:
             return self.allowed_hosts
         return ("localhost", "127.0.0.1", "[::1]", self.host) if self.is_local else ()
 
 
 def unknown_variables() -> list[str]:
-    """Return the variables that look like settings and are none, which a slip of the pen makes of an API key too."""
-    known = _ELSEWHERE | {f"KINSPLIT_{field.upper()}" for field in ServiceSettings.model_fields}
+    """Return the variables `KINSPLIT_*` that are not settings: a misspelt KINSPLIT_API_KEYS would leave access open."""
+    known = _OTHER_VARIABLES | {f"KINSPLIT_{field.upper()}" for field in ServiceSettings.model_fields}
     named = {name.upper() for name in (*os.environ, *dotenv_values(_DOTENV))}
     ours = (name for name in named - known if name.startswith("KINSPLIT_") and not name.startswith("KINSPLIT_TEST_"))
     return sorted(ours)
 
 
 def _table(kind: type[ServiceSettings], path: Path) -> dict[str, Any]:
-    """Return the table [service] of a file, with the embedder of [index] where it has none of its own."""
+    """Return the table [service] of a file, with the embedder of [index] as its default."""
     read = Configuration.read(path)
     for key, value in read.service.items():
         if key not in kind.model_fields:
-            known = f"[service] has: {', '.join(kind.model_fields)}."
-            raise InvalidParameterError(f"{path}: {key}", "is not known here", value, known)
+            known = f"Settings of [service]: {', '.join(kind.model_fields)}."
+            raise InvalidParameterError(f"{path}: {key}", "is not a setting", value, known)
     embedder = {} if read.index.embedder is None else {"embedder": read.index.embedder}
     return {**embedder, **read.service}

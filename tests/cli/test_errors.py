@@ -128,8 +128,10 @@ def test_json_holds_no_control_character_that_a_terminal_may_act_on(cli: Cli, tm
     assert json.loads(result.stdout)["text"] == "red \x9b31m and \x1b[0m \x7f"
 
 
-def test_an_unknown_language_of_terms_is_told_by_its_option(cli: Cli, folder: Path) -> None:
-    assert cli("index", folder, "--terms", "klingon").stderr.startswith("Error: terms: must name a known language")
+def test_an_unknown_language_is_reported_with_its_option(cli: Cli, folder: Path) -> None:
+    assert cli("index", folder, "--language", "klingon").stderr.startswith(
+        "Error: language: must name a known language"
+    )
 
 
 def test_control_characters_in_names_do_not_reach_the_terminal(cli: Cli, tmp_path: Path) -> None:

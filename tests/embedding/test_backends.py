@@ -11,11 +11,12 @@ import pytest
 from kinsplit.embedding import create
 from kinsplit.embedding.backends import base, convert, quantise
 from kinsplit.embedding.backends.base import sorted_batches
-from kinsplit.embedding.backends.integrity import STAMP, verify
+from kinsplit.embedding.backends.integrity import STAMP
 from kinsplit.embedding.backends.openvino import OpenVinoBackend
 from kinsplit.embedding.backends.telemetry import without_telemetry
 from kinsplit.embedding.bundled import BundledEmbedder
 from kinsplit.embedding.sentence_transformer import BackendWarning, SentenceTransformerEmbedder
+from kinsplit.embedding.verify import verify
 from kinsplit.errors import CacheWarning, EmbeddingError, InvalidParameterError, MissingExtraError
 from kinsplit.support.paths import cache_folder
 from tests.embedding.tiny_models import make_model
@@ -117,6 +118,7 @@ def test_a_conversion_that_gives_other_vectors_is_refused(tiny, cache, monkeypat
 def test_a_converted_model_starts_without_torch(tiny, warm):
     code = f"""
 import sys
+from kinsplit.embedding.verify import verify
 from kinsplit.embedding import create
 embedder = create({f"st:{tiny}"!r})
 embedder.embed(["a text", "another"]), embedder.embed_query("a question"), embedder.embed_tokens(["text"])

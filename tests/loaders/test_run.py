@@ -12,8 +12,8 @@ import pytest
 from kinsplit.errors import LoadError
 from kinsplit.loaders import FORMATS, load, load_file, load_files, suffixes, worker
 from kinsplit.loaders.discovery import discover
+from kinsplit.loaders.reader import read_file
 from kinsplit.loaders.registry import format_of
-from kinsplit.loaders.worker import read_file
 
 from .helpers import by_id, document_of, load_one, pdf
 

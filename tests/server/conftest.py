@@ -13,7 +13,7 @@ from fastapi import FastAPI
 from kinsplit import Document, Index
 from kinsplit.parsers import create
 from kinsplit.server.app import create_app
-from kinsplit.server.collections import Library
+from kinsplit.server.collections import Collections
 from kinsplit.server.previews import Previewer
 from kinsplit.server.run import address_of, listen, make_server
 from kinsplit.server.settings import ServiceSettings
@@ -25,8 +25,8 @@ HOME = "/home/somebody/secret"
 
 
 @pytest.fixture(scope="session", autouse=True)
-def collections() -> Iterator[None]:
-    """The same documents by two strategies, which stay in this process's memory."""
+def indexed() -> Iterator[None]:
+    """The same documents split by two strategies, in this process's memory."""
     documents = [
         Document("course/loops.md", LOOPS, {"course": "cs", "year": 2024, "absolute_path": f"{HOME}/loops.md"}),
         Document("course/alice, ch. 1?.txt", SCRIPT, {"course": "math", "year": 2020}),
@@ -72,7 +72,7 @@ def settings_of(**given: Any) -> ServiceSettings:
 @pytest.fixture(scope="session")
 def previewer() -> Iterator[Previewer]:
     """One for all applications, since its process takes a while to start."""
-    made = Previewer(30)
+    made = Previewer(120)
     yield made
     made.close()
 
@@ -80,17 +80,17 @@ def previewer() -> Iterator[Previewer]:
 @pytest.fixture
 def make_app(previewer: Previewer) -> Iterator[Callable[..., FastAPI]]:
     """Make applications with settings, which are closed at the end."""
-    made: list[Library] = []
+    made: list[Collections] = []
 
     def make(**given: Any) -> FastAPI:
         settings = settings_of(**given)
-        library = Library.open(settings)
-        made.append(library)
-        return create_app(settings, library, previewer)
+        collections = Collections.open(settings)
+        made.append(collections)
+        return create_app(settings, collections, previewer)
 
     yield make
-    for library in made:
-        library.close()
+    for collections in made:
+        collections.close()
 
 
 Connect = Callable[..., Any]

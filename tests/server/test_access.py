@@ -44,7 +44,7 @@ async def test_every_key_has_its_own_rate(connect: Connect) -> None:
         codes = [(await client.get("/documents", headers=headers)).status_code for _ in range(3)]
         assert codes == [200, 200, 429]
     response = await client.get("/documents", headers={"X-API-Key": "first"})
-    assert error_of(response, 429)["rule"] == "came too often"
+    assert error_of(response, 429)["rule"] == "exceeds the rate limit"
     assert 0 < int(response.headers["Retry-After"]) <= 1800
     # Wrong keys share the bucket of their address, so nobody can try many.
     codes = [(await client.get("/documents", headers={"X-API-Key": f"x{i}"})).status_code for i in range(4)]

@@ -104,7 +104,7 @@ async def test_a_preview_that_asks_a_model_keeps_nobody_waiting(
 
 
 def process_of(previewer: Previewer) -> int:
-    (worker,) = previewer._pool._alive
+    (worker,) = previewer._pool._watchdog.workers
     return worker._process.pid
 
 
@@ -157,7 +157,7 @@ async def test_a_preview_asks_a_model_only_so_often(connect: Connect) -> None:
     text = " ".join(f"This is sentence number {number}." for number in range(400))
     body = {"text": text, "strategy": "llm", "parameters": {"segment_size": 30}}
     error = error_of(await client.post("/chunk", json=body), 422)
-    assert (error["field"], error["rule"]) == ("text", "can't take more than 40 calls of the language model")
+    assert (error["field"], error["rule"]) == ("text", "must need at most 40 calls of the language model")
 
 
 def test_a_text_is_cut_once(monkeypatch: pytest.MonkeyPatch) -> None:

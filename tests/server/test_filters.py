@@ -7,7 +7,7 @@ import pytest
 
 from kinsplit import Document, Index
 from kinsplit.server import limits
-from kinsplit.server.collections import FilterValues
+from kinsplit.server.collections import FacetCounts
 from tests.server.conftest import STORE, Connect, error_of
 
 
@@ -44,7 +44,7 @@ def counted(*metadata: dict[str, Any]) -> dict[str, tuple[int, list[tuple[str | 
     with Index("memory:filters", collection="some", embedder="hash") as index:
         for number, each in enumerate(metadata):
             assert not index.add([Document(f"{number}.txt", "One. Two.", each)]).failed
-        facets = FilterValues(index.store).get()
+        facets = FacetCounts(index.store).get()
         for number in range(len(metadata)):
             index.delete(f"{number}.txt")
     return {facet.key: (facet.distinct, facet.values) for facet in facets}
@@ -86,7 +86,7 @@ def test_they_are_counted_once_a_minute() -> None:
         reads = []
         find = index.store.find
         index.store.find = lambda *given, **named: reads.append(given) or find(*given, **named)  # type: ignore[method-assign]
-        values = FilterValues(index.store, now=lambda: now)
+        values = FacetCounts(index.store, now=lambda: now)
         assert values.get() == values.get()
         now = 59.0
         assert len(values.get()) == 2

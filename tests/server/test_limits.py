@@ -55,10 +55,10 @@ async def test_a_full_queue_is_answered_while_health_goes_on(connect: Connect, m
     waiting = [asyncio.create_task(client.get("/search?q=loop")) for _ in range(2)]
     await asyncio.to_thread(begun.wait, 30)
     async with asyncio.timeout(30):
-        while client.app.state.workers._places._value:
+        while client.app.state.workers._slots._value:
             await asyncio.sleep(0)
     response = await client.get("/search?q=loop")
-    assert error_of(response, 503)["rule"] == "has too much to do"
+    assert error_of(response, 503)["rule"] == "is overloaded"
     assert response.headers["Retry-After"] == "1"
     # What needs no thread is answered before what was asked earlier.
     assert (await client.get("/healthz")).status_code == 200
@@ -90,7 +90,7 @@ async def test_a_body_is_read_only_so_far(connect: Connect) -> None:
         "field": "body",
         "rule": "must be at most 10000 bytes",
         "value": None,
-        "remedy": "Send less at a time.",
+        "remedy": "Send less text.",
     }
     for length in ("9" * 30, "99999999999"):
         assert error_of(await client.post("/chunk", content=b"x", headers={"Content-Length": length}), 413)

@@ -57,7 +57,7 @@ async def test_each_file_is_served_and_asked_for_again_only_when_it_changed(
     "name", ["", "none.js", "../settings.py", "..%2Fsettings.py", "%2Fetc%2Fpasswd", "js", "JS/main.js"]
 )
 async def test_nothing_else_is_served(client: httpx.AsyncClient, name: str) -> None:
-    assert error_of(await client.get(f"/page/{name}"), 404)["rule"] == "is not here"
+    assert error_of(await client.get(f"/page/{name}"), 404)["rule"] == "does not exist"
 
 
 def test_the_page_asks_nobody_else() -> None:

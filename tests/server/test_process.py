@@ -72,7 +72,7 @@ def test_connections_without_a_request_give_way_to_others(make_app: MakeApp, sen
                         assert other.recv(100).startswith(b"HTTP/1.1 200")
         slow.sendall(b"\r\n")
         assert slow.recv(100).startswith(b"HTTP/1.1 200")
-        assert app.state.library.metrics.rejected.labels("crowd")._value.get() >= 300 - 64
+        assert app.state.collections.metrics.rejected.labels("crowd")._value.get() >= 300 - 64
 
 
 def test_a_second_head_on_a_connection_is_not_waited_for_either(make_app: MakeApp) -> None:
@@ -205,9 +205,9 @@ def test_what_waits_for_a_client_that_left_is_not_done(make_app: MakeApp, monkey
         assert begun.wait(30)
         for query in ("l", "lo", "loo"):
             with ask(query):
-                until(lambda: app.state.workers._places._value == 0)
+                until(lambda: app.state.workers._slots._value == 0)
             # The queue has a place again, although nothing is done yet.
-            until(lambda: app.state.workers._places._value == 1)
+            until(lambda: app.state.workers._slots._value == 1)
         last = ask("loop")
         go.set()
         for client in (first, last):
@@ -288,12 +288,12 @@ def test_one_command_finds_the_demo_and_says_where_it_listens(tmp_path: Path, st
 
 def test_an_engine_that_works_for_long_holds_nothing_else_up(make_app: MakeApp, stored: str) -> None:
     app = make_app(store=stored, collections="demo")
-    (shelf,) = app.state.library
-    (engine,) = shelf.index.store._pool._alive
+    (collection,) = app.state.collections
+    (engine,) = collection.index.store._pool._watchdog.workers
     with serving(app) as address, connect_to(address) as client:
         os.kill(engine._process.pid, signal.SIGSTOP)
         client.sendall(b"GET /search?q=loop HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        until(lambda: app.state.library.metrics.in_flight._value.get() == 1)
+        until(lambda: app.state.collections.metrics.in_flight._value.get() == 1)
         assert httpx.get(f"{address}/healthz").status_code == 200
         os.kill(engine._process.pid, signal.SIGCONT)
         assert client.recv(100).startswith(b"HTTP/1.1 200")
@@ -306,8 +306,8 @@ def test_a_port_that_is_taken_is_one_line(tmp_path: Path, stored: str) -> None:
             output, errors = process.communicate(timeout=60)
     assert (process.returncode, output) == (2, "")
     assert errors == (
-        f"Error: port: is taken already (got {port}). Stop what listens there, or take another one: --port 0 takes a "
-        "free one.\n"
+        f"Error: port: is already in use (got {port}). Stop the program that uses it, or choose another port; "
+        "--port 0 picks a free one.\n"
     )
 
 

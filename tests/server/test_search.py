@@ -44,9 +44,9 @@ async def test_the_strategy_chooses_the_collection(client: httpx.AsyncClient) ->
     error = error_of(await client.get("/search", params={"q": "loop", "strategy": "SEMANTIC"}), 422)
     assert error == {
         "field": "strategy",
-        "rule": "must be one that is indexed",
+        "rule": "must be an indexed strategy",
         "value": "SEMANTIC",
-        "remedy": "Indexed are: sentence, word.",
+        "remedy": "Indexed: sentence, word.",
     }
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from kinsplit.embedding.hashing import HashEmbedder
 from kinsplit.errors import CollectionNotFoundError, InvalidParameterError, LoadError
-from kinsplit.server.collections import Library
+from kinsplit.server.collections import Collections
 from kinsplit.server.middleware.rate_limit import Rate
 from kinsplit.server.settings import ServiceSettings, unknown_variables
 from tests.server.conftest import settings_of
@@ -133,7 +133,7 @@ def test_variables_that_are_no_settings_are_found(tmp_path: Path, monkeypatch: p
 @pytest.mark.parametrize(
     ("text", "kind", "message"),
     [
-        ("[service]\nprot = 1", InvalidParameterError, "prot: is not known here"),
+        ("[service]\nprot = 1", InvalidParameterError, "prot: is not a setting"),
         ("[service", LoadError, "is no TOML"),
         ("service = 5", InvalidParameterError, "service: must be a valid dictionary"),
         ("[service]\nport = -1", InvalidParameterError, "port: should be greater"),
@@ -158,16 +158,16 @@ def test_the_example_of_variables_names_every_setting_with_its_default(tmp_path:
 
 def test_two_collections_can_not_have_one_name() -> None:
     with pytest.raises(InvalidParameterError, match="can't have the name a twice"):
-        Library.open(settings_of(collections="a=by-word,A=by-sentence"))
-    with pytest.raises(InvalidParameterError, match="must be one that is indexed"):
-        Library.open(settings_of(strategy="semantic"))
+        Collections.open(settings_of(collections="a=by-word,A=by-sentence"))
+    with pytest.raises(InvalidParameterError, match="must be an indexed strategy"):
+        Collections.open(settings_of(strategy="semantic"))
 
 
 def test_a_collection_that_is_not_there_is_told_with_what_to_do() -> None:
     with pytest.raises(CollectionNotFoundError, match=r"Run kinsplit index PATHS or kinsplit demo first"):
-        Library.open(ServiceSettings.load(store="memory:empty", embedder="hash"))
+        Collections.open(ServiceSettings.load(store="memory:empty", embedder="hash"))
     with pytest.raises(CollectionNotFoundError, match="nothing"):
-        Library.open(settings_of(collections="by-word,nothing"))
+        Collections.open(settings_of(collections="by-word,nothing"))
 
 
 @pytest.mark.parametrize(
@@ -180,14 +180,14 @@ def test_a_collection_that_is_not_there_is_told_with_what_to_do() -> None:
 )
 def test_what_is_asked_with_is_looked_at_before_the_first_question(given: dict[str, str], message: str) -> None:
     with pytest.raises(InvalidParameterError, match=message):
-        Library.open(settings_of(**given))
+        Collections.open(settings_of(**given))
 
 
 def test_late_reranking_is_offered_where_the_embedder_can_do_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    with closing(Library.open(settings_of())) as library:
-        assert list(library.rerankers) == ["none"]
+    with closing(Collections.open(settings_of())) as collections:
+        assert list(collections.rerankers) == ["none"]
     with pytest.raises(InvalidParameterError, match="rerankers: needs an embedder with vectors for tokens"):
-        Library.open(settings_of(rerankers="late"))
+        Collections.open(settings_of(rerankers="late"))
     monkeypatch.setattr(HashEmbedder, "embed_tokens", lambda *_: [], raising=False)
-    with closing(Library.open(settings_of())) as library:
-        assert list(library.rerankers) == ["none", "late"]
+    with closing(Collections.open(settings_of())) as collections:
+        assert list(collections.rerankers) == ["none", "late"]

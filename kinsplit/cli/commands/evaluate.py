@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kinsplit.cli.options import AsJson, SharedContext, SharedTerms
+from kinsplit.cli.options import AsJson, SharedEmbeddingContext, SharedLanguage
 from kinsplit.cli.output.evaluation import plan_to_dict, planned, show_headline
 from kinsplit.cli.output.progress import steps
 from kinsplit.cli.output.tables import counted
@@ -94,8 +94,8 @@ def evaluate(
     tokenizer: Annotated[
         str, typer.Option(metavar="SPEC", help="Counts tokens for all: bundled, hf:REPOSITORY, tiktoken:ENCODING.")
     ] = "bundled",
-    context: SharedContext = "headings",
-    terms: SharedTerms = "english",
+    embedding_context: SharedEmbeddingContext = "headings",
+    language: SharedLanguage = "english",
     span_coverage: Annotated[
         float, typer.Option(metavar="X", help="Least share of a label that a relevant chunk holds; see kinsplit qrels.")
     ] = 0.85,
@@ -136,8 +136,8 @@ def evaluate(
         measures=measure or None,
         headline=headline,
         top_k=top_k,
-        context=context,
-        terms=terms,
+        embedding_context=embedding_context,
+        language=language,
         tokenizer=tokenizer,
         rule=SpanRule(span_coverage=span_coverage, chunk_coverage=chunk_coverage),
         model=model,

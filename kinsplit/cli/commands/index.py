@@ -16,8 +16,8 @@ from kinsplit.cli.options import (
     Cache,
     Collection,
     Config,
-    Context,
     DryRun,
+    EmbeddingContext,
     FileLimits,
     Model,
     Paths,
@@ -63,8 +63,8 @@ def index(
         typer.Option("--prune", help="Delete what was indexed from the given folders and files and is gone from them."),
     ] = False,
     embedder: Model = None,
-    context: Context = None,
-    terms: Annotated[
+    embedding_context: EmbeddingContext = None,
+    language: Annotated[
         str | None,
         typer.Option(
             metavar="LANGUAGE",
@@ -100,8 +100,8 @@ def index(
             collection=collection,
             strategy=splitter,
             embedder=model,
-            context=configured.context if context is None else context,
-            terms=configured.terms if terms is None else terms,
+            embedding_context=configured.embedding_context if embedding_context is None else embedding_context,
+            language=configured.language if language is None else language,
             vector_cache=cache,
         ) as opened,
     ):

@@ -1,4 +1,4 @@
-"""`kinsplit serve`: the service."""
+"""`kinsplit serve`: run the service."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from kinsplit.cli.command import told_by
+from kinsplit.cli.command import report_warnings
 from kinsplit.cli.options import AsJson
 from kinsplit.cli.output.progress import waiting
 from kinsplit.cli.output.tables import counted
@@ -43,8 +43,8 @@ def serve(
     """Answer searches over HTTP, until Ctrl-C. Settings not given here come from KINSPLIT_*, .env and --config."""
     try:
         from kinsplit.server.app import create_app
-        from kinsplit.server.collections import Library
-        from kinsplit.server.middleware.logs import set_up
+        from kinsplit.server.collections import Collections
+        from kinsplit.server.middleware.logs import configure_logs
         from kinsplit.server.run import address_of, listen, make_server
         from kinsplit.server.settings import ServiceSettings, unknown_variables
     except ModuleNotFoundError as error:
@@ -69,23 +69,23 @@ def serve(
                 f"Everybody who reaches {settings.host} can read what is indexed. Set KINSPLIT_API_KEYS to let in only "
                 "those who have one."
             )
-        # Told now, and not when the service ends.
-        with told_by(terminal), waiting(terminal.err, "Opening"):
-            library = Library.open(settings)
-            library.warm()
-        shelves = [(shelf.name, shelf.collection, len(shelf.index.store.sources(0))) for shelf in library]
+        # Before the service starts, since warnings are otherwise written when the command ends.
+        with report_warnings(terminal), waiting(terminal.err, "Opening"):
+            collections = Collections.open(settings)
+            collections.warm()
+        opened = [(each.name, each.stored_name, len(each.index.store.sources(0))) for each in collections]
         address = address_of(listening)
 
         def started() -> None:
             if as_json:
-                rows = [{"name": name, "collection": kept, "documents": n} for name, kept, n in shelves]
+                rows = [{"name": name, "collection": stored, "documents": n} for name, stored, n in opened]
                 terminal.row({"address": address, "collections": rows})
                 return
-            for name, kept, number in shelves:
-                terminal.line(f"Collection {kept}: {counted(number, 'document')}, strategy={name}")
-            terminal.line(f"Listening on {address} (Ctrl-C stops it). Open it in a browser.")
+            for name, stored, number in opened:
+                terminal.line(f"Collection {stored}: {counted(number, 'document')}, strategy={name}")
+            terminal.line(f"Listening on {address}. Open it in a browser; Ctrl-C stops the service.")
 
-        set_up(as_json=settings.log_json, log_text=settings.log_text)
-        # The event loop asks threads for the interpreter several times a request, and would wait 5 ms each time.
+        configure_logs(as_json=settings.log_json, log_text=settings.log_text)
+        # The event loop waits for other threads several times per request, by default up to 5 ms each time.
         sys.setswitchinterval(0.001)
-        make_server(create_app(settings, library), settings, started).run(sockets=[listening])
+        make_server(create_app(settings, collections), settings, started).run(sockets=[listening])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from kinsplit.cli.command import told_by
+from kinsplit.cli.command import report_warnings
 from kinsplit.cli.options import (
     AsJson,
     Cache,
@@ -69,8 +69,8 @@ def watch(
         collection=collection,
         strategy=splitter,
         embedder=(configured.embedder or "bundled") if embedder is None else embedder,
-        context=configured.context,
-        terms=configured.terms,
+        embedding_context=configured.embedding_context,
+        language=configured.language,
         vector_cache=cache,
     ) as index:
         lines = _Lines(terminal)
@@ -95,7 +95,7 @@ def watch(
 def _each_told(rounds: Iterator[AddReport], terminal: Terminal) -> Iterator[AddReport]:
     """Yield reports, with the warnings of each round told before it, and not when the watching ends."""
     while True:
-        with told_by(terminal):
+        with report_warnings(terminal):
             report = next(rounds, None)
         if report is None:
             return

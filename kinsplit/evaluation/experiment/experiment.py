@@ -25,7 +25,7 @@ from kinsplit.evaluation.measures.protocol import Chunking, Measure
 from kinsplit.evaluation.qrels.rule import SC_QRELS, SpanRule
 from kinsplit.evaluation.results import Results
 from kinsplit.evaluation.splitters import GivenChunks, as_strategy
-from kinsplit.indexing.context import check_context
+from kinsplit.indexing.context import check_embedding_context
 from kinsplit.parsers import Strategy
 from kinsplit.support.paths import cache_folder
 from kinsplit.tokenizers import BUNDLED, Tokenizer, resolve
@@ -59,8 +59,8 @@ class Experiment:
         headline: Name of the measure that strategies are compared by; None for recall@1000t, or query_terms where
             nothing is labelled.
         top_k: Chunks that a measure looks at that has no number of its own, and that results show.
-        context: What is embedded of a chunk beside its text; see `kinsplit.indexing.context.Context`.
-        terms: Language of the term ranking's stop words and stemmer, such as "german", or "any" for words as they are.
+        embedding_context: What is embedded besides a chunk's text; see `kinsplit.indexing.context.EmbeddingContext`.
+        language: Language of the stop words and the stemmer of BM25, such as "german", or "any" for words as they are.
         tokenizer: Counts the tokens of budgets.
         rule: Which chunks are relevant to a label, for the measures of ranks.
         model: Writes and judges answers, for the measures of answers; what `kinsplit.language_models.resolve` takes.
@@ -76,8 +76,8 @@ class Experiment:
     measures: Sequence[str | Measure] | None = None
     headline: str | None = None
     top_k: int = 5
-    context: str = "headings"
-    terms: str = "english"
+    embedding_context: str = "headings"
+    language: str = "english"
     tokenizer: str = BUNDLED
     rule: SpanRule = SC_QRELS
     model: object = None
@@ -94,7 +94,7 @@ class Experiment:
             raise InvalidParameterError("dataset", "must have questions", self.dataset.name, "Give some.")
         # What is wrong is found out here, before any work is done.
         object.__setattr__(self, "strategies", {label: self._strategy(one) for label, one in self.strategies.items()})
-        if check_context(self.context) == "late":
+        if check_embedding_context(self.embedding_context) == "late":
             token_embedder(without_cache(resolve_embedder(self.embedder)))
         _ = self.rank_by, self.bm25, self.counter, self.judges
 
@@ -111,7 +111,7 @@ class Experiment:
     @cached_property
     def bm25(self) -> Bm25Embedder:
         """What weighs terms."""
-        return Bm25Embedder(self.terms)
+        return Bm25Embedder(self.language)
 
     @cached_property
     def counter(self) -> Tokenizer:

@@ -22,7 +22,7 @@ from kinsplit.evaluation.experiment.retrieval import Clock, Questions, index, sp
 from kinsplit.evaluation.measures.protocol import Chunking, Outcome
 from kinsplit.evaluation.splitters import ForeignStrategy, UnlocatedWarning
 from kinsplit.evaluation.statistics import Made
-from kinsplit.indexing.context import check_context
+from kinsplit.indexing.context import check_embedding_context
 from kinsplit.parsers import Strategy
 from kinsplit.parsers.base import Cost
 from kinsplit.support.warnings import record_warnings
@@ -92,7 +92,7 @@ class Work:
         with use_vector_cache(self.vectors or False):
             clock = Clock(without_cache(resolve_embedder(experiment.embedder)))
             # Vectors of tokens aren't kept.
-            embedder = cast("Embedder", clock) if experiment.context == "late" else resolve_embedder(clock)
+            embedder = cast("Embedder", clock) if experiment.embedding_context == "late" else resolve_embedder(clock)
             key = self._key(embedder)
             record, key = self._known_or_split(key)
             missing = [q.text for q in dataset.questions if question_key(q.text) not in record.answers]
@@ -102,7 +102,7 @@ class Work:
             made = Made(
                 chunking,
                 embedder.dimension,
-                contexts=experiment.context == "headings",
+                contexts=experiment.embedding_context == "headings",
                 split_seconds=record.split_seconds,
                 embed_seconds=record.embed_seconds,
             )
@@ -127,11 +127,11 @@ class Work:
             if record is None and (cost != Cost() or "embedder" in strategy.resources):
                 return Plan(self.label, None, None, None, None, len(questions), answered, cost)
             leaves = record.leaves if record else [c for c in split(strategy, documents)[0] if c.level == 0]
-            own_text = experiment.context == "none"
+            own_text = experiment.embedding_context == "none"
             texts = [leaf.text if own_text else embedded_text(leaf) for leaf in leaves]
             different = list(dict.fromkeys(texts))
             kept = 0
-            if self.vectors and experiment.context != "late" and repeatable(embedder):
+            if self.vectors and experiment.embedding_context != "late" and repeatable(embedder):
                 kept = len(self.vectors.get(embedder.fingerprint, different, embedder.dimension))
             tokens = int(experiment.counter.count(texts).sum()) if texts else 0
             return Plan(self.label, len(leaves), tokens, len(different), kept, len(questions), answered, cost)
@@ -156,7 +156,7 @@ class Work:
             embedder.fingerprint,
             experiment.bm25.fingerprint,
             experiment.rank_by.name,
-            experiment.context,
+            experiment.embedding_context,
             experiment.tokenizer,
             experiment.depth,
         )
@@ -196,7 +196,7 @@ class Work:
                 experiment.dataset.documents,
                 embedder,
                 experiment.bm25,
-                check_context(experiment.context),
+                check_embedding_context(experiment.embedding_context),
                 self._step("embed"),
             )
             stack.enter_context(collection)

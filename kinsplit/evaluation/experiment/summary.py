@@ -160,7 +160,7 @@ class Summary:
                 questions=len(dataset.questions),
                 embedder=resolve_embedder(experiment.embedder).name,
                 ranker=experiment.rank_by.name,
-                terms=experiment.terms,
+                language=experiment.language,
                 tokenizer=experiment.counter.name,
                 top_k=experiment.top_k,
                 headline=headline,

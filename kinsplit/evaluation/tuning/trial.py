@@ -86,16 +86,16 @@ class Bench:
         dataset: The documents, and the half.
         measure: By which a strategy is judged, such as "recall@1000t".
         embedder: Spec of the embedding model.
-        context: What is embedded of a chunk beside its text.
-        terms: Language of the term ranking.
+        embedding_context: What is embedded of a chunk beside its text.
+        language: Language of the term ranking.
         cache: Whether vectors and outcomes are kept in kinsplit's cache folder; or another folder for them.
     """
 
     dataset: Dataset
     measure: str
     embedder: str = "bundled"
-    context: str = "headings"
-    terms: str = "english"
+    embedding_context: str = "headings"
+    language: str = "english"
     cache: bool | Path = True
 
     def cost(self, strategy: Strategy) -> Cost:
@@ -105,7 +105,7 @@ class Bench:
             LimitTooSmallError: The strategy can't split them.
         """
         chunking = self._experiment(strategy).chunking(strategy.name)
-        made = Made(chunking, 0, contexts=self.context == "headings", split_seconds=None, embed_seconds=None)
+        made = Made(chunking, 0, contexts=self.embedding_context == "headings", split_seconds=None, embed_seconds=None)
         tokens = int(TokensEmbedded().value(made))
         if "embedder" in needs(strategy.name):
             tokens += self._total  # Its boundaries are drawn by vectors of all the text.
@@ -135,7 +135,7 @@ class Bench:
             embedder=self.embedder,
             measures=[self.measure],
             headline=self.measure,
-            context=self.context,
-            terms=self.terms,
+            embedding_context=self.embedding_context,
+            language=self.language,
             cache=self.cache,
         )

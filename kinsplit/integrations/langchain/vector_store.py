@@ -41,7 +41,7 @@ class KinsplitVectorStore(VectorStore):
             `Index.store`.
         collection: Name of the collection at that address; a new one is made by the first documents.
         model: Name of the embedding model, kept in the schema of a new collection.
-        terms: Language of the stop words and the stemmer of a new collection, such as "german"; "any" takes words as
+        language: Language of the stop words and the stemmer of a new collection, such as "german"; "any" takes words as
             they are.
         async_store: The same collection for an event loop, such as a Qdrant server that
             `kinsplit.stores.open_async_store` opened; without it coroutines ask `store` in threads.
@@ -61,13 +61,13 @@ class KinsplitVectorStore(VectorStore):
         *,
         collection: str = "default",
         model: str = "given",
-        terms: str | None = "english",
+        language: str | None = "english",
         async_store: AsyncChunkStore | None = None,
         slim: bool = False,
     ) -> None:
         self._embedding = embedding
         self._slim = slim
-        self._kept = Collection(store, collection, model, terms, async_store)
+        self._kept = Collection(store, collection, model, language, async_store)
 
     @property
     def embeddings(self) -> Embeddings:

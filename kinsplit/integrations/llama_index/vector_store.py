@@ -54,7 +54,7 @@ class KinsplitVectorStore(BasePydanticVectorStore):
             `Index.store`.
         collection: Name of the collection at that address; a new one is made by the first nodes.
         model: Name of the embedding model, kept in the schema of a new collection.
-        terms: Language of the stop words and the stemmer of a new collection, such as "german"; "any" takes words as
+        language: Language of the stop words and the stemmer of a new collection, such as "german"; "any" takes words as
             they are.
         async_store: The same collection for an event loop, such as a Qdrant server that
             `kinsplit.stores.open_async_store` opened; without it coroutines ask `store` in threads.
@@ -73,7 +73,7 @@ class KinsplitVectorStore(BasePydanticVectorStore):
     store: Any = Field(repr=False, description="Address of a store, which may hold a password, or an open one.")
     collection: str = "default"
     model: str = "given"
-    terms: str | None = "english"
+    language: str | None = "english"
     async_store: Any = Field(default=None, exclude=True, description="The same collection for an event loop.")
     slim: bool = False
 
@@ -85,14 +85,14 @@ class KinsplitVectorStore(BasePydanticVectorStore):
         *,
         collection: str = "default",
         model: str = "given",
-        terms: str | None = "english",
+        language: str | None = "english",
         async_store: AsyncChunkStore | None = None,
         slim: bool = False,
         **data: object,
     ) -> None:
-        own = {"collection": collection, "model": model, "terms": terms, "async_store": async_store, "slim": slim}
+        own = {"collection": collection, "model": model, "language": language, "async_store": async_store, "slim": slim}
         super().__init__(store=store, **own, **data)
-        self._kept = Collection(store, collection, model, terms, async_store)
+        self._kept = Collection(store, collection, model, language, async_store)
 
     @classmethod
     def class_name(cls) -> str:

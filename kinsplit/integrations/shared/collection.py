@@ -32,16 +32,16 @@ class Collection:
         store: Its address, or the store itself.
         name: Name of the collection at that address.
         model: Name of the embedding model, kept in the schema of a new collection.
-        terms: Language of the terms of a new collection; see `kinsplit.embedding.sparse.Bm25Embedder`.
+        language: Language of the terms of a new collection; see `kinsplit.embedding.sparse.Bm25Embedder`.
         async_store: What coroutines ask; without it they ask `store` in threads.
     """
 
     def __init__(
-        self, store: str | ChunkStore, name: str, model: str, terms: str | None, async_store: object | None = None
+        self, store: str | ChunkStore, name: str, model: str, language: str | None, async_store: object | None = None
     ) -> None:
         self._address = store if isinstance(store, str) else None
         self._store = None if isinstance(store, str) else store
-        self._name, self._model, self._terms = name, model, terms
+        self._name, self._model, self._language = name, model, language
         self._async_store = async_store
         self._lock = threading.Lock()
 
@@ -53,7 +53,7 @@ class Collection:
     def bm25(self) -> Bm25Embedder:
         """The embedder that the collection's terms were weighed by."""
         if self._store is None:
-            return Bm25Embedder(self._terms)
+            return Bm25Embedder(self._language)
         return Bm25Embedder.of(self._store.schema.sparse)
 
     def run(self, work: Work[T], otherwise: T, dimension: int | None = None) -> T:
@@ -105,7 +105,7 @@ class Collection:
             return self._store
 
     def _schema(self, dimension: int) -> Schema:
-        sparse = Bm25Embedder(self._terms).fingerprint
+        sparse = Bm25Embedder(self._language).fingerprint
         return Schema(self._model, dimension, sparse, json.dumps({"name": "given", "parameters": {}}), "given")
 
 

@@ -1,4 +1,4 @@
-"""Who may ask, and how often."""
+"""API keys and rate limits."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from kinsplit.server.middleware.metrics import Metrics
 from kinsplit.server.middleware.rate_limit import TokenBuckets
 from kinsplit.server.settings import ServiceSettings
 
-_KEY = APIKeyHeader(name="X-API-Key", auto_error=False, description="Where the service has keys.")
-_BEARER = HTTPBearer(auto_error=False, description="The same keys.")
+_KEY = APIKeyHeader(name="X-API-Key", auto_error=False, description="API key, if the service has keys.")
+_BEARER = HTTPBearer(auto_error=False, description="API key as a bearer token.")
 
 
-class Gate:
-    """Lets requests in.
+class AccessControl:
+    """Checks the key and the rate of requests.
 
     Args:
-        settings: The keys and the rate.
-        metrics: Told of those that are turned away.
+        settings: Settings with the keys and the rate limit.
+        metrics: Metrics that count rejected requests.
     """
 
     def __init__(self, settings: ServiceSettings, metrics: Metrics) -> None:
@@ -32,32 +32,33 @@ class Gate:
         self._buckets = None if settings.rate_limit is None else TokenBuckets(settings.rate_limit)
         self._metrics = metrics
 
-    def enter(self, key: str | None, address: str) -> None:
-        """Let a request in, or not.
+    def check(self, key: str | None, address: str) -> None:
+        """Admit a request, or reject it.
 
         Args:
-            key: What the request has for a key.
-            address: Of the client.
+            key: Key of the request.
+            address: Address of the client.
 
         Raises:
-            RequestError: No key, or a wrong one (401); too many requests (429).
+            RequestError: The key is missing or wrong (401), or there are too many requests (429).
         """
-        number = self._number(key)
-        # Wrong keys are counted by address too, so that nobody can try many.
-        who = f"address {network_of(address)}" if number is None else f"key {number}"
-        wait = 0.0 if self._buckets is None else self._buckets.take(who)
+        number = self._find(key)
+        # Wrong keys are limited by address, so that a client can't guess many.
+        client = f"address {network_of(address)}" if number is None else f"key {number}"
+        wait = 0.0 if self._buckets is None else self._buckets.take(client)
         if wait:
             self._metrics.rejected.labels("rate").inc()
             seconds = str(math.ceil(wait))
-            raise RequestError(429, "came too often", f"Come back in {seconds} s.", headers={"Retry-After": seconds})
+            headers = {"Retry-After": seconds}
+            raise RequestError(429, "exceeds the rate limit", f"Try again in {seconds} s.", headers=headers)
         if self._keys and number is None:
             self._metrics.rejected.labels("key").inc()
             remedy = "Send it as X-API-Key, or as Authorization: Bearer KEY."
-            rule = "needs a key" if key is None else "is not a key of this service"
+            rule = "is required" if key is None else "is not a key of this service"
             raise RequestError(401, rule, remedy, field="X-API-Key", headers={"WWW-Authenticate": "Bearer"})
 
-    def _number(self, key: str | None) -> int | None:
-        """Return which key it is, comparing it with all in the same time."""
+    def _find(self, key: str | None) -> int | None:
+        """Return the number of a key, after comparing it with all keys in constant time."""
         if key is None:
             return None
         given = key.encode("utf-8", "replace")
@@ -66,27 +67,27 @@ class Gate:
 
 
 def network_of(address: str) -> str:
-    """Return an address, or of IPv6 the network that one client has whole."""
+    """Return an IPv4 address itself, and for IPv6 its /64 network, which one client usually owns."""
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:
         return address
     if parsed.version == 4:
         return address
-    # On a socket for both, every IPv4 address lies in one network of IPv6.
+    # On a dual-stack socket all IPv4 addresses are in one IPv6 network.
     return str(parsed.ipv4_mapped or ipaddress.ip_network((parsed, 64), strict=False))
 
 
-async def admitted(
+async def check_access(
     request: Request,
     key: Annotated[str | None, Security(_KEY)],
     bearer: Annotated[HTTPAuthorizationCredentials | None, Security(_BEARER)],
 ) -> None:
-    """Let a request in; see `Gate.enter`."""
-    gate: Gate = request.app.state.gate
+    """Check a request; see `AccessControl.check`."""
+    access: AccessControl = request.app.state.access
     given = key if key is not None else None if bearer is None else bearer.credentials
-    gate.enter(given, "" if request.client is None else request.client.host)
+    access.check(given, "" if request.client is None else request.client.host)
 
 
-#: For the routers that not everybody may ask.
-ADMITTED = Depends(admitted)
+#: Dependency of the protected routers.
+REQUIRES_ACCESS = Depends(check_access)

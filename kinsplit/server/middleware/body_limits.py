@@ -1,4 +1,4 @@
-"""Bodies that are too large or too slow, clients that go away, and names that are not the service's."""
+"""Limits of request bodies, the check of the Host header, and cancellation when a client disconnects."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from kinsplit.server.errors import RequestError
 from kinsplit.server.middleware.metrics import Metrics
 
-#: What probes ask by the address of a machine or a container; no answer of them is worth a foreign page's while.
-_PROBED = frozenset({"/healthz", "/readyz"})
+#: Health probes call these by any address; their responses hold nothing that a foreign page could use.
+_PROBES = frozenset({"/healthz", "/readyz"})
 
 
-class Traffic:
-    """Ends requests that would hold memory or a connection for too long.
+class BodyLimits:
+    """ASGI middleware that rejects requests whose body is too large or too slow.
 
-    A body is read whole before the application sees the request, at most so many bytes of it, whatever its head says of
-    its length, and for so many seconds. `protocol` does the same for heads and answers.
+    The body is read before the application sees the request. The limits hold whatever Content-Length says.
+    `kinsplit.server.run.PatientProtocol` limits request heads and responses.
 
     Args:
-        app: What answers.
-        max_body: Bytes of a body.
-        patience: Seconds.
-        hosts: Names under which the service may be asked; none for any.
-        metrics: Told of what is turned away.
+        app: The wrapped application.
+        max_body: Maximum size of a body in bytes.
+        patience: Maximum time to read a body in seconds.
+        hosts: Host names under which the service may be called; empty for any.
+        metrics: Metrics that count rejected requests.
     """
 
     def __init__(self, app: ASGIApp, max_body: int, patience: float, hosts: tuple[str, ...], metrics: Metrics) -> None:
@@ -34,32 +34,32 @@ class Traffic:
         self._hosts = frozenset(host.casefold() for host in hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer, or turn away."""
+        """Handle a request, or reject it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
 
         try:
             headers = Headers(scope=scope)
-            if scope["path"] not in _PROBED:
+            if scope["path"] not in _PROBES:
                 self._check_host(headers.get("host", ""))
             body = await self._read(headers.get("content-length", ""), receive)
-        except RequestError as fault:
-            response = fault.response()
-            response.headers["Connection"] = "close"  # What is left of the body is not read.
+        except RequestError as error:
+            response = error.response()
+            response.headers["Connection"] = "close"  # The rest of the body is not read.
             await response(scope, receive, send)
             return
         if body is not None:
-            await _while_there(self._app(scope, _Replay(body, receive), send), receive)
+            await _until_disconnect(self._app(scope, _Replay(body, receive), send), receive)
 
     def _check_host(self, host: str) -> None:
         name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
         if self._hosts and name.casefold() not in self._hosts:
-            remedy = "Ask by a name of the service; allowed_hosts has them."
+            remedy = "Use one of the names in the setting allowed_hosts."
             raise RequestError(400, "is not a name of this service", remedy, field="Host", value=host)
 
     async def _read(self, length: str, receive: Receive) -> bytes | None:
-        """Return the body, or None if the client went away."""
+        """Return the body, or None if the client disconnected."""
         if length.isdecimal() and (len(length) > 18 or int(length) > self._max_body):
             raise self._too_large()
         parts, size = [], 0
@@ -77,39 +77,41 @@ class Traffic:
                         return b"".join(parts)
         except TimeoutError:
             self._metrics.rejected.labels("slow").inc()
-            raise RequestError(408, f"took longer than {self._patience:g} s", "Send it faster.", field="body") from None
+            raise RequestError(
+                408, f"took longer than {self._patience:g} s", "Send the body faster.", field="body"
+            ) from None
 
     def _too_large(self) -> RequestError:
         self._metrics.rejected.labels("body").inc()
-        return RequestError(413, f"must be at most {self._max_body} bytes", "Send less at a time.", field="body")
+        return RequestError(413, f"must be at most {self._max_body} bytes", "Send less text.", field="body")
 
 
-async def _while_there(answering: Awaitable[None], receive: Receive) -> None:
-    """Await an answer until its client goes away: what still waits in a queue then need not be done any more.
+async def _until_disconnect(response: Awaitable[None], receive: Receive) -> None:
+    """Await a response, but cancel it when the client disconnects, so that it no longer waits in a queue.
 
-    Who searches while they type leaves a request behind for each pause.
+    Search as you type abandons a request with every pause.
     """
-    task, has_left = asyncio.current_task(), False
+    task, disconnected = asyncio.current_task(), False
 
     async def watch() -> None:
-        nonlocal has_left
+        nonlocal disconnected
         message = await receive()
         if message["type"] == "http.disconnect" and task is not None:
-            has_left = True
+            disconnected = True
             task.cancel()
 
-    watching = asyncio.create_task(watch())
+    watcher = asyncio.create_task(watch())
     try:
-        await answering
+        await response
     except asyncio.CancelledError:
-        if not has_left or task is None or task.uncancel():
-            raise  # Somebody else cancelled it too.
+        if not disconnected or task is None or task.uncancel():
+            raise  # Cancelled for another reason too.
     finally:
-        watching.cancel()
+        watcher.cancel()
 
 
 class _Replay:
-    """Gives the application the body that was read, and then what else comes."""
+    """`receive` callable that returns the body already read, and then all further messages."""
 
     def __init__(self, body: bytes, receive: Receive) -> None:
         self._body: bytes | None = body

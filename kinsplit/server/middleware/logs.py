@@ -1,4 +1,4 @@
-"""Logs: one line per event, with its facts, as text or as JSON."""
+"""Logs of one line per event, as text or as JSON."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
-#: Of the request that is being answered.
+#: Id of the current request.
 REQUEST_ID: ContextVar[str | None] = ContextVar("request id", default=None)
 
-#: Last places of a failure that are told.
+#: Innermost stack frames that are logged.
 _FRAMES = 8
 
 
-class Lines(logging.Formatter):
-    """Writes a record and the `facts` that it may have.
+class LineFormatter(logging.Formatter):
+    """Formats a record with its `facts` as one line.
 
     Args:
         as_json: Whether a line is a JSON object.
@@ -30,7 +30,7 @@ class Lines(logging.Formatter):
         self._as_json = as_json
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line."""
+        """Return the line of a record."""
         facts: dict[str, Any] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
@@ -43,17 +43,17 @@ class Lines(logging.Formatter):
         if record.exc_info and record.exc_info[0] is not None:
             facts["error"] = record.exc_info[0].__name__
         if self._as_json:
-            return json.dumps(facts)  # Escaped: no line end and no control character gets through.
+            return json.dumps(facts)  # Escapes line breaks and control characters.
         shown = (str(value) if key in ("time", "level") else json.dumps(value) for key, value in facts.items())
         return " ".join(f"{key}={value}" for key, value in zip(facts, shown, strict=True))
 
 
-def failure(error: Exception, *, log_text: bool) -> None:
-    """Tell an error with the places that it went through.
+def log_failure(error: Exception, *, log_text: bool) -> None:
+    """Log an error with its stack.
 
     Args:
         error: The error.
-        log_text: Whether its message is told, which may quote what it is about.
+        log_text: Whether to log its message, which may quote a question or a document.
     """
     stack = [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in traceback.extract_tb(error.__traceback__)]
     facts: dict[str, Any] = {"error": type(error).__name__, "stack": stack[-_FRAMES:]}
@@ -62,16 +62,16 @@ def failure(error: Exception, *, log_text: bool) -> None:
     logging.getLogger("kinsplit.server").error("failed", extra={"facts": facts})
 
 
-def set_up(*, as_json: bool, log_text: bool, stream: TextIO | None = None) -> None:
-    """Send the logs of the service and of uvicorn to a stream, and let warnings be lines of it.
+def configure_logs(*, as_json: bool, log_text: bool, stream: TextIO | None = None) -> None:
+    """Send the logs of the service and of uvicorn, and Python's warnings, to one stream.
 
     Args:
-        as_json: Whether lines are JSON.
-        log_text: Whether warnings are told with their text, which may quote a document.
-        stream: Where to; stderr if None.
+        as_json: Whether lines are JSON objects.
+        log_text: Whether to log the text of warnings, which may quote a document.
+        stream: Target stream. Default: stderr.
     """
     handler = logging.StreamHandler(stream or sys.stderr)
-    handler.setFormatter(Lines(as_json=as_json))
+    handler.setFormatter(LineFormatter(as_json=as_json))
     for name, level in (("kinsplit.server", logging.INFO), ("uvicorn", logging.WARNING)):
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [handler], False
@@ -87,7 +87,7 @@ def set_up(*, as_json: bool, log_text: bool, stream: TextIO | None = None) -> No
         line: str | None = None,
     ) -> None:
         del file, line
-        facts = {"warning": category.__name__, "place": f"{filename}:{lineno}"}
+        facts = {"warning": category.__name__, "location": f"{filename}:{lineno}"}
         log.warning("warning", extra={"facts": {**facts, "message": str(message)} if log_text else facts})
 
     warnings.showwarning = show

@@ -1,4 +1,4 @@
-"""The figures that Prometheus reads."""
+"""Metrics for Prometheus."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
 
 class Metrics:
-    """The figures of one application.
+    """Metrics of one application.
 
     Attributes:
-        registry: Holds them.
-        seconds: Time to the end of each answer, by method, route and status.
-        in_flight: Requests that are being answered.
-        rejected: Requests that were turned away, by reason: queue, answers, timeout, rate, key, body,
-            slow, crowd.
+        registry: Registry that holds them.
+        seconds: Time to the end of each response, by method, route and status.
+        in_flight: Number of requests in progress.
+        rejected: Number of rejected requests, by reason: queue, answers, timeout, rate, key, body, slow, crowd.
         embed_seconds: Time to embed a question.
     """
 
@@ -23,15 +22,13 @@ class Metrics:
         self.registry = CollectorRegistry()
         self.seconds = Histogram(
             "kinsplit_request_seconds",
-            "Time to the end of the answer.",
+            "Time to the end of the response.",
             ("method", "route", "status"),
             registry=self.registry,
             buckets=_SECONDS,
         )
-        self.in_flight = Gauge("kinsplit_requests_in_flight", "Requests being answered.", registry=self.registry)
-        self.rejected = Counter(
-            "kinsplit_requests_rejected", "Requests turned away.", ("reason",), registry=self.registry
-        )
+        self.in_flight = Gauge("kinsplit_requests_in_flight", "Requests in progress.", registry=self.registry)
+        self.rejected = Counter("kinsplit_requests_rejected", "Rejected requests.", ("reason",), registry=self.registry)
         self.embed_seconds = Histogram(
             "kinsplit_embed_seconds", "Time to embed a question.", registry=self.registry, buckets=_SECONDS
         )

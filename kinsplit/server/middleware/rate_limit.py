@@ -1,4 +1,4 @@
-"""How often somebody may ask: a bucket of tokens each, which fills up evenly."""
+"""Rate limits, by one token bucket per client."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from kinsplit.errors import InvalidParameterError
 
 _SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
 _RATE = re.compile(r"(\d{1,9})\s*/\s*(second|minute|hour|day)")
-#: Most buckets that are kept; the one that was not used for longest goes first.
+#: Maximum number of buckets; the least recently used one is dropped.
 _MOST = 100_000
 
 
 class Rate(NamedTuple):
-    """A number of requests in a time.
+    """A number of requests per period.
 
     Attributes:
-        requests: So many at once.
-        seconds: So long until as many more may come.
+        requests: Number of requests, which may all come at once.
+        seconds: Length of the period.
     """
 
     requests: int
@@ -32,17 +32,17 @@ class Rate(NamedTuple):
 
     @classmethod
     def parse(cls, text: object) -> Rate:
-        """Read a rate such as "120/minute".
+        """Parse a rate such as "120/minute".
 
         Raises:
-            InvalidParameterError: It is none.
+            InvalidParameterError: The text is not a rate.
         """
         if isinstance(text, Rate):
             return text
         found = _RATE.fullmatch(text.strip()) if isinstance(text, str) else None
         if found is None or not int(found[1]):
             rule = f"must be a number of requests per {', '.join(_SECONDS)}"
-            raise InvalidParameterError("rate_limit", rule, text, 'Write for example "120/minute".')
+            raise InvalidParameterError("rate_limit", rule, text, 'For example: "120/minute".')
         return cls(int(found[1]), _SECONDS[found[2]])
 
     @classmethod
@@ -51,30 +51,30 @@ class Rate(NamedTuple):
 
 
 class TokenBuckets:
-    """A bucket for each that asks. For one event loop; nothing is awaited, so nothing comes between.
+    """One bucket per client. For use in one event loop: nothing awaits, so no call interrupts another.
 
     Args:
-        rate: How many tokens a bucket holds, and how long it takes to fill.
-        now: The time in seconds.
+        rate: Capacity of a bucket, and the time it takes to fill.
+        now: Clock in seconds.
     """
 
     def __init__(self, rate: Rate, now: Callable[[], float] = time.monotonic) -> None:
         self._rate, self._now = rate, now
-        # Tokens, and when there were so many.
+        # Tokens, and the time of that count.
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
-    def take(self, who: str) -> float:
-        """Take a token out of somebody's bucket.
+    def take(self, client: str) -> float:
+        """Take a token from a client's bucket.
 
         Returns:
-            0, or the seconds until there is one.
+            0, or the seconds until the next token.
         """
         now, (most, seconds) = self._now(), self._rate
-        tokens, then = self._buckets.get(who, (float(most), now))
+        tokens, then = self._buckets.get(client, (float(most), now))
         tokens = min(float(most), tokens + (now - then) * most / seconds)
         wait = 0.0 if tokens >= 1 else (1 - tokens) * seconds / most
-        self._buckets[who] = (tokens if wait else tokens - 1, now)
-        self._buckets.move_to_end(who)
+        self._buckets[client] = (tokens if wait else tokens - 1, now)
+        self._buckets.move_to_end(client)
         if len(self._buckets) > _MOST:
             self._buckets.popitem(last=False)
         return wait

@@ -1,4 +1,4 @@
-"""Headers that keep a browser from doing what the page doesn't need."""
+"""Security headers of all responses."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _HEADERS = {
-    # Answers are data: whatever shows one runs and loads nothing. The page has a policy of its own.
+    # Responses are data: a browser that shows one runs and loads nothing. The page has its own policy.
     "Content-Security-Policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -18,24 +18,24 @@ _HEADERS = {
 
 
 class SecurityHeaders:
-    """Adds them to every answer.
+    """ASGI middleware that adds the headers.
 
     Args:
-        app: What answers.
+        app: The wrapped application.
     """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer with the headers."""
+        """Handle a request and add the headers to its response."""
 
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in _HEADERS.items():
                     headers.setdefault(name, value)
-                # Answers are somebody's documents: no cache on the way may keep them.
+                # Responses quote private documents: caches must not keep them.
                 headers.setdefault("Cache-Control", "no-store")
             await send(message)
 

@@ -1,1 +1,1 @@
-"""What the service answers, as OpenAPI describes it: one module for each kind of route."""
+"""Pydantic models of requests and responses, one module per kind of route."""

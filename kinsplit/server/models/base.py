@@ -1,7 +1,7 @@
-"""What the service answers, as OpenAPI describes it.
+"""Base models of the responses.
 
-Offsets are half-open and count code points. `start`, `end` and `spans` count them in the document as it was indexed; a
-`TextRange` counts them in a text of the same answer, and once more in UTF-16 units, as JavaScript's strings do.
+Ranges are half-open. `start`, `end` and `spans` are code point offsets in the document as it was indexed. A `TextRange`
+has offsets in a text of the same response, both in code points and in UTF-16 units, as JavaScript counts them.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ Pair = tuple[int, int]
 
 
 class Model(BaseModel):
-    """What all of them have in common."""
+    """Base of all models."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class TextRange(Model):
-    """A part of a text of this answer."""
+    """A range of a text in this response."""
 
     start: int = Field(description="First code point.")
     end: int = Field(description="One past the last code point.")
@@ -33,28 +33,28 @@ class Located(Model):
 
     start: int = Field(description="First code point in the document.")
     end: int = Field(description="One past the last code point in the document.")
-    spans: list[Pair] = Field(description="Where it lies in the document; nearly always one span.")
-    context: str = Field(description="Its heading path, or its table's header; a passage has that of its best hit.")
-    pages: Pair | None = Field(description="First and last page, from 1, where the document has pages.")
+    spans: list[Pair] = Field(description="Spans in the document; nearly always one.")
+    context: str = Field(description="Heading path or table header; for a passage, that of its best hit.")
+    pages: Pair | None = Field(description="First and last page, from 1, if the document has pages.")
 
 
 class Place(Located):
-    """Where a chunk stands."""
+    """The place of a chunk in its document."""
 
-    id: str = Field(description="Its id, a UUID.")
+    id: str = Field(description="Chunk id, a UUID.")
     level: int = Field(description="0 for chunks, 1 and above for their parents.")
-    chunk_index: int = Field(description="Its position among the chunks of its level, from 0.")
-    total_chunks: int = Field(description="Number of chunks of its level.")
-    ranges: list[TextRange] = Field(description="Where it lies in the text that this answer shows.")
-    overlap: int = Field(description="Code points at its beginning that its previous sibling has too.")
-    parent_id: str | None = Field(description="Its parent.")
-    prev_id: str | None = Field(description="Its previous sibling.")
-    next_id: str | None = Field(description="Its next sibling.")
-    token_count: int | None = Field(description="Its length in tokens, where the strategy counts them.")
+    chunk_index: int = Field(description="Index among the chunks of the same level, from 0.")
+    total_chunks: int = Field(description="Number of chunks of the same level.")
+    ranges: list[TextRange] = Field(description="Ranges in the text of this response.")
+    overlap: int = Field(description="Number of leading code points shared with the previous sibling.")
+    parent_id: str | None = Field(description="Id of the parent.")
+    prev_id: str | None = Field(description="Id of the previous sibling.")
+    next_id: str | None = Field(description="Id of the next sibling.")
+    token_count: int | None = Field(description="Length in tokens, if the strategy counts tokens.")
 
 
 class ChunkText(Place):
     """A chunk with its text."""
 
-    text: str = Field(description="Its text.")
-    metadata: dict[str, Any] = Field(description="What is known of its document, and of it.")
+    text: str = Field(description="Text of the chunk.")
+    metadata: dict[str, Any] = Field(description="Metadata of the document and of the chunk.")

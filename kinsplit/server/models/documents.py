@@ -1,4 +1,4 @@
-"""Documents, their chunks, and what they can be filtered by."""
+"""Documents, their chunks, and the filters."""
 
 from __future__ import annotations
 
@@ -10,39 +10,39 @@ from kinsplit.server.models.base import ChunkText, Model, Pair, Place
 
 
 class Page(Model):
-    """Some of many."""
+    """A page of a list."""
 
-    strategy: str = Field(description="Name under which the collection was asked.")
-    total: int = Field(description="Number of all of them.")
-    offset: int = Field(description="Number of those before the first one here.")
+    strategy: str = Field(description="Name of the collection in requests.")
+    total: int = Field(description="Number of items in the whole list.")
+    offset: int = Field(description="Number of items before this page.")
 
 
 class DocumentRow(Model):
     """A document of a collection."""
 
-    id: str = Field(description="Its id.")
-    chunks: int = Field(description="Number of its chunks.")
+    id: str = Field(description="Id of the document.")
+    chunks: int = Field(description="Number of chunks.")
 
 
 class DocumentPage(Page):
-    """Some of the documents, in order of their ids."""
+    """A page of the documents, ordered by id."""
 
     documents: list[DocumentRow] = Field(description="The documents.")
 
 
 class DocumentText(Model):
-    """A document, put together from its chunks: no file is read."""
+    """A document, joined from its chunks; no file is read."""
 
-    id: str = Field(description="Its id.")
-    strategy: str = Field(description="Name under which the collection was asked.")
-    text: str = Field(description="Its text; where the chunks leave something out, a blank line stands for it.")
-    spans: list[Pair] = Field(description="Which slices of the document the text is made of.")
-    chunks: list[Place] = Field(description="The chunks and their parents, without their texts, level by level.")
-    metadata: dict[str, Any] = Field(description="What is known of it.")
+    id: str = Field(description="Id of the document.")
+    strategy: str = Field(description="Name of the collection in requests.")
+    text: str = Field(description="Text of the document, with a blank line for each part that no chunk holds.")
+    spans: list[Pair] = Field(description="Slices of the document that the text is joined from.")
+    chunks: list[Place] = Field(description="Chunks and their parents without their texts, level by level.")
+    metadata: dict[str, Any] = Field(description="Metadata of the document.")
 
 
 class ChunkPage(Page):
-    """Some of the chunks of a document; `ranges` are in the text that /documents/{id} shows."""
+    """A page of the chunks of a document; their `ranges` are in the text that /documents/{id} returns."""
 
     id: str = Field(description="Id of the document.")
     level: int = Field(description="Level of the chunks.")
@@ -50,22 +50,22 @@ class ChunkPage(Page):
 
 
 class FilterValue(Model):
-    """A value that a filter can ask for."""
+    """A metadata value that a filter can test."""
 
     value: str | bool | int | float
-    documents: int = Field(description="Number of the documents that have it.")
+    documents: int = Field(description="Number of documents with this value.")
 
 
 class FilterKey(Model):
-    """A key of the documents' metadata that a filter can ask for."""
+    """A metadata key that a filter can test."""
 
     key: str
-    distinct: int = Field(description="Number of its values.")
-    values: list[FilterValue] = Field(description="Its most frequent values, at most 100.")
+    distinct: int = Field(description="Number of distinct values.")
+    values: list[FilterValue] = Field(description="Most frequent values, at most 100.")
 
 
 class Filters(Model):
-    """What `where` can ask for."""
+    """The metadata that `where` can test."""
 
-    strategy: str = Field(description="Name under which the collection was asked.")
-    keys: list[FilterKey] = Field(description="The keys that most documents have first, at most 50.")
+    strategy: str = Field(description="Name of the collection in requests.")
+    keys: list[FilterKey] = Field(description="Keys, the most frequent first, at most 50.")

@@ -10,18 +10,18 @@ from kinsplit.server.models.base import Model
 
 
 class Health(Model):
-    """Whether the service is there."""
+    """State of the service."""
 
     status: str
 
 
 class Problem(Model):
-    """What was wrong and what to do about it."""
+    """An error and its remedy."""
 
-    field: str | None = Field(description="What of the request it is about.")
-    rule: str = Field(description="What is allowed, or what happened.")
-    value: Any = Field(description="What was given, shortened.")
-    remedy: str = Field(description="What to do.")
+    field: str | None = Field(description="The part of the request that is at fault.")
+    rule: str = Field(description="The rule that it breaks, or what happened.")
+    value: Any = Field(description="The value given, shortened.")
+    remedy: str = Field(description="What to do about it.")
 
 
 class ErrorAnswer(Model):

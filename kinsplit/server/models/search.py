@@ -1,4 +1,4 @@
-"""What a search answers."""
+"""Search results."""
 
 from __future__ import annotations
 
@@ -10,38 +10,38 @@ from kinsplit.server.models.base import Located, Model, Place
 
 
 class Scored(Model):
-    """What was found by a score."""
+    """A result with its scores."""
 
-    score: float = Field(description="By which it was ranked, higher is better.")
-    scores: dict[str, float] = Field(description="Every stage's score, in the order of the stages; of the best hit.")
+    score: float = Field(description="Score of the ranking; higher is better.")
+    scores: dict[str, float] = Field(description="Score of each stage, in order; for a passage, those of its best hit.")
 
 
 class FoundChunk(Place, Scored):
-    """A chunk that was found; `ranges` are in the passage's text."""
+    """A hit; its `ranges` are in the text of the passage."""
 
 
 class Related(Model):
-    """A file beside a document that was indexed whole."""
+    """Another file of the same group, indexed as one chunk."""
 
-    source_id: str = Field(description="Id of that document.")
-    text: str = Field(description="Its text.")
+    source_id: str = Field(description="Id of its document.")
+    text: str = Field(description="Text of the file.")
 
 
 class FoundPassage(Located, Scored):
-    """A slice of a document that answers the question."""
+    """A passage of a document that answers the question."""
 
-    rank: int = Field(description="From 1.")
+    rank: int = Field(description="Rank, from 1.")
     source_id: str = Field(description="Id of the document.")
-    text: str = Field(description="The slice; of several the texts, a blank line between them.")
-    hits: list[FoundChunk] = Field(description="The chunks that were found in it, best first.")
-    chunks: list[str] = Field(description="Ids of the chunks that it is made of, in document order.")
-    related: list[Related] = Field(description="Other files of the group of a document that was indexed whole.")
-    metadata: dict[str, Any] = Field(description="The document's.")
+    text: str = Field(description="Text of the passage; a blank line separates several spans.")
+    hits: list[FoundChunk] = Field(description="Chunks of the passage that were found, best first.")
+    chunks: list[str] = Field(description="Ids of all chunks of the passage, in document order.")
+    related: list[Related] = Field(description="Other files of the same group, for a file indexed as one chunk.")
+    metadata: dict[str, Any] = Field(description="Metadata of the document.")
 
 
 class SearchAnswer(Model):
-    """Passages, best first."""
+    """The passages found for a question."""
 
     query: str = Field(description="The question.")
-    strategy: str = Field(description="Name under which the collection was asked.")
-    passages: list[FoundPassage] = Field(description="Best first; none where nothing was found or fits the budget.")
+    strategy: str = Field(description="Name of the collection in requests.")
+    passages: list[FoundPassage] = Field(description="Passages, best first; empty if none is found or fits the budget.")

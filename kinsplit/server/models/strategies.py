@@ -1,4 +1,4 @@
-"""Strategies, and what they make of a text."""
+"""Strategies, indexed collections and previews."""
 
 from __future__ import annotations
 
@@ -13,44 +13,44 @@ class ParameterRow(Model):
     """A parameter of a strategy."""
 
     name: str
-    default: Any = Field(description="Taken where it is left out.")
-    type: str = Field(description="Its type in words.")
-    description: str = Field(description="What it means.")
-    settable: bool = Field(description="Whether POST /chunk takes it.")
+    default: Any = Field(description="Default value.")
+    type: str = Field(description="Type in words.")
+    description: str = Field(description="Meaning of the parameter.")
+    settable: bool = Field(description="Whether POST /chunk accepts it.")
 
 
 class StrategyRow(Model):
-    """A way to split."""
+    """A splitting strategy."""
 
     name: str
-    summary: str = Field(description="What it does.")
-    origin: str = Field(description="Where its defaults come from.")
+    summary: str = Field(description="Summary in a few words.")
+    origin: str = Field(description="Source of the defaults.")
     parameters: list[ParameterRow]
 
 
 class IndexedRow(Model):
-    """A collection that can be asked."""
+    """An indexed collection."""
 
-    name: str = Field(description="What `strategy` takes, in any case.")
-    collection: str = Field(description="Name of the collection, which `strategy` takes too.")
-    strategy: str = Field(description="Name of the strategy that it was split by.")
-    parameters: dict[str, Any] = Field(description="The strategy's parameters.")
+    name: str = Field(description="Name for `strategy` in requests, case-insensitive.")
+    collection: str = Field(description="Name in the store, which `strategy` accepts too.")
+    strategy: str = Field(description="Strategy that split its documents.")
+    parameters: dict[str, Any] = Field(description="Parameters of the strategy.")
     documents: int
     chunks: int
-    default: bool = Field(description="Whether it is asked where no strategy is named.")
+    default: bool = Field(description="Whether requests without `strategy` use it.")
 
 
 class Strategies(Model):
-    """What there is to choose from."""
+    """The strategies, collections and rerankers of the service."""
 
-    strategies: list[StrategyRow] = Field(description="What POST /chunk takes.")
-    indexed: list[IndexedRow] = Field(description="What GET /search and /documents take.")
-    rerankers: list[str] = Field(description="What `rerank` takes.")
+    strategies: list[StrategyRow] = Field(description="Strategies for POST /chunk.")
+    indexed: list[IndexedRow] = Field(description="Collections for GET /search and /documents.")
+    rerankers: list[str] = Field(description="Values of `rerank`.")
 
 
 class Preview(Model):
-    """How a strategy cuts a text."""
+    """The chunks that a strategy makes of a text."""
 
     strategy: str = Field(description="Name of the strategy.")
-    parameters: dict[str, Any] = Field(description="All its parameters, with the defaults of those left out.")
-    chunks: list[ChunkText] = Field(description="Coarsest level first, in order of the text within a level.")
+    parameters: dict[str, Any] = Field(description="All parameters, including the defaults.")
+    chunks: list[ChunkText] = Field(description="Chunks, the coarsest level first, in text order within a level.")

@@ -1,25 +1,32 @@
-"""`GET /documents/{id}`: a document with the boundaries of its chunks."""
+"""`GET /documents/{id}` and `GET /documents/{id}/chunks`: a document with its chunks.
+
+Only the store is read: an id is compared, never opened as a file.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated
 
-from fastapi import APIRouter, Path
+from fastapi import APIRouter, Path, Query
 from fastapi.responses import Response
 from fastapi.routing import APIRoute
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.routing import Match
 from starlette.types import Scope
 
-from kinsplit.server.collections import Shelf
-from kinsplit.server.dependencies import ShelfOf, WorkersOf, answer
-from kinsplit.server.documents import read
-from kinsplit.server.models.documents import DocumentText
-from kinsplit.server.responses import metadata_of, place_of
+from kinsplit.chunk import DOCUMENT, Chunk
+from kinsplit.retrieval import Candidate, Passage, join
+from kinsplit.server.collections import OpenCollection
+from kinsplit.server.dependencies import CollectionDep, WorkersDep, respond
+from kinsplit.server.errors import RequestError
+from kinsplit.server.models.documents import ChunkPage, DocumentText
+from kinsplit.server.responses import SpanLocator, to_chunk_text, to_place, visible_metadata
+from kinsplit.server.routes.documents import Limit, Offset
 
 
 class _AnyText(Convertor[str]):
-    """An id, with line feeds too, which "path" leaves out."""
+    """Path parameter that may hold anything; Starlette's "path" excludes line feeds."""
 
     regex = "(?s:.*)"
 
@@ -30,44 +37,101 @@ class _AnyText(Convertor[str]):
         return value
 
 
-# Where Starlette looks for what stands after the colon of a parameter.
 register_url_convertor("id", _AnyText())
 
 
-class DocumentRoute(APIRoute):
-    """A route that matches only if what follows the id stands in the address as it is: %2Fchunks belongs to an id."""
+class _DocumentRoute(APIRoute):
+    """A route whose path after the id must match literally: a %2Fchunks belongs to the id."""
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """Return whether a request is for this route."""
         sent = scope.get("raw_path") or scope["path"].encode()
         end = self.path.rpartition("}")[2].encode()
         return super().matches(scope) if sent.endswith(end) else (Match.NONE, {})
 
 
-router = APIRouter(tags=["documents"], route_class=DocumentRoute)
+router = APIRouter(tags=["documents"], route_class=_DocumentRoute)
 
-# As long as the head of a request may be.
+# No maximum length: the limit on request headers applies.
 DocumentId = Annotated[
     str,
     Path(
-        description="Id of the document, with slashes as they are or as %2F. A last /chunks of it has to be %2Fchunks."
+        description="Id of the document; slashes may be written as / or %2F. "
+        "If the id itself ends in /chunks, write that as %2Fchunks."
     ),
 ]
 
 
+# Before the other route, whose id would match its path.
+@router.get("/documents/{id:id}/chunks", response_model=ChunkPage, summary="Read the chunks of a document")
+async def document_chunks(
+    collection: CollectionDep,
+    workers: WorkersDep,
+    id: DocumentId,
+    level: Annotated[int, Query(ge=0, lt=DOCUMENT, description="0 for chunks, 1 and above for their parents.")] = 0,
+    offset: Offset = 0,
+    limit: Limit = 50,
+) -> Response:
+    """Return the chunks of one level of a document, in document order."""
+    return await respond(workers, _chunk_page, collection, id, level, offset, limit)
+
+
 @router.get("/documents/{id:id}", response_model=DocumentText, summary="Read a document")
-async def document(shelf: ShelfOf, workers: WorkersOf, id: DocumentId) -> Response:
-    """Put a document together from its chunks, and say where each of them lies in it."""
-    return await answer(workers, _read, shelf, id)
+async def document(collection: CollectionDep, workers: WorkersDep, id: DocumentId) -> Response:
+    """Return the text of a document, joined from its chunks, with the position of each chunk."""
+    return await respond(workers, _document_text, collection, id)
 
 
-def _read(shelf: Shelf, source_id: str) -> DocumentText:
-    found = read(shelf, source_id)
+@dataclass(frozen=True, slots=True)
+class _StoredDocument:
+    """A document joined from its chunks.
+
+    Attributes:
+        whole: The document as one passage.
+        chunks: Its chunks and their parents, by level and index.
+        locator: Locator for the text of `whole`.
+    """
+
+    whole: Passage
+    chunks: list[Chunk]
+    locator: SpanLocator
+
+
+def _read(collection: OpenCollection, source_id: str) -> _StoredDocument:
+    """Fetch all chunks of a document in one request to the store, and join them.
+
+    Raises:
+        RequestError: The document does not exist (404).
+    """
+    found = collection.index.store.find({"source_id": source_id}, level=None)
+    chunks = [chunk for chunk in found if chunk.level != DOCUMENT]
+    leaves = [chunk for chunk in chunks if chunk.level == 0]
+    if not leaves:
+        remedy = "GET /documents lists the ids."
+        raise RequestError(404, "must be the id of a document", remedy, field="id", value=source_id)
+    whole = join(leaves, [Candidate(leaves[0], 0.0)])
+    return _StoredDocument(whole, chunks, SpanLocator(whole.spans, whole.text))
+
+
+def _document_text(collection: OpenCollection, source_id: str) -> DocumentText:
+    stored = _read(collection, source_id)
     return DocumentText(
         id=source_id,
-        strategy=shelf.name,
-        text=found.whole.text,
-        spans=[tuple(span) for span in found.whole.spans],
-        chunks=[place_of(chunk, found.places) for chunk in found.chunks],
-        metadata=metadata_of(found.whole.metadata),
+        strategy=collection.name,
+        text=stored.whole.text,
+        spans=[tuple(span) for span in stored.whole.spans],
+        chunks=[to_place(chunk, stored.locator) for chunk in stored.chunks],
+        metadata=visible_metadata(stored.whole.metadata),
+    )
+
+
+def _chunk_page(collection: OpenCollection, source_id: str, level: int, offset: int, limit: int) -> ChunkPage:
+    stored = _read(collection, source_id)
+    chunks = [chunk for chunk in stored.chunks if chunk.level == level]
+    return ChunkPage(
+        id=source_id,
+        strategy=collection.name,
+        level=level,
+        total=len(chunks),
+        offset=offset,
+        chunks=[to_chunk_text(chunk, stored.locator) for chunk in chunks[offset : offset + limit]],
     )

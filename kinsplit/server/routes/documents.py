@@ -1,4 +1,4 @@
-"""`GET /documents`: what is indexed."""
+"""`GET /documents`: the indexed documents."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from fastapi import APIRouter, Query
 from fastapi.responses import Response
 
 from kinsplit.server import limits
-from kinsplit.server.collections import Shelf
-from kinsplit.server.dependencies import ShelfOf, WorkersOf, answer
+from kinsplit.server.collections import OpenCollection
+from kinsplit.server.dependencies import CollectionDep, WorkersDep, respond
 from kinsplit.server.models.documents import DocumentPage, DocumentRow
 
 router = APIRouter(tags=["documents"])
 
-Offset = Annotated[int, Query(ge=0, le=2**31, description="How many to pass over.")]
-Limit = Annotated[int, Query(ge=1, le=limits.PAGE, description="Most in this answer.")]
+Offset = Annotated[int, Query(ge=0, le=2**31, description="Number of items to skip.")]
+Limit = Annotated[int, Query(ge=1, le=limits.PAGE, description="Maximum number of items to return.")]
 
 
 @router.get("/documents", response_model=DocumentPage, summary="List the documents")
-async def documents(shelf: ShelfOf, workers: WorkersOf, offset: Offset = 0, limit: Limit = 50) -> Response:
-    """List the documents of a collection in order of their ids."""
-    return await answer(workers, _list, shelf, offset, limit)
+async def documents(collection: CollectionDep, workers: WorkersDep, offset: Offset = 0, limit: Limit = 50) -> Response:
+    """List the documents of a collection, ordered by id."""
+    return await respond(workers, _list, collection, offset, limit)
 
 
-def _list(shelf: Shelf, offset: int, limit: int) -> DocumentPage:
-    sources = shelf.index.store.sources(0)
+def _list(collection: OpenCollection, offset: int, limit: int) -> DocumentPage:
+    sources = collection.index.store.sources(0)
     rows = [DocumentRow(id=id_, chunks=number) for id_, number in islice(sources.items(), offset, offset + limit)]
-    return DocumentPage(strategy=shelf.name, total=len(sources), offset=offset, documents=rows)
+    return DocumentPage(strategy=collection.name, total=len(sources), offset=offset, documents=rows)

@@ -1,30 +1,30 @@
-"""`GET /filters`: what `where` can ask for."""
+"""`GET /filters`: metadata that documents can be filtered by."""
 
 from __future__ import annotations
 
 from fastapi import APIRouter
 from fastapi.responses import Response
 
-from kinsplit.server.collections import Shelf
-from kinsplit.server.dependencies import ShelfOf, WorkersOf, answer
+from kinsplit.server.collections import OpenCollection
+from kinsplit.server.dependencies import CollectionDep, WorkersDep, respond
 from kinsplit.server.models.documents import FilterKey, Filters, FilterValue
 
 router = APIRouter(tags=["documents"])
 
 
-@router.get("/filters", response_model=Filters, summary="List what documents can be filtered by")
-async def filters(shelf: ShelfOf, workers: WorkersOf) -> Response:
-    """List the metadata of a collection's documents with its values, as of at most a minute ago."""
-    return await answer(workers, _list, shelf)
+@router.get("/filters", response_model=Filters, summary="List the filters")
+async def filters(collection: CollectionDep, workers: WorkersDep) -> Response:
+    """List the metadata keys and values that `where` can test; at most a minute old."""
+    return await respond(workers, _list, collection)
 
 
-def _list(shelf: Shelf) -> Filters:
+def _list(collection: OpenCollection) -> Filters:
     keys = [
         FilterKey(
             key=facet.key,
             distinct=facet.distinct,
             values=[FilterValue(value=value, documents=number) for value, number in facet.values],
         )
-        for facet in shelf.filters.get()
+        for facet in collection.facets.get()
     ]
-    return Filters(strategy=shelf.name, keys=keys)
+    return Filters(strategy=collection.name, keys=keys)

@@ -1,4 +1,4 @@
-"""`GET /` and `GET /page/...`: the page, which works without a build and without a network."""
+"""`GET /` and `GET /page/...`: the page, which needs neither a build step nor a network."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from kinsplit.server.errors import RequestError
 router = APIRouter(include_in_schema=False)
 
 _INDEX = "index.html"
-# The page's own files and nothing else, and no script may turn a string into markup: what a document holds stays text.
+# Only the page's own files load, and no script may turn a string into markup: text of documents stays text.
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
     "form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 )
-# Not left to what the machine knows: a module with another type is not run.
+# Fixed here, since browsers refuse modules of another type and the machine's own table may have one.
 _TYPES = {".js": "text/javascript", ".svg": "image/svg+xml"}
 
 
@@ -32,9 +32,9 @@ class PageFile:
     """A file of the page.
 
     Attributes:
-        content: What is in it.
+        content: Its content.
         kind: Its media type.
-        etag: Changes with the content.
+        etag: Its entity tag, a hash of the content.
     """
 
     content: bytes
@@ -44,19 +44,19 @@ class PageFile:
 
 @router.api_route("/", methods=["GET", "HEAD"])
 async def index(request: Request) -> Response:
-    """Answer with the page."""
-    return _answer(request, _INDEX)
+    """Return the page."""
+    return _respond(request, _INDEX)
 
 
 @router.api_route("/page/{name:path}", methods=["GET", "HEAD"])
 async def asset(request: Request, name: str) -> Response:
-    """Answer with one of its files."""
-    return _answer(request, name)
+    """Return a file of the page."""
+    return _respond(request, name)
 
 
 @cache
 def page_files() -> dict[str, PageFile]:
-    """Read all files of the page, once: no name in a request is looked for on the disk."""
+    """Return all files of the page, read once: no name from a request is looked up on disk."""
     return dict(_read(files("kinsplit.server").joinpath("page"), ""))
 
 
@@ -73,11 +73,11 @@ def _read(folder: Traversable, prefix: str) -> Iterator[tuple[str, PageFile]]:
             yield name, PageFile(content, kind, f'"{hashlib.sha256(content).hexdigest()[:32]}"')
 
 
-def _answer(request: Request, name: str) -> Response:
+def _respond(request: Request, name: str) -> Response:
     file = page_files().get(name)
     if file is None:
-        raise RequestError(404, "is not here", "The page is at /.", field="path", value=request.url.path)
-    # Kept by the browser, which asks each time whether it changed.
+        raise RequestError(404, "does not exist", "The page is at /.", field="path", value=request.url.path)
+    # The browser keeps the file and asks each time whether it has changed.
     headers = {"ETag": file.etag, "Cache-Control": "no-cache", "Content-Security-Policy": _POLICY}
     known = {etag.strip().removeprefix("W/") for etag in request.headers.get("If-None-Match", "").split(",")}
     if file.etag in known or "*" in known:

@@ -1,4 +1,4 @@
-"""`GET /strategies`: what there is to choose from."""
+"""`GET /strategies`: strategies, collections and rerankers."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from fastapi.responses import Response
 
 from kinsplit.parsers import names, strategy_class
 from kinsplit.parsers.reference import describe
-from kinsplit.server.collections import Library, Shelf
-from kinsplit.server.dependencies import LibraryOf, WorkersOf, answer
+from kinsplit.server.collections import Collections, OpenCollection
+from kinsplit.server.dependencies import CollectionsDep, WorkersDep, respond
 from kinsplit.server.models.strategies import IndexedRow, ParameterRow, Strategies, StrategyRow
 from kinsplit.server.routes.chunk import settable
 
@@ -16,16 +16,16 @@ router = APIRouter(tags=["strategies"])
 
 
 @router.get("/strategies", response_model=Strategies, summary="List strategies, collections and rerankers")
-async def strategies(library: LibraryOf, workers: WorkersOf) -> Response:
-    """List all strategies with their parameters, the collections that can be asked, and the rerankers."""
-    return await answer(workers, _list, library)
+async def strategies(collections: CollectionsDep, workers: WorkersDep) -> Response:
+    """List all strategies with their parameters, the indexed collections, and the rerankers."""
+    return await respond(workers, _list, collections)
 
 
-def _list(library: Library) -> Strategies:
+def _list(collections: Collections) -> Strategies:
     return Strategies(
         strategies=[_strategy(name) for name in names()],
-        indexed=[_indexed(shelf, shelf is library.default) for shelf in library],
-        rerankers=list(library.rerankers),
+        indexed=[_indexed(collection, collection is collections.default) for collection in collections],
+        rerankers=list(collections.rerankers),
     )
 
 
@@ -35,13 +35,13 @@ def _strategy(name: str) -> StrategyRow:
     return StrategyRow(**{**described, "parameters": rows})
 
 
-def _indexed(shelf: Shelf, default: bool) -> IndexedRow:
-    strategy, sources = shelf.index.strategy, shelf.index.store.sources(0)
+def _indexed(collection: OpenCollection, default: bool) -> IndexedRow:
+    strategy, sources = collection.index.strategy, collection.index.store.sources(0)
     return IndexedRow(
-        name=shelf.name,
-        collection=shelf.collection,
+        name=collection.name,
+        collection=collection.stored_name,
         strategy=strategy.name,
-        # A tokenizer or a model may be named by its folder.
+        # The name of a tokenizer or a model may be a local path.
         parameters={key: value for key, value in strategy.described.items() if settable(type(strategy), key)},
         documents=len(sources),
         chunks=sum(sources.values()),

@@ -190,8 +190,8 @@ def test_terms_are_those_of_the_language_that_is_named() -> None:
     german = Dataset("german", (Document("d", text),), (asked,))
     strategies = {"sentence": create("sentence", chunk_size=12, chunk_overlap=0)}
 
-    def hits(terms: str) -> int:
-        found = experiment(dataset=german, strategies=strategies, ranker="bm25", terms=terms).run()
+    def hits(language: str) -> int:
+        found = experiment(dataset=german, strategies=strategies, ranker="bm25", language=language).run()
         return len(found.results[0].hits)
 
     assert (hits("german"), hits("any")) == (1, 0)
@@ -289,7 +289,7 @@ def test_late_chunking_gives_other_vectors_for_the_same_chunks() -> None:
     few: dict[str, Any] = {"dataset": dataset(2), "embedder": "bundled", "strategies": {"s": STRATEGIES["sentence"]}}
 
     ((_, alone),) = experiment(**few).evidence()
-    ((_, late),) = experiment(**few, context="late").evidence()
+    ((_, late),) = experiment(**few, embedding_context="late").evidence()
 
     assert alone.made.chunking.chunks == late.made.chunking.chunks
     assert list(alone.outcomes[0].cosines) != list(late.outcomes[0].cosines)
@@ -361,7 +361,7 @@ def test_more_questions_are_asked_alone(tmp_path: Path) -> None:
         {"embedder": "hash:32"},
         {"ranker": "bm25"},
         {"context": "none"},
-        {"terms": "any"},
+        {"language": "any"},
         {"dataset": replace(DATASET, documents=(*DATASET.documents, Document("more", "One more.")))},
         {
             "dataset": replace(
@@ -533,8 +533,8 @@ def test_without_labels_the_headline_says_what_it_can_and_no_more() -> None:
         ({"ranker": "best"}, "Known are: kin, hybrid, dense, bm25"),
         ({"top_k": 0}, "top_k: must be at least 1"),
         ({"context": "all"}, "context: must be one of"),
-        ({"terms": "klingon"}, "must name a known language"),
-        ({"context": "late"}, "context: 'late' needs an embedder with vectors for tokens"),
+        ({"language": "klingon"}, "must name a known language"),
+        ({"embedding_context": "late"}, "embedding_context: 'late' needs an embedder with vectors for tokens"),
         ({"measures": ["nonsense"]}, "measure: must be one of"),
         ({"headline": "nonsense"}, "measure: must be one of"),
         ({"dataset": Dataset("none", (), DATASET.questions)}, "must have documents"),

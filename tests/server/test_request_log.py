@@ -11,7 +11,7 @@ import pytest
 
 from kinsplit import Index
 from kinsplit.errors import KinsplitWarning, StoreError
-from kinsplit.server.middleware.logs import set_up
+from kinsplit.server.middleware.logs import configure_logs
 from tests.server.conftest import HOME, Connect, error_of
 
 SECRET = "the secret question"
@@ -23,7 +23,7 @@ def logs() -> Iterator[io.StringIO]:
     stream = io.StringIO()
     before = {name: logging.getLogger(name).__dict__.copy() for name in ("kinsplit.server", "uvicorn")}
     show = warnings.showwarning
-    set_up(as_json=True, log_text=False, stream=stream)
+    configure_logs(as_json=True, log_text=False, stream=stream)
     yield stream
     warnings.showwarning = show
     for name, state in before.items():
@@ -81,7 +81,7 @@ async def test_errors_say_nothing_of_the_inside(
     assert (failed["event"], failed["error"]) == ("failed", type(error).__name__)
     assert failed["request_id"] == request["request_id"]
     assert request["status"] == status
-    assert any("test_observed.py" in str(frame) for frame in failed["stack"])
+    assert any("test_request_log.py" in str(frame) for frame in failed["stack"])
     assert HOME not in logs.getvalue()
     assert SECRET not in logs.getvalue()
 
@@ -98,7 +98,7 @@ async def test_what_is_told_of_errors_can_be_more(
 def test_warnings_are_lines_without_their_text(logs: io.StringIO) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("always")
-        set_up(as_json=True, log_text=False, stream=logs)
+        configure_logs(as_json=True, log_text=False, stream=logs)
         warnings.warn(SECRET, KinsplitWarning, stacklevel=1)
     (line,) = lines(logs)
     assert (line["warning"], line["level"]) == ("KinsplitWarning", "warning")
@@ -112,7 +112,7 @@ async def test_figures(connect: Connect) -> None:
     await client.get("/documents")
     for method in ("SECRET", "search"):
         await client.request(method, "/search")
-    client.app.state.gate._buckets = None
+    client.app.state.access._buckets = None
     text = (await client.get("/metrics")).text
     assert 'kinsplit_request_seconds_count{method="GET",route="/search",status="200"} 2.0' in text
     assert 'kinsplit_request_seconds_count{method="GET",route="/search",status="422"} 1.0' in text
