@@ -84,7 +84,7 @@ def tesla(text: str) -> Iterator[Row]:
         _sized(_texts("sentence", [text], unit="word", overlap_sentences=2)),
         f"On kinsplit's sentences, which also end at headings and blank lines, the published rule gives "
         f"{_sized(packed(own))}. The remaining difference is that the rule keeps the {_long(own)} sentences over the "
-        "budget, mostly tables, whole, while kinsplit cuts them and fills the chunks.",
+        "limit, mostly tables, whole, while kinsplit cuts them and fills the chunks.",
     )
     embedder = resolve("bundled")
     for threshold, published, beside in ((0.75, "3,454, 42", _BESIDE), (0.55, "not stated", "")):
