@@ -31,14 +31,12 @@ from kinsplit.retrieval import (
     SearchKeywords,
     SearchOptions,
     create_reranker,
-    run,
-    run_async,
     search,
 )
-from kinsplit.retrieval.steps import Steps
 from kinsplit.stores import ChunkStore, Schema, open_store
 from kinsplit.stores.loop_readers import Readers
 from kinsplit.stores.protocol import Where
+from kinsplit.support.aio import run, run_async
 from kinsplit.tokenizers import resolve
 
 __all__ = ["DEFAULT_COLLECTION", "DEFAULT_STORE", "AddReport", "Failure", "Index", "default_strategy"]
@@ -228,7 +226,7 @@ class Index:
             InvalidParameterError: A blank query, an unknown option, or a value that it can't have.
             CollectionNotFoundError: There was no such collection when it was opened, and nothing was added to it since.
         """
-        return run(self._steps(query, SearchOptions(**options)), self.store)
+        return run(self._search(query, SearchOptions(**options)), self.store)
 
     async def asearch(self, query: str, **options: Unpack[SearchKeywords]) -> list[Passage]:
         """Find passages without blocking the event loop; see `search`.
@@ -236,10 +234,11 @@ class Index:
         A Qdrant server is asked over connections of the loop's own, which `aclose` closes; models, and engines inside
         this process, run in the loop's threads.
         """
-        steps = await asyncio.to_thread(self._steps, query, SearchOptions(**options))
-        return await run_async(steps, await self._readers.get())
+        asked = SearchOptions(**options)
+        reader = await self._readers.get()
+        return await run_async(self._search(query, asked), reader)
 
-    def _steps(self, query: str, options: SearchOptions) -> Steps[list[Passage]]:
+    async def _search(self, query: str, options: SearchOptions) -> list[Passage]:
         if not isinstance(query, str) or not query.strip():
             raise InvalidParameterError("query", "must hold a question", query, "Ask something.")
         reranker = self._reranker(options.rerank)
@@ -250,7 +249,7 @@ class Index:
         )
         # A tokenizer that was given as an object is not there when the collection is opened again.
         tokenizer = None if options.budget is None else resolve(self.strategy.tokenizer)
-        return search(query, question, self.store.schema.fingerprint, options, reranker, tokenizer)
+        return await search(query, question, self.store.schema.fingerprint, options, reranker, tokenizer)
 
     def _reranker(self, rerank: str | Reranker) -> Reranker | None:
         """Return a reranker; one that was named is kept, since its model takes seconds to load."""
