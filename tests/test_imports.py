@@ -33,7 +33,8 @@ LAYERS: dict[str, set[str]] = {
         *("chunk", "display", "embedding", "errors", "identity", "loaders", "parsers", "spans", "stores", "support"),
     },
     "index": {
-        *("chunk", "embedding", "errors", "indexing", "loaders", "parsers", "retrieval", "stores", "tokenizers"),
+        *("chunk", "embedding", "errors", "indexing", "loaders", "parsers", "retrieval", "stores", "support"),
+        "tokenizers",
     },
     "watch": {"errors", "index", "indexing", "loaders"},
     "wikipedia": {"errors", "support"},
