@@ -47,7 +47,8 @@ LAYERS: dict[str, set[str]] = {
         *("loaders", "parsers", "retrieval", "spans", "stores", "support", "tokenizers"),
     },
     "integrations": {
-        *("chunk", "embedding", "errors", "identity", "index", "parsers", "retrieval", "spans", "stores", "tokenizers"),
+        *("chunk", "embedding", "errors", "identity", "index", "parsers", "retrieval", "spans", "stores", "support"),
+        "tokenizers",
     },
     "server": {
         *("answering", "chunk", "compat", "embedding", "errors", "index", "indexing", "language_models", "parsers"),
