@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kinsplit.embedding import create
+from kinsplit.embedding import create, verify
 from kinsplit.embedding.backends import base, convert, quantise
 from kinsplit.embedding.backends.base import sorted_batches
 from kinsplit.embedding.backends.integrity import STAMP
@@ -16,7 +16,6 @@ from kinsplit.embedding.backends.openvino import OpenVinoBackend
 from kinsplit.embedding.backends.telemetry import without_telemetry
 from kinsplit.embedding.bundled import BundledEmbedder
 from kinsplit.embedding.sentence_transformer import BackendWarning, SentenceTransformerEmbedder
-from kinsplit.embedding.verify import verify
 from kinsplit.errors import CacheWarning, EmbeddingError, InvalidParameterError, MissingExtraError
 from kinsplit.support.paths import cache_folder
 from tests.embedding.tiny_models import make_model
@@ -125,7 +124,6 @@ def test_a_converted_model_starts_without_torch_output_and_identifier(tiny, warm
     (tmp_path / "home").mkdir()
     code = f"""
 import sys
-from kinsplit.embedding.verify import verify
 from kinsplit.embedding import create
 embedder = create({f"st:{tiny}"!r})
 embedder.embed(["a text", "another"]), embedder.embed_query("a question"), embedder.embed_tokens(["text"])
