@@ -56,7 +56,7 @@ def test_an_answer_is_streamed_and_checked_at_the_end(index: Index) -> None:
     assert model.is_closed
 
 
-def test_a_citation_names_file_chunk_and_exact_place(index: Index) -> None:
+def test_a_citation_names_file_chunk_and_exact_span(index: Index) -> None:
     found = ask(index, QUESTION, Scripted([GOOD]))
 
     (citation,) = found.citations
@@ -292,7 +292,7 @@ def test_closing_the_events_stops_the_model(index: Index) -> None:
         ({"k": 1}, "k: is not known here"),
     ],
 )
-def test_wrong_input_is_told_before_anything_is_done(index: Index, options: dict[str, Any], rule: str) -> None:
+def test_wrong_input_is_refused_before_anything_is_done(index: Index, options: dict[str, Any], rule: str) -> None:
     with pytest.raises(InvalidParameterError, match=rule):
         answer(index, **{"question": QUESTION, "model": Scripted([GOOD]), **options})
 

@@ -49,7 +49,7 @@ def test_own_score_is_the_cosine_and_half_the_terms_in_standard_deviations() -> 
         ("document", {"e": 5.0, "d": 1.0}),
     ],
 )
-def test_equal_chunks_are_told_apart_by_their_kin(kind: str, scores: dict[str, float]) -> None:
+def test_equal_chunks_differ_by_their_kin(kind: str, scores: dict[str, float]) -> None:
     pair = entry("a", source="d", parent="p0"), entry("b", source="e", parent="p1")
     found = evidence(*pair, dense={"a": 0.5, "b": 0.5}, **{kind: scores})
 

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-import math
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self
 
-import numpy as np
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import VectorStore
-from langchain_core.vectorstores.utils import maximal_marginal_relevance
 
-from kinsplit.chunk import Chunk
 from kinsplit.errors import InvalidParameterError
-from kinsplit.integrations.langchain.documents import document_of, item_of
+from kinsplit.integrations.langchain.documents import item_of
+from kinsplit.integrations.langchain.queries import (
+    Scored,
+    delete,
+    diverse,
+    documents_by_ids,
+    find_documents,
+    similar,
+)
 from kinsplit.integrations.shared.arguments import refuse_unknown
-from kinsplit.integrations.shared.collection import Collection, clear, count, find, get, put, remove
-from kinsplit.integrations.shared.metadata import slimmed
-from kinsplit.stores import AsyncChunkStore, ChunkStore, Hit, Query, calls
+from kinsplit.integrations.shared.collection import Collection, Work, count, put
+from kinsplit.stores import AsyncChunkStore, ChunkStore
 from kinsplit.stores.protocol import Where
-
-_Scored = list[tuple[Document, float]]
 
 
 class KinsplitVectorStore(VectorStore):
@@ -156,7 +157,7 @@ class KinsplitVectorStore(VectorStore):
         ids = _ids(documents, **kwargs)
         if documents:
             vectors = self._embedding.embed_documents([document.page_content for document in documents])
-            self._collection.run(lambda: self._add(documents, ids, vectors), None, len(vectors[0]))
+            self._collection.run(self._add(documents, ids, vectors), None, len(vectors[0]))
         return ids
 
     async def aadd_documents(self, documents: list[Document], **kwargs: Any) -> list[str]:
@@ -164,7 +165,7 @@ class KinsplitVectorStore(VectorStore):
         ids = _ids(documents, **kwargs)
         if documents:
             vectors = await self._embedding.aembed_documents([document.page_content for document in documents])
-            await self._collection.run_async(lambda: self._add(documents, ids, vectors), None, len(vectors[0]))
+            await self._collection.run_async(self._add(documents, ids, vectors), None, len(vectors[0]))
         return ids
 
     def delete(self, ids: list[str] | None = None, filter: Where | None = None, **kwargs: Any) -> bool:
@@ -180,22 +181,22 @@ class KinsplitVectorStore(VectorStore):
             InvalidParameterError: The filter is empty or invalid.
         """
         refuse_unknown(kwargs)
-        self._collection.run(lambda: _delete(ids, filter), None)
+        self._collection.run(lambda: delete(ids, filter), None)
         return True
 
     async def adelete(self, ids: list[str] | None = None, filter: Where | None = None, **kwargs: Any) -> bool:
         """Delete documents; see `delete`."""
         refuse_unknown(kwargs)
-        await self._collection.run_async(lambda: _delete(ids, filter), None)
+        await self._collection.run_async(lambda: delete(ids, filter), None)
         return True
 
     def find(self, filter: Where) -> list[Document]:
         """Return all documents that match a filter, in order of source and index; {} matches all."""
-        return self._collection.run(lambda: _found(filter), [])
+        return self._collection.run(lambda: find_documents(filter), [])
 
     async def afind(self, filter: Where) -> list[Document]:
         """Return all documents that match a filter; see `find`."""
-        return await self._collection.run_async(lambda: _found(filter), [])
+        return await self._collection.run_async(lambda: find_documents(filter), [])
 
     def count(self, filter: Where | None = None) -> int:
         """Return the number of documents, or of those that match a filter."""
@@ -207,11 +208,11 @@ class KinsplitVectorStore(VectorStore):
 
     def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
         """Return documents by id, in the order of the ids, without those that are not stored."""
-        return self._collection.run(lambda: _by_ids(ids), [])
+        return self._collection.run(lambda: documents_by_ids(ids), [])
 
     async def aget_by_ids(self, ids: Sequence[str], /) -> list[Document]:
         """Return documents by id; see `get_by_ids`."""
-        return await self._collection.run_async(lambda: _by_ids(ids), [])
+        return await self._collection.run_async(lambda: documents_by_ids(ids), [])
 
     def similarity_search(
         self,
@@ -249,7 +250,7 @@ class KinsplitVectorStore(VectorStore):
         *,
         score_threshold: float | None = None,
         **kwargs: Any,
-    ) -> _Scored:
+    ) -> Scored:
         """Return the documents most similar to a question with their cosines, best first.
 
         Args:
@@ -261,7 +262,7 @@ class KinsplitVectorStore(VectorStore):
         """
         refuse_unknown(kwargs)
         vector = self._embedding.embed_query(query)
-        return self._collection.run(lambda: self._similar(vector, k, filter, score_threshold), [])
+        return self._collection.run(self._similar(vector, k, filter, score_threshold), [])
 
     async def asimilarity_search_with_score(
         self,
@@ -271,11 +272,11 @@ class KinsplitVectorStore(VectorStore):
         *,
         score_threshold: float | None = None,
         **kwargs: Any,
-    ) -> _Scored:
+    ) -> Scored:
         """Return documents with their cosines; see `similarity_search_with_score`."""
         refuse_unknown(kwargs)
         vector = await self._embedding.aembed_query(query)
-        return await self._collection.run_async(lambda: self._similar(vector, k, filter, score_threshold), [])
+        return await self._collection.run_async(self._similar(vector, k, filter, score_threshold), [])
 
     def similarity_search_by_vector(
         self,
@@ -288,7 +289,7 @@ class KinsplitVectorStore(VectorStore):
     ) -> list[Document]:
         """Return the documents most similar to a vector; see `similarity_search_with_score`."""
         refuse_unknown(kwargs)
-        return _documents(self._collection.run(lambda: self._similar(embedding, k, filter, score_threshold), []))
+        return _documents(self._collection.run(self._similar(embedding, k, filter, score_threshold), []))
 
     async def asimilarity_search_by_vector(
         self,
@@ -301,9 +302,7 @@ class KinsplitVectorStore(VectorStore):
     ) -> list[Document]:
         """Return documents by vector; see `similarity_search_with_score`."""
         refuse_unknown(kwargs)
-        return _documents(
-            await self._collection.run_async(lambda: self._similar(embedding, k, filter, score_threshold), [])
-        )
+        return _documents(await self._collection.run_async(self._similar(embedding, k, filter, score_threshold), []))
 
     def max_marginal_relevance_search(
         self,
@@ -351,7 +350,7 @@ class KinsplitVectorStore(VectorStore):
     ) -> list[Document]:
         """Return documents similar to a vector and diverse; see `max_marginal_relevance_search`."""
         refuse_unknown(kwargs)
-        return self._collection.run(lambda: self._diverse(embedding, k, fetch_k, lambda_mult, filter), [])
+        return self._collection.run(self._diverse(embedding, k, fetch_k, lambda_mult, filter), [])
 
     async def amax_marginal_relevance_search_by_vector(
         self,
@@ -364,7 +363,7 @@ class KinsplitVectorStore(VectorStore):
     ) -> list[Document]:
         """Return diverse documents; see `max_marginal_relevance_search`."""
         refuse_unknown(kwargs)
-        return await self._collection.run_async(lambda: self._diverse(embedding, k, fetch_k, lambda_mult, filter), [])
+        return await self._collection.run_async(self._diverse(embedding, k, fetch_k, lambda_mult, filter), [])
 
     def close(self) -> None:
         """Close the collection, if the store was given by its address."""
@@ -373,32 +372,17 @@ class KinsplitVectorStore(VectorStore):
     def _select_relevance_score_fn(self) -> Callable[[float], float]:
         return lambda cosine: (cosine + 1) / 2
 
-    async def _add(self, documents: Sequence[Document], ids: Sequence[str], vectors: list[list[float]]) -> None:
+    def _add(self, documents: Sequence[Document], ids: Sequence[str], vectors: list[list[float]]) -> Work[None]:
         items = [item_of(document, id_) for document, id_ in zip(documents, ids, strict=True)]
-        await put(self._collection, items, vectors)
+        return lambda: put(self._collection, items, vectors)
 
-    async def _similar(
-        self, vector: list[float], k: int, where: Where | None, score_threshold: float | None
-    ) -> _Scored:
-        lowest = _check_threshold(score_threshold)
-        hits = await _search(vector, k, where)
-        return [(self._found(hit.chunk), hit.score) for hit in hits if hit.score >= lowest]
+    def _similar(self, vector: list[float], k: int, where: Where | None, score_threshold: float | None) -> Work[Scored]:
+        return lambda: similar(vector, k, where, score_threshold, slim=self._slim)
 
-    async def _diverse(
+    def _diverse(
         self, vector: list[float], k: int, fetch_k: int, lambda_mult: float, where: Where | None
-    ) -> list[Document]:
-        hits = await _search(vector, fetch_k, where)
-        vectors = await calls.vectors([hit.chunk.id for hit in hits])
-        hits = [hit for hit in hits if hit.chunk.id in vectors]  # Without those deleted in the meantime.
-        embeddings: list[Any] = [vectors[hit.chunk.id].dense for hit in hits]
-        chosen = maximal_marginal_relevance(np.asarray(vector, dtype=np.float32), embeddings, lambda_mult, k)
-        return [self._found(hits[index].chunk) for index in chosen]
-
-    def _found(self, chunk: Chunk) -> Document:
-        document = document_of(chunk)
-        if self._slim:
-            document.metadata = slimmed(document.metadata)
-        return document
+    ) -> Work[list[Document]]:
+        return lambda: diverse(vector, k, fetch_k, lambda_mult, where, slim=self._slim)
 
 
 def _ids(
@@ -416,38 +400,5 @@ def _ids(
     return [str(uuid.uuid4()) if id_ is None else id_ for id_ in own]
 
 
-async def _delete(ids: Sequence[str] | None, where: Where | None) -> None:
-    if where is None:
-        await (clear() if ids is None else remove(ids))
-        return
-    if not where:
-        raise InvalidParameterError("filter", "must not be empty", where, "To delete all documents, call delete().")
-    await remove([chunk.id for chunk in await find(where, None, ids)])
-
-
-async def _found(where: Where) -> list[Document]:
-    return [document_of(chunk) for chunk in await find(where)]
-
-
-async def _by_ids(ids: Sequence[str]) -> list[Document]:
-    return [document_of(chunk) for chunk in await get(ids)]
-
-
-def _check_threshold(score_threshold: float | None) -> float:
-    if score_threshold is None:
-        return -math.inf
-    if not -1 <= score_threshold <= 1:
-        raise InvalidParameterError(
-            "score_threshold", "must be a cosine from -1 to 1", score_threshold, "Leave it out."
-        )
-    return score_threshold
-
-
-async def _search(vector: list[float], limit: int, where: Where | None) -> list[Hit]:
-    query = Query("dense", np.asarray(vector, dtype=np.float32), limit, where=where)
-    (hits,) = await calls.search([query])
-    return hits
-
-
-def _documents(scored: _Scored) -> list[Document]:
+def _documents(scored: Scored) -> list[Document]:
     return [document for document, _ in scored]
