@@ -43,7 +43,7 @@ from kinsplit.embedding.hashing import HashEmbedder
 from kinsplit.errors import InvalidParameterError
 from kinsplit.integrations.llama_index import KinsplitVectorStore, node_parser, vector_store
 from kinsplit.stores import open_async_store
-from kinsplit.stores.verify import verify
+from kinsplit.stores.maintenance import verify
 from tests.integrations.helpers import TEXT
 
 HASH = HashEmbedder()

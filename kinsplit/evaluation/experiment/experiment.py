@@ -25,7 +25,7 @@ from kinsplit.evaluation.measures.protocol import Chunking, Measure
 from kinsplit.evaluation.qrels.rule import SC_QRELS, SpanRule
 from kinsplit.evaluation.results import Results
 from kinsplit.evaluation.splitters import GivenChunks, as_strategy
-from kinsplit.indexing.context import check_embedding_context
+from kinsplit.indexing.embedding_context import check_embedding_context
 from kinsplit.parsers import Strategy
 from kinsplit.support.paths import cache_folder
 from kinsplit.tokenizers import BUNDLED, Tokenizer, resolve
@@ -59,7 +59,8 @@ class Experiment:
         headline: Name of the measure that strategies are compared by; None for recall@1000t, or query_terms where
             nothing is labelled.
         top_k: Chunks that a measure looks at that has no number of its own, and that results show.
-        embedding_context: What is embedded besides a chunk's text; see `kinsplit.indexing.context.EmbeddingContext`.
+        embedding_context: What is embedded besides a chunk's text; see
+            `kinsplit.indexing.embedding_context.EmbeddingContext`.
         language: Language of the stop words and the stemmer of BM25, such as "german", or "any" for words as they are.
         tokenizer: Counts the tokens of budgets.
         rule: Which chunks are relevant to a label, for the measures of ranks.

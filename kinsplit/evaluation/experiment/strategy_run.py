@@ -22,7 +22,7 @@ from kinsplit.evaluation.experiment.retrieval import Clock, Questions, index, sp
 from kinsplit.evaluation.measures.protocol import Chunking, Outcome
 from kinsplit.evaluation.splitters import ForeignStrategy, UnlocatedWarning
 from kinsplit.evaluation.statistics import Made
-from kinsplit.indexing.context import check_embedding_context
+from kinsplit.indexing.embedding_context import check_embedding_context
 from kinsplit.parsers import Strategy
 from kinsplit.parsers.base import Cost
 from kinsplit.support.warnings import record_warnings
