@@ -1,4 +1,4 @@
-"""What an evaluation found out, as it is written to a file and read by reports.
+"""Results of an evaluation, and their file.
 
 The file has the shape of `rag_eval`'s, which kinsplit replaces: `summary` by strategy and `results` by question, with
 its names for its three measures. Whatever it does not know stands beside.
@@ -13,10 +13,8 @@ from typing import Any, Self
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
+from kinsplit.compat import rag_eval
 from kinsplit.errors import InvalidParameterError
-
-#: `rag_eval`'s names, and the honest ones of what they stand for.
-RAG_EVAL = {"response_time": "seconds", "relevancy": "jaccard", "faithfulness": "query_terms"}
 
 
 class _Frozen(BaseModel):
@@ -139,12 +137,13 @@ class MeasureNote(_Frozen):
     Attributes:
         name: As it is shown.
         description: What it says, in one line.
-        rises: Whether more is better.
+        higher_is_better: Whether more is better.
     """
 
     name: str
     description: str
-    rises: bool
+    # Older versions wrote `rises`.
+    higher_is_better: bool = Field(validation_alias=AliasChoices("higher_is_better", "rises"))
 
 
 class StatisticNote(_Frozen):
@@ -232,7 +231,7 @@ class Results(_Frozen):
                 {
                     "query": texts[result.question_id],
                     "strategy": result.strategy,
-                    **{theirs: result.measures[ours] for theirs, ours in RAG_EVAL.items() if ours in result.measures},
+                    **rag_eval.renamed(result.measures),
                     "retrieved_chunks": [hit.text for hit in result.hits],
                 }
                 for result in self.results
@@ -243,7 +242,7 @@ class Results(_Frozen):
     def _summary(self, strategy: StrategyResult) -> dict[str, float | int | None]:
         means = {name: estimate.mean for name, estimate in strategy.measures.items()}
         return {
-            **{f"avg_{theirs}": means[ours] for theirs, ours in RAG_EVAL.items() if ours in means},
+            **rag_eval.renamed(means, "avg_"),
             "count": sum(result.strategy == strategy.label for result in self.results),
             **means,
         }

@@ -16,7 +16,7 @@ from tests.cli.conftest import Cli
     ("arguments", "told"),
     [
         (["--strategy", "magic"], "strategy: must be the name of a strategy (got 'magic')"),
-        (["--set", "chunk_sise=3"], 'chunk_sise: is no parameter of "sentence"'),
+        (["--set", "chunk_sise=3"], 'chunk_sise: is not a parameter of "sentence"'),
         (["--set", "chunk_size=0"], "chunk_size: "),
         (["--set", "chunk_size=-5"], "chunk_size: "),
         (["--set", "chunk_size=many"], "chunk_size: should be a valid integer (got 'many')"),

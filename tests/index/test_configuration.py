@@ -48,7 +48,7 @@ def test_an_empty_file_says_nothing(file: Path) -> None:
         ("[index]\nstrategy = 3", "index.strategy", "must be a valid string"),
         ('[index]\nstrategy = "words"', "index.strategy", "must be the name of a strategy"),
         ('[index]\nstrategy = "word"\nparameters = [1]', "index.parameters", "must be a valid dictionary"),
-        ('[index]\nstrategy = "word"\n[index.parameters]\nsize = 3', "index.parameters.size", "is no parameter of"),
+        ('[index]\nstrategy = "word"\n[index.parameters]\nsize = 3', "index.parameters.size", "is not a parameter of"),
         (
             '[index]\nstrategy = "word"\n[index.parameters]\nchunk_size = 5\nchunk_overlap = 5',
             "index.parameters.chunk_overlap",

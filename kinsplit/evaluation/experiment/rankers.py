@@ -1,4 +1,4 @@
-"""The ways to rank chunks that an evaluation knows, each the same for all strategies."""
+"""Registry of the rankers of an evaluation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Documents and a strategy -> what is retrieved for each question, by the same means for every strategy."""
+"""Splitting, indexing and searching, done alike for every strategy."""
 
 from __future__ import annotations
 

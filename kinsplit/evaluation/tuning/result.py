@@ -1,4 +1,4 @@
-"""What tuning found, and what may be said of it."""
+"""The result of tuning, and its verdict in words."""
 
 from __future__ import annotations
 

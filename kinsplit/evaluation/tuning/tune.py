@@ -1,4 +1,4 @@
-"""Tuning from end to end: halves, search, and the verdict of the questions that were held out."""
+"""Tuning from end to end: halves, search, and the test on held-out questions."""
 
 from __future__ import annotations
 

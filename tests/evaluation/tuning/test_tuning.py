@@ -82,7 +82,7 @@ def test_the_file_holds_the_choice_and_where_it_comes_from(tmp_path: Path) -> No
     found.configuration().write(file, found.remarks())
     index = Configuration.read(file).index
     assert index.splitter() == found.choice
-    assert (index.embedder, index.context) == ("hash", "none")
+    assert (index.embedder, index.embedding_context) == ("hash", "none")
     remarks = [line for line in file.read_text().splitlines() if line.startswith("# ")]
     assert remarks[0].startswith("# Written by kinsplit tune")
     assert remarks[-1] == f"# {found.verdict}"
