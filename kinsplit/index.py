@@ -197,11 +197,8 @@ class Index:
                 on_document(document)
 
         with use_vector_cache(self._vector_cache):
-            # No cache keeps the token vectors of late chunking.
-            late = self.embedding_context == "late"
-            embedder = without_cache(self.embedder) if late else embedding.resolve(self.embedder)
             return add(
-                Indexer(self.store, self.strategy, embedder, self.bm25, self.embedding_context),
+                self._indexer(),
                 items,
                 subjects=subjects,
                 prune=prune,
@@ -211,6 +208,12 @@ class Index:
                 on_file=on_file,
                 on_document=report,
             )
+
+    def _indexer(self) -> Indexer:
+        # No cache keeps the token vectors of late chunking.
+        late = self.embedding_context == "late"
+        embedder = without_cache(self.embedder) if late else embedding.resolve(self.embedder)
+        return Indexer(self.store, self.strategy, embedder, self.bm25, self.embedding_context)
 
     def search(self, query: str, **options: Unpack[SearchKeywords]) -> list[Passage]:
         """Find the passages that answer a query.

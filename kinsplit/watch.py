@@ -100,8 +100,6 @@ def watch(
     Raises:
         LoadError: The paths are wrong from the beginning.
     """
-    from watchfiles import watch as changes
-
     watched = _Watched(paths, subjects, settle)
 
     def step() -> Iterator[AddReport]:
@@ -118,12 +116,27 @@ def watch(
             watched.finish()
 
     yield from step()
-    roots = {path if path.is_dir() else path.parent for path in paths}
-    # What changed before the watching began is seen in the first turn, and what is being written in a later one.
+    # Changes from before the loop began are seen in its first turn, and files that are being written in a later one.
     watched.resting = False
     reason = ""
-    turns = changes(
-        *roots,
+    for changed in _turns(paths, settle, stop):
+        if not changed and watched.resting:
+            continue
+        try:
+            yield from step()
+            reason = ""
+        except LoadError as error:
+            if on_error is not None and str(error) != reason:
+                on_error(error)
+            reason = str(error)
+
+
+def _turns(paths: Sequence[Path], settle: float, stop: Event | None) -> Iterator[bool]:
+    """Yield whether anything changed below some paths, at least every `settle` seconds, until stopped."""
+    from watchfiles import watch as watch_files
+
+    turns = watch_files(
+        *{path if path.is_dir() else path.parent for path in paths},
         stop_event=stop,
         rust_timeout=max(50, int(settle * 1000)),
         yield_on_timeout=True,
@@ -133,18 +146,10 @@ def watch(
     )
     while True:
         try:
-            found = next(turns)
+            changed = next(turns)
         except (StopIteration, KeyboardInterrupt):
             return
-        if not found and watched.resting:
-            continue
-        try:
-            yield from step()
-            reason = ""
-        except LoadError as error:
-            if on_error is not None and str(error) != reason:
-                on_error(error)
-            reason = str(error)
+        yield bool(changed)
 
 
 def _state(source: SourceFile) -> _State:
