@@ -1,4 +1,4 @@
-"""Texts to vectors: dense models behind one protocol, and BM25 for the sparse side."""
+"""Embeddings of texts: dense models behind one protocol, and BM25 for sparse vectors."""
 
 from __future__ import annotations
 

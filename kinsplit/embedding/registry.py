@@ -1,4 +1,4 @@
-"""Embedders by name."""
+"""Registry of embedders."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from kinsplit.errors import EmbeddingError, InvalidParameterError
 
 
 def names() -> list[str]:
-    """Return the forms of spec that `create` takes."""
+    """Return the forms of a spec that `create` takes."""
     return ["bundled", "hash", "hash:DIMENSION", "st:NAME_OR_PATH", "static", "static:FOLDER"]
 
 
 def create(spec: str) -> Embedder:
-    """Make an embedder; nothing is loaded before its first use.
+    """Create an embedder; nothing is loaded before its first use.
 
     Args:
         spec: "bundled" for the all-MiniLM-L6-v2 that comes with kinsplit, "st:NAME_OR_PATH" for any
             sentence-transformers model, "static" for the static model distilled from the bundled one at first use,
-            "static:FOLDER" for any model of model2vec, "hash" or "hash:DIMENSION" for tests. The first two may be
-            followed by what runs them, and where: "bundled:int8", "st:BAAI/bge-m3:torch", "st:BAAI/bge-m3:cuda"; see
+            "static:FOLDER" for any model of model2vec, "hash" or "hash:DIMENSION" for tests. A backend and a device may
+            follow the first two: "bundled:int8", "st:BAAI/bge-m3:torch", "st:BAAI/bge-m3:cuda"; see
             `kinsplit.embedding.sentence_transformer.SentenceTransformerEmbedder`.
 
     Raises:
@@ -38,17 +38,17 @@ def create(spec: str) -> Embedder:
 
 
 def resolve(embedder: object) -> Embedder:
-    """Return the embedder that a parameter names; one name always gives the same object, whose model loads once.
+    """Return the embedder of a parameter value; equal specs share one object, whose model loads once.
 
-    Inside `kinsplit.embedding.use_vector_cache` it is asked only for the vectors that the cache lacks.
+    Inside `kinsplit.embedding.use_vector_cache` it computes only the vectors that the cache lacks.
 
     Args:
         embedder: A spec as `create` takes it, an embedder, an embedding object of LlamaIndex or LangChain, or any
             object with `embed(texts)` (see `kinsplit.embedding.foreign.ForeignEmbedder`, which also takes its window).
 
     Raises:
-        InvalidParameterError: No embedder has that name, or the object is none.
-        EmbeddingError: It describes an object, which can't be found again.
+        InvalidParameterError: No embedder has that name, or the object is not an embedder.
+        EmbeddingError: The name describes an object, which can't be resolved.
     """
     if isinstance(embedder, str):
         return with_cache(_shared(embedder))
@@ -58,7 +58,7 @@ def resolve(embedder: object) -> Embedder:
 
 
 class _Same:
-    """An object as a key: equal to itself alone, whatever it takes for equal."""
+    """An object as a key, equal only to itself, whatever its own `__eq__` says."""
 
     def __init__(self, value: object) -> None:
         self.value = value
@@ -88,7 +88,7 @@ def _shared(spec: str) -> Embedder:
     return create(spec)
 
 
-# A model's spec, what runs it, and where.
+# A model's spec, its backend and its device.
 _OPTIONS = re.compile(
     r"(.*?)(?::(auto|openvino|openvino-float32|int8|torch))?(?::(auto|cpu|mps|(?:cuda|xpu)(?::\d+)?))?", re.DOTALL
 )

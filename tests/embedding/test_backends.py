@@ -31,7 +31,7 @@ ODD = (
     "word " * 46,
     "word " * 47,
     "x" * 20_000,
-    "antidisestablishmentarianism " * 400,
+    "antidisestablishmentarianism " * 40,
     "[CLS] [SEP] [PAD] [MASK]",
 )
 
@@ -90,14 +90,12 @@ def test_backends_agree_on_odd_texts(tiny, backend):
 
 
 def test_the_bundled_model_gives_the_same_vectors_in_bfloat16():
-    texts = [" ".join(["A lecture about sorting, recursion and 東京."] * count) for count in range(1, 25, 4)]
+    texts = [" ".join(["A lecture about sorting, recursion and 東京."] * count) for count in (1, 7, 21)]
     found = cosines(BundledEmbedder().embed(texts), BundledEmbedder(backend="torch").embed(texts))
     assert found.mean() >= 0.9999
 
 
-@pytest.mark.parametrize(
-    ("family", "pooling"), [("bert", "cls"), ("roberta", "mean"), ("mpnet", "mean"), ("distilbert", "cls")]
-)
+@pytest.mark.parametrize(("family", "pooling"), [("roberta", "mean"), ("mpnet", "mean"), ("distilbert", "cls")])
 def test_other_encoders_are_converted_with_their_pooling(tmp_path, family, pooling):
     folder = make_model(tmp_path, family, pooling)
     model, reference = (SentenceTransformerEmbedder(folder, backend=kind) for kind in ("openvino-float32", "torch"))
@@ -173,7 +171,7 @@ def test_every_file_of_a_model_is_read_to_verify_it(tiny, warm):
     weights[-1] ^= 1
     file.write_bytes(weights)
     os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
-    assert [one.problem for one in verify(f"st:{tiny}")] == ["model.bin holds something else than it did"]
+    assert [one.problem for one in verify(f"st:{tiny}")] == ["model.bin has changed"]
     assert [one.path.name for one in verify("bundled")][:2] == ["model.safetensors", "tokenizer.json"]
     with pytest.raises(InvalidParameterError, match="model: must be a model whose files are known"):
         verify("hash")

@@ -52,7 +52,7 @@ def compare(
 
     terminal = Terminal(as_json=as_json)
     if not query.strip():
-        raise InvalidParameterError("query", "must hold a question", query, "Ask something.")
+        raise InvalidParameterError("query", "must not be blank", query, "Ask a question.")
     made = strategies_of(strategy, embedder=embedder)
     dataset = Dataset("compare", load_documents(docs or [Path("docs")]), (Question("1", query),))
     experiment = Experiment(
