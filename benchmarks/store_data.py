@@ -73,7 +73,7 @@ def questions(folder: Path) -> list[Question]:
 
 
 def _document(indexer: Indexer, document: Document, random_vectors: np.random.Generator) -> Batch:
-    chunks = indexer.place(document)
+    chunks = indexer.chunk(document)
     topic = _unit(random_vectors.standard_normal(DIMENSION))
     terms = indexer.bm25.embed([document.text if chunk.level == DOCUMENT else chunk.text for chunk in chunks])
     vectors = {

@@ -1,10 +1,9 @@
-"""The front door: a folder of files goes in, passages come out."""
+"""Indexing and search: a folder of files goes in, passages come out."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -18,10 +17,15 @@ from kinsplit.embedding.late_chunking import token_embedder
 from kinsplit.embedding.protocol import Progress, repeatable
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import CacheWarning, CollectionNotFoundError, InvalidParameterError, StoreError
-from kinsplit.indexing.context import EmbeddingContext, check_embedding_context, embedding_context_of, marked
+from kinsplit.indexing.embedding_context import (
+    EmbeddingContext,
+    add_embedding_context,
+    check_embedding_context,
+    embedding_context_of,
+)
 from kinsplit.indexing.indexer import Indexer
 from kinsplit.indexing.reports import AddReport, DocumentReport, Failure
-from kinsplit.indexing.run import Adding
+from kinsplit.indexing.run import add
 from kinsplit.loaders import Limits, Loaded, SourceFile
 from kinsplit.parsers import Strategy, create, names
 from kinsplit.retrieval import (
@@ -34,7 +38,7 @@ from kinsplit.retrieval import (
     search,
 )
 from kinsplit.stores import ChunkStore, Schema, open_store
-from kinsplit.stores.loop_readers import Readers
+from kinsplit.stores.address import Readers
 from kinsplit.stores.protocol import Where
 from kinsplit.support.aio import run, run_async
 from kinsplit.tokenizers import resolve
@@ -63,10 +67,10 @@ class Index:
             chunking). None keeps the collection's setting; a new collection gets "headings".
         language: Language of the stop words and the stemmer of BM25, such as "german", or "any" to take words as they
             are. None keeps the collection's language; a new collection gets English.
-        must_exist: Whether a collection that is not there is an error, and not made.
-        vector_cache: A folder in which `add` keeps vectors, so that a text embedded before, in whatever collection,
-            costs no model; True for kinsplit's own cache folder. See `kinsplit.embedding.use_vector_cache`; the vectors
-            of an object that isn't repeatable are not kept (see `kinsplit.embedding.protocol.repeatable`).
+        must_exist: Whether to raise an error instead of creating a collection.
+        vector_cache: Folder in which `add` caches vectors, so that no text is embedded twice by any index; True for
+            kinsplit's own cache folder. See `kinsplit.embedding.use_vector_cache`; the vectors of an object that isn't
+            repeatable are not cached (see `kinsplit.embedding.protocol.repeatable`).
         opener: Opens the store. `kinsplit.stores.engines.edge.process.open_detached` keeps an embedded engine
             from holding up the program's other threads.
 
@@ -124,7 +128,7 @@ class Index:
             self.strategy = strategy or _stored_strategy(self.store.schema)
             self._embedding_context = self._embedding_context or embedding_context_of(self.store.schema.model)
             if self.store.schema != self._schema(self.strategy):
-                # Made with something else: the store's own check says what, and what to do.
+                # The store's own check says what differs, and what to do.
                 self.store.close()
                 self.store = opener(store, collection, self._schema(self.strategy))
         except BaseException:
@@ -139,7 +143,7 @@ class Index:
 
     def _schema(self, strategy: Strategy) -> Schema:
         return Schema(
-            model=marked(self.embedder.fingerprint, self._embedding_context or "headings"),
+            model=add_embedding_context(self.embedder.fingerprint, self._embedding_context or "headings"),
             dimension=self.embedder.dimension,
             sparse=self.bm25.fingerprint,
             strategy=_describe(strategy),
@@ -170,15 +174,15 @@ class Index:
             prune: Whether to delete what is indexed from the given folders and files but no longer lies there, rows of
                 files included. What lies below a sub-folder that can't be listed is kept, and so is what another
                 folder of that name still holds.
-            known: Tells which files are indexed as they are; these aren't read, and what is stored of them stays.
+            known: Returns whether a file is indexed in its current state; such files aren't read, and stay as stored.
             limits: How much a file may cost (see `kinsplit.loaders.Limits`); None takes the defaults.
-            progress: Told how many of the new texts of a batch are embedded.
-            on_file: Told of each file once it is read, or couldn't be.
-            on_document: Told of each document once it is stored, or couldn't be split.
+            progress: Called with the number of embedded texts of a batch and their total.
+            on_file: Called with each file once it is read, or couldn't be.
+            on_document: Called with a report of each document once it is stored, or couldn't be split.
 
         Returns:
-            What was done. A file that can't be loaded and a document that can't be split are reported in it, and the
-            rest go on.
+            A report. Files that can't be loaded and documents that can't be split are reported in it, and don't stop
+            the others.
 
         Raises:
             LoadError: A path doesn't exist, a folder holds nothing to load, or a file would replace another one.
@@ -186,30 +190,30 @@ class Index:
             InvalidParameterError: Given documents share an id, or have metadata that can't be stored, and nothing was
                 written; or rows of the files do, and what came before them stays.
         """
-        begun = time.perf_counter()
-        adding = Adding(
-            self.store,
-            self.strategy.fingerprint,
-            items,
-            subjects=subjects,
-            known=known,
-            limits=limits,
-            on_file=on_file,
-        )
+
+        def report(document: DocumentReport) -> None:
+            self._missing = ""
+            if on_document is not None:
+                on_document(document)
+
         with use_vector_cache(self._vector_cache):
-            # Late chunking asks for tokens, which no cache keeps.
-            late = self.embedding_context == "late"
-            embedder = without_cache(self.embedder) if late else embedding.resolve(self.embedder)
-            indexer = Indexer(self.store, self.strategy, embedder, self.bm25, self.embedding_context)
-            for report in indexer.run(adding.documents(), progress):
-                adding.report(report)
-                if on_document is not None:
-                    on_document(report)
-                self._missing = ""
-        lost = adding.gone() if prune else []
-        pruned = sum(self.store.delete(source_id) for source_id in lost)
-        documents, failed, warnings = tuple(adding.reports), tuple(adding.failed), tuple(adding.warnings)
-        return AddReport(documents, failed, warnings, pruned, time.perf_counter() - begun, tuple(lost))
+            return add(
+                self._indexer(),
+                items,
+                subjects=subjects,
+                prune=prune,
+                known=known,
+                limits=limits,
+                progress=progress,
+                on_file=on_file,
+                on_document=report,
+            )
+
+    def _indexer(self) -> Indexer:
+        # No cache keeps the token vectors of late chunking.
+        late = self.embedding_context == "late"
+        embedder = without_cache(self.embedder) if late else embedding.resolve(self.embedder)
+        return Indexer(self.store, self.strategy, embedder, self.bm25, self.embedding_context)
 
     def search(self, query: str, **options: Unpack[SearchKeywords]) -> list[Passage]:
         """Find the passages that answer a query.
@@ -247,7 +251,7 @@ class Index:
         question = Question(
             self.embedder.embed_query(query), self.bm25.embed_query(query), options.level, options.where
         )
-        # A tokenizer that was given as an object is not there when the collection is opened again.
+        # A tokenizer that was given as an object is missing when the collection is opened again.
         tokenizer = None if options.budget is None else resolve(self.strategy.tokenizer)
         return await search(query, question, self.store.schema.fingerprint, options, reranker, tokenizer)
 
@@ -295,11 +299,11 @@ class Index:
         return sum(self.store.delete(each) for each in sources)
 
     def close(self) -> None:
-        """Write everything to disk and let go of the collection."""
+        """Write everything to disk and release the collection."""
         self.store.close()
 
     async def aclose(self) -> None:
-        """Do as `close`, and close what `asearch` opened in this event loop."""
+        """Close the index, and the connections that `asearch` opened in this event loop."""
         await self._readers.close()
         await asyncio.to_thread(self.close)
 

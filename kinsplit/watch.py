@@ -1,4 +1,4 @@
-"""A folder and its index, kept in step while files come, change and go."""
+"""Continuous indexing of folders whose files change."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from typing import NamedTuple
 
 from kinsplit.errors import LoadError
 from kinsplit.index import AddReport, Index
-from kinsplit.indexing.indexer import DocumentReport
+from kinsplit.indexing.reports import DocumentReport
 from kinsplit.loaders import Limits, Loaded, SourceFile, discover
 
-#: Seconds for which a file must have rested before it is read, since it may still be being written.
+#: Seconds for which a file must be unchanged before it is read, since it may still be being written.
 SETTLE = 1.0
 
 
 class _State(NamedTuple):
-    """What the documents of a file depend on."""
+    """State of a file, which its documents depend on."""
 
     modified: int
     size: int
@@ -29,12 +29,12 @@ class _State(NamedTuple):
 
 @dataclass(slots=True)
 class _Watched:
-    """What lies under some paths, and what has to be done about it.
+    """Files under some paths, and the work that they need.
 
     Attributes:
-        done: By id, the files that are indexed, or failed, as they are.
-        ready: Those that are new or changed.
-        lost: Ids of those that are gone.
+        done: States of the files that were indexed, or failed, by id.
+        ready: States of new and changed files, by id.
+        lost: Ids of deleted files.
         resting: Whether no file seems to be being written.
     """
 
@@ -47,7 +47,7 @@ class _Watched:
     resting: bool = False
 
     def look(self) -> bool:
-        """Look at all files and return whether there is anything to do."""
+        """Compare all files with what was done, and return whether there is any work."""
         now = {source.source_id: _state(source) for source in discover(self.paths, subjects=self.subjects).files}
         changed = {id_: state for id_, state in now.items() if self.done.get(id_) != state}
         clock = time.time_ns()
@@ -58,11 +58,11 @@ class _Watched:
         return bool(self.ready or self.lost)
 
     def is_known(self, source: SourceFile) -> bool:
-        """Return whether a file needs no reading now."""
+        """Return whether a file needs no reading."""
         return source.source_id not in self.ready
 
     def finish(self) -> None:
-        """Remember what was done."""
+        """Record that the work is done."""
         self.done = {id_: state for id_, state in (self.done | self.ready).items() if id_ not in self.lost}
 
 
@@ -78,30 +78,28 @@ def watch(
     on_document: Callable[[DocumentReport], None] | None = None,
     on_error: Callable[[LoadError], None] | None = None,
 ) -> Iterator[AddReport]:
-    """Keep an index in step with files and folders, until it is told to stop or Ctrl-C is pressed.
+    """Keep an index up to date with files and folders until `stop` is set or Ctrl-C is pressed.
 
-    Only what is new or changed is read again, once it has rested for a while; what is gone is deleted from the index.
-    A file that fails is tried again when it changes.
+    New and changed files are read once they have not changed for a while; deleted files are deleted from the index. A
+    file that fails is tried again when it changes.
 
     Args:
         index: The index.
         paths: Files and folders, as for `Index.add`.
         subjects: See `Index.add`.
-        settle: Seconds for which a file must have rested before it is read.
+        settle: Seconds for which a file must be unchanged before it is read.
         limits: See `Index.add`.
-        stop: Ends the watching once it is set.
+        stop: Event that ends the loop.
         on_file: See `Index.add`.
         on_document: See `Index.add`.
-        on_error: Told why the paths can't be searched now, once for each reason; they are looked at again.
+        on_error: Called when the paths can't be searched, once for each reason; they are tried again.
 
     Yields:
-        What was done each time that there was something to do; the first time at once.
+        A report of each update; the first one at once.
 
     Raises:
-        LoadError: The paths are wrong at the beginning.
+        LoadError: The paths are wrong from the beginning.
     """
-    from watchfiles import watch as changes
-
     watched = _Watched(paths, subjects, settle)
 
     def step() -> Iterator[AddReport]:
@@ -118,25 +116,11 @@ def watch(
             watched.finish()
 
     yield from step()
-    roots = {path if path.is_dir() else path.parent for path in paths}
-    # What changed before the watching began is seen in the first turn, and what is being written in a later one.
+    # Changes from before the loop began are seen in its first turn, and files that are being written in a later one.
     watched.resting = False
     reason = ""
-    turns = changes(
-        *roots,
-        stop_event=stop,
-        rust_timeout=max(50, int(settle * 1000)),
-        yield_on_timeout=True,
-        raise_interrupt=True,
-        # For files alone, what lies below their folders is nobody's business, and may be all of a home folder.
-        recursive=any(path.is_dir() for path in paths),
-    )
-    while True:
-        try:
-            found = next(turns)
-        except (StopIteration, KeyboardInterrupt):
-            return
-        if not found and watched.resting:
+    for changed in _turns(paths, settle, stop):
+        if not changed and watched.resting:
             continue
         try:
             yield from step()
@@ -145,6 +129,27 @@ def watch(
             if on_error is not None and str(error) != reason:
                 on_error(error)
             reason = str(error)
+
+
+def _turns(paths: Sequence[Path], settle: float, stop: Event | None) -> Iterator[bool]:
+    """Yield whether anything changed below some paths, at least every `settle` seconds, until stopped."""
+    from watchfiles import watch as watch_files
+
+    turns = watch_files(
+        *{path if path.is_dir() else path.parent for path in paths},
+        stop_event=stop,
+        rust_timeout=max(50, int(settle * 1000)),
+        yield_on_timeout=True,
+        raise_interrupt=True,
+        # The folder of a single file may be a whole home folder.
+        recursive=any(path.is_dir() for path in paths),
+    )
+    while True:
+        try:
+            changed = next(turns)
+        except (StopIteration, KeyboardInterrupt):
+            return
+        yield bool(changed)
 
 
 def _state(source: SourceFile) -> _State:

@@ -1,1 +1,1 @@
-"""Documents -> store."""
+"""Indexing: documents -> store."""

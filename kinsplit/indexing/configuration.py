@@ -1,4 +1,4 @@
-"""The file that says how documents are indexed: `kinsplit tune` writes it, `--config` takes it."""
+"""Configuration files, which `kinsplit tune` writes and `--config` reads."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pydantic import Field, field_validator, model_validator
 from kinsplit import embedding
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import InvalidParameterError, LoadError, MissingExtraError
-from kinsplit.indexing.context import EmbeddingContext
+from kinsplit.indexing.embedding_context import EmbeddingContext
 from kinsplit.parsers import Strategy, create, strategy_class
 from kinsplit.support.model import Settings
 
@@ -20,14 +20,14 @@ _FORMER_KEYS = {"context": "embedding_context", "terms": "language"}
 
 
 class IndexSettings(Settings):
-    """The table `[index]`: how documents are split and embedded. What is left out has its usual default.
+    """Table `[index]`: how documents are split and embedded. Missing keys have their usual defaults.
 
     Attributes:
         strategy: Name of the strategy.
-        parameters: Its parameters; those left out have the strategy's defaults.
+        parameters: Its parameters; missing ones have the strategy's defaults.
         embedder: Spec of the embedding model.
-        embedding_context: What is embedded of a chunk beside its text.
-        language: Language of the term ranking.
+        embedding_context: Context that chunks are embedded with.
+        language: Language of BM25.
     """
 
     strategy: str | None = None
@@ -70,7 +70,7 @@ class IndexSettings(Settings):
         return self
 
     def splitter(self) -> Strategy | None:
-        """Return the strategy, or None where none is named.
+        """Return the strategy, or None if none is named.
 
         Raises:
             InvalidParameterError: No strategy has that name, or these parameters.
@@ -88,7 +88,7 @@ class Configuration(Settings):
 
     Attributes:
         index: How documents are split and embedded.
-        service: Settings of the service, which `kinsplit.server.settings` checks.
+        service: Settings of the service, which `kinsplit.server.settings` validates.
     """
 
     index: IndexSettings = IndexSettings()
@@ -99,13 +99,13 @@ class Configuration(Settings):
         """Read a file.
 
         Raises:
-            LoadError: It is no TOML.
+            LoadError: The file is not valid TOML.
             InvalidParameterError: A key or a value is not allowed; the message begins with the file's name.
         """
         try:
-            tables = tomllib.loads(path.read_text(encoding="utf-8-sig"))  # Windows writes a mark.
-        except (ValueError, RecursionError) as error:  # no TOML, not UTF-8, or nested too deeply
-            raise LoadError(path, f"is no TOML ({error}). Correct it there.") from None
+            tables = tomllib.loads(path.read_text(encoding="utf-8-sig"))  # Windows writes a byte order mark.
+        except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, or nested too deeply
+            raise LoadError(path, f"is not valid TOML ({error}). Correct it there.") from None
         try:
             return cls(**tables)
         except InvalidParameterError as error:
@@ -115,8 +115,8 @@ class Configuration(Settings):
         """Write a file that `read` takes.
 
         Args:
-            path: The file; another one there is replaced.
-            remarks: Lines to put above, as comments.
+            path: The file; an existing one is replaced.
+            remarks: Lines of the comment at the top.
 
         Raises:
             MissingExtraError: tomlkit is not installed.
@@ -128,7 +128,7 @@ class Configuration(Settings):
         document = tomlkit.document()
         for line in remarks.splitlines():
             document.add(tomlkit.comment(line))
-        # TOML has no null, and what is left out has its default.
+        # TOML has no null; a missing key has its default.
         tables = self.model_dump(mode="json", exclude_defaults=True)
         tables["index"]["parameters"] = {k: v for k, v in self.index.parameters.items() if v is not None}
         document.update(tables)

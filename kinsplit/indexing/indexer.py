@@ -1,11 +1,10 @@
-"""Documents -> a store's chunks: split, placed, completed by their parents, and only what is new embedded."""
+"""Documents -> the chunks of a store, of which only new ones are embedded."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,77 +13,40 @@ from kinsplit.chunk import DOCUMENT, Chunk, Content, Document, by_size
 from kinsplit.embedding.protocol import Embedder, Progress
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import InvalidParameterError, LimitTooSmallError, MissingContentError
-from kinsplit.indexing.context import EmbeddingContext, embed_leaves, with_document_context
-from kinsplit.indexing.levels import with_kin
+from kinsplit.indexing.embedding_context import EmbeddingContext, embed_leaves
+from kinsplit.indexing.levels import complete
 from kinsplit.indexing.reports import DocumentReport
 from kinsplit.parsers import Strategy
-from kinsplit.spans import blank_before, holds
-from kinsplit.stores.payload import GAP, check_metadata
+from kinsplit.spans import holds
+from kinsplit.stores.payload import check_metadata
 from kinsplit.stores.protocol import ChunkStore, SyncReport, Vectors
 
-
-def placed(
-    document: Document, split: Sequence[Chunk], strategy: Strategy, embedding_context: EmbeddingContext
-) -> list[Chunk]:
-    """Return the chunks of a document, of all levels, as they are stored.
-
-    Args:
-        document: The document.
-        split: What the strategy made of it.
-        strategy: The strategy.
-        embedding_context: What is embedded of a leaf beside its text.
-    """
-    chunks = with_kin(document, split, strategy.fingerprint)
-    if embedding_context == "late":
-        chunks = with_document_context(document, chunks)
-    gathered = any(len(chunk.spans) > 1 for chunk in chunks)
-    return [
-        replace(
-            chunk, metadata={**chunk.metadata, "strategy": strategy.name, **_place(document, chunk, before, gathered)}
-        )
-        for chunk, before in _with_previous(chunks)
-    ]
-
-
-def _place(document: Document, chunk: Chunk, previous: Chunk | None, gathered: bool) -> dict[str, Any]:
-    place: dict[str, Any] = {}
-    if pages := document.page_range(chunk.start, chunk.end):
-        place["page_start"], place["page_end"] = pages
-    if times := document.time_range(chunk.start, chunk.end):
-        place["time_start"], place["time_end"] = times
-    if gathered:  # What lies between siblings may belong to others.
-        place[GAP] = blank_before(document.text, chunk.start)
-    elif previous is not None and previous.end < chunk.start:
-        place[GAP] = document.text[previous.end : chunk.start]
-    return place
-
-
-def _with_previous(chunks: Sequence[Chunk]) -> Iterator[tuple[Chunk, Chunk | None]]:
-    previous: Chunk | None = None
-    for chunk in chunks:
-        yield chunk, previous if previous is not None and previous.level == chunk.level else None
-        previous = chunk
-
-
-__all__ = ["DocumentReport", "Indexer", "check_documents"]
-
-# New texts that are embedded together: enough for full batches whatever the documents' sizes, few enough to keep in
-# memory and to report progress by.
+# New texts embedded together: enough for full batches whatever the documents' sizes, few enough to keep in memory and
+# to report progress by.
 _BATCH = 256
-# Characters that are split together: a strategy asks its model less often, and little text waits in memory.
+# Characters split together: a strategy asks its model less often, and little text waits in memory.
 _CHARACTERS = 500_000
-# How often a document is begun again because another writer deleted what it shares with its former state.
+# Attempts to store a document again after another writer deleted contents that it shares with its former state.
 _RETRIES = 3
 
 
 @dataclass(slots=True)
 class _Job:
+    """A document on its way into the store.
+
+    Attributes:
+        document: The document.
+        chunks: Its chunks of all levels.
+        missing: Those whose contents the store does not hold.
+    """
+
     document: Document
     chunks: list[Chunk]
     missing: list[Chunk]
 
-    def new(self, level: int) -> list[Chunk]:
-        return [chunk for chunk in self.missing if chunk.level == level]
+    def missing_leaves(self) -> list[Chunk]:
+        """Return the leaves to embed."""
+        return [chunk for chunk in self.missing if chunk.level == 0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +54,11 @@ class Indexer:
     """Writes documents into a store.
 
     Attributes:
-        store: Where the chunks go.
+        store: Store of the chunks.
         strategy: Splits the documents.
-        embedder: Embeds leaves. A parent's vector is the mean of its leaves', and costs nothing.
+        embedder: Embeds leaves. A parent's vector is the mean of its leaves' vectors, and costs nothing.
         bm25: Weighs the terms of the text alone, so that a heading repeated in every chunk doesn't blur the ranking.
-        embedding_context: What is embedded of a leaf beside its text.
+        embedding_context: Context that leaves are embedded with.
     """
 
     store: ChunkStore
@@ -110,18 +72,17 @@ class Indexer:
 
         Args:
             documents: The documents.
-            progress: Told how many of the new texts of a batch are embedded.
+            progress: Called with the number of embedded texts of a batch, and with the number of all of them.
 
         Yields:
-            A report of each document, in order, once it is stored; before that of one that can't be split.
+            A report of each document once it is stored, in order; a document that can't be split comes earlier.
 
         Raises:
             InvalidParameterError: An id that comes twice, or metadata that can't be stored.
         """
         batch: list[_Job] = []
         waiting = 0
-        seen: set[str] = set()
-        for document, chunks in self._split(documents, seen):
+        for document, chunks in self._chunks(documents):
             if isinstance(chunks, LimitTooSmallError):
                 yield DocumentReport(document.id, 0, SyncReport(), 0, 0, chunks)
                 continue
@@ -133,37 +94,35 @@ class Indexer:
                 batch, waiting = [], 0
         yield from self._write(batch, progress)
 
-    def place(self, document: Document) -> list[Chunk]:
-        """Split a document into chunks of all levels, with what the payload says of their place in the metadata."""
-        return self._placed(document, self.strategy.chunk(document))
+    def chunk(self, document: Document) -> list[Chunk]:
+        """Split a document into chunks of all levels, as they are stored."""
+        return self._complete(document, self.strategy.chunk(document))
 
-    def _split(
-        self, documents: Iterable[Document], seen: set[str]
-    ) -> Iterator[tuple[Document, list[Chunk] | LimitTooSmallError]]:
-        """Yield each document with its placed chunks, or why it can't be split; many are split together."""
-        for batch in by_size(_checked(documents, seen), _CHARACTERS):
+    def _chunks(self, documents: Iterable[Document]) -> Iterator[tuple[Document, list[Chunk] | LimitTooSmallError]]:
+        """Yield each document with its chunks, or why it can't be split; many are split together."""
+        for batch in by_size(_checked(documents), _CHARACTERS):
             try:
-                chunked = self.strategy.chunk_many(batch)
+                split = self.strategy.chunk_many(batch)
             except LimitTooSmallError:
-                yield from ((document, self._alone(document)) for document in batch)
+                yield from ((document, self._chunk_or_error(document)) for document in batch)
             else:
-                for document, chunks in zip(batch, chunked, strict=True):
-                    yield document, self._placed(document, chunks)
+                for document, chunks in zip(batch, split, strict=True):
+                    yield document, self._complete(document, chunks)
 
-    def _alone(self, document: Document) -> list[Chunk] | LimitTooSmallError:
+    def _chunk_or_error(self, document: Document) -> list[Chunk] | LimitTooSmallError:
         try:
-            return self.place(document)
+            return self.chunk(document)
         except LimitTooSmallError as error:
             return error
 
-    def _placed(self, document: Document, split: Sequence[Chunk]) -> list[Chunk]:
-        return placed(document, split, self.strategy, self.embedding_context)
+    def _complete(self, document: Document, split: Sequence[Chunk]) -> list[Chunk]:
+        return complete(document, split, self.strategy, late=self.embedding_context == "late")
 
     def _write(self, batch: Sequence[_Job], progress: Progress | None) -> Iterator[DocumentReport]:
-        new = [(job.document, leaf) for job in batch for leaf in job.new(0)]
+        new = [(job.document, leaf) for job in batch for leaf in job.missing_leaves()]
         embedded = iter(embed_leaves(self.embedder, self.embedding_context, new, progress))
         for job in batch:
-            leaves = {leaf.content_hash: next(embedded) for leaf in job.new(0)}
+            leaves = {leaf.content_hash: next(embedded) for leaf in job.missing_leaves()}
             report = self._sync(job, leaves)
             number = sum(chunk.level == 0 for chunk in job.chunks)
             windowed = sum(windows > 1 for _, windows in leaves.values())
@@ -174,14 +133,14 @@ class Indexer:
 
         Args:
             job: The document.
-            leaves: By content hash, what was embedded of it; what is embedded here is added.
+            leaves: Vector and number of windows of its embedded leaves by content hash; this adds what it embeds.
         """
         for _ in range(_RETRIES):
             with suppress(MissingContentError):
                 return self._sync_once(job, leaves)
             now = self.store.missing(job.document.id, job.chunks)
             job.missing = list({chunk.content: chunk for chunk in (*job.missing, *now)}.values())
-            more = [leaf for leaf in job.new(0) if leaf.content_hash not in leaves]
+            more = [leaf for leaf in job.missing_leaves() if leaf.content_hash not in leaves]
             embedded = embed_leaves(self.embedder, self.embedding_context, [(job.document, leaf) for leaf in more])
             leaves.update(zip((leaf.content_hash for leaf in more), embedded, strict=True))
         return self._sync_once(job, leaves)
@@ -195,7 +154,7 @@ class Indexer:
 
         Args:
             job: The document.
-            dense: By content hash, what was embedded of its leaves.
+            dense: Vectors of its embedded leaves by content hash.
         """
         sparse = self.bm25.embed([job.document.text if c.level == DOCUMENT else c.text for c in job.missing])
         parents = [chunk for chunk in job.missing if 0 < chunk.level < DOCUMENT]
@@ -208,7 +167,7 @@ class Indexer:
     def _means(
         self, job: _Job, parents: Sequence[Chunk], dense: Mapping[str, NDArray[np.float32]]
     ) -> dict[str, NDArray[np.float32]]:
-        """Return the mean vector, of length 1, of the leaves that each parent holds, by the parent's id."""
+        """Return the mean of the vectors of each parent's leaves, normalised to length 1, by the parent's id."""
         leaves = [chunk for chunk in job.chunks if chunk.level == 0]
         known = dict(dense)
         if any(leaf.content_hash not in known for leaf in leaves):
@@ -224,7 +183,7 @@ class Indexer:
             within = (starts >= parent.start) & (ends <= parent.end)
             if len(parent.spans) > 1:
                 within &= np.array([holds(parent.spans, leaf.spans) for leaf in leaves])
-            if not within.any():  # Its only leaf was the same text at a larger size, which stands for both.
+            if not within.any():  # A leaf with the same text at a larger size stands for both.
                 within = (starts < parent.end) & (ends > parent.start)
             mean = vectors[within].mean(axis=0)
             means[parent.id] = np.asarray(mean / max(float(np.linalg.norm(mean)), 1e-12), dtype=np.float32)
@@ -237,20 +196,16 @@ def check_documents(documents: Iterable[Document]) -> None:
     Raises:
         InvalidParameterError: An id that comes twice, or metadata that can't be stored.
     """
-    for _ in _checked(documents, set()):
+    for _ in _checked(documents):
         pass
 
 
-def _checked(documents: Iterable[Document], seen: set[str]) -> Iterator[Document]:
+def _checked(documents: Iterable[Document]) -> Iterator[Document]:
+    ids: set[str] = set()
     for document in documents:
-        _check(document, seen)
+        if document.id in ids:
+            remedy = "Give every document another id."
+            raise InvalidParameterError("documents", "must each have an id of their own", document.id, remedy)
+        ids.add(document.id)
+        check_metadata(document.metadata)
         yield document
-
-
-def _check(document: Document, seen: set[str]) -> None:
-    """Check one more document, and add its id to those that were seen."""
-    if document.id in seen:
-        remedy = "Give every document another id."
-        raise InvalidParameterError("documents", "must each have an id of their own", document.id, remedy)
-    seen.add(document.id)
-    check_metadata(document.metadata)

@@ -1,64 +1,120 @@
-"""A document's chunks, completed by the levels above them: parents and the document itself."""
+"""Chunks of all levels of a document, as they are stored."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any
 
 from kinsplit.chunk import DOCUMENT, SEPARATOR, Chunk, Document, heading_path
-from kinsplit.identity import chunk_id, content_hash, document_hash
-from kinsplit.spans import Span, merge_spans, shared
+from kinsplit.identity import DOCUMENT_CONTEXT, chunk_id, content_hash, document_hash, embedding_hash
+from kinsplit.parsers import Strategy
+from kinsplit.spans import Span, blank_before, merge_spans, shared
+from kinsplit.stores.payload import GAP
 
 #: Longest parent, in characters, that is made of a flat strategy's chunks: about 500 to 1,000 tokens of English.
 PARENT_LENGTH = 4000
 
 
-def with_kin(document: Document, chunks: Sequence[Chunk], fingerprint: str) -> list[Chunk]:
-    """Return the chunks of all levels of a document.
+def complete(document: Document, split: Sequence[Chunk], strategy: Strategy, *, late: bool = False) -> list[Chunk]:
+    """Return the chunks of all levels of a document, with the metadata that indexing adds.
 
-    Where the strategy made leaves only, they get parents: the document's sections, as the leaves' contexts tell them,
-    or runs of siblings where a section is longer than `PARENT_LENGTH` or there are none. On top comes a chunk for the
-    whole document, which repeats no text: it is there to be ranked.
+    Where the strategy made leaves only, they get parents: the document's sections, read from the leaves' contexts, or
+    runs of siblings where a section is longer than `PARENT_LENGTH` or there are none. On top comes a chunk for the
+    whole document, which repeats no text and is there to be ranked.
 
     Args:
         document: The document.
-        chunks: What the strategy made of it.
-        fingerprint: The strategy's, which is part of every id.
+        split: Its chunks, as the strategy made them.
+        strategy: The strategy.
+        late: Whether chunks are embedded with late chunking. Their vectors depend on the whole document then, and so
+            do their content hashes.
 
     Returns:
         The document, the parents and the leaves; nothing for a document without chunks.
     """
-    leaves = [chunk for chunk in chunks if chunk.level == 0]
+    leaves = [chunk for chunk in split if chunk.level == 0]
     if not leaves:
         return []
-    complete = list(chunks) if len(leaves) < len(chunks) else _with_parents(document, leaves, fingerprint)
-    return [_whole(document, leaves, fingerprint), *complete]
+    parents, parent_ids = _parents(document, leaves, strategy.fingerprint) if len(leaves) == len(split) else ([], {})
+    levels = [*parents, *split]
+    gathered = any(len(chunk.spans) > 1 for chunk in levels)
+    text_hash = document_hash([document.text]) if late else ""
+    completed: list[Chunk] = []
+    for number, chunk in enumerate(levels):
+        metadata = {**chunk.metadata, **({DOCUMENT_CONTEXT: f"{text_hash}:{chunk.start}"} if late else {})}
+        completed.append(
+            replace(
+                chunk,
+                parent_id=parent_ids.get(chunk.id, chunk.parent_id),
+                content_hash=embedding_hash(chunk.text, chunk.context, metadata) if late else chunk.content_hash,
+                metadata={
+                    **metadata,
+                    "strategy": strategy.name,
+                    **_position(document, chunk.start, chunk.end),
+                    **_gap(document.text, chunk, levels[number - 1] if number else None, gathered),
+                },
+            )
+        )
+    return [_whole(document, completed, strategy, gathered), *completed]
 
 
-def _whole(document: Document, leaves: Sequence[Chunk], fingerprint: str) -> Chunk:
+def _whole(document: Document, chunks: Sequence[Chunk], strategy: Strategy, gathered: bool) -> Chunk:
+    end = len(document.text)
     return Chunk(
-        id=chunk_id(document.id, fingerprint, DOCUMENT, 0),
+        id=chunk_id(document.id, strategy.fingerprint, DOCUMENT, 0),
         source_id=document.id,
         index=0,
         total=1,
         level=DOCUMENT,
-        spans=(Span(0, len(document.text)),),
+        spans=(Span(0, end),),
         text="",
-        content_hash=document_hash(leaf.content_hash for leaf in leaves),
-        metadata=document.metadata,
+        content_hash=document_hash(chunk.content_hash for chunk in chunks if chunk.level == 0),
+        metadata={
+            **document.metadata,
+            "strategy": strategy.name,
+            **_position(document, 0, end),
+            **({GAP: blank_before(document.text, 0)} if gathered else {}),
+        },
     )
 
 
-def _with_parents(document: Document, leaves: Sequence[Chunk], fingerprint: str) -> list[Chunk]:
-    places = _Places(document.text, any(len(leaf.spans) > 1 for leaf in leaves))
-    runs = list(_runs(leaves, places))
+def _position(document: Document, start: int, end: int) -> dict[str, Any]:
+    """Return the pages and times of a range of the text, where the document has any."""
+    position: dict[str, Any] = {}
+    if pages := document.page_range(start, end):
+        position["page_start"], position["page_end"] = pages
+    if times := document.time_range(start, end):
+        position["time_start"], position["time_end"] = times
+    return position
+
+
+def _gap(text: str, chunk: Chunk, previous: Chunk | None, gathered: bool) -> dict[str, str]:
+    """Return the white space between a chunk and its previous sibling.
+
+    Args:
+        text: The document's text.
+        chunk: The chunk.
+        previous: The chunk before it, of any level.
+        gathered: Whether chunks have several spans, so that the text between two siblings may belong to others.
+    """
+    if gathered:
+        return {GAP: blank_before(text, chunk.start)}
+    if previous is not None and previous.level == chunk.level and previous.end < chunk.start:
+        return {GAP: text[previous.end : chunk.start]}
+    return {}
+
+
+def _parents(document: Document, leaves: Sequence[Chunk], fingerprint: str) -> tuple[list[Chunk], dict[str, str]]:
+    """Return the parents of leaves, and the parent's id by each leaf's id."""
+    gathered = any(len(leaf.spans) > 1 for leaf in leaves)
+    runs = list(_runs(leaves, document.text, gathered))
     ids = [chunk_id(document.id, fingerprint, 1, index) for index in range(len(runs))]
     around = [None, *ids, None]
     parents: list[Chunk] = []
     before: tuple[Span, ...] = ()
     for index, run in enumerate(runs):
-        spans = places.of(run)
+        spans = _spans(run, document.text, gathered)
         text, context = SEPARATOR.join(document.text[start:end] for start, end in spans), run[0].context
         parents.append(
             Chunk(
@@ -78,40 +134,29 @@ def _with_parents(document: Document, leaves: Sequence[Chunk], fingerprint: str)
             )
         )
         before = spans
-    children = [replace(leaf, parent_id=ids[index]) for index, run in enumerate(runs) for leaf in run]
-    return [*parents, *children]
+    return parents, {leaf.id: ids[index] for index, run in enumerate(runs) for leaf in run}
 
 
-class _Places(NamedTuple):
-    """Where parents lie.
-
-    Attributes:
-        text: The document's.
-        gathered: Whether leaves have several spans, so that what lies between two of them may belong to others.
-    """
-
-    text: str
-    gathered: bool
-
-    def of(self, run: Sequence[Chunk]) -> tuple[Span, ...]:
-        """Return where the parent of some leaves lies: from the first to the last one, or just where they lie."""
-        if self.gathered:
-            return merge_spans((span for leaf in run for span in leaf.spans), self.text)
-        return (Span(min(leaf.start for leaf in run), max(leaf.end for leaf in run)),)
+def _spans(run: Sequence[Chunk], text: str, gathered: bool) -> tuple[Span, ...]:
+    """Return the spans of the parent of some leaves: their own where they are gathered, else from first to last."""
+    if gathered:
+        return merge_spans((span for leaf in run for span in leaf.spans), text)
+    return (Span(min(leaf.start for leaf in run), max(leaf.end for leaf in run)),)
 
 
-def _runs(leaves: Sequence[Chunk], places: _Places) -> Iterator[Sequence[Chunk]]:
+def _runs(leaves: Sequence[Chunk], text: str, gathered: bool) -> Iterator[Sequence[Chunk]]:
     """Yield the leaves by section, sections that are too long in runs of about equal length."""
     first = 0
     for last in range(1, len(leaves) + 1):
         if last == len(leaves) or heading_path(leaves[last].context) != heading_path(leaves[first].context):
-            yield from _even(leaves[first:last], places)
+            section = leaves[first:last]
+            length = sum(end - start for start, end in _spans(section, text, gathered))
+            yield from _even(section, min(len(section), -(-length // PARENT_LENGTH)))
             first = last
 
 
-def _even(section: Sequence[Chunk], places: _Places) -> Iterator[Sequence[Chunk]]:
-    length = sum(end - start for start, end in places.of(section))
-    parts = min(len(section), -(-length // PARENT_LENGTH))
+def _even(section: Sequence[Chunk], parts: int) -> Iterator[Sequence[Chunk]]:
+    """Yield a section in parts of about equally many chunks."""
     size, more = divmod(len(section), parts)
     first = 0
     for part in range(parts):

@@ -1,4 +1,4 @@
-"""What became of documents and files that were indexed."""
+"""Reports of indexed documents and files."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from kinsplit.stores.protocol import SyncReport
 
 @dataclass(frozen=True, slots=True)
 class DocumentReport:
-    """What became of one document.
+    """Report of one document.
 
     Attributes:
-        source_id: Its id.
+        source_id: Id of the document.
         chunks: Number of its leaves.
-        changes: What the sync changed, in leaves.
-        embedded: Texts that had to be embedded.
-        windowed: Those of them that were longer than the model's window, and embedded as the mean of several.
-        error: Why it couldn't be split, and what is stored of it stays as it was; None for a document that was stored.
+        changes: Changes in the store, in leaves.
+        embedded: Number of embedded texts.
+        windowed: Number of embedded texts longer than the model's window, embedded as the mean of several windows.
+        error: Error that prevented splitting, so that the store keeps its former chunks; None for a stored document.
     """
 
     source_id: str
@@ -34,8 +34,8 @@ class Failure:
     """A file that couldn't be loaded, or a document that couldn't be split.
 
     Attributes:
-        source_id: Its id.
-        error: Why, and what to do about it.
+        source_id: Id of the file or document.
+        error: Reason and remedy.
     """
 
     source_id: str
@@ -44,15 +44,15 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class AddReport:
-    """What `Index.add` did.
+    """Report of `Index.add`.
 
     Attributes:
-        documents: A report of each document that was stored, in order.
-        failed: What couldn't be loaded or split. What was stored of it before stays.
-        warnings: What was decided or lost while loading, each beginning with the file's name.
-        pruned: Chunks deleted because their file is gone.
+        documents: Reports of the stored documents, in order.
+        failed: Files and documents that couldn't be loaded or split. Their former chunks stay.
+        warnings: Warnings of the loaders, each beginning with the file's name.
+        pruned: Number of chunks deleted because their file is gone.
         seconds: Wall time.
-        gone: Ids of the documents that were deleted because their file is gone.
+        gone: Ids of documents deleted because their file is gone.
     """
 
     documents: tuple[DocumentReport, ...]
@@ -69,30 +69,30 @@ class AddReport:
 
     @property
     def added(self) -> int:
-        """Chunks that were new."""
+        """Number of new chunks."""
         return self.changes.added
 
     @property
     def updated(self) -> int:
-        """Chunks of which content or payload changed."""
+        """Number of chunks whose content or payload changed."""
         return self.changes.updated
 
     @property
     def unchanged(self) -> int:
-        """Chunks that cost no write."""
+        """Number of chunks that needed no write."""
         return self.changes.unchanged
 
     @property
     def deleted(self) -> int:
-        """Chunks that are gone."""
+        """Number of deleted chunks."""
         return self.changes.deleted
 
     @property
     def embedded(self) -> int:
-        """Texts that had to be embedded."""
+        """Number of embedded texts."""
         return sum(d.embedded for d in self.documents)
 
     @property
     def windowed(self) -> int:
-        """Texts longer than the model's window, embedded as the mean of several."""
+        """Number of embedded texts longer than the model's window."""
         return sum(d.windowed for d in self.documents)

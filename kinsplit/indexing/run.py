@@ -1,109 +1,127 @@
-"""What `Index.add` is given -> documents, and what became of the files that they are from."""
+"""One run of `Index.add`: files and documents -> a store, and a report."""
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 
 from kinsplit.chunk import Document
 from kinsplit.display import inline
+from kinsplit.embedding.protocol import Progress
 from kinsplit.errors import KinsplitWarning
-from kinsplit.indexing.indexer import check_documents
-from kinsplit.indexing.reports import DocumentReport, Failure
-from kinsplit.indexing.sources import check_same, checked_rows, gone, twins, with_paths
+from kinsplit.indexing.indexer import Indexer, check_documents
+from kinsplit.indexing.origins import check_rows, check_same, find_duplicates, find_gone, with_paths
+from kinsplit.indexing.reports import AddReport, DocumentReport, Failure
 from kinsplit.loaders import Discovery, Limits, Loaded, SourceFile, discover, load_files
-from kinsplit.stores import ChunkStore
+from kinsplit.stores.protocol import ChunkStore
 
 
-class TwinWarning(KinsplitWarning):
+class DuplicateWarning(KinsplitWarning):
     """A file is indexed under two ids."""
 
 
-class Adding:
-    """One run over files, folders and documents.
+def add(
+    indexer: Indexer,
+    items: str | Path | Document | Iterable[str | Path | Document],
+    *,
+    subjects: Sequence[str],
+    prune: bool,
+    known: Callable[[SourceFile], bool] | None,
+    limits: Limits | None,
+    progress: Progress | None,
+    on_file: Callable[[Loaded], None] | None,
+    on_document: Callable[[DocumentReport], None],
+) -> AddReport:
+    """Bring files, folders and documents into a store; see `kinsplit.Index.add`."""
+    begun = time.perf_counter()
+    store, fingerprint = indexer.store, indexer.strategy.fingerprint
+    given = [items] if isinstance(items, str | Path | Document) else list(items)
+    documents = [item for item in given if isinstance(item, Document)]
+    check_documents(documents)
+    paths = [item for item in given if not isinstance(item, Document)]
+    found = discover(paths, subjects=subjects) if paths else Discovery()
+    check_same(store, fingerprint, found.files)
+    changed = [source for source in found.files if known is None or not known(source)]
+    reading = _Reading(store, fingerprint, found, changed, limits, on_file)
+    reading.warnings += _warn_of_duplicates(find_duplicates(store, fingerprint, changed))
 
-    Args:
-        store: Holds the documents so far.
-        fingerprint: The strategy's fingerprint.
-        items: Files, folders and documents.
-        subjects: Names of sub-folders of the given folders; only these are read.
-        known: Tells which files are indexed as they are, and needn't be read.
-        limits: How much a file may cost; None takes the defaults.
-        on_file: Told of each file once it is read, or couldn't be.
+    stored: list[DocumentReport] = []
+    for report in indexer.run(chain(documents, reading), progress):
+        if report.error is None:
+            stored.append(report)
+        else:
+            reading.failed.append(Failure(report.source_id, report.error))
+        on_document(report)
+
+    gone: list[str] = []
+    if prune:
+        kept = {report.source_id for report in stored} | {failure.source_id for failure in reading.failed}
+        kept |= {source.source_id for source in found.files} - {source.source_id for source in changed}
+        gone = find_gone(store, fingerprint, found, reading.read, kept)
+    pruned = sum(store.delete(source_id) for source_id in gone)
+    return AddReport(
+        documents=tuple(stored),
+        failed=tuple(reading.failed),
+        warnings=tuple(reading.warnings),
+        pruned=pruned,
+        seconds=time.perf_counter() - begun,
+        gone=tuple(gone),
+    )
+
+
+@dataclass(slots=True)
+class _Reading:
+    """Documents of files, which are read as the documents are asked for.
 
     Attributes:
-        reports: A report of each document that was stored.
-        failed: What couldn't be loaded or split.
-        warnings: What was decided or lost while loading.
-
-    Raises:
-        LoadError: A path doesn't exist, a folder holds nothing to load, or a file would replace another one.
-        InvalidParameterError: Given documents share an id, or have metadata that can't be stored.
+        store: Store of the documents so far.
+        fingerprint: Fingerprint of the strategy.
+        found: All files.
+        changed: The files to read.
+        limits: See `kinsplit.loaders.Limits`.
+        on_file: Called with each file once it is read, or couldn't be.
+        read: Files that were read, without their documents.
+        failed: Files that couldn't be read.
+        warnings: Warnings, each beginning with the file's name.
     """
 
-    def __init__(
-        self,
-        store: ChunkStore,
-        fingerprint: str,
-        items: str | Path | Document | Iterable[str | Path | Document],
-        *,
-        subjects: Sequence[str],
-        known: Callable[[SourceFile], bool] | None,
-        limits: Limits | None,
-        on_file: Callable[[Loaded], None] | None,
-    ) -> None:
-        given = [items] if isinstance(items, str | Path | Document) else list(items)
-        self._documents = [item for item in given if isinstance(item, Document)]
-        check_documents(self._documents)
-        paths = [item for item in given if not isinstance(item, Document)]
-        self._found = discover(paths, subjects=subjects) if paths else Discovery()
-        check_same(store, fingerprint, self._found.files)
-        self._to_read = [source for source in self._found.files if known is None or not known(source)]
-        self._store, self._fingerprint, self._limits, self._on_file = store, fingerprint, limits, on_file
-        self._read: list[Loaded] = []
-        self.reports: list[DocumentReport] = []
-        self.failed: list[Failure] = []
-        self.warnings: list[str] = []
-        self._tell_twins(twins(store, fingerprint, self._to_read))
+    store: ChunkStore
+    fingerprint: str
+    found: Discovery
+    changed: Sequence[SourceFile]
+    limits: Limits | None
+    on_file: Callable[[Loaded], None] | None
+    read: list[Loaded] = field(default_factory=list)
+    failed: list[Failure] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
 
-    def _tell_twins(self, found: dict[str, str]) -> None:
-        if not found:
-            return
-        added, other = next(iter(found.items()))
-        told = (
-            f"{len(found):,} of the files added {'is' if len(found) == 1 else 'are'} in the collection already, under "
-            f"another id: {added!r} is also {other!r}, and what it holds will be found twice. An id begins with the "
-            "name of the given folder: give the same folder each time, and delete one of the two (kinsplit delete ID)."
-        )
-        self.warnings.append(told)
-        warnings.warn(TwinWarning(told), stacklevel=4)
-
-    def documents(self) -> Iterator[Document]:
-        """Yield the given documents and those of the files, which are read as they are asked for."""
-        yield from self._documents
-        files = {source.resolved for source in self._found.files}
-        for file in load_files(self._to_read, self._limits):
-            loaded = checked_rows(self._store, self._fingerprint, file, files)
-            if self._on_file is not None:
-                self._on_file(loaded)
+    def __iter__(self) -> Iterator[Document]:
+        files = {source.resolved for source in self.found.files}
+        for file in load_files(self.changed, self.limits):
+            loaded = check_rows(self.store, self.fingerprint, file, files)
+            if self.on_file is not None:
+                self.on_file(loaded)
             if loaded.error is None:
-                self._read.append(replace(loaded, documents=()))
+                self.read.append(replace(loaded, documents=()))
             else:
                 self.failed.append(Failure(loaded.source.source_id, loaded.error))
             self.warnings.extend(inline(f"{loaded.path}: {warning}") for warning in loaded.warnings)
             yield from with_paths(loaded)
 
-    def report(self, report: DocumentReport) -> None:
-        """Take note of what became of a document."""
-        if report.error is None:
-            self.reports.append(report)
-        else:
-            self.failed.append(Failure(report.source_id, report.error))
 
-    def gone(self) -> list[str]:
-        """Return the indexed documents that were in the files or folders and are no longer there."""
-        kept = {report.source_id for report in self.reports} | {failure.source_id for failure in self.failed}
-        kept |= {source.source_id for source in self._found.files} - {source.source_id for source in self._to_read}
-        return gone(self._store, self._fingerprint, self._found, self._read, kept)
+def _warn_of_duplicates(duplicates: dict[str, str]) -> list[str]:
+    """Warn of files that are indexed under two ids, and return the warning, if there is one."""
+    if not duplicates:
+        return []
+    added, other = next(iter(duplicates.items()))
+    message = (
+        f"{len(duplicates):,} of the added files {'is' if len(duplicates) == 1 else 'are'} in the collection already, "
+        f"under another id: {added!r} is also {other!r}, and searches will find the contents twice. An id begins with "
+        "the name of the given folder: give the same folder each time, and delete one of the two (kinsplit delete ID)."
+    )
+    warnings.warn(DuplicateWarning(message), stacklevel=4)
+    return [message]

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kinsplit.chunk import FIELDS, Chunk, select
-from kinsplit.indexing.sources import ABSOLUTE_PATH
+from kinsplit.indexing.origins import ABSOLUTE_PATH
 from kinsplit.retrieval import Candidate, Passage
 from kinsplit.server.models.base import ChunkText, Place, TextRange
 from kinsplit.server.models.search import FoundChunk, FoundPassage, Related

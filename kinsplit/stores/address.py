@@ -1,4 +1,4 @@
-"""Stores by address: `engine:place`."""
+"""Stores by address, such as `edge:PATH`."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
+from weakref import WeakKeyDictionary
 
 from kinsplit.errors import InvalidParameterError
 from kinsplit.stores.async_protocol import AsyncChunkStore
-from kinsplit.stores.engines.qdrant.options import is_url, parse_place
+from kinsplit.stores.engines.qdrant.options import is_url, parse_location
 from kinsplit.stores.protocol import ChunkStore, Schema
 from kinsplit.stores.threaded import ThreadedStore
 
@@ -18,14 +19,14 @@ def open_store(address: str, collection: str, schema: Schema | None = None) -> C
     """Open a collection, or create it where it does not exist yet.
 
     Args:
-        address: Of the store:
+        address: Address of the store:
 
             - "edge:PATH": Qdrant Edge in a folder.
             - "qdrant:URL", "qdrant:PATH" or "qdrant::memory:": `kinsplit.stores.engines.qdrant.store.QdrantStore`.
             - "pgvector:DSN": Postgres, `kinsplit.stores.engines.postgres.store.PostgresStore`.
             - "memory:NAME" or "memory:": this process's memory, `kinsplit.stores.engines.memory.store.MemoryStore`.
         collection: Name of the collection at that address: letters, digits, and inside it also "-", "_" and ".".
-        schema: What the collection must have been made with. None opens an existing collection as it is.
+        schema: Schema that the collection must have; a new collection gets it. None opens an existing collection.
 
     Raises:
         InvalidParameterError: No engine has that name, or the collection's name is not allowed.
@@ -33,10 +34,11 @@ def open_store(address: str, collection: str, schema: Schema | None = None) -> C
         SchemaMismatchError: The collection was made with another model or strategy.
         StoreLockedError: Another process holds the collection.
         DiskFullError: There is too little free space.
-        StoreError: There is no such collection and no schema to make it with, or what is there is no collection.
+        CollectionNotFoundError: There is no such collection, and no schema to create it with.
+        StoreError: The address holds something other than a collection.
     """
-    engine, place = _split(address)
-    return ENGINES[engine].open(place, collection, schema)
+    engine, location = _split(address)
+    return ENGINES[engine].open(location, collection, schema)
 
 
 async def open_async_store(address: str, collection: str, schema: Schema | None = None) -> AsyncChunkStore:
@@ -45,58 +47,101 @@ async def open_async_store(address: str, collection: str, schema: Schema | None 
     A Qdrant server is asked through its asynchronous client, every other engine in the event loop's threads.
 
     Args:
-        address: Of the store; see `open_store`.
+        address: Address of the store; see `open_store`.
         collection: Name of the collection at that address.
-        schema: What the collection must have been made with. None opens an existing collection as it is.
+        schema: Schema that the collection must have; a new collection gets it. None opens an existing collection.
 
     Raises:
-        KinsplitError: As `open_store` tells.
+        KinsplitError: See `open_store`.
     """
-    engine, place = _split(address)
+    engine, location = _split(address)
     if has_async_client(address) or address == "qdrant::memory:":
         from kinsplit.stores.engines.qdrant.async_store import AsyncQdrantStore
 
-        return await AsyncQdrantStore.open(*parse_place(place), collection, schema)
-    return ThreadedStore(await asyncio.to_thread(ENGINES[engine].open, place, collection, schema))
+        return await AsyncQdrantStore.open(*parse_location(location), collection, schema)
+    return ThreadedStore(await asyncio.to_thread(ENGINES[engine].open, location, collection, schema))
 
 
 def has_async_client(address: str) -> bool:
-    """Return whether an address is a server's that an event loop can ask without threads."""
-    engine, place = _split(address)
-    return engine == "qdrant" and is_url(place)
+    """Return whether an address is that of a server with an asynchronous client."""
+    engine, location = _split(address)
+    return engine == "qdrant" and is_url(location)
+
+
+class Readers:
+    """Asynchronous views of an open store, one for each event loop, since connections belong to a loop.
+
+    Args:
+        address: Address of the store.
+        collection: Name of the collection.
+        store: The open store, used in the loop's threads if its engine has no asynchronous client.
+    """
+
+    def __init__(self, address: str, collection: str, store: ChunkStore) -> None:
+        self._address, self._collection, self._store = address, collection, store
+        self._readers: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncChunkStore] = WeakKeyDictionary()
+        self._opening: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Task[None]] = WeakKeyDictionary()
+
+    async def get(self) -> AsyncChunkStore:
+        """Return the view of the running event loop."""
+        if not has_async_client(self._address):
+            return ThreadedStore(self._store)
+        loop = asyncio.get_running_loop()
+        if loop not in self._readers:
+            if loop not in self._opening:
+                self._opening[loop] = loop.create_task(self._open(loop))
+            # Others may wait for it too.
+            await asyncio.shield(self._opening[loop])
+        return self._readers[loop]
+
+    async def close(self) -> None:
+        """Close the view of the running event loop, if it has one."""
+        loop = asyncio.get_running_loop()
+        if loop in self._opening:
+            await asyncio.wait([self._opening[loop]])
+        reader = self._readers.pop(loop, None)
+        if reader is not None:
+            await reader.close()
+
+    async def _open(self, loop: asyncio.AbstractEventLoop) -> None:
+        try:
+            self._readers[loop] = await open_async_store(self._address, self._collection, self._store.schema)
+        finally:
+            # The task refers to its loop, and would keep it.
+            del self._opening[loop]
 
 
 def _split(address: str) -> tuple[str, str]:
-    engine, colon, place = address.partition(":")
-    if engine not in ENGINES or not colon or not (place or engine == "memory"):
+    engine, colon, location = address.partition(":")
+    if engine not in ENGINES or not colon or not (location or engine == "memory"):
         known = ", ".join(f"'{name}:...'" for name in ENGINES)
-        # Not the place, which may hold a password.
+        # Without the location, which may hold a password.
         raise InvalidParameterError("store", f"must be one of {known}", engine, "Write for example 'edge:./data'.")
-    return engine, place
+    return engine, location
 
 
-def _edge(place: str, collection: str, schema: Schema | None) -> ChunkStore:
+def _edge(location: str, collection: str, schema: Schema | None) -> ChunkStore:
     from kinsplit.stores.engines.edge.store import EdgeStore
 
-    return EdgeStore(place, collection, schema)
+    return EdgeStore(location, collection, schema)
 
 
-def _qdrant(place: str, collection: str, schema: Schema | None) -> ChunkStore:
+def _qdrant(location: str, collection: str, schema: Schema | None) -> ChunkStore:
     from kinsplit.stores.engines.qdrant.store import QdrantStore
 
-    return QdrantStore(*parse_place(place), collection, schema)
+    return QdrantStore(*parse_location(location), collection, schema)
 
 
-def _pgvector(place: str, collection: str, schema: Schema | None) -> ChunkStore:
+def _pgvector(location: str, collection: str, schema: Schema | None) -> ChunkStore:
     from kinsplit.stores.engines.postgres.store import PostgresStore
 
-    return PostgresStore(place, collection, schema)
+    return PostgresStore(location, collection, schema)
 
 
-def _memory(place: str, collection: str, schema: Schema | None) -> ChunkStore:
+def _memory(location: str, collection: str, schema: Schema | None) -> ChunkStore:
     from kinsplit.stores.engines.memory.store import MemoryStore
 
-    return MemoryStore(place, collection, schema)
+    return MemoryStore(location, collection, schema)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +149,12 @@ class Engine:
     """A kind of store.
 
     Attributes:
-        open: Opens a collection at a place.
-        addresses: The forms of its addresses.
-        purpose: What it is for.
-        package: The module that it needs, None for none.
-        extra: The extra of kinsplit that brings it.
-        holds_lock: Whether it keeps the interpreter's lock while it works.
+        open: Opens a collection, given the part of the address after the colon, its name and its schema.
+        addresses: Forms of its addresses.
+        purpose: Its users, for a table of the engines.
+        package: Module that it needs; None for none.
+        extra: Extra of kinsplit that installs the module.
+        holds_lock: Whether it holds the interpreter's lock while it works.
     """
 
     open: Callable[[str, str, Schema | None], ChunkStore]
@@ -121,11 +166,11 @@ class Engine:
 
     @property
     def installed(self) -> bool:
-        """Whether what it needs is there."""
+        """Whether the module that it needs is installed."""
         return self.package is None or find_spec(self.package) is not None
 
 
-#: The engines by the name that an address begins with.
+#: Engines by the name that their addresses begin with.
 ENGINES: dict[str, Engine] = {
     "edge": Engine(
         _edge,

@@ -1,4 +1,4 @@
-"""What every asynchronous chunk store does."""
+"""Protocol of asynchronous chunk stores."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from kinsplit.stores.protocol import Entry, Hit, Query, Schema, SyncReport, Vect
 
 
 class AsyncChunkStore(Protocol):
-    """`ChunkStore` for an event loop, which it never blocks. For the tasks of one loop; each method is as there.
+    """`ChunkStore` for the tasks of one event loop, which it never blocks.
 
-    A task that is cancelled during a sync leaves the old or the new answer, and the next sync finishes the work.
+    A task that is cancelled during a sync leaves the old or the new chunks, and the next sync completes the work.
     """
 
     @property
@@ -42,11 +42,11 @@ class AsyncChunkStore(Protocol):
         ...
 
     async def search(self, queries: Sequence[Query]) -> list[list[Hit]]:
-        """Ask all queries in one call to the engine; see `ChunkStore.search`."""
+        """Run all queries in one call to the engine; see `ChunkStore.search`."""
         ...
 
     async def rank(self, queries: Sequence[Query]) -> list[list[Entry]]:
-        """Ask all queries for places alone; see `ChunkStore.rank`."""
+        """Run all queries without fetching texts; see `ChunkStore.rank`."""
         ...
 
     async def find(self, where: Where, level: int | None = 0) -> list[Chunk]:
@@ -78,7 +78,7 @@ class AsyncChunkStore(Protocol):
         ...
 
     async def close(self) -> None:
-        """Write everything to disk and let go of the collection. A second call does nothing."""
+        """Write everything to disk and release the collection. A second call does nothing."""
         ...
 
     async def __aenter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""Stores that block: the logic of all engines, run in one go over an engine's own reads and writes."""
+"""Blocking stores: the shared logic over an engine's own reads and writes."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from kinsplit.support.aio import run
 
 
 class AtOnce:
-    """A blocking object in the place of an asynchronous one: its calls are done before anybody can wait for them.
+    """A blocking object in place of an asynchronous one, whose coroutines never suspend.
 
     Args:
-        target: Has the same methods as the asynchronous object.
-        guard: Held during each call.
+        target: Object with the methods of the asynchronous one.
+        guard: Context manager that is entered for each call.
     """
 
     def __init__(self, target: object, guard: AbstractContextManager[object]) -> None:
@@ -39,10 +39,10 @@ class AtOnce:
 
 
 class Held(AbstractAsyncContextManager[None]):
-    """A thread's lock, or another manager that can be entered again, in the place of an asynchronous one.
+    """A blocking context manager, such as a lock, in place of an asynchronous one.
 
     Args:
-        manager: Entered and left with it.
+        manager: The context manager.
     """
 
     def __init__(self, manager: AbstractContextManager[object]) -> None:
@@ -58,10 +58,10 @@ class Held(AbstractAsyncContextManager[None]):
 
 
 class BlockingStore(ChunkStore):
-    """`ChunkStore` by means of logic that waits for nothing.
+    """`ChunkStore` over logic that never suspends.
 
     Args:
-        logic: Of this store.
+        logic: Logic of the store.
     """
 
     def __init__(self, logic: StoreLogic) -> None:
@@ -69,7 +69,7 @@ class BlockingStore(ChunkStore):
 
     @property
     def schema(self) -> Schema:
-        """What the collection was made with."""
+        """Schema of the collection."""
         return self._logic.schema
 
     def known(self, source_id: str) -> dict[str, Content]:
@@ -93,11 +93,11 @@ class BlockingStore(ChunkStore):
         return run(self._logic.remove(ids))
 
     def search(self, queries: Sequence[Query]) -> list[list[Hit]]:
-        """Ask all queries in one call to the engine; see `ChunkStore.search`."""
+        """Run all queries in one call to the engine; see `ChunkStore.search`."""
         return run(self._logic.search(queries))
 
     def rank(self, queries: Sequence[Query]) -> list[list[Entry]]:
-        """Ask all queries for places alone; see `ChunkStore.rank`."""
+        """Run all queries without fetching texts; see `ChunkStore.rank`."""
         return run(self._logic.rank(queries))
 
     def find(self, where: Where, level: int | None = 0) -> list[Chunk]:
@@ -122,10 +122,10 @@ class BlockingStore(ChunkStore):
 
 
 class EngineStore(BlockingStore):
-    """`ChunkStore` by means of a few reads and writes, which each engine provides.
+    """`ChunkStore` over a few reads and writes, which each engine provides.
 
     Args:
-        schema: What the collection was made with.
+        schema: Schema of the collection.
     """
 
     def __init__(self, schema: Schema) -> None:

@@ -1,4 +1,4 @@
-"""Filters and queries, checked before any engine sees them."""
+"""Parsing and validation of filters and queries."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from kinsplit.errors import InvalidParameterError
 from kinsplit.stores.json_values import EXACT, parse_time, to_json, to_stored
 from kinsplit.stores.protocol import Query, Where, check_ids
 
-#: Most conditions of a filter. Where a key has no index, an engine reads every chunk's payload once for each of them.
+#: Largest number of conditions in a filter. Without an index, an engine reads every payload once for each of them.
 MOST_CONDITIONS = 32
-#: Most values and filters in one filter, before alternatives are joined. Postgres binds two parameters for a value, and
-#: takes 65,535 of them.
+#: Largest number of values and filters in one filter, before alternatives are joined. Postgres binds two parameters for
+#: each value, and at most 65,535.
 MOST_VALUES = 10_000
-#: Most lists and mappings inside each other.
+#: Largest depth of nested lists and mappings.
 MOST_DEPTH = 16
 
 _BOUNDS = ("$gt", "$gte", "$lt", "$lte")
@@ -28,7 +28,7 @@ _JOINTS = ("$and", "$or", "$not")
 _ID = "$id"
 _BOUND = 'Give a finite number, or a date such as "2024-05-31".'
 
-#: Where a payload keeps a value: a key at top level, keys of the mappings inside it, None for all members of a list.
+#: Path of a value in a payload: a top-level key, then keys of nested mappings; None for all members of a list.
 Path: TypeAlias = tuple[str | None, ...]
 
 
@@ -103,7 +103,7 @@ class Either:
 Condition: TypeAlias = OneOf | Range | TimeRange | HasId | Not | Either
 
 
-# Nothing meets it.
+# A condition that nothing meets.
 _NONE = OneOf("level")
 
 

@@ -1,4 +1,4 @@
-"""Values of metadata as JSON has them, and the dates and numbers that filters find in it."""
+"""Conversion of metadata to JSON, and the dates and numbers that filters compare."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pydantic_core import to_jsonable_python
 from kinsplit.embedding.protocol import replace_surrogates
 from kinsplit.errors import InvalidParameterError
 
-#: Whole numbers up to this one are the same in every engine, whether it computes in floats or not.
+#: Largest whole number up to which floats are exact.
 EXACT = 2**53
 
 # ISO 8601 as every engine reads it.
@@ -27,14 +27,14 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:\
 
 
 def to_json(value: object, where: str) -> Any:
-    """Return a value as JSON has it, so that what is stored equals what is compared with it later.
+    """Convert a value to JSON, so that stored values and those of filters compare equal.
 
     Dates and times become ISO 8601, paths and UUIDs strings, enumerations their values, sets lists in a fixed order,
     NumPy's values and arrays those of Python, and tuples lists. A lone surrogate becomes U+FFFD.
 
     Args:
         value: The value.
-        where: What it is called in an error, such as "metadata['year']".
+        where: Name of the value in an error, such as "metadata['year']".
 
     Raises:
         InvalidParameterError: Any other value, NaN and infinity among them.
@@ -77,7 +77,7 @@ def _refused(value: object, where: str) -> InvalidParameterError:
         return InvalidParameterError(where, "must be a finite number", value, "Leave the key out, or store None.")
     rule = (
         "must be JSON: a string, 64-bit integer, finite float, bool, None, list, or mapping with strings as keys; "
-        "or a date, path, UUID, set, or value of NumPy, which can be written as such"
+        "or a date, path, UUID, set or NumPy value that JSON can represent"
     )
     return InvalidParameterError(where, rule, value, "Convert it, for example with str().")
 
@@ -94,7 +94,7 @@ def to_stored(value: Any) -> Any:
 
 
 def around(value: float) -> tuple[float, float]:
-    """Return the floats beside a float, since Qdrant may read another last digit than was written."""
+    """Return the floats next to a float, since Qdrant may read a different last digit than was written."""
     most = sys.float_info.max
     return max(-most, math.nextafter(value, -math.inf)), min(most, math.nextafter(value, math.inf))
 

@@ -1,4 +1,4 @@
-"""What all engines do alike, written once as coroutines: a store needs only to read, write and rank payloads."""
+"""Store operations that all engines share, written as coroutines over an engine's reads and writes."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class Found(NamedTuple):
 
 
 class StoreLogic(ABC):
-    """A store by means of a few reads and writes, which each engine provides.
+    """A store built on a few reads and writes, which each engine provides.
 
     Args:
-        schema: What the collection was made with.
+        schema: Schema of the collection.
     """
 
     def __init__(self, schema: Schema) -> None:
@@ -37,12 +37,12 @@ class StoreLogic(ABC):
 
     @property
     def schema(self) -> Schema:
-        """What the collection was made with."""
+        """Schema of the collection."""
         return self._schema
 
     async def known(self, source_id: str) -> dict[str, Content]:
         """Return level and content hash of every stored chunk of a source by chunk id."""
-        payloads = await self._payloads(_of(source_id), ("level", "content_hash"))
+        payloads = await self._payloads(_is_of(source_id), ("level", "content_hash"))
         return {id_: content_of(payload) for id_, payload in payloads.items()}
 
     async def missing(self, source_id: str, chunks: Sequence[Chunk]) -> list[Chunk]:
@@ -52,7 +52,7 @@ class StoreLogic(ABC):
     async def sync(self, source_id: str, chunks: Sequence[Chunk], vectors: Mapping[Content, Vectors]) -> SyncReport:
         """Make the stored chunks of a source equal to `chunks`; see `ChunkStore.sync`."""
         async with self._exclusively():
-            stored = await self._payloads(_of(source_id))
+            stored = await self._payloads(_is_of(source_id))
             return await self._carry_out(plan_sync(source_id, chunks, stored, vectors, self._schema.dimension), vectors)
 
     async def put(self, chunks: Sequence[Chunk], vectors: Mapping[Content, Vectors]) -> SyncReport:
@@ -64,7 +64,7 @@ class StoreLogic(ABC):
             return await self._carry_out(plan_put(chunks, stored, vectors, self._schema.dimension), vectors)
 
     async def remove(self, ids: Sequence[str]) -> int:
-        """Delete chunks by id and return how many there were."""
+        """Delete chunks by id and return their number."""
         check_ids(ids)
         async with self._exclusively():
             plan = plan_removal(await self._fetch(ids))
@@ -72,26 +72,26 @@ class StoreLogic(ABC):
         return len(plan.deletes)
 
     async def _carry_out(self, plan: Plan, vectors: Mapping[Content, Vectors]) -> SyncReport:
-        # Read before anything is written: the point that lends its vectors may itself get another content.
+        # Read before writing: the point that lends its vectors may itself get another content.
         lent = await self._vectors(list(plan.donors.values())) if plan.donors else {}
         moved = {content: lent[id_] for content, id_ in plan.donors.items() if id_ in lent}
         if len(moved) < len(plan.donors):
-            # A writer in another process, which not every engine keeps out.
+            # Deleted by a writer in another process, which not every engine keeps out.
             raise MissingContentError(next(content for content in plan.donors if content not in moved))
         if plan.writes:
             await self._write(plan, {**moved, **vectors})
         return plan.report
 
     async def search(self, queries: Sequence[Query]) -> list[list[Hit]]:
-        """Ask all queries in one call; see `ChunkStore.search`."""
-        rankings = await self._ranked(queries, None)
+        """Run all queries in one call; see `ChunkStore.search`."""
+        rankings = await self._checked_rank(queries, None)
         return [[Hit(from_payload(id_, payload), score) for id_, payload, score in ranking] for ranking in rankings]
 
     async def rank(self, queries: Sequence[Query]) -> list[list[Entry]]:
-        """Ask all queries in one call for places alone; see `ChunkStore.rank`."""
-        return [[to_entry(*found) for found in ranking] for ranking in await self._ranked(queries, ENTRY_KEYS)]
+        """Run all queries in one call without fetching texts; see `ChunkStore.rank`."""
+        return [[to_entry(*found) for found in ranking] for ranking in await self._checked_rank(queries, ENTRY_KEYS)]
 
-    async def _ranked(self, queries: Sequence[Query], keys: Sequence[str] | None) -> list[list[Found]]:
+    async def _checked_rank(self, queries: Sequence[Query], keys: Sequence[str] | None) -> list[list[Found]]:
         for query in queries:
             check_query(query, self._schema.dimension)
         return await self._rank(queries, keys) if queries else []
@@ -99,7 +99,7 @@ class StoreLogic(ABC):
     async def find(self, where: Where, level: int | None = 0) -> list[Chunk]:
         """Return all chunks that a filter lets through; see `ChunkStore.find`."""
         payloads = await self._payloads(to_conditions(level, where))
-        return sorted((from_payload(id_, payload) for id_, payload in payloads.items()), key=_place)
+        return sorted((from_payload(id_, payload) for id_, payload in payloads.items()), key=_position)
 
     async def get(self, ids: Sequence[str]) -> list[Chunk]:
         """Return chunks by id, in the order of the ids, without those that are not stored."""
@@ -110,7 +110,7 @@ class StoreLogic(ABC):
     async def delete(self, source_id: str) -> int:
         """Delete all chunks of a source and return the number of its leaves."""
         async with self._exclusively():
-            stored = await self._payloads(_of(source_id), ("source_id", "level"))
+            stored = await self._payloads(_is_of(source_id), ("source_id", "level"))
             await self._carry_out(plan_removal(stored), {})
         return sum(payload["level"] == 0 for payload in stored.values())
 
@@ -121,10 +121,10 @@ class StoreLogic(ABC):
 
     async def export(self, source_id: str) -> list[tuple[Chunk, Vectors]]:
         """Return every chunk of a source with its vectors; see `ChunkStore.export`."""
-        payloads = await self._payloads(_of(source_id))
+        payloads = await self._payloads(_is_of(source_id))
         vectors = await self._vectors(list(payloads))
         pairs = [(from_payload(id_, payload), vectors[id_]) for id_, payload in payloads.items() if id_ in vectors]
-        return sorted(pairs, key=lambda pair: _place(pair[0]))
+        return sorted(pairs, key=lambda pair: _position(pair[0]))
 
     @abstractmethod
     def _exclusively(self) -> AbstractAsyncContextManager[object]:
@@ -157,9 +157,9 @@ def batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
         yield items[start : start + size]
 
 
-def _of(source_id: str) -> list[Condition]:
+def _is_of(source_id: str) -> list[Condition]:
     return to_conditions(None, {"source_id": source_id})
 
 
-def _place(chunk: Chunk) -> tuple[str, int, int]:
+def _position(chunk: Chunk) -> tuple[str, int, int]:
     return chunk.source_id, chunk.level, chunk.index

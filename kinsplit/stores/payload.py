@@ -1,4 +1,4 @@
-"""A chunk as the flat, documented dictionary that every engine stores and both frameworks show."""
+"""Payloads: chunks as the flat, documented dictionaries that every engine stores and both frameworks show."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Payload = dict[str, Any]
 #: Length of `content_preview` in characters.
 PREVIEW = 300
 
-#: Under which Qdrant keeps the payload of a parent or a document; see `kinsplit.stores.engines.qdrant.payload`.
+#: Key under which Qdrant stores the payload of a parent or a document; see `kinsplit.stores.engines.qdrant.payload`.
 ABOVE = "_above"
 
 # Keys of the fields that every payload has, and the attributes that are read from one.
@@ -39,18 +39,17 @@ RESERVED = frozenset(
 #: Keys that an indexer adds to a chunk's metadata; document metadata can't use them either.
 PLACED = frozenset({"strategy", "page_start", "page_end", "time_start", "time_end", "gap", "_record", DOCUMENT_CONTEXT})
 
-#: The one of them that holds the white space between a chunk and the sibling before it, so that neighbours can be
-#: joined to the slice of the source that they are.
+#: Key of the white space between a chunk and its previous sibling, with which neighbours join to a slice of the source.
 GAP = "gap"
 
-#: Another one, under which a framework's adapter keeps what it needs to give back exactly what it was given.
+#: Key under which a framework's adapter keeps the node or document that it was given, to return it unchanged.
 RECORD = "_record"
 
-#: Metadata of files that no embedding or language model gets to see: they say nothing about the text, and one of them
-#: tells where the file lies on somebody's disk.
+#: Metadata of files that are hidden from embedding and language models: they say nothing about the text, and one
+#: discloses a path on a user's disk.
 UNSEEN = ("absolute_path", "sibling_files")
 
-# What a framework shows in fields of its own, or not at all.
+# Keys that a framework shows in fields of its own, or not at all.
 _NOT_METADATA = frozenset({"full_content", "content_preview", "content_length", "token_count", RECORD})
 
 
@@ -85,7 +84,7 @@ def to_payload(chunk: Chunk) -> Payload:
 
 
 def to_metadata(payload: Payload) -> dict[str, Any]:
-    """Return what a framework shows as the metadata of a chunk: all but its text, and no empty context."""
+    """Return the metadata that a framework shows: all keys but the text, and no empty context."""
     return {
         key: value
         for key, value in payload.items()
@@ -94,13 +93,13 @@ def to_metadata(payload: Payload) -> dict[str, Any]:
 
 
 def from_payload(chunk_id: str, payload: Mapping[str, Any]) -> Chunk:
-    """Return the chunk that a payload was made of.
+    """Return the chunk that a payload was made from.
 
-    Values that JSON does not have come back as `to_json` writes them, whole floats as integers, and some engines round
-    the 17th digit of a float; everything else is equal.
+    Values without a JSON type come back as `to_json` writes them, whole floats as integers, and some engines round the
+    17th digit of a float; everything else is equal.
 
     Raises:
-        StoreError: A key is missing, or not what kinsplit stored.
+        StoreError: A key is missing or has an invalid value.
     """
     try:
         return _chunk(chunk_id, payload)

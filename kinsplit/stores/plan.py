@@ -1,4 +1,4 @@
-"""What a sync or a put has to write, decided without touching a database."""
+"""Plans of the writes of a sync or a put, made without touching a database."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Plan:
         payloads: Id and payload of points whose content stayed.
         deletes: Ids of points that are to go.
         donors: By content, a stored point whose vectors a point in `upserts` takes over.
-        report: What the plan comes to.
+        report: Numbers of the changes.
     """
 
     upserts: tuple[tuple[str, Payload], ...] = ()
@@ -49,7 +49,7 @@ class Plan:
 
 
 def content_of(payload: Payload) -> Content:
-    """Return what a point's vectors depend on."""
+    """Return the content of a point, which its vectors depend on."""
     return payload["level"], payload["content_hash"]
 
 
@@ -61,10 +61,10 @@ def missing_of(chunks: Sequence[Chunk], known: Iterable[Content]) -> list[Chunk]
 
 
 def check_source(source_id: str) -> None:
-    """Make sure that a document's id comes back as it was given.
+    """Make sure that a document's id has no lone surrogates, which stores replace.
 
     Raises:
-        InvalidParameterError: It does not.
+        InvalidParameterError: It has some.
     """
     if replace_surrogates(source_id) != source_id:
         remedy = "Give the document an id of valid Unicode."
@@ -81,11 +81,11 @@ def plan_sync(
     """Plan the writes that make a source equal to its chunks.
 
     Args:
-        source_id: The document's id.
+        source_id: Id of the document.
         chunks: All its chunks.
-        stored: Payload of each of its points, by id.
-        vectors: By content, what the caller embedded.
-        dimension: Length that a dense vector must have.
+        stored: Payloads of its points, by id.
+        vectors: Vectors by content.
+        dimension: Length of dense vectors.
 
     Raises:
         InvalidParameterError: See `ChunkStore.sync`.
@@ -109,9 +109,9 @@ def plan_put(
 
     Args:
         chunks: The chunks, of any sources, whose ids have been checked.
-        stored: Payload by id of the points that have their ids, and of others that may lend vectors.
-        vectors: By content, what the caller embedded.
-        dimension: Length that a dense vector must have.
+        stored: Payloads by id of the points with their ids, and of others that may lend vectors.
+        vectors: Vectors by content.
+        dimension: Length of dense vectors.
 
     Raises:
         InvalidParameterError: See `ChunkStore.put`.

@@ -1,4 +1,4 @@
-"""What every chunk store does, whichever engine keeps the points."""
+"""Protocol of chunk stores, and the values that they take and return."""
 
 from __future__ import annotations
 
@@ -15,14 +15,13 @@ from kinsplit.chunk import DOCUMENT, Chunk, Content
 from kinsplit.embedding.protocol import SparseVector
 from kinsplit.errors import InvalidParameterError
 
-#: A filter: payload keys with what each must have. That is a value, the list of values one of which it must have, or a
-#: mapping of operators: "$eq", "$ne", "$in" and "$nin", and on numbers and dates "$gt", "$gte", "$lt" and "$lte". In
-#: the place of a key, "$and" and "$or" join a list of filters, "$not" negates one, and "$id" takes the list of the ids
-#: one of which a chunk must have.
+#: A filter: payload keys, each with a condition. A condition is a value, a list of alternative values, or a mapping of
+#: operators: "$eq", "$ne", "$in" and "$nin", and on numbers and dates "$gt", "$gte", "$lt" and "$lte". Instead of a
+#: key, "$and" and "$or" join a list of filters, "$not" negates a filter, and "$id" takes a list of chunk ids.
 #:
 #: Values are what metadata can hold (see `kinsplit.stores.json_values.to_json`), without lists and mappings. Numbers
-#: are compared by value, 2020 with 2020.0, and are no booleans. None stands for no value: the key is missing, or is
-#: None or an empty list. A bound that is a date, or a string such as "2024-05-31" or "2024-05-31T12:00:00Z", is
+#: are compared by value, 2020 with 2020.0, and never equal booleans. None stands for no value: the key is missing, None
+#: or an empty list. A bound that is a date, or a string such as "2024-05-31" or "2024-05-31T12:00:00Z", is
 #: compared with stored strings of this form; a time without a zone is in UTC. A stored list has a value, or lies within
 #: bounds, when any of its members does; "$ne" and "$nin" also let through what lacks the key.
 #:
@@ -30,22 +29,22 @@ from kinsplit.errors import InvalidParameterError
 #: "author.name", "authors[].name".
 Where = Mapping[str, Any]
 
-#: Of payloads and vectors' names; raised whenever a collection of an older version can't be read any more.
+#: Version of the layout of payloads and of the vectors' names; raised when older collections become unreadable.
 LAYOUT = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """What all chunks of one collection have in common; compared whenever the collection is opened.
+    """Properties that all chunks of a collection share; compared whenever the collection is opened.
 
     Attributes:
         model: Fingerprint of the dense embedder.
         dimension: Length of its vectors.
         sparse: Fingerprint of the sparse embedder.
-        strategy: Name and parameters of the chunking strategy, for people.
+        strategy: Name and parameters of the chunking strategy, as JSON.
         fingerprint: Fingerprint of the strategy, which is part of every chunk's id.
-        distance: How dense vectors are compared.
-        version: Of the layout of payloads and vectors.
+        distance: Similarity measure of dense vectors.
+        version: Version of the layout; see `LAYOUT`.
     """
 
     model: str
@@ -62,8 +61,8 @@ class Vectors:
     """The vectors of one content.
 
     Attributes:
-        dense: Shape (dimension,), float32; None for a whole document, and only there.
-        sparse: Term weights, or None for a chunk that no term search should find.
+        dense: Shape (dimension,), float32; None only for whole documents.
+        sparse: Term weights; None for a chunk that no term search should find.
     """
 
     dense: NDArray[np.float32] | None
@@ -72,15 +71,15 @@ class Vectors:
 
 @dataclass(frozen=True, slots=True)
 class SyncReport:
-    """What a sync or a put changed, counted in leaves, with which their parents and documents come, change and go.
+    """Changes of a sync or a put, counted in leaves; their parents and documents are not counted.
 
     Reports of several documents add up with `+`.
 
     Attributes:
-        added: Ids that the store did not hold.
-        updated: Ids whose content or payload changed.
-        unchanged: Ids that cost no write.
-        deleted: Ids that are gone.
+        added: Number of new ids.
+        updated: Number of ids whose content or payload changed.
+        unchanged: Number of ids that needed no write.
+        deleted: Number of deleted ids.
     """
 
     added: int = 0
@@ -99,14 +98,14 @@ class SyncReport:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Query:
-    """One ranking to ask for.
+    """A query for one ranking.
 
     Attributes:
         using: "dense" for cosine similarity, "bm25" for term weights times IDF.
         vector: A dense vector of shape (dimension,), or a sparse one.
-        limit: Most hits.
+        limit: Largest number of hits.
         level: Level of the chunks to find: 0 for leaves, 1 for their parents, and so on; `kinsplit.chunk.DOCUMENT` for
-            whole documents, which have no dense vector. Leaves, parents and documents each have an IDF of their own.
+            whole documents, which have no dense vector. Leaves, parents and documents have separate IDFs.
         where: A filter; see `Where`.
     """
 
@@ -118,10 +117,12 @@ class Query:
 
     def __post_init__(self) -> None:
         if self.using not in ("dense", "bm25"):
-            raise InvalidParameterError("using", "must be 'dense' or 'bm25'", self.using, "Take one of them.")
+            raise InvalidParameterError("using", "must be 'dense' or 'bm25'", self.using, "Use one of them.")
         if isinstance(self.vector, SparseVector) != (self.using == "bm25"):
-            remedy = "Take the vector of the embedder that the query names."
-            raise InvalidParameterError("vector", "must be sparse for 'bm25' and only then", self.vector, remedy)
+            remedy = "Use a vector of the matching embedder."
+            raise InvalidParameterError(
+                "vector", "must be sparse for 'bm25' and dense for 'dense'", self.vector, remedy
+            )
         if self.limit < 1:
             raise InvalidParameterError("limit", "must be at least 1", self.limit, "Ask for one hit or more.")
         check_level(self.level)
@@ -135,8 +136,8 @@ class Hit:
     """A chunk that a query found.
 
     Attributes:
-        chunk: As it was stored.
-        score: The engine's, higher is better; comparable within one query only.
+        chunk: The chunk, as it was stored.
+        score: Score of the engine; higher is better, comparable within one query only.
     """
 
     chunk: Chunk
@@ -145,21 +146,21 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A chunk in a ranking: its place and its kin, without its text.
+    """A chunk in a ranking: its position and its kin, without its text.
 
     Attributes:
-        id: As of `kinsplit.chunk.Chunk`, like the following ones.
+        id: Id of the chunk.
         source_id: Id of the document.
         index: Position among the chunks of its level.
         total: Number of chunks of its level.
         level: 0 for leaves.
         parent_id: Id of its parent.
         prev_id: Id of the previous chunk of the level.
-        next_id: Id of the next one.
-        token_count: Length in tokens where the strategy counts them.
+        next_id: Id of the next chunk of the level.
+        token_count: Length in tokens, if the strategy counts them.
         length: Length in characters.
         sibling_files: Source ids of the other files of the document's group.
-        score: The engine's, higher is better; comparable within one query only.
+        score: Score of the engine; higher is better, comparable within one query only.
     """
 
     id: str
@@ -178,15 +179,15 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """A chunk that is not stored as the store has acknowledged it.
+    """A chunk that is not stored as the store acknowledged it.
 
     Attributes:
-        source_id: The document.
-        level: The chunk's level.
-        index: The chunk's index.
-        kind: "lost" where it is gone, "payload" and "vectors" where these are others, "unknown" where it was deleted
-            or never written; "filter", of no chunk, where filters find other chunks than they should.
-        key: The payload key of these filters.
+        source_id: Id of the document.
+        level: Level of the chunk.
+        index: Index of the chunk.
+        kind: "lost" for a missing chunk, "payload" and "vectors" for one whose payload or vectors differ, "unknown" for
+            one that was deleted or never written; "filter" if filters by a key find the wrong chunks.
+        key: Payload key of those filters.
     """
 
     source_id: str
@@ -196,19 +197,19 @@ class Damage:
     key: str = ""
 
 
-#: How `kinsplit.identity.chunk_id` writes an id.
+#: Form of the ids that `kinsplit.identity.chunk_id` returns.
 UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def check_ids(ids: Iterable[str]) -> None:
-    """Make sure that ids are UUIDs as `kinsplit.identity.chunk_id` writes them, which every engine takes.
+    """Make sure that ids have the form of `kinsplit.identity.chunk_id`, which every engine accepts.
 
     Raises:
         InvalidParameterError: One is not.
     """
     for id_ in ids:
         if not UUID.fullmatch(id_):
-            remedy = "Take the ids that kinsplit gave the chunks."
+            remedy = "Use the ids that kinsplit gave the chunks."
             raise InvalidParameterError("id", "must be a UUID in lower case with hyphens", id_, remedy)
 
 
@@ -219,14 +220,14 @@ def check_level(level: int) -> None:
         InvalidParameterError: It is not.
     """
     if not isinstance(level, int) or isinstance(level, bool) or not 0 <= level <= DOCUMENT:
-        remedy = "Take 0 for leaves, 1 for their parents."
+        remedy = "Use 0 for leaves, 1 for their parents."
         raise InvalidParameterError("level", f"must be a whole number from 0 to {DOCUMENT}", level, remedy)
 
 
 class ChunkStore(Protocol):
     """A collection of chunks with their vectors. Safe to use from several threads.
 
-    A lone surrogate in any text comes back as U+FFFD, which has the same length, so offsets stay true.
+    A lone surrogate in a text comes back as U+FFFD, which has the same length, so offsets stay valid.
     """
 
     @property
@@ -239,48 +240,48 @@ class ChunkStore(Protocol):
         ...
 
     def missing(self, source_id: str, chunks: Sequence[Chunk]) -> list[Chunk]:
-        """Return the chunks whose content the source does not hold yet at their level: those to embed before `sync`.
+        """Return the chunks to embed before `sync`: those whose content the source does not hold yet at their level.
 
-        Equal contents of one level are returned once.
+        Of chunks of one level with equal contents, one is returned.
         """
         ...
 
     def sync(self, source_id: str, chunks: Sequence[Chunk], vectors: Mapping[Content, Vectors]) -> SyncReport:
         """Make the stored chunks of a source equal to `chunks`.
 
-        New and changed chunks are written before stale ones are deleted, so a crash between the two loses nothing, and
-        the next sync repairs it. A chunk whose content merely moved takes its vectors from the store; a chunk of which
-        only the payload changed keeps them; an unchanged chunk costs no write.
+        New and changed chunks are written before stale ones are deleted, so a crash in between loses nothing, and the
+        next sync repairs it. A chunk whose content merely moved gets its vectors from the store; a chunk whose payload
+        alone changed keeps them; an unchanged chunk needs no write.
 
         Args:
-            source_id: The document's id, which all chunks carry.
-            chunks: Every chunk of the document, of all levels. None at all deletes the source.
-            vectors: By level and content hash (`Chunk.content`), at least for what `missing` returns.
+            source_id: Id of the document, which all chunks have.
+            chunks: Chunks of the document, of all levels. An empty sequence deletes the source.
+            vectors: Vectors by level and content hash (`Chunk.content`), at least of the chunks from `missing`.
 
         Returns:
             The numbers of chunks added, updated, unchanged and deleted.
 
         Raises:
-            InvalidParameterError: A chunk of another source, an id that is no UUID or comes twice, a vector that is
-                missing or has another dimension, metadata that can't be stored. Nothing was written then.
+            InvalidParameterError: A chunk of another source, an id that is not a UUID or comes twice, a vector that is
+                missing or has another dimension, metadata that can't be stored. Nothing is written then.
         """
         ...
 
     def put(self, chunks: Sequence[Chunk], vectors: Mapping[Content, Vectors]) -> SyncReport:
         """Add chunks of any sources, or replace those that have their ids, and delete nothing.
 
-        For chunks that arrive in batches which are no whole documents; where they are, `sync` also clears away what is
-        stale.
+        For chunks that arrive in batches other than whole documents; for whole documents, `sync` also deletes stale
+        chunks.
 
         Args:
             chunks: The chunks.
-            vectors: By level and content hash (`Chunk.content`); not needed for a chunk whose stored content is equal.
+            vectors: Vectors by level and content hash (`Chunk.content`); not needed for contents that are stored.
 
         Returns:
             The numbers of chunks added, updated and unchanged.
 
         Raises:
-            InvalidParameterError: As `sync` does.
+            InvalidParameterError: See `sync`.
         """
         ...
 
@@ -288,29 +289,29 @@ class ChunkStore(Protocol):
         """Delete chunks by id and return their number, without those that are not stored.
 
         Raises:
-            InvalidParameterError: An id that is no UUID as kinsplit writes them.
+            InvalidParameterError: An id that kinsplit did not make.
         """
         ...
 
     def search(self, queries: Sequence[Query]) -> list[list[Hit]]:
-        """Ask all queries, each of a level and with a filter of its own, in one call to the engine.
+        """Run all queries, each with its own level and filter, in one call to the engine.
 
         Args:
-            queries: The rankings to ask for; they are not fused.
+            queries: The queries; their rankings are not fused.
 
         Returns:
-            Per query its hits, best first.
+            The hits of each query, best first.
 
         Raises:
-            InvalidParameterError: A filter or a vector that the engine can't take.
+            InvalidParameterError: A filter or a vector that is not valid.
         """
         ...
 
     def rank(self, queries: Sequence[Query]) -> list[list[Entry]]:
-        """Ask as `search` does, for the chunks' places alone: for rankings of which few texts will be read.
+        """Run queries as `search` does, without fetching texts: for rankings of which few texts will be read.
 
         Raises:
-            InvalidParameterError: As `search` does.
+            InvalidParameterError: See `search`.
         """
         ...
 
@@ -318,11 +319,11 @@ class ChunkStore(Protocol):
         """Return all chunks that a filter lets through, in order of source, level and index.
 
         Args:
-            where: As in `Query`.
+            where: A filter; see `Where`.
             level: Level of the chunks to find; None for all levels.
 
         Raises:
-            InvalidParameterError: A filter that the engine can't take.
+            InvalidParameterError: A filter that is not valid.
         """
         ...
 
@@ -330,7 +331,7 @@ class ChunkStore(Protocol):
         """Return chunks by id, in the order of the ids, without those that are not stored, in one round trip.
 
         Raises:
-            InvalidParameterError: An id that is no UUID as kinsplit writes them.
+            InvalidParameterError: An id that kinsplit did not make.
         """
         ...
 
@@ -340,51 +341,51 @@ class ChunkStore(Protocol):
         Dense vectors may come back normalised to length 1, and a sparse vector without terms as None.
 
         Raises:
-            InvalidParameterError: An id that is no UUID as kinsplit writes them.
+            InvalidParameterError: An id that kinsplit did not make.
         """
         ...
 
     def export(self, source_id: str) -> list[tuple[Chunk, Vectors]]:
-        """Return every chunk of a source with its vectors, by level and index, to copy it into another store.
+        """Return every chunk of a source with its vectors, in order of level and index, to copy it into another store.
 
-        The vectors are as `vectors` returns them.
+        The vectors have the form that `vectors` returns.
         """
         ...
 
     def delete(self, source_id: str) -> int:
-        """Delete all chunks of a source, of all levels, and return the number of its leaves, as `sync` counts."""
+        """Delete all chunks of a source, of all levels, and return the number of its leaves."""
         ...
 
     def count(self, level: int | None = None, where: Where | None = None) -> int:
         """Count the chunks of a level, or all, that a filter lets through.
 
         Raises:
-            InvalidParameterError: A filter that the engine can't take.
+            InvalidParameterError: A filter that is not valid.
         """
         ...
 
     def sources(self, level: int | None = None, where: Where | None = None) -> dict[str, int]:
-        """Return the number of chunks, of a level or all, of every source that has any, in order of the source ids.
+        """Return the number of chunks of every source that has any, in order of the source ids.
 
         Args:
             level: Level of the chunks to count; None for all levels.
-            where: A filter that lets chunks through, as in `Query`.
+            where: A filter; see `Where`.
 
         Raises:
-            InvalidParameterError: A filter that the engine can't take.
+            InvalidParameterError: A filter that is not valid.
         """
         ...
 
     def damage(self) -> list[Damage]:
-        """Return how what is stored differs from what was acknowledged, by source.
+        """Return the differences between stored and acknowledged chunks, in order of the source ids.
 
-        Only a store that keeps a record of its own beside its engine's files can tell, as Edge does. A database answers
-        for what it holds by itself, and memory holds nothing for long.
+        Only a store that records its writes outside its engine can find any, as Edge does. Databases guarantee
+        durability themselves, and memory holds nothing for long.
         """
         return []
 
     def close(self) -> None:
-        """Write everything to disk and let go of the collection. A second call does nothing."""
+        """Write everything to disk and release the collection. A second call does nothing."""
         ...
 
     def __enter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""A collection's name and schema, checked alike by every engine."""
+"""Names, schemas and layers of collections, checked the same way by every engine."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ _SHOWN = 10
 
 
 def check_collection(name: str) -> None:
-    """Make sure that a collection's name suits every engine.
+    """Make sure that every engine accepts the name of a collection.
 
     Raises:
-        InvalidParameterError: It holds something else than letters, digits, "-", "_" and ".", or begins with a sign.
+        InvalidParameterError: It has other characters than letters, digits, "-", "_" and ".", or begins with a sign.
     """
     if not _COLLECTION.fullmatch(name):
         rule = "must be letters and digits, with '-', '_' and '.' inside"
         raise InvalidParameterError("collection", rule, name, "Choose another name.")
 
 
-def wanted_schema(place: object, collection: str, schema: Schema | None, known: Iterable[str] = ()) -> Schema:
+def schema_to_create(location: object, collection: str, schema: Schema | None, known: Iterable[str] = ()) -> Schema:
     """Return the schema to create a collection with.
 
     Args:
-        place: Where the collection isn't.
-        collection: Its name.
-        schema: What to create it with, if it is to be created.
-        known: Names of the collections that are there.
+        location: Folder, server or database that lacks the collection.
+        collection: Name of the collection.
+        schema: Schema to create it with; None if the collection had to exist.
+        known: Names of the existing collections.
 
     Raises:
-        CollectionNotFoundError: There is no schema, so the collection was to be there.
+        CollectionNotFoundError: There is no schema.
     """
     if schema is None:
         raise CollectionNotFoundError(
-            f"There is no collection {collection!r} in {place}{_others(known)}. Index documents into it first."
+            f"There is no collection {collection!r} in {location}{_others(known)}. Index documents into it first."
         )
     return schema
 
@@ -56,16 +56,16 @@ def _others(names: Iterable[str]) -> str:
     return f", which has {', '.join([*first[:_SHOWN], *more])}" if first else ""
 
 
-def parse_schema(place: object, stored: Mapping[str, Any]) -> Schema:
-    """Return the schema that a collection keeps as JSON, with the current name of its strategy.
+def parse_schema(location: object, stored: Mapping[str, Any]) -> Schema:
+    """Return the schema that a collection stores as JSON, with the current name of its strategy.
 
     Raises:
-        StoreError: It is none that this version reads.
+        StoreError: This version can't read it.
     """
     try:
         schema = Schema(**stored)
     except TypeError as error:
-        raise StoreError(f"{place}: is not a schema that this version reads: {error}. {_REMEDY}") from error
+        raise StoreError(f"{location}: This version can't read the schema: {error}. {_REMEDY}") from error
     return replace(schema, strategy=_renamed(schema.strategy))
 
 
@@ -79,7 +79,7 @@ def _renamed(strategy: str) -> str:
     return json.dumps({**stored, "name": name})
 
 
-def check_schema(place: object, stored: Schema, asked: Schema | None) -> None:
+def check_schema(location: object, stored: Schema, asked: Schema | None) -> None:
     """Compare the schema that a collection was made with and the one it is opened with, if any.
 
     Raises:
@@ -87,29 +87,29 @@ def check_schema(place: object, stored: Schema, asked: Schema | None) -> None:
     """
     if stored.version != LAYOUT:
         made = f"its layout is {stored.version!r}, and this version reads {LAYOUT}"
-        raise SchemaMismatchError(f"{place} was made by another version of kinsplit: {made}. {_REMEDY}")
+        raise SchemaMismatchError(f"{location} was made by another version of kinsplit: {made}. {_REMEDY}")
     if asked is None:
         return
     old, new = _facts(stored), _facts(asked)
     names = [name for name in {**old, **new} if old.get(name) != new.get(name)]
     if any(name.startswith("strategy") for name in names):
-        # It differs whenever a parameter does, and says less.
+        # The fingerprint differs whenever a parameter does, and says less.
         names = [name for name in names if name != "fingerprint"]
     differences = [f"{name} is {old.get(name)!r} there and {new.get(name)!r} here" for name in names]
     if differences:
         raise SchemaMismatchError(
-            f"{place} was made with another model or strategy: {'; '.join(differences)}. "
+            f"{location} was made with another model or strategy: {'; '.join(differences)}. "
             "Use another collection name, or delete the collection and index again."
         )
 
 
 def _facts(schema: Schema) -> dict[str, Any]:
-    """Return what two schemas are compared by: where they tell the strategy's parameters, each for itself."""
+    """Return the values by which two schemas are compared, with each parameter of the strategy for itself."""
     facts = asdict(schema)
     try:
-        told = json.loads(schema.strategy)
-        parameters = {f"strategy.{key}": value for key, value in told["parameters"].items()}
-        return {**facts, "strategy": told["name"], **parameters}
+        strategy = json.loads(schema.strategy)
+        parameters = {f"strategy.{key}": value for key, value in strategy["parameters"].items()}
+        return {**facts, "strategy": strategy["name"], **parameters}
     except (ValueError, TypeError, KeyError, AttributeError):
         return facts
 
@@ -118,11 +118,11 @@ Kind: TypeAlias = Literal["keyword", "integer", "uuid"]
 
 
 class Layer(NamedTuple):
-    """Levels whose vectors have names of their own, and with them an index and an IDF of their own.
+    """Levels that share names of vectors, and so an index and an IDF.
 
     Attributes:
         levels: The levels.
-        dense: Name of their dense vector, or None where they have none.
+        dense: Name of their dense vector, or None if they have none.
         sparse: Name of their sparse vector.
     """
 
@@ -131,8 +131,8 @@ class Layer(NamedTuple):
     sparse: str
 
 
-#: Leaves, parents and whole documents. Whoever asks for the vector "dense", as the frameworks' own Qdrant stores do,
-#: finds leaves alone.
+#: Leaves, parents and whole documents. Searches by the vector "dense", as the frameworks' own Qdrant stores run them,
+#: find leaves only.
 LAYERS = (
     Layer(range(1), "dense", "bm25"),
     Layer(range(1, DOCUMENT), "dense_parent", "bm25_parent"),

@@ -1,4 +1,4 @@
-"""Any store for an event loop, by way of threads."""
+"""Asynchronous view of any store, which runs its calls in threads."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from kinsplit.stores.protocol import ChunkStore, Entry, Hit, Query, Schema, Sync
 class ThreadedStore(AsyncChunkStore):
     """An asynchronous store whose every call runs in one of the event loop's threads.
 
-    A task that is cancelled leaves its call to end on its own.
+    The call of a cancelled task runs on to its end.
 
     Args:
-        store: Whose calls they are; closed with this one.
+        store: The store, which is closed with this view.
     """
 
     def __init__(self, store: ChunkStore) -> None:
@@ -48,11 +48,11 @@ class ThreadedStore(AsyncChunkStore):
         return await to_thread(self._store.remove, ids)
 
     async def search(self, queries: Sequence[Query]) -> list[list[Hit]]:
-        """Ask all queries in one call to the engine; see `ChunkStore.search`."""
+        """Run all queries in one call to the engine; see `ChunkStore.search`."""
         return await to_thread(self._store.search, queries)
 
     async def rank(self, queries: Sequence[Query]) -> list[list[Entry]]:
-        """Ask all queries for places alone; see `ChunkStore.rank`."""
+        """Run all queries without fetching texts; see `ChunkStore.rank`."""
         return await to_thread(self._store.rank, queries)
 
     async def find(self, where: Where, level: int | None = 0) -> list[Chunk]:

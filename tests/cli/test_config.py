@@ -68,7 +68,7 @@ def test_a_wrong_file_ends_in_one_line_and_nothing_is_written(cli: Cli, folder: 
     wrong = folder.parent / "wrong.toml"
     for text, told in (
         ('[index]\nstrategy = "wrod"', "index.strategy: must be the name of a strategy (got 'wrod'). Known are:"),
-        ("[index", "is no TOML"),
+        ("[index", "is not valid TOML"),
         (None, "No such file"),
     ):
         if text is None:

@@ -19,7 +19,7 @@ from kinsplit.cli.commands.watch import _each_told
 from kinsplit.cli.output.terminal import Terminal
 from kinsplit.errors import KinsplitWarning, LoadError
 from kinsplit.index import AddReport, Index
-from kinsplit.indexing.run import TwinWarning
+from kinsplit.indexing.run import DuplicateWarning
 from kinsplit.watch import watch
 from tests.cli.conftest import environment
 from tests.loaders.helpers import pdf
@@ -78,7 +78,7 @@ def test_of_a_file_alone_nothing_below_its_folder_is_watched(folder: Path, monke
     file = folder / "cs" / "loops.txt"
     with Index("memory:", embedder="hash") as index:
         assert len(list(watch(index, [file], settle=0))) == 1
-        with pytest.warns(TwinWarning, match=r"'course/cs/loops\.txt' is also 'cs/loops\.txt'"):
+        with pytest.warns(DuplicateWarning, match=r"'course/cs/loops\.txt' is also 'cs/loops\.txt'"):
             assert len(list(watch(index, [folder], settle=0))) == 1
     assert asked == [((file.parent,), False), ((folder,), True)]
 

@@ -72,7 +72,7 @@ def test_a_mistake_is_named_with_file_field_and_rule(file: Path, text: str, fiel
 def test_what_is_no_toml_is_told_with_the_place(file: Path) -> None:
     for data in (b"[index\n", b"\xff\xfe", b"x = " + b"[" * 3000):
         file.write_bytes(data)
-        with pytest.raises(LoadError, match="is no TOML"):
+        with pytest.raises(LoadError, match="is not valid TOML"):
             Configuration.read(file)
 
 

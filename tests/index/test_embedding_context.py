@@ -15,9 +15,9 @@ from kinsplit.embedding import CachedEmbedder, VectorCache, use_vector_cache
 from kinsplit.embedding.hashing import HashEmbedder
 from kinsplit.errors import InvalidParameterError, SchemaMismatchError
 from kinsplit.identity import DOCUMENT_CONTEXT
-from kinsplit.indexing.context import check_embedding_context, embedding_context_of, marked
+from kinsplit.indexing.embedding_context import add_embedding_context, check_embedding_context, embedding_context_of
 from kinsplit.parsers import create
-from kinsplit.stores.verify import verify
+from kinsplit.stores.maintenance import verify
 from tests.tokenizer_files import bundled_tokenizer
 
 MARKDOWN = """\
@@ -161,8 +161,8 @@ def test_late_chunking_goes_past_the_cache(tmp_path: Path) -> None:
 
 def test_the_schema_tells_the_way() -> None:
     for context in ("headings", "none", "late"):
-        assert embedding_context_of(marked("model:384", check_embedding_context(context))) == context
-    assert marked("model:384", "headings") == "model:384"
+        assert embedding_context_of(add_embedding_context("model:384", check_embedding_context(context))) == context
+    assert add_embedding_context("model:384", "headings") == "model:384"
 
 
 def test_the_bundled_model_finds_what_a_pronoun_means(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from kinsplit import Document
 from kinsplit.errors import LoadError
 from kinsplit.indexing import run
-from kinsplit.indexing.run import TwinWarning
+from kinsplit.indexing.run import DuplicateWarning
 from kinsplit.loaders import Discovery, Limits, Loaded, SourceFile, discover, load_files
 from tests.index.helpers import RecordingEmbedder, open_index
 
@@ -45,7 +45,7 @@ def test_a_second_folder_of_the_same_name_is_refused_and_nothing_replaced(tmp_pa
             assert "folder that holds both" in str(caught.value)
         assert list(index.store.sources()) == ["notes/x.md"]
         assert index.search("notes")[0].text == "The notes of a."
-        with pytest.warns(TwinWarning, match="'a/notes/x.md' is also 'notes/x.md'"):
+        with pytest.warns(DuplicateWarning, match="'a/notes/x.md' is also 'notes/x.md'"):
             assert index.add(tmp_path / "a").added > 0, "the folder above gives other ids"
 
 
@@ -161,7 +161,7 @@ def test_prune_spares_what_lies_below_a_folder_that_cannot_be_listed(
     with open_index(tmp_path, RecordingEmbedder(), "sentence") as index:
         index.add(course)
         # So that only the folder itself can tell that the file isn't gone.
-        monkeypatch.setattr("kinsplit.indexing.sources._exists", lambda _: False)
+        monkeypatch.setattr("kinsplit.indexing.origins._exists", lambda _: False)
         monkeypatch.setattr(Path, "iterdir", refuse)
         report = index.add(course, prune=True)
 
@@ -258,7 +258,7 @@ def test_a_file_that_is_there_under_another_id_is_said_once_with_the_remedy(tmp_
         (courses / name).write_text(f"About {name}.", encoding="utf-8")
     with open_index(tmp_path, RecordingEmbedder(), "sentence") as index:
         assert index.add(courses).warnings == ()
-        with pytest.warns(TwinWarning, match="2 of the files added are in the collection already") as caught:
+        with pytest.warns(DuplicateWarning, match="2 of the added files are in the collection already") as caught:
             report = index.add(courses / "cs")
         assert report.warnings == (str(caught[0].message),)
         assert len(caught) == 1

@@ -80,7 +80,7 @@ def test_a_collection_made_with_a_tokenizer_object_is_searched_without_it_but_fo
 def test_searches_that_begin_together_open_one_client_and_a_failed_one_is_tried_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from kinsplit.stores import loop_readers
+    from kinsplit.stores import address
     from kinsplit.stores.threaded import ThreadedStore
 
     opened = []
@@ -93,8 +93,8 @@ def test_searches_that_begin_together_open_one_client_and_a_failed_one_is_tried_
                 raise StoreError("The server is away.")
             return ThreadedStore(index.store)
 
-        monkeypatch.setattr(loop_readers, "has_async_client", lambda _: True)
-        monkeypatch.setattr(loop_readers, "open_async_store", open_async_store)
+        monkeypatch.setattr(address, "has_async_client", lambda _: True)
+        monkeypatch.setattr(address, "open_async_store", open_async_store)
         first = await asyncio.gather(*(index.asearch("stars") for _ in range(3)), return_exceptions=True)
         assert [str(error) for error in first] == ["The server is away."] * 3
         assert all(await asyncio.gather(*(index.asearch("stars") for _ in range(3))))

@@ -44,7 +44,7 @@ from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import InvalidParameterError
 from kinsplit.integrations.llama_index import KinsplitVectorStore, node_parser, vector_store
 from kinsplit.stores import ChunkStore, Schema, open_async_store, open_store
-from kinsplit.stores.verify import verify
+from kinsplit.stores.maintenance import verify
 from tests.integrations.helpers import TEXT
 
 HASH = HashEmbedder()

@@ -24,7 +24,7 @@ from kinsplit import Index
 from kinsplit.errors import InvalidParameterError
 from kinsplit.integrations import langchain, llama_index
 from kinsplit.integrations.shared.metadata import slimmed
-from kinsplit.stores.verify import verify
+from kinsplit.stores.maintenance import verify
 from tests.integrations.finding import FRAMEWORKS, HASH, LECTURE, STRATEGY, Hit, expansion, found, process, split
 from tests.integrations.test_expanding import CountingStore
 from tests.integrations.test_langchain_store import HashEmbeddings

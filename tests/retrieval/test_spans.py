@@ -20,7 +20,7 @@ from kinsplit.indexing.indexer import Indexer
 from kinsplit.parsers import create
 from kinsplit.retrieval import Candidate, Expansion, Passage, arrange, join
 from kinsplit.spans import Span, holds
-from kinsplit.stores.verify import verify
+from kinsplit.stores.maintenance import verify
 from tests.generators import strategy_parameters, texts
 
 CATS, DOGS = "Cats purr and cats sleep. ", "Dogs bark at the postman. "
@@ -30,7 +30,7 @@ GATHER = create("cluster", chunk_size=60, passage_size=24, passage_overlap=3, th
 
 def placed(strategy: Any, text: str) -> list[Chunk]:
     indexer = Indexer(cast(Any, None), strategy, cast(Any, None), cast(Any, None))
-    return indexer.place(Document("d", text))
+    return indexer.chunk(Document("d", text))
 
 
 def check(passage: Passage, text: str) -> None:

@@ -134,7 +134,7 @@ def test_variables_that_are_no_settings_are_found(tmp_path: Path, monkeypatch: p
     ("text", "kind", "message"),
     [
         ("[service]\nprot = 1", InvalidParameterError, "prot: is not a setting"),
-        ("[service", LoadError, "is no TOML"),
+        ("[service", LoadError, "is not valid TOML"),
         ("service = 5", InvalidParameterError, "service: must be a valid dictionary"),
         ("[service]\nport = -1", InvalidParameterError, "port: should be greater"),
         ("[service]\nstrategy = 5", InvalidParameterError, "^strategy: should be a valid string.* KINSPLIT_STRATEGY "),

@@ -9,7 +9,7 @@ from engines import ENGINES, address_of
 from kinsplit.chunk import DOCUMENT
 from kinsplit.errors import SchemaMismatchError
 from kinsplit.stores import open_store
-from kinsplit.stores.copy import copy
+from kinsplit.stores.maintenance import copy
 from kinsplit.stores.protocol import Query
 from kinsplit.stores.testing import DENSE, SCHEMA, SPARSE, make_chunks, make_document, save
 

@@ -13,9 +13,9 @@ from kinsplit.chunk import DOCUMENT
 from kinsplit.errors import StoreError
 from kinsplit.stores import open_store
 from kinsplit.stores.engines.edge.store import EdgeStore
+from kinsplit.stores.maintenance import verify
 from kinsplit.stores.protocol import Query
 from kinsplit.stores.testing import DENSE, SCHEMA, SPARSE, TEXTS, embed, make_chunks, make_document, save
-from kinsplit.stores.verify import verify
 
 DOCUMENTS = [f"doc{number}" for number in range(4)]
 

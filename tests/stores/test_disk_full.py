@@ -12,8 +12,8 @@ import pytest
 from kinsplit.errors import DiskFullError
 from kinsplit.stores import open_store
 from kinsplit.stores.engines.edge import disk_space
+from kinsplit.stores.maintenance import verify
 from kinsplit.stores.testing import SCHEMA, TEXTS, embed, make_chunks, save
-from kinsplit.stores.verify import verify
 
 Usage = namedtuple("Usage", ["total", "used", "free"])
 CHUNKS = make_chunks("doc", TEXTS)

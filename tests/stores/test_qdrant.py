@@ -10,7 +10,7 @@ import pytest
 from kinsplit.chunk import DOCUMENT
 from kinsplit.errors import InvalidParameterError, StoreError
 from kinsplit.stores import open_store
-from kinsplit.stores.engines.qdrant.options import QdrantOptions, parse_place
+from kinsplit.stores.engines.qdrant.options import QdrantOptions, parse_location
 from kinsplit.stores.engines.qdrant.store import QdrantStore
 from kinsplit.stores.protocol import Query
 from kinsplit.stores.testing import (
@@ -149,10 +149,10 @@ def test_more_sources_than_a_page(store, monkeypatch):
 
 
 def test_options_are_read_from_the_address():
-    place, options = parse_place("https://host:6333/prefix?shard_number=2&replication_factor=3&quantization=scalar")
+    place, options = parse_location("https://host:6333/prefix?shard_number=2&replication_factor=3&quantization=scalar")
     assert place == "https://host:6333/prefix"
     assert options == QdrantOptions(shard_number=2, replication_factor=3, quantization="scalar")
-    assert parse_place("./folder?x") == ("./folder?x", QdrantOptions())
+    assert parse_location("./folder?x") == ("./folder?x", QdrantOptions())
 
 
 @pytest.mark.parametrize(

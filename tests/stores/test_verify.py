@@ -11,8 +11,8 @@ from kinsplit.identity import chunk_id, content_hash
 from kinsplit.parsers import create, names
 from kinsplit.spans import Span
 from kinsplit.stores import Vectors, open_store
+from kinsplit.stores.maintenance import verify
 from kinsplit.stores.testing import SCHEMA, TEXTS, embed, make_chunks, make_document, save
-from kinsplit.stores.verify import verify
 from tests.generators import strategy_parameters, texts
 from tests.parsers.sized import plain
 

@@ -27,7 +27,7 @@ def copy(
     What the target holds already stays; a copy that was broken off is finished by the next one.
     """
     from kinsplit.stores import open_store
-    from kinsplit.stores.copy import copy as copy_chunks
+    from kinsplit.stores.maintenance import copy as copy_chunks
 
     terminal = Terminal(as_json=as_json)
     if target == source and (into or collection) == collection:

@@ -38,7 +38,7 @@ from kinsplit.errors import CollectionNotFoundError
 
 if TYPE_CHECKING:
     from kinsplit.index import AddReport, Index
-    from kinsplit.indexing.indexer import DocumentReport
+    from kinsplit.indexing.reports import DocumentReport
     from kinsplit.loaders import Limits, Loaded
     from kinsplit.parsers import Strategy
 

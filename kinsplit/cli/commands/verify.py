@@ -33,7 +33,7 @@ def verify(
         _verify_model(model, Terminal(as_json=as_json))
         return
     from kinsplit.stores import open_store
-    from kinsplit.stores.verify import verify as find_problems
+    from kinsplit.stores.maintenance import verify as find_problems
 
     terminal = Terminal(as_json=as_json)
     with open_store(store, collection) as opened, waiting(terminal.err, "Verifying"):

@@ -32,7 +32,7 @@ from kinsplit.cli.output.terminal import Terminal
 
 if TYPE_CHECKING:
     from kinsplit.index import AddReport
-    from kinsplit.indexing.indexer import DocumentReport
+    from kinsplit.indexing.reports import DocumentReport
     from kinsplit.loaders import Loaded
 
 

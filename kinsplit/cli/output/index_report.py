@@ -14,7 +14,7 @@ from kinsplit.display import inline
 
 if TYPE_CHECKING:
     from kinsplit.index import AddReport
-    from kinsplit.indexing.indexer import DocumentReport
+    from kinsplit.indexing.reports import DocumentReport
     from kinsplit.stores import SyncReport
 from collections import Counter
 from pathlib import Path

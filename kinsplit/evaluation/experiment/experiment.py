@@ -27,7 +27,7 @@ from kinsplit.evaluation.measures.registry import create_many, own_name
 from kinsplit.evaluation.qrels.rule import SC_QRELS, SpanRule
 from kinsplit.evaluation.results import Results
 from kinsplit.evaluation.splitters import GivenChunks, as_strategy
-from kinsplit.indexing.context import check_embedding_context
+from kinsplit.indexing.embedding_context import check_embedding_context
 from kinsplit.parsers import Strategy
 from kinsplit.support.paths import cache_folder
 from kinsplit.tokenizers import BUNDLED, resolve
@@ -60,7 +60,8 @@ class Experiment:
         headline: Name of the measure that strategies are compared by; None for recall@1000t, or query_terms for a
             dataset without labels.
         top_k: Number of chunks that results show, and that measures without a number of their own look at.
-        embedding_context: What is embedded besides a chunk's text; see `kinsplit.indexing.context.EmbeddingContext`.
+        embedding_context: What is embedded besides a chunk's text; see
+            `kinsplit.indexing.embedding_context.EmbeddingContext`.
         language: Language of the stop words and the stemmer of BM25, such as "german", or "any" for words as they are.
         tokenizer: Spec of the tokenizer that counts the tokens of budgets.
         rule: Rule that makes a chunk relevant to a label, for the rank measures.

@@ -17,7 +17,7 @@ from kinsplit.embedding.protocol import TokenEmbedder, repeatable
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.evaluation.experiment.rankers import Ranked, Ranker
 from kinsplit.evaluation.experiment.records import Answer
-from kinsplit.indexing.context import EmbeddingContext
+from kinsplit.indexing.embedding_context import EmbeddingContext
 from kinsplit.indexing.indexer import Indexer
 from kinsplit.parsers import Strategy
 from kinsplit.retrieval import Question

@@ -14,7 +14,7 @@ from kinsplit.evaluation.experiment.rankers import Ranker
 from kinsplit.evaluation.experiment.retrieval import Depth
 from kinsplit.evaluation.labels import Dataset
 from kinsplit.evaluation.measures.protocol import Measure
-from kinsplit.indexing.context import EmbeddingContext
+from kinsplit.indexing.embedding_context import EmbeddingContext
 from kinsplit.parsers import Strategy
 from kinsplit.tokenizers import Tokenizer
 

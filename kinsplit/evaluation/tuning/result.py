@@ -12,7 +12,7 @@ from kinsplit.evaluation.splitters import spec_of
 from kinsplit.evaluation.tuning.search import Found
 from kinsplit.evaluation.tuning.trial import Trial
 from kinsplit.indexing.configuration import Configuration, IndexSettings
-from kinsplit.indexing.context import check_embedding_context
+from kinsplit.indexing.embedding_context import check_embedding_context
 from kinsplit.parsers import Strategy
 
 #: First line of each configuration that tuning writes.

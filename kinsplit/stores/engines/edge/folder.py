@@ -16,7 +16,7 @@ from kinsplit.stores.engines.edge.disk_space import check_creation, check_openin
 from kinsplit.stores.engines.edge.ledger import Ledger
 from kinsplit.stores.engines.qdrant.payload import INDEXES
 from kinsplit.stores.protocol import Schema
-from kinsplit.stores.schema import DENSE, SPARSE, check_schema, parse_schema, wanted_schema
+from kinsplit.stores.schema import DENSE, SPARSE, check_schema, parse_schema, schema_to_create
 
 if TYPE_CHECKING:
     from qdrant_edge import EdgeConfig, EdgeShard
@@ -89,7 +89,7 @@ def _create(folder: Path, schema: Schema | None) -> None:
     """Make the folder under another name and rename it when it is complete, so a crash leaves no half a collection."""
     if folder.exists() and any(folder.iterdir()):
         raise StoreError(f"{folder} holds files but no {SCHEMA_FILE}, so it is no collection. Choose another name.")
-    schema = wanted_schema(folder.parent, folder.name, schema, _collections(folder.parent))
+    schema = schema_to_create(folder.parent, folder.name, schema, _collections(folder.parent))
     draft = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}")
     draft.mkdir(parents=True)
     try:

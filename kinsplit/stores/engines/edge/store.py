@@ -45,7 +45,7 @@ class EdgeStore(EngineStore):
     Free space is checked before anything is written: 16 MB must stay, and three times the size of what is written.
     A key that is filtered by gets a payload index when that happens first, in a collection of 1,000 chunks or more.
 
-    What was acknowledged is kept in a ledger of its own, with which `kinsplit.stores.verify` compares what is there.
+    Acknowledged writes are recorded in a ledger, with which `kinsplit.stores.maintenance` compares the collection.
 
     Up to a gigabyte of dense vectors, 650,000 of 384 dimensions, is compared exactly. Where there is more, a write or
     `close` also builds an index, which takes the processor about a millisecond per chunk.

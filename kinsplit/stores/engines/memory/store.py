@@ -17,7 +17,7 @@ from kinsplit.stores.logic import Found
 from kinsplit.stores.payload import Payload
 from kinsplit.stores.plan import Plan, content_of
 from kinsplit.stores.protocol import Query, Schema, Vectors, Where
-from kinsplit.stores.schema import check_collection, check_schema, wanted_schema
+from kinsplit.stores.schema import check_collection, check_schema, schema_to_create
 
 Points = Mapping[str, tuple[Payload, Vectors]]
 
@@ -68,7 +68,7 @@ class MemoryStore(EngineStore):
         with _PLACES_LOCK:
             found = _PLACES.get(place, {}).get(collection) if place else None
             if found is None:
-                found = _Collection(wanted_schema(f"memory:{place}", collection, schema, _PLACES.get(place, ())))
+                found = _Collection(schema_to_create(f"memory:{place}", collection, schema, _PLACES.get(place, ())))
                 if place:
                     _PLACES.setdefault(place, {})[collection] = found
         check_schema(self._name, found.schema, schema)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from kinsplit.chunk import Content
 from kinsplit.errors import MissingExtraError, StoreError
 from kinsplit.stores.engine import EngineStore
-from kinsplit.stores.engines.postgres.query import decode_text, dump, encode_text
 from kinsplit.stores.filters import to_conditions
 from kinsplit.stores.logic import Found, batches
 from kinsplit.stores.payload import Payload
@@ -22,7 +21,7 @@ try:
     from psycopg.types.json import Jsonb
 
     from kinsplit.stores.engines.postgres.points import COLUMNS, to_vectors, upsert
-    from kinsplit.stores.engines.postgres.query import to_statement, to_where
+    from kinsplit.stores.engines.postgres.query import decode_text, dump, encode_text, to_statement, to_where
     from kinsplit.stores.engines.postgres.tables import LOCK, open_tables, postgres_errors
 except ImportError as error:
     raise MissingExtraError("psycopg or pgvector", "pgvector") from error

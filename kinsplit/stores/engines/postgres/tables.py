@@ -21,7 +21,7 @@ from psycopg.types.json import Jsonb, set_json_loads
 from kinsplit.errors import KinsplitError, StoreError
 from kinsplit.stores.engines.postgres.query import Tables, load
 from kinsplit.stores.protocol import Schema
-from kinsplit.stores.schema import DENSE, check_collection, check_schema, parse_schema, wanted_schema
+from kinsplit.stores.schema import DENSE, check_collection, check_schema, parse_schema, schema_to_create
 
 Connection = psycopg.Connection[Any]
 T = TypeVar("T")
@@ -154,7 +154,7 @@ def open_tables(dsn: str, collection: str, schema: Schema | None) -> Opened:
         with closing(psycopg.connect(dsn, autocommit=True)) as connection:
             found = _find(connection, collection)
             if found is None:
-                _create(connection, collection, wanted_schema(place, collection, schema, _names(connection)))
+                _create(connection, collection, schema_to_create(place, collection, schema, _names(connection)))
                 found = _find(connection, collection)
         if found is None:
             raise StoreError(f"{name}: was deleted while it was opened. Open it again.")

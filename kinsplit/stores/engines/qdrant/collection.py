@@ -14,7 +14,7 @@ from kinsplit.errors import KinsplitError, MissingExtraError, StoreError, StoreL
 from kinsplit.stores.engines.qdrant.options import QdrantOptions, is_url
 from kinsplit.stores.engines.qdrant.payload import INDEXES
 from kinsplit.stores.protocol import Schema
-from kinsplit.stores.schema import DENSE, SPARSE, check_schema, parse_schema, wanted_schema
+from kinsplit.stores.schema import DENSE, SPARSE, check_schema, parse_schema, schema_to_create
 
 if TYPE_CHECKING:
     from qdrant_client import AsyncQdrantClient, QdrantClient, models
@@ -37,7 +37,7 @@ async def open_collection(
         with qdrant_errors(name):
             if not await client.collection_exists(collection):
                 known = [] if schema else [found.name for found in (await client.get_collections()).collections]
-                await _create(client, options, collection, wanted_schema(place, collection, schema, known))
+                await _create(client, options, collection, schema_to_create(place, collection, schema, known))
             info = await client.get_collection(collection)
             stored = (info.config.metadata or {}).get(_METADATA)
             if not isinstance(stored, dict):

@@ -36,7 +36,7 @@ class QdrantOptions(BaseModel):
     grpc: bool = False
 
 
-def parse_place(place: str) -> tuple[str, QdrantOptions]:
+def parse_location(place: str) -> tuple[str, QdrantOptions]:
     """Split what follows "qdrant:" in an address, such as "http://localhost:6333?shard_number=2".
 
     Returns:

@@ -1,4 +1,4 @@
-"""Which file an indexed document is from: two files must not take turns with one id, and what is gone can go here."""
+"""Files that indexed documents come from: no two may share an id, and documents of deleted files can be found."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from kinsplit.stores.protocol import ChunkStore
 #: Metadata key of the file that a document was read from, on the machine that read it.
 ABSOLUTE_PATH = "absolute_path"
 
-# First chunks that are asked for together.
+# First chunks fetched together.
 _BATCH = 500
 
 
 class Origin(NamedTuple):
-    """Where an indexed document is from.
+    """File that an indexed document comes from.
 
     Attributes:
-        source_id: Its id.
-        file_id: Its file's id: another one for a row of a file, the same one for a document that came from no file.
-        path: Its file, if that is still there.
+        source_id: Id of the document.
+        file_id: Id of the file; the document's own id if it came from no file.
+        path: Path of the file, if it still exists.
     """
 
     source_id: str
@@ -36,7 +36,7 @@ class Origin(NamedTuple):
 
 
 def with_paths(loaded: Loaded) -> Iterator[Document]:
-    """Yield the documents of a file with the place of the file."""
+    """Yield the documents of a file with its path in their metadata."""
     for document in loaded.documents:
         yield replace(document, metadata={**document.metadata, ABSOLUTE_PATH: str(loaded.source.resolved)})
 
@@ -45,16 +45,16 @@ def check_same(store: ChunkStore, fingerprint: str, files: Iterable[SourceFile])
     """Make sure that no file would replace another one that still exists. One that is gone was moved or deleted.
 
     Args:
-        store: Holds the documents so far.
-        fingerprint: The strategy's fingerprint.
-        files: Those to be indexed.
+        store: Store of the documents so far.
+        fingerprint: Fingerprint of the strategy.
+        files: Files to index.
 
     Raises:
         LoadError: An indexed file of the same id is another file.
     """
     paths = {source.source_id: source.path for source in files}
     for source_id, _, other in origins(store, fingerprint, paths):
-        # One that has gone meanwhile replaces nothing: it is reported when it is read.
+        # A file that was deleted meanwhile replaces nothing; reading it reports the error.
         if other is not None and _same(other, paths[source_id]) is False:
             raise LoadError(
                 paths[source_id],
@@ -64,13 +64,13 @@ def check_same(store: ChunkStore, fingerprint: str, files: Iterable[SourceFile])
             )
 
 
-def twins(store: ChunkStore, fingerprint: str, files: Iterable[SourceFile]) -> dict[str, str]:
-    """Return the ids of files that are about to be indexed a second time, and the ids that they are indexed under.
+def find_duplicates(store: ChunkStore, fingerprint: str, files: Iterable[SourceFile]) -> dict[str, str]:
+    """Return the ids of files that are indexed under another id already, each with that id.
 
     Args:
-        store: Holds the documents so far.
-        fingerprint: The strategy's fingerprint.
-        files: Those to be indexed.
+        store: Store of the documents so far.
+        fingerprint: Fingerprint of the strategy.
+        files: Files to index.
     """
     paths = {source.source_id: source.path for source in files if source.error is None}
     known = {origin.source_id for origin in origins(store, fingerprint, paths)}
@@ -91,14 +91,14 @@ def _name(source_id: str) -> str:
     return source_id.rpartition("/")[2]
 
 
-def checked_rows(store: ChunkStore, fingerprint: str, loaded: Loaded, files: Set[Path]) -> Loaded:
-    """Return a file; one of whose rows would replace another file's comes with an error and without documents.
+def check_rows(store: ChunkStore, fingerprint: str, loaded: Loaded, files: Set[Path]) -> Loaded:
+    """Return a file, with an error instead of its documents if one of its rows would replace another file's.
 
     Args:
-        store: Holds the documents so far.
-        fingerprint: The strategy's fingerprint.
+        store: Store of the documents so far.
+        fingerprint: Fingerprint of the strategy.
         loaded: The file.
-        files: Resolved paths of all files that are read with it. What these lack now may have moved to this one.
+        files: Resolved paths of all files of the run. A row that one of them no longer has may have moved to this file.
     """
     rows = [document.id for document in loaded.documents if document.id != loaded.source.source_id]
     for row, _, other in origins(store, fingerprint, rows):
@@ -111,15 +111,17 @@ def checked_rows(store: ChunkStore, fingerprint: str, loaded: Loaded, files: Set
     return loaded
 
 
-def gone(store: ChunkStore, fingerprint: str, found: Discovery, read: Iterable[Loaded], kept: Set[str]) -> list[str]:
-    """Return the indexed documents that were in files or folders and are no longer there.
+def find_gone(
+    store: ChunkStore, fingerprint: str, found: Discovery, read: Iterable[Loaded], kept: Set[str]
+) -> list[str]:
+    """Return the ids of indexed documents that were in files or folders and are no longer there.
 
     Args:
-        store: Holds the documents so far.
-        fingerprint: The strategy's fingerprint.
-        found: What was searched for files.
-        read: The files that could be read.
-        kept: Ids of the documents that are there, and of what couldn't be read.
+        store: Store of the documents so far.
+        fingerprint: Fingerprint of the strategy.
+        found: Folders that were searched, and the files in them.
+        read: Files that could be read.
+        kept: Ids of documents that are there, and of files and documents that failed.
     """
     searched = tuple(f"{folder}/" for folder in found.folders)
     unread = tuple(f"{source.source_id}/" for source in found.files if source.error is not None)
@@ -128,7 +130,7 @@ def gone(store: ChunkStore, fingerprint: str, found: Discovery, read: Iterable[L
     return [
         source_id
         for source_id, file_id, path in origins(store, fingerprint, left)
-        if file_id not in kept  # or this is a row of a file that couldn't be read, or needn't be
+        if file_id not in kept  # else a row of a file that wasn't read, or couldn't be
         and (
             file_id.startswith(searched) and not file_id.startswith(unread)
             if path is None
@@ -138,7 +140,7 @@ def gone(store: ChunkStore, fingerprint: str, found: Discovery, read: Iterable[L
 
 
 def origins(store: ChunkStore, fingerprint: str, source_ids: Iterable[str]) -> Iterator[Origin]:
-    """Yield where those of some documents are from that are indexed."""
+    """Yield the origins of those of some documents that are indexed."""
     for ids in batches(list(source_ids), _BATCH):
         for chunk in store.get([chunk_id(source_id, fingerprint, 0, 0) for source_id in ids]):
             path, file_id = chunk.metadata.get(ABSOLUTE_PATH), chunk.metadata.get("file_path")
@@ -149,7 +151,7 @@ def origins(store: ChunkStore, fingerprint: str, source_ids: Iterable[str]) -> I
 
 
 def _same(one: Path, other: Path) -> bool | None:
-    """Return whether two paths lead to one file; None where one of them has gone meanwhile."""
+    """Return whether two paths lead to one file; None if one of them was deleted meanwhile."""
     try:
         return one.samefile(other)
     except OSError:

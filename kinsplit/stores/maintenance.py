@@ -1,4 +1,4 @@
-"""Whether what a store holds is whole: every link resolves, every text is the one that was hashed, nothing is lost."""
+"""Maintenance of collections: copying one to another store, and verifying that it is intact."""
 
 from __future__ import annotations
 
@@ -14,33 +14,34 @@ from kinsplit.identity import chunk_id, document_hash, embedding_hash
 from kinsplit.spans import holds, stretches
 from kinsplit.stores.payload import RECORD
 from kinsplit.stores.protocol import ChunkStore, Damage
+from kinsplit.stores.schema import check_schema
 
 Kind = Literal["index", "link", "parent", "child", "hash", "lost", "payload", "vectors", "unknown", "filter"]
 
-#: Details of a chunk that is not stored as the store acknowledged it, by kind of damage.
+#: Details by kind of damage.
 _DAMAGE = {
     "payload": "its payload is not the one that was stored",
     "vectors": "its vectors are not those that were stored",
     "unknown": "it was deleted, or never stored",
 }
 
-#: What a store writes for a character that it can't keep, so that the text is not the one that was hashed.
+#: Stored in place of a character that no store can hold, so that the text no longer matches its hash.
 _REPLACED = "\ufffd"
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something in a collection that a sync would not have left. Indexing the source again mends it.
+    """An inconsistency that no sync leaves behind. Indexing the source again repairs it.
 
     Attributes:
-        source_id: The document; empty where it is the whole collection.
-        level: The chunks' level.
-        index: Of the chunk; None where the level as a whole is concerned.
-        kind: "index" for indices that are not 0 to total - 1, "link" for neighbours, "parent" and "child" for kin
-            between levels, "hash" for a text that is not that of the content hash or of the place, or a document's
-            leaves that are not those of its content hash. Where the store knows what it has acknowledged: "lost",
-            "payload", "vectors", "unknown" and "filter", as of `kinsplit.stores.protocol.Damage`.
-        detail: What is wrong, as a sentence without a full stop.
+        source_id: Id of the document; empty for a problem of the whole collection.
+        level: Level of the chunks.
+        index: Index of the chunk; None for a problem of the whole level.
+        kind: "index" for indices other than 0 to total - 1, "link" for neighbours, "parent" and "child" for kin between
+            levels, "hash" for a text that doesn't match its content hash or its length in the document, or a document
+            that doesn't match its leaves. From a store that records its writes: "lost", "payload", "vectors",
+            "unknown" and "filter" (see `kinsplit.stores.protocol.Damage`).
+        detail: A sentence without a full stop.
     """
 
     source_id: str
@@ -56,22 +57,47 @@ class Problem:
         return inline(f"{self.source_id}: {place}: {self.detail}")
 
 
-def verify(store: ChunkStore) -> list[Problem]:
-    """Look at every chunk of a store, in one call per source.
+def copy(source: ChunkStore, target: ChunkStore) -> int:
+    """Copy every chunk of a store, with its vectors, into another store, without embedding again.
 
-    Of what a framework's adapter keeps, whose places are the framework's own, this only sees whether a text has the
-    metadata of the chunk that it was cut out of; a chunk of kinsplit's that was written back counts as the kin of its
-    kin. A text that holds U+FFFD is not compared with its hash, since that may stand for a character that no store
-    keeps.
-
-    Edge also compares every chunk's payload and vectors with a record of what it has acknowledged, so that what is lost
-    with its whole document is missed too. The other engines keep no such record: a database answers for that by itself.
+    Documents that the target already holds become equal to the source's; its other documents stay. An interrupted copy
+    is completed by the next one.
 
     Args:
-        store: Only read. A sync that is under way can look like a problem.
+        source: Store to read.
+        target: Store to write, opened with `source.schema`.
 
     Returns:
-        The problems in order of source and level; none in a store that is whole.
+        The number of copied leaves; their parents and documents are copied too.
+
+    Raises:
+        SchemaMismatchError: The stores were made with different models or strategies.
+    """
+    check_schema("The target", target.schema, source.schema)
+    copied = 0
+    for source_id in source.sources():
+        pairs = source.export(source_id)
+        target.sync(source_id, [chunk for chunk, _ in pairs], {chunk.content: vectors for chunk, vectors in pairs})
+        copied += sum(chunk.level == 0 for chunk, _ in pairs)
+    return copied
+
+
+def verify(store: ChunkStore) -> list[Problem]:
+    """Check every chunk of a store, in one call per source.
+
+    Chunks that a framework's vector store wrote have offsets of the framework's own. They are only checked for metadata
+    of a longer chunk that their text was cut out of; kinsplit's own chunks that a framework wrote back are checked with
+    their kin. A text with U+FFFD is not compared with its hash, since the character may replace one that no store can
+    hold.
+
+    Edge also compares every chunk's payload and vectors with its record of acknowledged writes, and so notices lost
+    documents. The other engines keep no such record: databases guarantee that themselves.
+
+    Args:
+        store: Store to read. A sync in progress can look like a problem.
+
+    Returns:
+        The problems in order of source and level; none in an intact store.
     """
     fingerprint = store.schema.fingerprint
     problems: list[Problem] = []

@@ -1,0 +1,74 @@
+"""Embedding contexts: how each is embedded, and how a collection's schema records it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinsplit.chunk import Chunk, Document, embedded_text
+from kinsplit.embedding.late_chunking import embed_late
+from kinsplit.embedding.protocol import Embedder, Progress
+from kinsplit.errors import InvalidParameterError
+
+#: Context that a chunk is embedded with. "headings": the chunk's own context, its heading path or table header, goes
+#: before its text. "none": the text stands alone. "late": the whole document is embedded, and each chunk gets the mean
+#: of its tokens' vectors (late chunking).
+EmbeddingContext = Literal["headings", "none", "late"]
+
+_SUFFIXES: dict[EmbeddingContext, str] = {"headings": "", "none": " without context", "late": " with late chunking"}
+
+
+def check_embedding_context(name: str) -> EmbeddingContext:
+    """Return an embedding context by its name.
+
+    Raises:
+        InvalidParameterError: There is none of that name.
+    """
+    for known in get_args(EmbeddingContext):
+        if name == known:
+            return known  # type: ignore[no-any-return]  # get_args forgets it.
+    rule = f"must be one of {', '.join(get_args(EmbeddingContext))}"
+    raise InvalidParameterError("embedding_context", rule, name, "Leave it out for 'headings'.")
+
+
+def add_embedding_context(fingerprint: str, embedding_context: EmbeddingContext) -> str:
+    """Return a model's fingerprint with the embedding context, so that vectors of different contexts never mix."""
+    return fingerprint + _SUFFIXES[embedding_context]
+
+
+def embedding_context_of(fingerprint: str) -> EmbeddingContext:
+    """Return the embedding context in a fingerprint that `add_embedding_context` made."""
+    suffixes = (context for context, suffix in _SUFFIXES.items() if suffix and fingerprint.endswith(suffix))
+    return next(suffixes, "headings")
+
+
+def embed_leaves(
+    embedder: Embedder,
+    embedding_context: EmbeddingContext,
+    leaves: Sequence[tuple[Document, Chunk]],
+    progress: Progress | None = None,
+) -> list[tuple[NDArray[np.float32], int]]:
+    """Embed leaves.
+
+    Args:
+        embedder: The model.
+        embedding_context: Context that they are embedded with.
+        leaves: Each with its document, those of one document together.
+        progress: See `Embedder.embed`.
+
+    Returns:
+        The vector of each leaf, and the number of windows whose mean it is.
+    """
+    if not leaves:
+        return []
+    texts = [leaf.text if embedding_context == "none" else embedded_text(leaf) for _, leaf in leaves]
+    if embedding_context != "late":
+        return list(zip(embedder.embed(texts, progress), embedder.windows(texts), strict=True))
+    documents = {document.id: document for document, _ in leaves}
+    spans = [[leaf.spans for document, leaf in leaves if document.id == id_] for id_ in documents]
+    vectors = embed_late(embedder, [document.text for document in documents.values()], spans, progress)
+    windows = embedder.windows([leaf.text for _, leaf in leaves])
+    return list(zip((vector for own in vectors for vector in own), windows, strict=True))
