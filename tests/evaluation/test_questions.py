@@ -229,7 +229,7 @@ SCRIPTS = {
 }
 
 
-@pytest.mark.parametrize("window", [1000, 1500, 1900, 2000, 2299, 2700, 4000, 8192])
+@pytest.mark.parametrize("window", [1000, 1900, 2299, 4000])
 @pytest.mark.parametrize("text", SCRIPTS.values(), ids=SCRIPTS)
 def test_a_prompt_and_its_answer_fit_into_the_window(text: str, window: int) -> None:
     longest: list[int | None] = []
@@ -241,7 +241,7 @@ def test_a_prompt_and_its_answer_fit_into_the_window(text: str, window: int) -> 
 
     model = Counting([])
     model.window = window
-    make_questions([Document("d", text * 400), PETS], model, 30, filters())
+    make_questions([Document("d", text * 200), PETS], model, 30, filters())
     for prompt, tokens in zip(model.prompts, longest, strict=True):
         assert tokens is not None
         # The instruction is prose of which a model has no more tokens than the bundled tokenizer.

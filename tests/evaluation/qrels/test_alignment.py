@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kinsplit.chunk import Chunk
@@ -140,6 +140,7 @@ def test_a_rule_need_judge_only_as_many_as_asked() -> None:
     assert tune_thresholds(wanted, [chunks], chunk_coverages=[0.5]).best is None
 
 
+@settings(max_examples=30)
 @given(st.lists(asked, min_size=1, max_size=4), many)
 def test_stricter_thresholds_never_judge_more(labels: list[list[object]], chunks: list[Chunk]) -> None:
     wanted = [question(*own, name=str(number)) for number, own in enumerate(labels)]
