@@ -38,7 +38,7 @@ console = Console(width=None if sys.stdout.isatty() else 120)
 @app.command()
 def main(
     embedder: Annotated[str, typer.Option(help="Spec of the embedder.")] = "bundled",
-    context: Annotated[str, typer.Option(help="headings, none or late.")] = "headings",
+    embedding_context: Annotated[str, typer.Option(help="headings, none or late.")] = "headings",
     limit: Annotated[int | None, typer.Option(help="Read only so many characters of each corpus.")] = None,
     memory: Annotated[str, typer.Option(help="Spec of the embedder with which memory is measured.")] = "hash:384",
     json_file: Annotated[Path | None, typer.Option("--json", help="Also write the numbers to this file.")] = None,
@@ -48,10 +48,10 @@ def main(
     if copies:
         print(peak_of(copies, memory, limit))
         return
-    stages = measure(embedder, context, limit)
+    stages = measure(embedder, embedding_context, limit)
     wall = sum(stages.values())
     share = stages["model"] / wall
-    table = Table("stage", "seconds", "share", title=f"{corpus().origin}, {embedder}, context {context}")
+    table = Table("stage", "seconds", "share", title=f"{corpus().origin}, {embedder}, context {embedding_context}")
     for name, seconds in stages.items():
         table.add_row(name, f"{seconds:.2f}", f"{seconds / wall:.1%}")
     console.print(table)
@@ -108,7 +108,7 @@ class _WatchedTokens(_Watched):
         return self.__getattr__("embed_tokens")(*arguments)
 
 
-def measure(spec: str, context: str, limit: int | None) -> dict[str, float]:
+def measure(spec: str, embedding_context: str, limit: int | None) -> dict[str, float]:
     """Return the seconds of each stage of indexing the corpora; the model is loaded before."""
     stages: Counter[str] = Counter()
     model = embedding.resolve(spec)
@@ -117,7 +117,7 @@ def measure(spec: str, context: str, limit: int | None) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         files = _files(Path(folder) / "corpora", 1, limit)
         embedder = watched(model, stages, "model", {"windows": "count windows"})
-        with Index(f"edge:{folder}/store", embedder=embedder, context=context) as index:
+        with Index(f"edge:{folder}/store", embedder=embedder, embedding_context=embedding_context) as index:
             # What is loaded once is no part of what grows.
             index.strategy.split("Warm. " * 100)
             store = index.store

@@ -16,7 +16,8 @@ from rich.console import Console
 from texts import SHARED_DATA
 
 from kinsplit.errors import KinsplitError
-from kinsplit.evaluation.experiment.experiment import Experiment, Step
+from kinsplit.evaluation import Experiment
+from kinsplit.evaluation.experiment.strategy_run import Step
 from kinsplit.evaluation.labels import Dataset
 from kinsplit.evaluation.results import Results
 from kinsplit.evaluation.splitters import Named, from_spec

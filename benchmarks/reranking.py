@@ -17,8 +17,8 @@ from texts import SHARED_DATA
 
 from kinsplit.chunk import Chunk, embedded_text
 from kinsplit.embedding import create as embedder
+from kinsplit.evaluation import Experiment
 from kinsplit.evaluation.datasets import load
-from kinsplit.evaluation.experiment.experiment import Experiment
 from kinsplit.evaluation.measures.protocol import Outcome
 from kinsplit.evaluation.significance import estimate
 from kinsplit.index import default_strategy
@@ -77,8 +77,8 @@ def table(name: str, cache: Path) -> Table:
         ways[label] = [reranked(outcome, reranker) for outcome in evidence.outcomes]
     for label, outcomes in ways.items():
         cells = []
-        for measure in experiment.judges:
-            values = [measure.score(outcome, evidence.made.chunking) for outcome in outcomes]
+        for measure in experiment.setup.measures:
+            values = [measure.score(outcome, evidence.profile.chunking) for outcome in outcomes]
             own = estimate([value for value in values if value is not None])
             cells.append(f"{100 * own.mean:.1f} [{100 * own.low:.1f}, {100 * own.high:.1f}]")
         shown.add_row(label, *cells)

@@ -16,9 +16,10 @@ from rich.console import Console
 from rich.table import Table
 from texts import SHARED_DATA
 
+from kinsplit.evaluation import Experiment
 from kinsplit.evaluation.experiment import rankers
-from kinsplit.evaluation.experiment.experiment import Experiment, Step
 from kinsplit.evaluation.experiment.rankers import Ranker
+from kinsplit.evaluation.experiment.strategy_run import Step
 from kinsplit.evaluation.labels import Dataset
 from kinsplit.evaluation.significance import estimate
 from kinsplit.evaluation.splitters import from_spec

@@ -120,7 +120,7 @@ def chonkie(**parameters: Any) -> System:
 
 
 def _vocabulary() -> str:
-    from kinsplit.tokenizers.names import _bundled_file
+    from kinsplit.tokenizers.registry import _bundled_file
 
     return str(_bundled_file())
 

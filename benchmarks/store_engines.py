@@ -18,12 +18,13 @@ import numpy as np
 import store_data
 from scaling import peak, settled
 
-from kinsplit.retrieval import Expansion, Question, SearchOptions, run, search
+from kinsplit.retrieval import Expansion, Question, SearchOptions, search
 from kinsplit.retrieval.expand import wanted_ids
 from kinsplit.stores import ChunkStore, open_store
 from kinsplit.stores.engines.edge.points import to_point
 from kinsplit.stores.engines.edge.store import EdgeStore
 from kinsplit.stores.payload import to_payload
+from kinsplit.support.aio import run
 
 #: Hits that an engine is asked for, as many as kinsplit's search reads.
 _HITS = 30

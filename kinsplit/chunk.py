@@ -1,4 +1,4 @@
-"""The frozen values that everything in kinsplit passes on."""
+"""Documents, chunks and their parts: the frozen values that all of kinsplit works with."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from kinsplit.spans import Span
 #: Level of the chunk that stands for a whole document, above any depth of parents.
 DOCUMENT = 100
 
-#: Stands between the texts of spans that lie apart, in a chunk as in a passage.
+#: Separator between the texts of spans that are not adjacent, in chunks and passages.
 SEPARATOR = "\n\n"
 
-#: Level and content hash: what a chunk's vectors depend on. A parent with a single child has its child's text, but
-#: other vectors.
+#: Level and content hash, the key of a chunk's vectors. A parent with a single child has its child's text but vectors
+#: of its own.
 Content = tuple[int, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A piece of one document that knows its place and its kin.
+    """A piece of one document, with its place in it and links to its kin.
 
     Attributes:
         id: Version-5 UUID of source, strategy, level and index (see `chunk_id`).
@@ -31,18 +31,18 @@ class Chunk:
         total: Number of chunks of its level.
         level: 0 for leaves, 1 for their parents, and so on; `DOCUMENT` for the chunk that stands for its whole
             document.
-        spans: Where the text lies in the document, in document order; nearly always one span.
-        text: The spans' text, joined by a separator where there are several; empty for a whole document, whose text is
+        spans: Spans of the text in the document, in document order; nearly always one.
+        text: Text of the spans, joined by a separator if there are several; empty for a whole document, whose text is
             in its leaves.
-        content_hash: Changes when text or context change (see `content_hash`); for a whole document, when a leaf's
-            does (see `document_hash`).
-        overlap: Length in characters of the beginning of the text that is also in the previous sibling.
+        content_hash: Hash of text and context (see `content_hash`); for a whole document, of its leaves' hashes (see
+            `document_hash`).
+        overlap: Number of leading characters that are also in the previous sibling.
         parent_id: Id of the chunk one level up that holds this one.
         prev_id: Id of the previous chunk of the same level.
         next_id: Id of the next chunk of the same level.
-        context: Heading path or repeated table header; embedded with the text, never part of it.
-        token_count: Length in tokens where the strategy counts tokens.
-        metadata: The document's metadata, shared by its chunks and read-only, and what the strategy says of the chunk.
+        context: Heading path or repeated table header; embedded with the text but never part of it.
+        token_count: Length in tokens if the strategy counts tokens, else None.
+        metadata: Metadata of the document, read-only and shared by its chunks, plus what the strategy adds.
     """
 
     id: str
@@ -78,7 +78,7 @@ class Chunk:
 
     @property
     def content(self) -> Content:
-        """Level and content hash, by which the chunk's vectors are kept."""
+        """Level and content hash, the key of the chunk's vectors."""
         return self.level, self.content_hash
 
 
@@ -139,15 +139,15 @@ def select(chunk: Chunk, keys: Iterable[str]) -> dict[str, Any]:
 
 
 def embedded_text(chunk: Chunk) -> str:
-    """Return what is embedded of a chunk: its context, where it has one, before its text."""
+    """Return the text that is embedded for a chunk: its context, if any, followed by its text."""
     return f"{chunk.context}\n\n{chunk.text}" if chunk.context else chunk.text
 
 
 def heading_path(context: str) -> str:
-    """Return the heading path of a chunk's context, its first line, without a table's repeated header below it.
+    """Return the heading path in a chunk's context: its first line, without the table header that may follow.
 
     Args:
-        context: Of a chunk. A header alone, whose second row is the table's delimiter row, is no path.
+        context: Context of the chunk. A table header alone, recognised by its delimiter row, has no path.
     """
     first, _, rest = context.partition("\n")
     second = rest.partition("\n")[0]
@@ -155,12 +155,12 @@ def heading_path(context: str) -> str:
 
 
 class Part(NamedTuple):
-    """A part of a document that its text doesn't mark by a heading, such as a function of a program.
+    """A part of a document without a heading in the text, such as a function of a program.
 
     Attributes:
         start: First code point.
         end: One past the last code point.
-        title: What it is called, such as `def push`.
+        title: Name of the part, such as `def push`.
     """
 
     start: int
@@ -169,12 +169,12 @@ class Part(NamedTuple):
 
 
 class Moment(NamedTuple):
-    """When a part of a recording's text was said.
+    """Time at which a part of a transcript was spoken.
 
     Attributes:
-        at: Offset at which the part begins; it ends where the next one does.
-        start: Seconds from the recording's beginning.
-        end: Seconds, too.
+        at: Offset of the part, which extends to the next part's offset.
+        start: Start in seconds from the beginning of the recording.
+        end: End in seconds from the beginning of the recording.
     """
 
     at: int
@@ -184,16 +184,16 @@ class Moment(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A text with an id, as a loader or a caller gives it.
+    """A text with an id, from a loader or a caller.
 
     Attributes:
-        id: Names the document in ids, payloads and reports; a relative path or what the caller chose.
-        text: The text, exactly as every offset will count it.
-        metadata: Carried to every chunk. Must be JSON-serialisable when it goes into a store.
-        pages: Offset at which each page starts, ascending from 0; empty where there are no pages.
-        times: When each part was said, ascending by offset; empty where the text is of no recording.
-        outline: Its parts, ascending by start, outer ones before those inside them; where there are any, they and the
-            last component of the id, and no headings, make the chunks' contexts.
+        id: Id of the document in chunk ids, payloads and reports: a relative path or the caller's choice.
+        text: The text, to which all offsets refer.
+        metadata: Metadata, copied to every chunk. Must be JSON-serialisable if it goes into a store.
+        pages: Offset of each page, ascending from 0; empty for a document without pages.
+        times: Time of each part of a transcript, ascending by offset; empty for other documents.
+        outline: Parts without headings, such as functions, ascending by start, outer parts before inner ones. If there
+            are any, contexts are made from them and the last component of the id, not from headings.
     """
 
     id: str
@@ -204,7 +204,7 @@ class Document:
     outline: tuple[Part, ...] = ()
 
     def page_range(self, start: int, end: int) -> tuple[int, int] | None:
-        """Return the first and last page, counted from 1, that a range of the text touches.
+        """Return the first and last page that a range of the text touches, counted from 1.
 
         Args:
             start: First code point.
@@ -220,14 +220,14 @@ class Document:
         return first, last
 
     def time_range(self, start: int, end: int) -> tuple[float, float] | None:
-        """Return from when to when a range of the text was said, in seconds.
+        """Return the time range in which a range of the text was spoken, in seconds.
 
         Args:
             start: First code point.
             end: One past the last code point.
 
         Returns:
-            Both times, or None for a document without times.
+            Start and end, or None for a document without times.
         """
         if not self.times:
             return None
@@ -241,7 +241,7 @@ def _offset(moment: Moment) -> int:
 
 
 def by_size(documents: Iterable[Document], characters: int) -> Iterator[list[Document]]:
-    """Yield documents in batches that end with the document with which they hold so many characters."""
+    """Yield documents in batches of at least this many characters; only the last batch may have fewer."""
     batch: list[Document] = []
     size = 0
     for document in documents:

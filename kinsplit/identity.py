@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-#: Namespace of every chunk id, so that ids are equal on every machine.
+#: Namespace of all chunk ids, so that ids are the same on every machine.
 KINSPLIT = uuid.uuid5(uuid.NAMESPACE_URL, "https://pypi.org/project/kinsplit")
 _NAMESPACE = KINSPLIT.bytes
 
@@ -18,20 +18,20 @@ _FORMER = {name: former for former, name in RENAMED.items()}
 
 
 def chunk_id(source_id: str, fingerprint: str, level: int, index: int) -> str:
-    """Return the id of a chunk, computable for any neighbour of a known chunk.
+    """Return the id of a chunk. The ids of a chunk's neighbours can be computed the same way.
 
     Args:
-        source_id: The document's id.
-        fingerprint: `Strategy.fingerprint` of the strategy that made the chunk.
+        source_id: Id of the document.
+        fingerprint: Fingerprint of the strategy that made the chunk.
         level: 0 for leaves, 1 for their parents, and so on; `DOCUMENT` for the whole document.
         index: Position among the chunks of that level.
 
     Returns:
-        A version-5 UUID as a string, which Qdrant takes as a point id.
+        A version-5 UUID as a string, which Qdrant accepts as a point id.
     """
     name = f"{source_id}|{fingerprint}|{level}|{index}".encode("utf-8", "surrogatepass")
     digest = hashlib.sha1(_NAMESPACE + name, usedforsecurity=False).hexdigest()
-    # The same bits as uuid.uuid5, without building a UUID object: this runs once or more per chunk.
+    # The same bits as from uuid.uuid5, but without a UUID object: this runs at least once per chunk.
     variant = "89ab"[int(digest[16], 16) & 3]
     return f"{digest[:8]}-{digest[8:12]}-5{digest[13:16]}-{variant}{digest[17:20]}-{digest[20:32]}"
 
@@ -48,11 +48,11 @@ def fingerprint(strategy: str, parameters: Mapping[str, Any]) -> str:
 
 
 def content_hash(text: str, context: str = "") -> str:
-    """Return the hash by which a change of a chunk's embedded content is seen.
+    """Return the hash of what is embedded for a chunk.
 
     Args:
-        text: The chunk's text.
-        context: The chunk's context, which is embedded with it.
+        text: Text of the chunk.
+        context: Context of the chunk, which is embedded with the text.
 
     Returns:
         128 bits as 32 hexadecimal digits.
@@ -61,27 +61,27 @@ def content_hash(text: str, context: str = "") -> str:
     return hashlib.blake2b(data.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-#: Metadata key of what a chunk's vectors depend on beside its content, where it is more than its context.
-SURROUNDINGS = "_surroundings"
+#: Metadata key of other text that a chunk's vectors depend on, besides its text and context.
+DOCUMENT_CONTEXT = "_surroundings"
 
 
 def embedding_hash(text: str, context: str, metadata: Mapping[str, Any]) -> str:
-    """Return `content_hash`, and another one for each of the surroundings that a chunk's metadata may tell.
+    """Return the content hash of a chunk, which also covers `DOCUMENT_CONTEXT` in its metadata.
 
     Args:
-        text: The chunk's text.
-        context: The chunk's context.
-        metadata: The chunk's metadata.
+        text: Text of the chunk.
+        context: Context of the chunk.
+        metadata: Metadata of the chunk.
     """
-    around = metadata.get(SURROUNDINGS)
+    around = metadata.get(DOCUMENT_CONTEXT)
     return content_hash(text, f"{context}\x1f{around}" if around else context)
 
 
 def document_hash(hashes: Iterable[str]) -> str:
-    """Return the content hash of the chunk that stands for a whole document.
+    """Return the content hash of the chunk that represents a whole document.
 
     Args:
-        hashes: Content hashes of its leaves, in order.
+        hashes: Content hashes of the leaves, in order.
 
     Returns:
         128 bits as 32 hexadecimal digits.

@@ -18,7 +18,7 @@ from kinsplit.embedding.late_chunking import token_embedder
 from kinsplit.embedding.protocol import Progress, repeatable
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import CacheWarning, CollectionNotFoundError, InvalidParameterError, StoreError
-from kinsplit.indexing.context import Context, check_context, context_of, marked
+from kinsplit.indexing.context import EmbeddingContext, check_embedding_context, embedding_context_of, marked
 from kinsplit.indexing.indexer import Indexer
 from kinsplit.indexing.reports import AddReport, DocumentReport, Failure
 from kinsplit.indexing.run import Adding
@@ -31,14 +31,12 @@ from kinsplit.retrieval import (
     SearchKeywords,
     SearchOptions,
     create_reranker,
-    run,
-    run_async,
     search,
 )
-from kinsplit.retrieval.steps import Steps
 from kinsplit.stores import ChunkStore, Schema, open_store
 from kinsplit.stores.loop_readers import Readers
 from kinsplit.stores.protocol import Where
+from kinsplit.support.aio import run, run_async
 from kinsplit.tokenizers import resolve
 
 __all__ = ["DEFAULT_COLLECTION", "DEFAULT_STORE", "AddReport", "Failure", "Index", "default_strategy"]
@@ -60,11 +58,11 @@ class Index:
             `default_strategy` for a new collection.
         embedder: An embedder or its name (see `kinsplit.embedding.create`), or an embedding object of LlamaIndex or
             LangChain.
-        context: What is embedded of a chunk beside its text: "headings", its heading path or its table's header;
-            "none"; or "late", the whole document, of which each chunk takes its tokens' mean (late chunking). None
-            takes what the collection was made with, and "headings" for a new one.
-        terms: Language of the term ranking's stop words and stemmer, such as "german", or "any" to take words as they
-            are. None takes the one that the collection was made with, and English for a new collection.
+        embedding_context: What is embedded besides a chunk's text: "headings", its heading path or table header;
+            "none"; or "late", the whole document, of which each chunk gets the mean of its tokens' vectors (late
+            chunking). None keeps the collection's setting; a new collection gets "headings".
+        language: Language of the stop words and the stemmer of BM25, such as "german", or "any" to take words as they
+            are. None keeps the collection's language; a new collection gets English.
         must_exist: Whether a collection that is not there is an error, and not made.
         vector_cache: A folder in which `add` keeps vectors, so that a text embedded before, in whatever collection,
             costs no model; True for kinsplit's own cache folder. See `kinsplit.embedding.use_vector_cache`; the vectors
@@ -90,17 +88,19 @@ class Index:
         collection: str = DEFAULT_COLLECTION,
         strategy: str | Strategy | None = None,
         embedder: object = "bundled",
-        context: str | None = None,
-        terms: str | None = None,
+        embedding_context: str | None = None,
+        language: str | None = None,
         must_exist: bool = False,
         vector_cache: bool | str | Path = False,
         opener: Opener = open_store,
     ) -> None:
         self.embedder = embedding.resolve(embedder)
-        self._context: Context | None = None if context is None else check_context(context)
-        if self._context == "late":
+        self._embedding_context: EmbeddingContext | None = (
+            None if embedding_context is None else check_embedding_context(embedding_context)
+        )
+        if self._embedding_context == "late":
             token_embedder(without_cache(self.embedder))
-        asked = None if terms is None else _terms(terms)
+        asked = None if language is None else _bm25(language)
         self._vector_cache = vector_cache
         if vector_cache and not repeatable(self.embedder):
             rule = f"The vectors of {self.embedder.name} are not kept, since nothing tells when its code changes"
@@ -122,7 +122,7 @@ class Index:
         try:
             self.bm25 = asked or Bm25Embedder.of(self.store.schema.sparse)
             self.strategy = strategy or _stored_strategy(self.store.schema)
-            self._context = self._context or context_of(self.store.schema.model)
+            self._embedding_context = self._embedding_context or embedding_context_of(self.store.schema.model)
             if self.store.schema != self._schema(self.strategy):
                 # Made with something else: the store's own check says what, and what to do.
                 self.store.close()
@@ -133,13 +133,13 @@ class Index:
         self._readers = Readers(store, collection, self.store)
 
     @property
-    def context(self) -> Context:
+    def embedding_context(self) -> EmbeddingContext:
         """What is embedded of a chunk beside its text."""
-        return self._context or "headings"
+        return self._embedding_context or "headings"
 
     def _schema(self, strategy: Strategy) -> Schema:
         return Schema(
-            model=marked(self.embedder.fingerprint, self._context or "headings"),
+            model=marked(self.embedder.fingerprint, self._embedding_context or "headings"),
             dimension=self.embedder.dimension,
             sparse=self.bm25.fingerprint,
             strategy=_describe(strategy),
@@ -198,8 +198,9 @@ class Index:
         )
         with use_vector_cache(self._vector_cache):
             # Late chunking asks for tokens, which no cache keeps.
-            embedder = without_cache(self.embedder) if self.context == "late" else embedding.resolve(self.embedder)
-            indexer = Indexer(self.store, self.strategy, embedder, self.bm25, self.context)
+            late = self.embedding_context == "late"
+            embedder = without_cache(self.embedder) if late else embedding.resolve(self.embedder)
+            indexer = Indexer(self.store, self.strategy, embedder, self.bm25, self.embedding_context)
             for report in indexer.run(adding.documents(), progress):
                 adding.report(report)
                 if on_document is not None:
@@ -225,7 +226,7 @@ class Index:
             InvalidParameterError: A blank query, an unknown option, or a value that it can't have.
             CollectionNotFoundError: There was no such collection when it was opened, and nothing was added to it since.
         """
-        return run(self._steps(query, SearchOptions(**options)), self.store)
+        return run(self._search(query, SearchOptions(**options)), self.store)
 
     async def asearch(self, query: str, **options: Unpack[SearchKeywords]) -> list[Passage]:
         """Find passages without blocking the event loop; see `search`.
@@ -233,10 +234,11 @@ class Index:
         A Qdrant server is asked over connections of the loop's own, which `aclose` closes; models, and engines inside
         this process, run in the loop's threads.
         """
-        steps = await asyncio.to_thread(self._steps, query, SearchOptions(**options))
-        return await run_async(steps, await self._readers.get())
+        asked = SearchOptions(**options)
+        reader = await self._readers.get()
+        return await run_async(self._search(query, asked), reader)
 
-    def _steps(self, query: str, options: SearchOptions) -> Steps[list[Passage]]:
+    async def _search(self, query: str, options: SearchOptions) -> list[Passage]:
         if not isinstance(query, str) or not query.strip():
             raise InvalidParameterError("query", "must hold a question", query, "Ask something.")
         reranker = self._reranker(options.rerank)
@@ -247,7 +249,7 @@ class Index:
         )
         # A tokenizer that was given as an object is not there when the collection is opened again.
         tokenizer = None if options.budget is None else resolve(self.strategy.tokenizer)
-        return search(query, question, self.store.schema.fingerprint, options, reranker, tokenizer)
+        return await search(query, question, self.store.schema.fingerprint, options, reranker, tokenizer)
 
     def _reranker(self, rerank: str | Reranker) -> Reranker | None:
         """Return a reranker; one that was named is kept, since its model takes seconds to load."""
@@ -327,11 +329,11 @@ def default_strategy() -> Strategy:
     return create("sentence", chunk_size=160, chunk_overlap=0)
 
 
-def _terms(language: str) -> Bm25Embedder:
+def _bm25(language: str) -> Bm25Embedder:
     try:
         return Bm25Embedder(language)
     except InvalidParameterError as error:
-        raise error.of("terms") from None
+        raise error.of("language") from None
 
 
 def _describe(strategy: Strategy) -> str:

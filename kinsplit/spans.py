@@ -1,4 +1,4 @@
-"""Spans of a text, and their arithmetic."""
+"""Spans of a text and span arithmetic."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import NamedTuple
 
 
 class Span(NamedTuple):
-    """A half-open range of code points of the source text as it was given."""
+    """A half-open range of code points in the original text."""
 
     start: int
     end: int
 
 
 class Stretch(NamedTuple):
-    """A stretch of a text that is a slice of a document.
+    """A part of a chunk's text that is a slice of the document.
 
     Attributes:
-        at: Where the stretch begins in the text.
-        span: Where it lies in the document.
+        at: Offset in the chunk's text.
+        span: Span in the document.
     """
 
     at: int
@@ -27,14 +27,14 @@ class Stretch(NamedTuple):
 
 
 def stretches(spans: Sequence[Span], text: str) -> tuple[Stretch, ...] | None:
-    """Return where slices of a document that were joined lie in the joined text.
+    """Return the offsets of slices of a document inside the text that was joined from them.
 
     Args:
-        spans: The slices.
-        text: They, joined by any separator.
+        spans: Spans of the slices.
+        text: The slices, joined by any separator.
 
     Returns:
-        One stretch for each span; None if the text is too short or too long to be made of them.
+        One stretch per span; None if the length of the text doesn't match the spans.
     """
     joints, rest = len(spans) - 1, len(text) - sum(end - start for start, end in spans)
     gap, rest = divmod(rest, joints) if joints else (0, rest)
@@ -48,15 +48,15 @@ def stretches(spans: Sequence[Span], text: str) -> tuple[Stretch, ...] | None:
 
 
 def merge_spans(spans: Iterable[Span], text: str) -> tuple[Span, ...]:
-    """Return spans in document order, those that overlap or have only white space between them as one.
+    """Return spans in document order, merged where they overlap or only white space separates them.
 
     Args:
-        spans: In any order.
-        text: What they are spans of.
+        spans: Spans in any order.
+        text: Text of the document.
     """
     merged: list[Span] = []
     for span in sorted(spans):
-        if merged and all(text[place].isspace() for place in range(merged[-1].end, span.start)):
+        if merged and all(text[offset].isspace() for offset in range(merged[-1].end, span.start)):
             merged[-1] = Span(merged[-1].start, max(merged[-1].end, span.end))
         else:
             merged.append(span)
@@ -64,7 +64,7 @@ def merge_spans(spans: Iterable[Span], text: str) -> tuple[Span, ...]:
 
 
 def blank_before(text: str, at: int) -> str:
-    """Return the white space directly before a place in a text."""
+    """Return the white space directly before an offset of a text."""
     start = at
     while start and text[start - 1].isspace():
         start -= 1
@@ -72,16 +72,16 @@ def blank_before(text: str, at: int) -> str:
 
 
 def holds(outer: Sequence[Span], inner: Iterable[Span]) -> bool:
-    """Return whether each of some spans lies inside one of some others."""
+    """Return whether each inner span lies inside one of the outer spans."""
     return all(any(o.start <= i.start and i.end <= o.end for o in outer) for i in inner)
 
 
 def shared(before: Sequence[Span], spans: Sequence[Span]) -> int:
-    """Return how many code points a chunk's text has at its beginning that lie in its sibling before it.
+    """Return the number of leading code points of a chunk that are also in the previous sibling.
 
     Args:
-        before: The sibling's spans; none for the first chunk.
-        spans: The chunk's.
+        before: Spans of the previous sibling; none for the first chunk.
+        spans: Spans of the chunk.
     """
     start, end = spans[0]
     if not before or before[-1].end <= start:
@@ -90,7 +90,7 @@ def shared(before: Sequence[Span], spans: Sequence[Span]) -> int:
 
 
 def unite(spans: Iterable[Span]) -> tuple[Span, ...]:
-    """Return spans that cover the same text without overlap, in order; those that touch become one."""
+    """Return sorted spans that cover the same text without overlap; adjacent spans become one."""
     united: list[Span] = []
     for start, end in sorted(spans):
         if united and start <= united[-1].end:
@@ -101,16 +101,16 @@ def unite(spans: Iterable[Span]) -> tuple[Span, ...]:
 
 
 def length(spans: Iterable[Span]) -> int:
-    """Return how many characters spans hold, those that several hold as often."""
+    """Return the total length of spans; characters in several spans count several times."""
     return sum(end - start for start, end in spans)
 
 
 def overlap(some: Iterable[Span], united: Sequence[Span]) -> int:
-    """Return how many characters of some spans others hold.
+    """Return how many characters of some spans lie in other spans.
 
     Args:
-        some: Spans; characters that several of them hold count as often.
-        united: The others, as `unite` returns them.
+        some: Spans; characters in several of them count several times.
+        united: Other spans, as returned by `unite`.
     """
     common = 0
     for start, end in some:

@@ -13,6 +13,7 @@ PACKAGE = Path(kinsplit.__file__).parent
 
 #: What each part may import from, besides itself; each stands below all that it names.
 LAYERS: dict[str, set[str]] = {
+    "compat": set(),
     "display": set(),
     "errors": {"display"},
     "spans": set(),
@@ -41,19 +42,19 @@ LAYERS: dict[str, set[str]] = {
         "tokenizers",
     },
     "evaluation": {
-        *("chunk", "display", "embedding", "errors", "identity", "index", "indexing", "language_models", "loaders"),
-        *("parsers", "retrieval", "spans", "stores", "support", "tokenizers"),
+        *("chunk", "compat", "display", "embedding", "errors", "identity", "index", "indexing", "language_models"),
+        *("loaders", "parsers", "retrieval", "spans", "stores", "support", "tokenizers"),
     },
     "integrations": {
         *("chunk", "embedding", "errors", "identity", "index", "parsers", "retrieval", "spans", "stores", "tokenizers"),
     },
     "server": {
-        *("answering", "chunk", "embedding", "errors", "index", "indexing", "language_models", "parsers", "retrieval"),
-        *("spans", "stores", "support", "tokenizers"),
+        *("answering", "chunk", "compat", "embedding", "errors", "index", "indexing", "language_models", "parsers"),
+        *("retrieval", "spans", "stores", "support", "tokenizers"),
     },
     "cli": {
-        *("answering", "chunk", "display", "embedding", "errors", "evaluation", "index", "indexing", "loaders"),
-        *("parsers", "retrieval", "server", "stores", "support", "tokenizers", "watch", "wikipedia"),
+        *("answering", "chunk", "compat", "display", "embedding", "errors", "evaluation", "index", "indexing"),
+        *("loaders", "parsers", "retrieval", "server", "stores", "support", "tokenizers", "watch", "wikipedia"),
     },
     "__init__": {"chunk", "errors", "index", "parsers", "retrieval", "spans"},
     "__main__": {"cli"},

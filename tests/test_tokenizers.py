@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from kinsplit.chunk import Document
 from kinsplit.errors import InvalidParameterError, MissingExtraError, TokenizerError
 from kinsplit.parsers import create
-from kinsplit.tokenizers import UnknownScriptWarning, describe, names, resolve
+from kinsplit.tokenizers import UnknownScriptWarning, describe, registry, resolve
 from tests.generators import FRAGMENTS, strategy_parameters, texts
 from tests.parsers.contract import check_chunks
 from tests.parsers.sized import sized
@@ -154,11 +154,11 @@ def test_bundled_reads_past_the_256_tokens_of_its_model() -> None:
 
 
 @pytest.mark.parametrize("name", ["bundled", "word_piece", "byte_level"])
-@pytest.mark.parametrize("special", SPECIAL)
-def test_what_looks_like_a_special_token_is_counted_as_text(name: str, special: str, folder: Path) -> None:
+def test_what_looks_like_a_special_token_is_counted_as_text(name: str, folder: Path) -> None:
     tokenizer = resolve(name if name == "bundled" else tokenizer_file(name, folder))
-    assert tokenizer.count([special])[0] > 1
-    assert len(tokenizer.starts([special])[0]) == tokenizer.count([special])[0]
+    for special in SPECIAL:
+        assert tokenizer.count([special])[0] > 1
+        assert len(tokenizer.starts([special])[0]) == tokenizer.count([special])[0]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -351,15 +351,15 @@ def test_delete_is_dropped_whatever_stands_around_it() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "é" * 40_000,
-        "x" * 100_000,
-        "x" * 100_000 + ".",
-        "今天天气很好。" * 5_000,
-        "今天" * 20_000,
-        ("x" * 30_000 + " ") * 5,
-        "a/b-c_" * 20_000,
+        "é" * 35_000,
+        "x" * 70_000,
+        "x" * 70_000 + ".",
+        "今天天气很好。" * 3_500,
+        "今天" * 12_000,
+        ("x" * 30_000 + " ") * 3,
+        "a/b-c_" * 12_000,
         "\x0b" * 20_000 + "abc",
-        "The quick brown fox. " * 5_000,
+        "The quick brown fox. " * 3_500,
     ],
     ids=lambda text: ascii(text[:4]),
 )
@@ -398,7 +398,7 @@ def test_tokens_with_white_space_inside_do_not_add_up(tmp_path: Path, folder: Pa
 def test_every_kind_of_tokenizer_keeps_the_invariants(kind: str, name: str, folder: Path) -> None:
     tokenizer: Any = {"split": str.split, "list": list}.get(kind) or tokenizer_file(kind, folder)
 
-    @settings(max_examples=200, deadline=None)
+    @settings(max_examples=30)
     @given(text=texts(), parameters=strategy_parameters(name))
     def check(text: str, parameters: dict[str, Any]) -> None:
         strategy = create(name, **{**parameters, "tokenizer": tokenizer})
@@ -421,15 +421,15 @@ def test_every_kind_of_tokenizer_keeps_the_invariants(kind: str, name: str, fold
         pytest.param("No. No. No. 0\U0001239aalpha -- beta -- -- gamma ", id="character that one library knows"),
     ],
 )
-@pytest.mark.parametrize(("size", "stride"), [(8, 1), (9, 9), (12, 12)])
-def test_token_windows_that_once_went_wrong(kind: str, text: str, size: int, stride: int, folder: Path) -> None:
+def test_token_windows_that_once_went_wrong(kind: str, text: str, folder: Path) -> None:
     tokenizer = kind if kind == "bundled" else tokenizer_file(kind, folder)
-    strategy = create("token", chunk_size=size, stride=stride, tokenizer=tokenizer)
-    document = Document("d", text)
-    check_chunks(strategy, document, strategy.chunk(document))
+    for size, stride in [(8, 1), (9, 9), (12, 12)]:
+        strategy = create("token", chunk_size=size, stride=stride, tokenizer=tokenizer)
+        document = Document("d", text)
+        check_chunks(strategy, document, strategy.chunk(document))
 
 
 def test_another_file_than_the_bundled_tokenizers_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(names, "BUNDLED_SHA256", "0" * 64)
+    monkeypatch.setattr(registry, "BUNDLED_SHA256", "0" * 64)
     with pytest.raises(TokenizerError, match=r"the tokenizer has sha256 be50.*expected 000.*pip install"):
-        names._named.__wrapped__("bundled")
+        registry._named.__wrapped__("bundled")

@@ -42,7 +42,7 @@ Config = Annotated[
     typer.Option(
         metavar="FILE",
         help="TOML file with defaults for these options, such as kinsplit tune writes: its table [index] has strategy, "
-        "[index.parameters], embedder, context and terms.",
+        "[index.parameters], embedder, embedding_context and language.",
         show_default=False,
     ),
 ]
@@ -87,7 +87,7 @@ DryRun = Annotated[
     bool,
     typer.Option("--dry-run", help="Only show how many language model calls and tokens the strategy would need."),
 ]
-Context = Annotated[
+EmbeddingContext = Annotated[
     str | None,
     typer.Option(
         metavar="headings|none|late",
@@ -96,8 +96,10 @@ Context = Annotated[
     ),
 ]
 #: Shared by all strategies of a comparison.
-SharedContext = Annotated[str, typer.Option(metavar="headings|none|late", help="Context embedded with a chunk's text.")]
-SharedTerms = Annotated[
+SharedEmbeddingContext = Annotated[
+    str, typer.Option(metavar="headings|none|late", help="Context embedded with a chunk's text.")
+]
+SharedLanguage = Annotated[
     str, typer.Option(metavar="LANGUAGE", help="Language of stop words and stems; any for words without stemming.")
 ]
 Rerank = Annotated[

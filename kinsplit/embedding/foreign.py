@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinsplit.embedding.protocol import Progress, check_texts
-from kinsplit.embedding.windows import mean_of_windows, slice_texts
+from kinsplit.embedding.windows import CountedTokens, mean_of_windows, split_texts
 from kinsplit.errors import EmbeddingError, InvalidParameterError
 from kinsplit.tokenizers import BUNDLED, Tokenizer, describe, resolve
 
@@ -285,7 +285,7 @@ class ForeignEmbedder:
         return result
 
     def _slices(self, texts: Sequence[str]) -> list[list[str]]:
-        return slice_texts(check_texts(texts), self._tokenizer, self._budget)
+        return split_texts(check_texts(texts), CountedTokens(self._tokenizer), self._budget)
 
     @functools.cached_property
     def _tokenizer(self) -> Tokenizer:

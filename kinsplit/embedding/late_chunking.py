@@ -121,7 +121,7 @@ def token_embedder(embedder: Embedder) -> TokenEmbedder:
     if not isinstance(embedder, TokenEmbedder):
         remedy = "Take the bundled model or another one of sentence-transformers."
         raise InvalidParameterError(
-            "context", "'late' needs an embedder with vectors for tokens", embedder.name, remedy
+            "embedding_context", "'late' needs an embedder with vectors for tokens", embedder.name, remedy
         )
     return embedder
 

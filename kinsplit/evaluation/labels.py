@@ -1,4 +1,4 @@
-"""Documents, questions, and the text that answers them; labels know places of a document and nothing of chunks."""
+"""Datasets: documents, questions and labels, which name spans of documents and know nothing of chunks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an evaluation found out, as it is written to a file and read by reports.
+"""Results of an evaluation, and their file.
 
 The file has the shape of `rag_eval`'s, which kinsplit replaces: `summary` by strategy and `results` by question, with
 its names for its three measures. Whatever it does not know stands beside.
@@ -11,12 +11,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
+from kinsplit.compat import rag_eval
 from kinsplit.errors import InvalidParameterError
-
-#: `rag_eval`'s names, and the honest ones of what they stand for.
-RAG_EVAL = {"response_time": "seconds", "relevancy": "jaccard", "faithfulness": "query_terms"}
 
 
 class _Frozen(BaseModel):
@@ -139,12 +137,13 @@ class MeasureNote(_Frozen):
     Attributes:
         name: As it is shown.
         description: What it says, in one line.
-        rises: Whether more is better.
+        higher_is_better: Whether more is better.
     """
 
     name: str
     description: str
-    rises: bool
+    # Older versions wrote `rises`.
+    higher_is_better: bool = Field(validation_alias=AliasChoices("higher_is_better", "rises"))
 
 
 class StatisticNote(_Frozen):
@@ -170,7 +169,7 @@ class Setting(_Frozen):
         questions: How many.
         embedder: The embedding model.
         ranker: How chunks are ranked.
-        terms: Language of the term ranking.
+        language: Language of the term ranking.
         tokenizer: What counts tokens.
         top_k: Chunks that each question gets, where a measure has no number of its own.
         headline: The measure that the report begins with and comparisons are made by.
@@ -185,7 +184,8 @@ class Setting(_Frozen):
     tokenizer: str
     top_k: int
     headline: str
-    terms: str = "english"
+    # Older versions wrote `terms`.
+    language: str = Field("english", validation_alias=AliasChoices("language", "terms"))
     versions: Mapping[str, str] = {}
 
 
@@ -231,7 +231,7 @@ class Results(_Frozen):
                 {
                     "query": texts[result.question_id],
                     "strategy": result.strategy,
-                    **{theirs: result.measures[ours] for theirs, ours in RAG_EVAL.items() if ours in result.measures},
+                    **rag_eval.renamed(result.measures),
                     "retrieved_chunks": [hit.text for hit in result.hits],
                 }
                 for result in self.results
@@ -242,7 +242,7 @@ class Results(_Frozen):
     def _summary(self, strategy: StrategyResult) -> dict[str, float | int | None]:
         means = {name: estimate.mean for name, estimate in strategy.measures.items()}
         return {
-            **{f"avg_{theirs}": means[ours] for theirs, ours in RAG_EVAL.items() if ours in means},
+            **rag_eval.renamed(means, "avg_"),
             "count": sum(result.strategy == strategy.label for result in self.results),
             **means,
         }

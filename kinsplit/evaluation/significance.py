@@ -1,4 +1,4 @@
-"""How sure a mean over questions is, and a difference between two strategies.
+"""Confidence intervals of means, and significance tests of differences.
 
 Intervals are percentile bootstrap intervals (Efron, *Bootstrap Methods: Another Look at the Jackknife*, Annals of
 Statistics 7, 1979); p-values are of the paired randomisation test, which Smucker, Allan and Carterette (*A Comparison
@@ -112,20 +112,20 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return corrected
 
 
-def tally(differences: Sequence[float], *, rises: bool = True) -> Tally:
+def tally(differences: Sequence[float], *, higher_is_better: bool = True) -> Tally:
     """Return on how many questions something was better, equal and worse.
 
     Args:
         differences: Its values minus the other's.
-        rises: Whether more is better.
+        higher_is_better: Whether more is better.
     """
-    values = np.asarray(differences, dtype=np.float64) * (1 if rises else -1)
+    values = np.asarray(differences, dtype=np.float64) * (1 if higher_is_better else -1)
     wins, losses = int((values > TIE).sum()), int((values < -TIE).sum())
     return Tally(wins, len(values) - wins - losses, losses)
 
 
 def compare(
-    measure: str, baseline: str, values: dict[str, Sequence[float | None]], *, rises: bool = True
+    measure: str, baseline: str, values: dict[str, Sequence[float | None]], *, higher_is_better: bool = True
 ) -> list[Comparison]:
     """Return each strategy beside the baseline, by the questions that both were judged on.
 
@@ -133,7 +133,7 @@ def compare(
         measure: Name of the measure.
         baseline: Label of the baseline.
         values: By label, the value of each question; None where the measure says nothing of it.
-        rises: Whether more is better.
+        higher_is_better: Whether more is better.
 
     Returns:
         One for each strategy that shares a question with the baseline; p-values are corrected for their number.
@@ -152,7 +152,7 @@ def compare(
             baseline=baseline,
             difference=estimate(found),
             p_value=p_value,
-            **tally(found, rises=rises)._asdict(),
+            **tally(found, higher_is_better=higher_is_better)._asdict(),
         )
         for (label, found), p_value in zip(differences.items(), corrected, strict=True)
     ]

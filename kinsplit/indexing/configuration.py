@@ -11,9 +11,12 @@ from pydantic import Field, field_validator, model_validator
 from kinsplit import embedding
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import InvalidParameterError, LoadError, MissingExtraError
-from kinsplit.indexing.context import Context
+from kinsplit.indexing.context import EmbeddingContext
 from kinsplit.parsers import Strategy, create, strategy_class
 from kinsplit.support.model import Settings
+
+#: Keys of files that older versions wrote.
+_FORMER_KEYS = {"context": "embedding_context", "terms": "language"}
 
 
 class IndexSettings(Settings):
@@ -23,15 +26,20 @@ class IndexSettings(Settings):
         strategy: Name of the strategy.
         parameters: Its parameters; those left out have the strategy's defaults.
         embedder: Spec of the embedding model.
-        context: What is embedded of a chunk beside its text.
-        terms: Language of the term ranking.
+        embedding_context: What is embedded of a chunk beside its text.
+        language: Language of the term ranking.
     """
 
     strategy: str | None = None
     parameters: dict[str, Any] = Field(default_factory=dict)
     embedder: str | None = None
-    context: Context | None = None
-    terms: str | None = None
+    embedding_context: EmbeddingContext | None = None
+    language: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _rename_former_keys(cls, values: object) -> object:
+        return {_FORMER_KEYS.get(key, key): v for key, v in values.items()} if isinstance(values, dict) else values
 
     @field_validator("strategy")
     @classmethod
@@ -45,13 +53,13 @@ class IndexSettings(Settings):
             embedding.create(spec)
         return spec
 
-    @field_validator("terms")
+    @field_validator("language")
     @classmethod
-    def _known_terms(cls, language: str | None) -> str | None:
+    def _known_language(cls, language: str | None) -> str | None:
         try:
             Bm25Embedder(language)
         except InvalidParameterError as error:
-            raise error.of("terms") from None
+            raise error.of("language") from None
         return language
 
     @model_validator(mode="after")

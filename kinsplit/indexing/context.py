@@ -13,39 +13,39 @@ from kinsplit.chunk import DOCUMENT, Chunk, Document, embedded_text
 from kinsplit.embedding.late_chunking import embed_late
 from kinsplit.embedding.protocol import Embedder, Progress
 from kinsplit.errors import InvalidParameterError
-from kinsplit.identity import SURROUNDINGS, document_hash, embedding_hash
+from kinsplit.identity import DOCUMENT_CONTEXT, document_hash, embedding_hash
 
 #: "headings": the chunk's context, its heading path or its table's header, goes before its text. "none": the text
 #: stands alone. "late": the whole document is embedded and each chunk is the mean of its tokens' vectors.
-Context = Literal["headings", "none", "late"]
+EmbeddingContext = Literal["headings", "none", "late"]
 
-_MARKS: dict[Context, str] = {"headings": "", "none": " without context", "late": " with late chunking"}
+_MARKS: dict[EmbeddingContext, str] = {"headings": "", "none": " without context", "late": " with late chunking"}
 
 
-def check_context(context: str) -> Context:
+def check_embedding_context(context: str) -> EmbeddingContext:
     """Return a way to embed by its name.
 
     Raises:
         InvalidParameterError: There is no such way.
     """
-    for known in get_args(Context):
+    for known in get_args(EmbeddingContext):
         if context == known:
             return known  # type: ignore[no-any-return]  # get_args forgets it.
-    rule = f"must be one of {', '.join(get_args(Context))}"
-    raise InvalidParameterError("context", rule, context, "Leave it out for 'headings'.")
+    rule = f"must be one of {', '.join(get_args(EmbeddingContext))}"
+    raise InvalidParameterError("embedding_context", rule, context, "Leave it out for 'headings'.")
 
 
-def marked(fingerprint: str, context: Context) -> str:
+def marked(fingerprint: str, context: EmbeddingContext) -> str:
     """Return a model's fingerprint as a collection's schema keeps it, so that vectors of two ways are never mixed."""
     return fingerprint + _MARKS[context]
 
 
-def context_of(model: str) -> Context:
+def embedding_context_of(model: str) -> EmbeddingContext:
     """Return the way in which the vectors of a collection were made; see `marked`."""
     return next((context for context, mark in _MARKS.items() if mark and model.endswith(mark)), "headings")
 
 
-def in_surroundings(document: Document, chunks: Sequence[Chunk]) -> list[Chunk]:
+def with_document_context(document: Document, chunks: Sequence[Chunk]) -> list[Chunk]:
     """Return a document's chunks with content hashes that change wherever the document does.
 
     With late chunking a vector depends on what stands around the chunk, so any change of the document makes all of its
@@ -59,7 +59,7 @@ def in_surroundings(document: Document, chunks: Sequence[Chunk]) -> list[Chunk]:
     placed = {
         chunk.id: replace(chunk, metadata=metadata, content_hash=embedding_hash(chunk.text, chunk.context, metadata))
         for chunk in chunks
-        for metadata in [{**chunk.metadata, SURROUNDINGS: f"{digest}:{chunk.start}"}]
+        for metadata in [{**chunk.metadata, DOCUMENT_CONTEXT: f"{digest}:{chunk.start}"}]
         if chunk.level < DOCUMENT
     }
     whole = document_hash(placed[chunk.id].content_hash for chunk in chunks if chunk.level == 0)
@@ -68,7 +68,7 @@ def in_surroundings(document: Document, chunks: Sequence[Chunk]) -> list[Chunk]:
 
 def embed_leaves(
     embedder: Embedder,
-    context: Context,
+    context: EmbeddingContext,
     leaves: Sequence[tuple[Document, Chunk]],
     progress: Progress | None = None,
 ) -> list[tuple[NDArray[np.float32], int]]:

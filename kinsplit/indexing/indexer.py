@@ -14,7 +14,7 @@ from kinsplit.chunk import DOCUMENT, Chunk, Content, Document, by_size
 from kinsplit.embedding.protocol import Embedder, Progress
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import InvalidParameterError, LimitTooSmallError, MissingContentError
-from kinsplit.indexing.context import Context, embed_leaves, in_surroundings
+from kinsplit.indexing.context import EmbeddingContext, embed_leaves, with_document_context
 from kinsplit.indexing.levels import with_kin
 from kinsplit.indexing.reports import DocumentReport
 from kinsplit.parsers import Strategy
@@ -23,18 +23,20 @@ from kinsplit.stores.payload import GAP, check_metadata
 from kinsplit.stores.protocol import ChunkStore, SyncReport, Vectors
 
 
-def placed(document: Document, split: Sequence[Chunk], strategy: Strategy, context: Context) -> list[Chunk]:
+def placed(
+    document: Document, split: Sequence[Chunk], strategy: Strategy, embedding_context: EmbeddingContext
+) -> list[Chunk]:
     """Return the chunks of a document, of all levels, as they are stored.
 
     Args:
         document: The document.
         split: What the strategy made of it.
         strategy: The strategy.
-        context: What is embedded of a leaf beside its text.
+        embedding_context: What is embedded of a leaf beside its text.
     """
     chunks = with_kin(document, split, strategy.fingerprint)
-    if context == "late":
-        chunks = in_surroundings(document, chunks)
+    if embedding_context == "late":
+        chunks = with_document_context(document, chunks)
     gathered = any(len(chunk.spans) > 1 for chunk in chunks)
     return [
         replace(
@@ -94,14 +96,14 @@ class Indexer:
         strategy: Splits the documents.
         embedder: Embeds leaves. A parent's vector is the mean of its leaves', and costs nothing.
         bm25: Weighs the terms of the text alone, so that a heading repeated in every chunk doesn't blur the ranking.
-        context: What is embedded of a leaf beside its text.
+        embedding_context: What is embedded of a leaf beside its text.
     """
 
     store: ChunkStore
     strategy: Strategy
     embedder: Embedder
     bm25: Bm25Embedder
-    context: Context = "headings"
+    embedding_context: EmbeddingContext = "headings"
 
     def run(self, documents: Iterable[Document], progress: Progress | None = None) -> Iterator[DocumentReport]:
         """Bring documents into the store, several at a time.
@@ -155,11 +157,11 @@ class Indexer:
             return error
 
     def _placed(self, document: Document, split: Sequence[Chunk]) -> list[Chunk]:
-        return placed(document, split, self.strategy, self.context)
+        return placed(document, split, self.strategy, self.embedding_context)
 
     def _write(self, batch: Sequence[_Job], progress: Progress | None) -> Iterator[DocumentReport]:
         new = [(job.document, leaf) for job in batch for leaf in job.new(0)]
-        embedded = iter(embed_leaves(self.embedder, self.context, new, progress))
+        embedded = iter(embed_leaves(self.embedder, self.embedding_context, new, progress))
         for job in batch:
             leaves = {leaf.content_hash: next(embedded) for leaf in job.new(0)}
             report = self._sync(job, leaves)
@@ -180,7 +182,7 @@ class Indexer:
             now = self.store.missing(job.document.id, job.chunks)
             job.missing = list({chunk.content: chunk for chunk in (*job.missing, *now)}.values())
             more = [leaf for leaf in job.new(0) if leaf.content_hash not in leaves]
-            embedded = embed_leaves(self.embedder, self.context, [(job.document, leaf) for leaf in more])
+            embedded = embed_leaves(self.embedder, self.embedding_context, [(job.document, leaf) for leaf in more])
             leaves.update(zip((leaf.content_hash for leaf in more), embedded, strict=True))
         return self._sync_once(job, leaves)
 

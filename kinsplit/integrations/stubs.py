@@ -12,7 +12,7 @@ from typing import Annotated, Literal, Union, get_args, get_origin
 from pydantic import BeforeValidator
 from pydantic.fields import FieldInfo
 
-from kinsplit.integrations.shared.generated import documentation, twin_name
+from kinsplit.integrations.shared.generated import documentation, generated_name
 from kinsplit.parsers import names, strategy_class
 
 _HEAD = """\
@@ -68,7 +68,9 @@ def stubs() -> dict[Path, str]:
 
 def _stub(imports: str, suffix: str, factory: str, own: tuple[str, ...]) -> str:
     classes = [_class(name, suffix, own) for name in names()]
-    overloads = [_overload(factory, f'Literal["{name}"]', twin_name(strategy_class(name), suffix)) for name in names()]
+    overloads = [
+        _overload(factory, f'Literal["{name}"]', generated_name(strategy_class(name), suffix)) for name in names()
+    ]
     overloads.append(_overload(factory, "str", f"Kinsplit{suffix}"))
     return "\n".join([_HEAD + imports, *classes, *overloads, ""])
 
@@ -80,7 +82,7 @@ def _class(name: str, suffix: str, own: tuple[str, ...]) -> str:
     lines = "".join(f"        {keyword},\n" for keyword in (*keywords, *own))
     fields = "".join(f"    {field}: {_type(info)}\n" for field, info in strategy.model_fields.items())
     return (
-        f'class {twin_name(strategy, suffix)}(Kinsplit{suffix}):\n    """{documented}\n    """\n\n'
+        f'class {generated_name(strategy, suffix)}(Kinsplit{suffix}):\n    """{documented}\n    """\n\n'
         f"{fields if suffix == 'NodeParser' else ''}"
         f"    def __init__(\n        self,\n        *,\n{lines}    ) -> None: ...\n"
     )

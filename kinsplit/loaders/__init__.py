@@ -48,9 +48,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from kinsplit.loaders.content import Format
     from kinsplit.loaders.discovery import Discovery, SourceFile, discover
+    from kinsplit.loaders.reader import Limits
     from kinsplit.loaders.registry import FORMATS, suffixes
     from kinsplit.loaders.run import Loaded, load, load_file, load_files
-    from kinsplit.loaders.worker import Limits
 
 __all__ = [
     "FORMATS",
@@ -72,7 +72,7 @@ _HOME = {
     **dict.fromkeys(("Loaded", "load", "load_file", "load_files"), "run"),
     **dict.fromkeys(("FORMATS", "suffixes"), "registry"),
     "Format": "content",
-    "Limits": "worker",
+    "Limits": "reader",
 }
 
 

@@ -65,7 +65,7 @@ class CourseFile(Settings):
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class CourseFiles:
     """What the course files of some nested folders tell, the innermost last.
 
     Attributes:
@@ -74,7 +74,7 @@ class Told:
 
     layers: tuple[tuple[Path, CourseFile], ...] = ()
 
-    def inside(self, folder: Path) -> Told:
+    def inside(self, folder: Path) -> CourseFiles:
         """Return what is told inside a folder.
 
         Raises:
@@ -89,7 +89,7 @@ class Told:
             if len(data) > _MOST_BYTES:
                 raise LoadError(path, f"has more than {_MOST_BYTES:,} bytes, so it is no course file. Rename it.")
             values = tomllib.loads(data.decode("utf-8-sig"))  # Windows writes a mark.
-            return Told((*self.layers, (folder, CourseFile(**values))))
+            return CourseFiles((*self.layers, (folder, CourseFile(**values))))
         except OSError as error:
             raise LoadError(path, f"can't be read: {error.strerror}. Check its permissions.") from error
         except (ValueError, TypeError, RecursionError, InvalidParameterError) as error:

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 from kinsplit.errors import InvalidParameterError, LoadError
 from kinsplit.loaders.course_file import NAME as COURSE_FILE
-from kinsplit.loaders.course_file import Told
+from kinsplit.loaders.course_file import CourseFiles
 from kinsplit.loaders.facts import course_facts, kin_facts, readable
 from kinsplit.loaders.registry import format_of, known
 
@@ -211,7 +211,7 @@ def discover(paths: str | Path | Iterable[str | Path], *, subjects: Sequence[str
             file = checked_file(path, subjects)
             alone.setdefault(file.parent, set()).add(file)
     for folder, names in alone.items():  # by folder, so that `*.md` lists it once
-        told, broken = _told(Told(), folder)
+        told, broken = _told(CourseFiles(), folder)
         sources = _sources(folder, folder, sorted(names.union(list_folder(folder).files)), told)
         _add(found, ids, _failed(folder, folder, broken))
         _add(found, ids, (replace(source, given=True) for source in sources if source.path in names))
@@ -237,7 +237,7 @@ def _add(found: dict[Path, SourceFile], ids: dict[str, Path], sources: Iterable[
 def _search(root: Path, base: Path, top: Path, subject: str | None) -> Iterator[tuple[Listing, list[SourceFile]]]:
     """Walk a given folder, or a subject of it, and yield each folder's listing with its files."""
     empty = True
-    told, broken = _told(Told(), base) if top != base else (Told(), None)
+    told, broken = _told(CourseFiles(), base) if top != base else (CourseFiles(), None)
     if broken:
         yield Listing([], [], []), _failed(base, base, broken)
     waiting = [(top, told)]
@@ -277,7 +277,7 @@ def _tops(root: Path, base: Path, subjects: Sequence[str]) -> list[tuple[Path, s
     return [(there[subject], subject) for subject in dict.fromkeys(subjects)]
 
 
-def _told(told: Told, folder: Path) -> tuple[Told, LoadError | None]:
+def _told(told: CourseFiles, folder: Path) -> tuple[CourseFiles, LoadError | None]:
     """Return what is told inside a folder, and why its own course file tells nothing."""
     try:
         return told.inside(folder), None
@@ -291,7 +291,9 @@ def _failed(base: Path, folder: Path, error: LoadError | None) -> list[SourceFil
     return [SourceFile(path, f"{_folder_id(base, folder)}/{COURSE_FILE}", {}, error=error)] if error else []
 
 
-def _sources(base: Path, folder: Path, files: list[Path], told: Told, subject: str | None = None) -> list[SourceFile]:
+def _sources(
+    base: Path, folder: Path, files: list[Path], told: CourseFiles, subject: str | None = None
+) -> list[SourceFile]:
     """Return the files of one folder with their facts."""
     facts = course_facts(base.name, folder.relative_to(base).parts, subject)
     told_of = {file.name: told.of(file) for file in files}

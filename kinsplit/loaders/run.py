@@ -24,7 +24,7 @@ from kinsplit.errors import (
 )
 from kinsplit.loaders.content import Content, Reading
 from kinsplit.loaders.discovery import SourceFile, discover
-from kinsplit.loaders.worker import Limits, read_file
+from kinsplit.loaders.reader import Limits, read_file
 from kinsplit.support.workers import WorkerPool
 
 # Files that are read at the same time: while one is embedded, the next one is there. Each may take all of its memory.

@@ -1,9 +1,9 @@
-"""Text -> chunks: one strategy per module, one registry, no framework, and a model only where a strategy asks one.
+"""Text -> chunks: the strategies and their registry, independent of any framework.
 
 `names()` lists the strategies, `create(name, **parameters)` makes one, `parameters(name)` describes its parameters.
-Every strategy keeps these promises: chunks are exact slices of the text, in order; without their overlap they hold
-every character that is not white space once; none is blank or longer than its limit; and the same text gives the same
-chunks anywhere.
+Every strategy guarantees: chunks are exact slices of the text, in order; without their overlap, they contain every
+character that is not white space exactly once; no chunk is blank or exceeds its limit; and the same text gives the same
+chunks everywhere.
 """
 
 from kinsplit.parsers.base import Cost, Strategy

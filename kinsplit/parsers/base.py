@@ -1,12 +1,10 @@
-"""What every strategy is: a frozen, validated, rebuildable description that turns texts into chunks."""
+"""Base class of all strategies: frozen, validated parameters that turn texts into chunks."""
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import gc
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -15,79 +13,24 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from kinsplit.chunk import SEPARATOR, Chunk, Document, Part
 from kinsplit.errors import InvalidParameterError, LimitTooSmallError
 from kinsplit.identity import chunk_id, content_hash, fingerprint
+from kinsplit.parsers.collector import gc_paused
 from kinsplit.parsers.packing.measure import Ruler, Unit
 from kinsplit.parsers.parameters import TokenizerField
+from kinsplit.parsers.units.outline import outline_context
 from kinsplit.spans import Span, shared
 from kinsplit.support.validation import first_fault
 from kinsplit.tokenizers import BUNDLED, describe, resolve
 
 
-@contextlib.contextmanager
-def paused() -> Iterator[None]:
-    """Pause the collector.
-
-    Spans and chunks form no cycles, so there is nothing to collect; but with each few hundred of them the collector
-    looks at those made before, which takes more time than making them once a document has some megabytes.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
-
-
-@contextlib.contextmanager
-def resumed() -> Iterator[None]:
-    """Let the collector work for as long as something is waited for, although it is paused."""
-    was_enabled = gc.isenabled()
-    gc.enable()
-    try:
-        yield
-    finally:
-        if not was_enabled:
-            gc.disable()
-
-
-# Names of parts that a chunk holds several of; more would blur what is embedded with it.
-_MOST_NAMES = 6
-
-
-def outlined(document: Document, spans: Sequence[Span]) -> str:
-    """Return the context of a chunk of a document that has an outline.
-
-    The first line names the file, so that its chunks stay one section. The second one is the path of the parts that the
-    chunk lies in, and the names of those that it touches beside each other:
-    `class Stack > def push, def pop`.
-
-    Args:
-        document: The document.
-        spans: The chunk's.
-    """
-    name = document.id.rpartition("/")[2]
-    start, end = spans[0].start, spans[-1].end
-    around = [part for part in document.outline if part.start <= start and end <= part.end]
-    touched: list[Part] = []
-    for part in document.outline:
-        outside = part not in around and part.start < end and start < part.end
-        if outside and not (touched and part.end <= touched[-1].end):
-            touched.append(part)
-    names = [part.title for part in touched]
-    beside = ", ".join([*names[:_MOST_NAMES], *(["..."] if len(names) > _MOST_NAMES else [])])
-    path = " > ".join([*(part.title for part in around), *([beside] if beside else [])])
-    return f"{name}\n{path}" if path else name
-
-
 class Cut(NamedTuple):
-    """A chunk to be, as a strategy's `_cut` returns it.
+    """A future chunk, as returned by a strategy's `_cut`.
 
     Attributes:
-        spans: Where its text lies; one span, but for strategies that gather.
+        spans: Spans of the text; one span unless the strategy gathers passages.
         context: Heading path or repeated table header.
-        tokens: Its length, where tokens were counted.
-        parent: Position of its parent among the cuts of the level above.
-        metadata: What the strategy says of it; keys that the document's own metadata have stay theirs.
+        tokens: Length in tokens, if tokens were counted.
+        parent: Index of the parent among the cuts of the next level.
+        metadata: Metadata from the strategy; the document's own metadata take precedence.
     """
 
     spans: tuple[Span, ...]
@@ -97,19 +40,19 @@ class Cut(NamedTuple):
     metadata: Mapping[str, Any] | None = None
 
 
-#: The cuts of one text, finest level first: `levels[0]` holds the leaves, `levels[1]` their parents.
+#: Cuts of one text, finest level first: `levels[0]` are the leaves, `levels[1]` their parents.
 Levels = list[list[Cut]]
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What it costs to draw boundaries with a language model, before any is asked.
+    """Expected cost of splitting with a language model.
 
     Attributes:
-        calls: Calls of the model.
-        prompt_tokens: Tokens that it reads, counted by the strategy's tokenizer.
-        answer_tokens: Tokens that it writes at most.
-        kept: Calls that are not made, since their answers are kept from an earlier run.
+        calls: Number of calls to the model.
+        prompt_tokens: Number of prompt tokens, counted by the strategy's tokenizer.
+        answer_tokens: Maximum number of answer tokens.
+        kept: Number of calls saved by cached answers.
     """
 
     calls: int = 0
@@ -119,7 +62,7 @@ class Cost:
 
     @property
     def tokens(self) -> int:
-        """All tokens."""
+        """Prompt and answer tokens together."""
         return self.prompt_tokens + self.answer_tokens
 
     def __add__(self, other: Cost) -> Cost:
@@ -132,31 +75,31 @@ class Cost:
 
 
 class Strategy(BaseModel):
-    """A way to split documents into chunks.
+    """A strategy for splitting documents into chunks.
 
     A strategy is a value: frozen, equal to any other with the same parameters, rebuilt from `name` and `parameters`,
-    safe to share between threads and to send to other processes.
+    and safe to share between threads and to send to other processes.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True, allow_inf_nan=False)
 
-    #: Name under which the registry knows the strategy.
+    #: Name of the strategy in the registry.
     name: ClassVar[str] = ""
-    #: What it does, in one line.
+    #: One-line description.
     summary: ClassVar[str] = ""
-    #: Where the defaults come from.
+    #: Source of the defaults.
     origin: ClassVar[str] = ""
-    #: Put between the texts of a chunk's spans where it has several.
+    #: Separator between the texts of a chunk's spans.
     separator: ClassVar[str] = SEPARATOR
-    #: The parameters that name what has to be loaded, by how to name it; a value may also be the loaded object itself.
+    #: Parameters that name something to load, with a hint for naming it; a value may also be the loaded object.
     resources: ClassVar[Mapping[str, str]] = {
         "tokenizer": '"hf:REPOSITORY", "tiktoken:ENCODING" or the path of a tokenizer.json'
     }
 
-    #: The parameters that don't change which chunks are made: the fingerprint leaves them out.
+    #: Parameters that don't affect the chunks; they are not part of the fingerprint.
     incidental: ClassVar[frozenset[str]] = frozenset()
-    #: The parameters that earlier versions lacked: at their default the fingerprint leaves them out, so that the ids of
-    #: chunks stay as they were.
+    #: Parameters that earlier versions lacked. At their default they are not part of the fingerprint, so that chunk ids
+    #: stay the same.
     added: ClassVar[frozenset[str]] = frozenset()
 
     tokenizer: TokenizerField = BUNDLED
@@ -169,38 +112,38 @@ class Strategy(BaseModel):
 
     @abstractmethod
     def _cut(self, texts: Sequence[str]) -> list[Levels]:
-        """Return the levels of cuts of each text; the one method that a strategy has to write."""
+        """Return the levels of cuts of each text; the one method that a strategy must implement."""
 
     def _cut_outlined(self, texts: Sequence[str], outlines: Sequence[Sequence[Part]]) -> list[Levels]:
-        """Return the levels of cuts of texts that may have an outline, for a strategy that cuts along it."""
+        """Return the levels of cuts of texts with their outlines; overridden by strategies that follow outlines."""
         del outlines
         return self._cut(texts)
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What rebuilds the strategy: `create(strategy.name, **strategy.parameters)`."""
+        """The parameters; `create(strategy.name, **strategy.parameters)` rebuilds the strategy."""
         return {name: getattr(self, name) for name in type(self).model_fields}
 
     @property
     def described(self) -> dict[str, Any]:
-        """The parameters as JSON has them, with a description in the place of each loaded object."""
+        """The parameters as JSON values, with a description instead of each loaded object."""
         return {key: describe(value) if key in self.resources else value for key, value in self.parameters.items()}
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """16 hexadecimal digits that differ whenever name or parameters do, but for the incidental ones."""
+        """16 hexadecimal digits that change with the name or a parameter, except for incidental parameters."""
         fields = type(self).model_fields
         left_out = self.incidental | {key for key in self.added if getattr(self, key) == fields[key].default}
         own = {key: value for key, value in self.described.items() if key not in left_out}
         return fingerprint(self.name, own)
 
     def cost(self, texts: Sequence[str]) -> Cost:
-        """Return what it costs to split texts, without splitting them: nothing, unless a language model is asked."""
+        """Return the cost of splitting texts with a language model, without splitting them; zero if none is used."""
         del texts
         return Cost()
 
     def expected_chunks(self, text: str) -> int:
-        """Estimate the number of chunks of a text without cutting it; 0 where no size alone decides."""
+        """Estimate the number of chunks of a text without splitting it; 0 if it doesn't depend on sizes alone."""
         del text
         return 0
 
@@ -208,10 +151,10 @@ class Strategy(BaseModel):
         """Split one text.
 
         Args:
-            text: Any text; blank text gives no chunk.
+            text: Any text; blank text gives no chunks.
 
         Returns:
-            Each chunk's extent, coarsest level first and in document order within a level, as `chunk` returns them.
+            The extent of each chunk, coarsest level first and in document order within a level, as from `chunk`.
         """
         return self.split_many([text])[0]
 
@@ -222,25 +165,25 @@ class Strategy(BaseModel):
             texts: The texts.
 
         Returns:
-            What `split` returns, for each text.
+            The result of `split` for each text.
         """
-        with paused():
+        with gc_paused():
             return [
                 [Span(cut.spans[0].start, cut.spans[-1].end) for level in reversed(levels) for cut in level]
                 for levels in self._cut(texts)
             ]
 
     def chunk(self, document: Document) -> list[Chunk]:
-        """Split a document into chunks that know their place and their kin.
+        """Split a document into chunks with offsets, ids and links to their kin.
 
         Args:
-            document: Its id names the chunks' source; its metadata goes to every chunk.
+            document: The document, whose id becomes the chunks' source and whose metadata goes to every chunk.
 
         Returns:
             The chunks, coarsest level first and in document order within a level.
 
         Raises:
-            LimitTooSmallError: A character of the text is longer than a chunk may be.
+            LimitTooSmallError: A single character of the text exceeds the limit of a chunk.
         """
         return self.chunk_many([document])[0]
 
@@ -251,19 +194,19 @@ class Strategy(BaseModel):
             documents: The documents.
 
         Returns:
-            What `chunk` returns, for each document.
+            The result of `chunk` for each document.
 
         Raises:
-            LimitTooSmallError: As `chunk`, of the first such document.
+            LimitTooSmallError: As for `chunk`, naming the first such document.
         """
         documents = list(documents)
-        with paused():
+        with gc_paused():
             cut = self._cut_documents(documents)
             return [self.assemble(document, levels) for document, levels in zip(documents, cut, strict=True)]
 
     def cut(self, document: Document) -> Levels:
-        """Return the places of a document's chunks without their texts, for `assemble`; see `chunk`."""
-        with paused():
+        """Return the cuts of a document, from which `assemble` makes the chunks."""
+        with gc_paused():
             return self._cut_documents([document])[0]
 
     def _cut_documents(self, documents: Sequence[Document]) -> list[Levels]:
@@ -277,14 +220,14 @@ class Strategy(BaseModel):
             raise
 
     def assemble(self, document: Document, levels: Levels) -> list[Chunk]:
-        """Make the chunks that `cut` placed.
+        """Make a document's chunks from its cuts.
 
         Args:
             document: The document.
-            levels: What `cut` returned of it.
+            levels: Result of `cut` for the document.
 
         Returns:
-            As `chunk`.
+            The same chunks as from `chunk`.
         """
         ids = [
             [chunk_id(document.id, self.fingerprint, level, i) for i in range(len(cuts))]
@@ -309,7 +252,7 @@ class Strategy(BaseModel):
             overlap = shared(before, spans)
             before = spans
             if document.outline:
-                context = outlined(document, spans)
+                context = outline_context(document, spans)
             yield Chunk(
                 ids[i],
                 source,
@@ -337,7 +280,7 @@ class Strategy(BaseModel):
         return _rebuild, (type(self), self.parameters)
 
     def __hash__(self) -> int:
-        # Not every object that a parameter may hold has a hash of its own.
+        # Parameters may hold objects that aren't hashable.
         return hash(self.fingerprint)
 
     def __copy__(self) -> Self:
@@ -348,9 +291,9 @@ class Strategy(BaseModel):
 
 
 class Measured(Strategy):
-    """A strategy whose limits are counted in a unit that can be chosen."""
+    """A strategy with a choice of the unit in which sizes are counted."""
 
-    unit: Unit = Field(default="token", description="What sizes are counted in.")
+    unit: Unit = Field(default="token", description="Unit of all sizes.")
 
     @functools.cached_property
     def _ruler(self) -> Ruler:
@@ -362,14 +305,14 @@ def _rebuild(kind: type[Strategy], parameters: dict[str, Any]) -> Strategy:
 
 
 def _as_parameter_error(kind: type[Strategy], error: ValidationError) -> InvalidParameterError:
-    """Turn pydantic's report into one sentence about the first problem."""
+    """Return the first error of pydantic as an error of kinsplit."""
     fault = first_fault(error.errors())
     if fault.cause is not None:
         return fault.cause
     field = fault.field or "parameters"
     if fault.is_unknown_field:
         remedy = f"Its parameters are: {', '.join(kind.model_fields)}."
-        return InvalidParameterError(field, f'is no parameter of "{kind.name}"', fault.value, remedy)
+        return InvalidParameterError(field, f'is not a parameter of "{kind.name}"', fault.value, remedy)
     info = kind.model_fields.get(field)
-    remedy = f"The default is {info.default!r}." if info and info.default is not None else "Change or leave it out."
+    remedy = f"The default is {info.default!r}." if info and info.default is not None else "Change it or leave it out."
     return InvalidParameterError(field, fault.rule, fault.value, remedy)

@@ -1,6 +1,6 @@
-"""Parameters that name what has to be loaded: a tokenizer, an embedder, a language model.
+"""Parameter types that strategies share, and their checks.
 
-A value may also be the loaded object.
+Tokenizers, embedders and language models are given by name or as objects.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from kinsplit.parsers.units.sentences import check_language
 
 
 def _either(methods: tuple[str, ...], rule: str) -> WrapValidator:
-    """Return what checks that a value is a string or has one of some methods, and keeps it as it is."""
+    """Return a validator that accepts strings and objects with any of the methods, unchanged."""
 
     def check(value: object, _: object) -> object:
         if isinstance(value, str) or any(hasattr(value, method) for method in methods):
@@ -28,7 +28,7 @@ TokenizerField = Annotated[
     Any,
     _either(("__call__", "encode_batch", "encode_ordinary"), "must be a name, a path, a tokenizer or a callable"),
     Field(
-        description='Counts tokens: "bundled" (BERT uncased), "hf:REPOSITORY", "tiktoken:ENCODING", '
+        description='Tokenizer that counts tokens: "bundled" (BERT uncased), "hf:REPOSITORY", "tiktoken:ENCODING", '
         "the path of a tokenizer.json, or a callable.",
         json_schema_extra={"type": "string"},
     ),
@@ -41,7 +41,7 @@ EmbedderField = Annotated[
         "must be an embedder's name, or an embedder of kinsplit, LlamaIndex or LangChain",
     ),
     Field(
-        description="Embeds sentences: a name that `kinsplit.embedding.create` takes, or an embedder of kinsplit, "
+        description="Embedding model: a name accepted by `kinsplit.embedding.create`, or an embedder of kinsplit, "
         "LlamaIndex or LangChain.",
         json_schema_extra={"type": "string"},
     ),
@@ -54,37 +54,38 @@ ModelField = Annotated[
         "must be a language model's name, a language model of kinsplit, LlamaIndex or LangChain, or a function",
     ),
     Field(
-        description='Names the boundaries: "ollama:MODEL", "openai:MODEL" for any server with OpenAI\'s interface, a '
-        'language model of LlamaIndex or LangChain, a function, or "none" for paragraphs and headings alone.',
+        description='Language model that chooses the boundaries: "ollama:MODEL", "openai:MODEL" for any server with '
+        "OpenAI's API, "
+        ' a language model of LlamaIndex or LangChain, a function, or "none" to use paragraphs and headings only.',
         json_schema_extra={"type": "string"},
     ),
 ]
 
 
-#: Positive, and small enough for the arrays that lengths are kept in.
+#: Positive, and within the range of the arrays of lengths.
 Size = Annotated[int, Field(gt=0, le=2**31 - 1, strict=True)]
-#: Several sizes, each of which makes a level of chunks. More than anybody reads: every one costs as much as a cut.
+#: Sizes of several levels of chunks. Each level costs as much as splitting the text once.
 Sizes = Annotated[tuple[Size, ...], Field(min_length=1, max_length=16)]
 Overlap = Annotated[int, Field(ge=0, strict=True)]
 Language = Annotated[
     str,
     AfterValidator(check_language),
-    Field(description='Language of the sentences as an ISO 639-1 code, or "auto" to detect it.'),
+    Field(description='Language of the text as an ISO 639-1 code, or "auto" to detect it.'),
 ]
 
 
 def share(data: dict[str, Any], field: str, of: str, default: int, divisor: int) -> int:
-    """Return a size that, where it is not given, is a share of another one.
+    """Return a size whose default is a fraction of another size.
 
     Args:
-        data: The parameters as given.
-        field: The parameter to find.
-        of: The parameter that it is a share of.
-        default: The default of that parameter.
-        divisor: What it is divided by.
+        data: Parameters as given by the caller.
+        field: Parameter to return.
+        of: Parameter on which its default depends.
+        default: Default of that other parameter.
+        divisor: Divisor of the other parameter.
 
     Returns:
-        The given value, whatever it is, or the share.
+        The given value, unchecked, or the fraction.
     """
     given = data.get(field)
     if given is not None:
@@ -97,7 +98,7 @@ def check_below(field: str, value: int, bound: str, limit: int) -> None:
     """Check that one size is smaller than another.
 
     Raises:
-        InvalidParameterError: It is not.
+        InvalidParameterError: The size is not smaller.
     """
     if value >= limit:
         raise InvalidParameterError(

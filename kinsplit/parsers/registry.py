@@ -1,4 +1,4 @@
-"""The one list of strategies; the command line, the framework adapters, the docs and the tests are made from it."""
+"""Registry of strategies, from which the command line, the framework adapters, docs and tests are generated."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ class Parameter(NamedTuple):
     """One row of a strategy's parameter table.
 
     Attributes:
-        name: The parameter.
-        default: Its default.
-        annotation: Its type.
-        description: What it means.
+        name: Name of the parameter.
+        default: Default value.
+        annotation: Type.
+        description: Description.
     """
 
     name: str
@@ -99,7 +99,7 @@ def strategy_class(name: str) -> type[Strategy]:
         return _BY_NAME[name]
     except (KeyError, TypeError):
         raise InvalidParameterError(
-            "strategy", "must be the name of a strategy", name, f"Known are: {', '.join(names())}."
+            "strategy", "must be the name of a strategy", name, f"Known strategies: {', '.join(names())}."
         ) from None
 
 
@@ -107,11 +107,11 @@ def create(name: str, **parameters: Any) -> Strategy:
     """Return a strategy.
 
     Args:
-        name: One of `names()`.
-        **parameters: Its parameters; those left out have their defaults.
+        name: One of `names()`, or a former name.
+        **parameters: Parameters of the strategy; the rest have their defaults.
 
     Raises:
-        InvalidParameterError: The name, a parameter or a value is not allowed.
+        InvalidParameterError: The name, a parameter or a value is invalid.
     """
     return strategy_class(name)(**parameters)
 

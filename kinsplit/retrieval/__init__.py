@@ -18,7 +18,6 @@ from kinsplit.retrieval.rerank import (
     create_reranker,
     rerank,
 )
-from kinsplit.retrieval.steps import run, run_async
 from kinsplit.retrieval.weights import NO_KIN, KinWeights
 
 __all__ = [
@@ -43,8 +42,6 @@ __all__ = [
     "find_candidates",
     "join",
     "rerank",
-    "run",
-    "run_async",
     "search",
     "within_budget",
 ]

@@ -13,8 +13,8 @@ from kinsplit.chunk import DOCUMENT, Chunk
 from kinsplit.embedding.protocol import SparseVector
 from kinsplit.retrieval.candidate import Candidate
 from kinsplit.retrieval.scoring import Evidence, Judged, judge, unit
-from kinsplit.retrieval.steps import Steps, get, rank
 from kinsplit.retrieval.weights import KinWeights
+from kinsplit.stores.calls import get, rank
 from kinsplit.stores.protocol import Entry, Query, Where
 
 
@@ -46,10 +46,10 @@ class Question:
         return self.where if source_id is None else {**(self.where or {}), "source_id": source_id}
 
 
-def find_candidates(question: Question, weights: KinWeights, limit: int) -> Steps[list[Candidate]]:
+async def find_candidates(question: Question, weights: KinWeights, limit: int) -> list[Candidate]:
     """Find the chunks that answer a question, in at most three calls to the store; see `find_places`."""
-    found = yield from find_places(question, weights, limit)
-    chunks = yield from get([judged.place.id for judged in found])
+    found = await find_places(question, weights, limit)
+    chunks = await get([judged.place.id for judged in found])
     return to_candidates(found, {chunk.id: chunk for chunk in chunks})
 
 
@@ -58,7 +58,7 @@ def to_candidates(found: Sequence[Judged], chunks: Mapping[str, Chunk]) -> list[
     return [Candidate(chunks[j.place.id], j.score, j.scores) for j in found if j.place.id in chunks]
 
 
-def find_places(question: Question, weights: KinWeights, limit: int) -> Steps[list[Judged]]:
+async def find_places(question: Question, weights: KinWeights, limit: int) -> list[Judged]:
     """Find the chunks that answer a question, each judged with its siblings, its parent and its document.
 
     One call asks for the best chunks by meaning and by terms, the best parents and the best documents. A second one
@@ -83,10 +83,10 @@ def find_places(question: Question, weights: KinWeights, limit: int) -> Steps[li
         else None,
     }
     asked = {name: query for name, query in wanted.items() if query is not None}
-    found = dict(zip(asked, (yield from rank(list(asked.values()))), strict=True))
+    found = dict(zip(asked, await rank(list(asked.values())), strict=True))
     dense, terms = found["dense"], found["bm25"]
     documents = {entry.source_id: entry.score for entry in found.get("document", ())}
-    inside = yield from rank(
+    inside = await rank(
         [
             query
             for source_id in _best_documents(dense, documents, weights.best_documents)

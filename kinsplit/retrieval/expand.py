@@ -12,7 +12,7 @@ from kinsplit.chunk import Chunk, heading_path
 from kinsplit.identity import chunk_id
 from kinsplit.retrieval.candidate import Candidate
 from kinsplit.retrieval.passage import Passage, are_siblings, continues, join
-from kinsplit.retrieval.steps import Steps, find, get
+from kinsplit.stores.calls import find, get
 from kinsplit.stores.protocol import Entry
 from kinsplit.support.model import Settings
 
@@ -58,19 +58,19 @@ class Expansion(Settings):
         return [chunk_id(source_id, fingerprint, 0, 0) for source_id in _sibling_files(hit)]
 
 
-def expand(candidates: Sequence[Candidate], expansion: Expansion, fingerprint: str, top_k: int) -> Steps[list[Passage]]:
+async def expand(candidates: Sequence[Candidate], expansion: Expansion, fingerprint: str, top_k: int) -> list[Passage]:
     """Expand candidates by their kin, which one call to the store fetches; see `arrange`."""
     hits = {candidate.chunk.id: candidate.chunk for candidate in candidates}
-    chunks = yield from fetch_kin(hits.values(), expansion, fingerprint, hits)
+    chunks = await fetch_kin(hits.values(), expansion, fingerprint, hits)
     return arrange(candidates, chunks, expansion, fingerprint, top_k)
 
 
-def fetch_kin(
+async def fetch_kin(
     hits: Iterable[Chunk | Entry],
     expansion: Expansion,
     fingerprint: str,
     known: Mapping[str, Chunk] = MappingProxyType({}),
-) -> Steps[dict[str, Chunk]]:
+) -> dict[str, Chunk]:
     """Fetch hits and all that may become part of their passages, in one call to the store.
 
     A second call asks by place for siblings whose ids lead nowhere, as do those of chunks that a framework keeps under
@@ -87,7 +87,7 @@ def fetch_kin(
     """
     hits = list(hits)
     ids = dict.fromkeys([*(hit.id for hit in hits), *wanted_ids(hits, expansion, fingerprint)])
-    fetched = yield from get([id_ for id_ in ids if id_ not in known])
+    fetched = await get([id_ for id_ in ids if id_ not in known])
     chunks = {**known, **{chunk.id: chunk for chunk in fetched}}
     lost: dict[tuple[str, int, int], list[str]] = {}
     for hit in () if expansion.parents else hits:
@@ -97,7 +97,7 @@ def fetch_kin(
     if lost:
         sources, levels, indices = ([*dict.fromkeys(column)] for column in zip(*lost, strict=True))
         where = {"source_id": sources, "chunk_index": indices}
-        for chunk in (yield from find(where, levels[0] if len(levels) == 1 else None)):
+        for chunk in await find(where, levels[0] if len(levels) == 1 else None):
             # A framework's chunk that others made is the only one of its document.
             for id_ in lost.get((chunk.source_id, chunk.level, chunk.index), ()) if chunk.total > 1 else ():
                 chunks[id_] = chunk

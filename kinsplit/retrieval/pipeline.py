@@ -17,18 +17,17 @@ from kinsplit.retrieval.expand import arrange, fetch_kin
 from kinsplit.retrieval.options import SearchOptions
 from kinsplit.retrieval.passage import Passage, join
 from kinsplit.retrieval.rerank import Reading, Reranker, rerank
-from kinsplit.retrieval.steps import Steps
 from kinsplit.tokenizers import Tokenizer
 
 
-def search(
+async def search(
     query: str,
     question: Question,
     fingerprint: str,
     options: SearchOptions,
     reranker: Reranker | None,
     tokenizer: Tokenizer | None,
-) -> Steps[list[Passage]]:
+) -> list[Passage]:
     """Find the passages that answer a question, in at most three calls to the store, four where ids lead nowhere.
 
     Args:
@@ -44,8 +43,8 @@ def search(
         scale.
     """
     expansion, limit = options.expansion, options.limit
-    places = yield from find_places(question, options.weights, limit)
-    chunks = yield from fetch_kin((judged.place for judged in places), expansion, fingerprint)
+    places = await find_places(question, options.weights, limit)
+    chunks = await fetch_kin((judged.place for judged in places), expansion, fingerprint)
     found = to_candidates(places, chunks)
     if reranker is not None:
         found = rerank(reranker, query, found, _CANDIDATES)

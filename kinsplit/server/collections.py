@@ -18,6 +18,7 @@ from prometheus_client import Histogram
 
 from kinsplit import embedding, language_models
 from kinsplit.chunk import DOCUMENT
+from kinsplit.compat import SEARCH_SERVICE_STRATEGIES
 from kinsplit.embedding import Embedder, Progress
 from kinsplit.embedding.protocol import TokenEmbedder
 from kinsplit.errors import CollectionNotFoundError, InvalidParameterError
@@ -154,8 +155,6 @@ def _filterable(metadata: Mapping[str, Any]) -> Iterator[tuple[str, _Value]]:
 
 #: Collection of `kinsplit demo`.
 _DEMO = "demo"
-#: Strategy names of the 10-K search service that differ from kinsplit's.
-_OLD_NAMES = {"fixed": "word"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +256,7 @@ class Collections:
 
     def _find(self, name: str) -> OpenCollection:
         wanted = name.strip().casefold()
-        for each in (wanted, _OLD_NAMES.get(wanted, wanted)):
+        for each in (wanted, SEARCH_SERVICE_STRATEGIES.get(wanted, wanted)):
             for collection in self:
                 if collection.name.casefold() == each:
                     return collection

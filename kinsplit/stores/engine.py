@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any
 
 from kinsplit.chunk import Chunk, Content
 from kinsplit.stores.filters import Condition
@@ -14,23 +14,7 @@ from kinsplit.stores.logic import Found, StoreLogic
 from kinsplit.stores.payload import Payload
 from kinsplit.stores.plan import Plan
 from kinsplit.stores.protocol import ChunkStore, Entry, Hit, Query, Schema, SyncReport, Vectors, Where
-
-T = TypeVar("T")
-
-
-def finish(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine that waits for nothing, and return its result.
-
-    Raises:
-        RuntimeError: It did wait, for which there is no event loop.
-    """
-    try:
-        coroutine.send(None)
-    except StopIteration as stop:
-        result: T = stop.value
-        return result
-    coroutine.close()
-    raise RuntimeError(f"{coroutine!r} waits for an event loop.")
+from kinsplit.support.aio import run
 
 
 class AtOnce:
@@ -90,51 +74,51 @@ class BlockingStore(ChunkStore):
 
     def known(self, source_id: str) -> dict[str, Content]:
         """Return the content of every stored chunk of a source; see `ChunkStore.known`."""
-        return finish(self._logic.known(source_id))
+        return run(self._logic.known(source_id))
 
     def missing(self, source_id: str, chunks: Sequence[Chunk]) -> list[Chunk]:
         """Return the chunks to embed before `sync`; see `ChunkStore.missing`."""
-        return finish(self._logic.missing(source_id, chunks))
+        return run(self._logic.missing(source_id, chunks))
 
     def sync(self, source_id: str, chunks: Sequence[Chunk], vectors: Mapping[Content, Vectors]) -> SyncReport:
         """Make the stored chunks of a source equal to `chunks`; see `ChunkStore.sync`."""
-        return finish(self._logic.sync(source_id, chunks, vectors))
+        return run(self._logic.sync(source_id, chunks, vectors))
 
     def put(self, chunks: Sequence[Chunk], vectors: Mapping[Content, Vectors]) -> SyncReport:
         """Add or replace chunks by id; see `ChunkStore.put`."""
-        return finish(self._logic.put(chunks, vectors))
+        return run(self._logic.put(chunks, vectors))
 
     def remove(self, ids: Sequence[str]) -> int:
         """Delete chunks by id and return their number; see `ChunkStore.remove`."""
-        return finish(self._logic.remove(ids))
+        return run(self._logic.remove(ids))
 
     def search(self, queries: Sequence[Query]) -> list[list[Hit]]:
         """Ask all queries in one call to the engine; see `ChunkStore.search`."""
-        return finish(self._logic.search(queries))
+        return run(self._logic.search(queries))
 
     def rank(self, queries: Sequence[Query]) -> list[list[Entry]]:
         """Ask all queries for places alone; see `ChunkStore.rank`."""
-        return finish(self._logic.rank(queries))
+        return run(self._logic.rank(queries))
 
     def find(self, where: Where, level: int | None = 0) -> list[Chunk]:
         """Return all chunks that a filter lets through; see `ChunkStore.find`."""
-        return finish(self._logic.find(where, level))
+        return run(self._logic.find(where, level))
 
     def get(self, ids: Sequence[str]) -> list[Chunk]:
         """Return chunks by id; see `ChunkStore.get`."""
-        return finish(self._logic.get(ids))
+        return run(self._logic.get(ids))
 
     def vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
         """Return the vectors of chunks by id; see `ChunkStore.vectors`."""
-        return finish(self._logic.vectors(ids))
+        return run(self._logic.vectors(ids))
 
     def export(self, source_id: str) -> list[tuple[Chunk, Vectors]]:
         """Return every chunk of a source with its vectors; see `ChunkStore.export`."""
-        return finish(self._logic.export(source_id))
+        return run(self._logic.export(source_id))
 
     def delete(self, source_id: str) -> int:
         """Delete all chunks of a source and return the number of its leaves."""
-        return finish(self._logic.delete(source_id))
+        return run(self._logic.delete(source_id))
 
 
 class EngineStore(BlockingStore):

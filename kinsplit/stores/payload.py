@@ -9,7 +9,7 @@ from typing import Any
 from kinsplit.chunk import FIELDS, Chunk, select
 from kinsplit.embedding.protocol import replace_surrogates
 from kinsplit.errors import InvalidParameterError, StoreError
-from kinsplit.identity import SURROUNDINGS
+from kinsplit.identity import DOCUMENT_CONTEXT
 from kinsplit.spans import Span
 from kinsplit.stores.json_values import to_json, to_stored
 from kinsplit.stores.protocol import Entry
@@ -37,7 +37,7 @@ RESERVED = frozenset(
 )
 
 #: Keys that an indexer adds to a chunk's metadata; document metadata can't use them either.
-PLACED = frozenset({"strategy", "page_start", "page_end", "time_start", "time_end", "gap", "_record", SURROUNDINGS})
+PLACED = frozenset({"strategy", "page_start", "page_end", "time_start", "time_end", "gap", "_record", DOCUMENT_CONTEXT})
 
 #: The one of them that holds the white space between a chunk and the sibling before it, so that neighbours can be
 #: joined to the slice of the source that they are.

@@ -1,30 +1,90 @@
-"""Events of a model that blocks, for an event loop."""
+"""Drivers that run one implementation both in a thread and in an event loop."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
 from contextlib import suppress
 from contextvars import copy_context
 from functools import partial
 from queue import SimpleQueue
-from typing import TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
+S = TypeVar("S")
 T = TypeVar("T")
 _Calls = SimpleQueue[tuple[Callable[[], object], "asyncio.Future[object]"] | None]
 
 
-class _End:
-    pass
+class Call(Generic[S, T]):
+    """A call of an object that only the driver of a coroutine knows: `await` it in a coroutine that `run` drives.
+
+    Args:
+        method: Makes the call, given the object: a blocking one or its asynchronous counterpart.
+    """
+
+    def __init__(self, method: Callable[[S], T | Awaitable[T]]) -> None:
+        self.method = method
+
+    def __await__(self) -> Generator[Call[S, T], T, T]:
+        return (yield self)
+
+
+class _Result(NamedTuple, Generic[T]):
+    value: T
+
+
+def run(coroutine: Coroutine[Any, Any, T], target: object = None) -> T:
+    """Run a coroutine in this thread, without an event loop.
+
+    Args:
+        coroutine: Awaits nothing but `Call`s and coroutines that never suspend.
+        target: Object whose methods the `Call`s call; they block.
+
+    Raises:
+        RuntimeError: The coroutine awaits something that needs an event loop.
+    """
+    step = _advance(coroutine, None)
+    while isinstance(step, Call):
+        step = _advance(coroutine, step.method(target))
+    return step.value
+
+
+async def run_async(coroutine: Coroutine[Any, Any, T], target: object) -> T:
+    """Run the same coroutine for an event loop: its calls are awaited, and its own work runs in threads.
+
+    Args:
+        coroutine: Awaits nothing but `Call`s and coroutines that never suspend.
+        target: Object whose methods the `Call`s call; they are coroutines.
+    """
+    try:
+        step = await asyncio.to_thread(_advance, coroutine, None)
+        while isinstance(step, Call):
+            step = await asyncio.to_thread(_advance, coroutine, await step.method(target))
+        return step.value
+    finally:
+        with suppress(ValueError):  # A cancelled task leaves it running in its thread.
+            coroutine.close()
+
+
+def _advance(coroutine: Coroutine[Any, Any, T], answer: object) -> Call[Any, Any] | _Result[T]:
+    """Return the next call, or the result."""
+    try:
+        step = coroutine.send(answer)
+    except StopIteration as stop:  # It can't leave a thread or a coroutine.
+        return _Result(stop.value)
+    if isinstance(step, Call):
+        return step
+    coroutine.close()
+    raise RuntimeError(f"{coroutine!r} waits for an event loop.")
 
 
 async def in_threads(events: Generator[T, None, None]) -> AsyncGenerator[T, None]:
-    """Yield the items of a generator, all made in one thread of their own.
+    """Yield the items of a generator, all produced in one thread of their own.
 
-    Nothing is made before it is asked for. A consumer that is cancelled, or that closes this generator, goes on at
-    once; the inner one is closed too, which stops a model, as soon as the item that is being made is done. Neither the
-    loop's own threads nor the end of the program wait for that.
+    Nothing is produced before it is asked for. A consumer that is cancelled, or that closes this generator, goes on at
+    once; the inner generator is closed as soon as its current item is done, which stops a model. Neither the loop's
+    own threads nor the end of the program wait for that.
 
     Args:
         events: The generator, such as `kinsplit.answering.answer` returns.
@@ -35,16 +95,16 @@ async def in_threads(events: Generator[T, None, None]) -> AsyncGenerator[T, None
 
     def call(function: Callable[[], object]) -> asyncio.Future[object]:
         future = loop.create_future()
-        future.add_done_callback(_seen)
+        future.add_done_callback(_retrieve_error)
         calls.put((function, future))
         return future
 
     step: asyncio.Future[object] | None = None
     try:
         while True:
-            step = call(partial(next, events, _End()))
+            step = call(partial(next, events, _END))
             item = await asyncio.shield(step)
-            if isinstance(item, _End):
+            if item is _END:
                 return
             yield item  # type: ignore[misc]
     finally:
@@ -54,29 +114,32 @@ async def in_threads(events: Generator[T, None, None]) -> AsyncGenerator[T, None
             await closed
 
 
+_END = object()
+
+
 def _work(calls: _Calls, loop: asyncio.AbstractEventLoop) -> None:
-    while (asked := calls.get()) is not None:
-        function, future = asked
+    while (entry := calls.get()) is not None:
+        function, future = entry
         try:
-            told = partial(_settle, future, function())
+            settle = partial(_set_result, future, function())
         except BaseException as error:
-            told = partial(_fail, future, error)
-        # Where the loop is closed, nobody waits any more.
+            settle = partial(_set_error, future, error)
+        # In a closed loop nobody waits any more.
         with suppress(RuntimeError):
-            loop.call_soon_threadsafe(told)
+            loop.call_soon_threadsafe(settle)
 
 
-def _settle(future: asyncio.Future[object], result: object) -> None:
+def _set_result(future: asyncio.Future[object], result: object) -> None:
     if not future.done():
         future.set_result(result)
 
 
-def _fail(future: asyncio.Future[object], error: BaseException) -> None:
+def _set_error(future: asyncio.Future[object], error: BaseException) -> None:
     if not future.done():
         future.set_exception(error)
 
 
-def _seen(future: asyncio.Future[object]) -> None:
-    """Look at an error for which nobody may wait any more, so that it isn't logged as one that was missed."""
+def _retrieve_error(future: asyncio.Future[object]) -> None:
+    """Retrieve the error of a future for which nobody may wait any more, so that asyncio doesn't log it."""
     if not future.cancelled():
         future.exception()

@@ -24,46 +24,38 @@ import contextlib
 import math
 import os
 import pickle
-import signal
-import struct
 import subprocess
 import sys
 import threading
 import time
-import traceback
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
-from dataclasses import dataclass
-from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, ParamSpec, Self, TypeVar, cast
 
 from kinsplit.errors import MemoryLimitError, ResultSizeError, TimeLimitError, WorkerDiedError, WorkerError
+from kinsplit.support.worker_process import (
+    ERROR,
+    ERROR_LIMIT,
+    LENGTH,
+    NO_MEMORY,
+    REPLY,
+    TOO_LARGE,
+    Limits,
+    read_exactly,
+)
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
-# Seconds that an interpreter may take to start on a machine that is busy.
+# Seconds for an interpreter to start on a busy machine.
 _START = 60.0
-# Seconds after which a worker ends by itself if its call is late and the process that would kill it is gone.
-_GRACE = 5.0
-# With -P no file of the working directory takes the place of a module.
-_COMMAND = ("-P", "-c", "import sys; sys.path[:] = sys.argv[1:]; from kinsplit.support.workers import serve; serve()")
-
-_LENGTH = struct.Struct("!Q")  # bytes that follow
-_REPLY = struct.Struct("!c?QQ")  # outcome, whether the worker can go on, bytes of the result, bytes that follow
-_READY, _RESULT, _ERROR, _NO_MEMORY, _TOO_LARGE = b"S", b"R", b"E", b"M", b"L"
-# Bytes of a pickled exception; of a larger one only characters of its message are kept.
-_ERROR_LIMIT = 2**16
-_MESSAGE = 1_000
-
-
-@dataclass(frozen=True, slots=True)
-class _Limits:
-    time: float
-    memory: int
-    result: int
+# With -P no file in the working directory shadows a module.
+_COMMAND = (
+    *("-P", "-c"),
+    "import sys; sys.path[:] = sys.argv[1:]; from kinsplit.support.worker_process import serve; serve()",
+)
 
 
 class WorkerPool:
@@ -87,7 +79,7 @@ class WorkerPool:
         result_limit: int = 2**28,
         prepare: Callable[[], object] | None = None,
     ) -> None:
-        self._workers, self._limits = workers, _Limits(time_limit, memory_limit, result_limit)
+        self._workers, self._limits = workers, Limits(time_limit, memory_limit, result_limit)
         self._prepare = pickle.dumps(prepare)
         self._set_up()
 
@@ -246,13 +238,13 @@ class _Worker:
         self._requests, self._replies = cast(IO[bytes], self._process.stdin), cast(IO[bytes], self._process.stdout)
         watchdog.workers.add(self)
         try:
-            outcome, answer = self._exchange(self, prepare, _Limits(_START, 0, 0))
+            outcome, answer = self._exchange(self, prepare, Limits(_START, 0, 0))
         except BaseException as error:
             self.end()
             if isinstance(error, WorkerError):
                 raise WorkerError(f"can't start a worker process: it {error}") from error
             raise
-        if outcome == _ERROR:
+        if outcome == ERROR:
             self.end()
             raise cast(Exception, pickle.loads(answer))  # noqa: S301 - from a process of our own
 
@@ -261,20 +253,20 @@ class _Worker:
         """Whether the process hasn't ended."""
         return self._process.poll() is None
 
-    def answer(self, call: _Call[_T], limits: _Limits) -> _T:
+    def answer(self, call: _Call[_T], limits: Limits) -> _T:
         """Run a call and return its result, or raise its exception."""
         call.worker = self  # Before it is asked whether the call is stopped: `cancel` does both the other way round.
         if call.is_stopped:
             self.is_usable = True
             raise CancelledError
         outcome, answer = self._exchange(call, pickle.dumps((limits, _working_directory(), call.payload)), limits)
-        if outcome == _NO_MEMORY:
+        if outcome == NO_MEMORY:
             raise MemoryLimitError(limits.memory)
         try:
             value: _T | Exception = pickle.loads(answer)  # noqa: S301 - from a process of our own
         except Exception as error:  # whatever the objects' own methods raise
             raise WorkerError(f"the result can't be unpickled: {error!r}") from error
-        if outcome == _ERROR:
+        if outcome == ERROR:
             raise cast(Exception, value)
         return cast(_T, value)
 
@@ -305,19 +297,19 @@ class _Worker:
             with contextlib.suppress(OSError):  # Closing writes what the process didn't take.
                 pipe.close()
 
-    def _exchange(self, call: object, request: bytes, limits: _Limits) -> tuple[bytes, bytes]:
+    def _exchange(self, call: object, request: bytes, limits: Limits) -> tuple[bytes, bytes]:
         """Send a request and return the outcome and what comes with it."""
         self.is_usable = False
         with self._lock:
             self._call, self._limit, self.deadline = call, limits.time, time.monotonic() + limits.time
         self._watchdog.expect(self.deadline)
         try:
-            self._requests.write(_LENGTH.pack(len(request)) + request)
+            self._requests.write(LENGTH.pack(len(request)) + request)
             self._requests.flush()
-            outcome, goes_on, size, length = _REPLY.unpack(_exactly(_REPLY.size, self._replies))
-            if outcome == _TOO_LARGE or length > max(limits.result, _ERROR_LIMIT):
+            outcome, goes_on, size, length = REPLY.unpack(read_exactly(REPLY.size, self._replies))
+            if outcome == TOO_LARGE or length > max(limits.result, ERROR_LIMIT):
                 raise ResultSizeError(size, limits.result)
-            answer = _exactly(length, self._replies)
+            answer = read_exactly(length, self._replies)
         except (OSError, EOFError, ValueError):  # The last one where another thread ended the worker.
             code = self._process.wait()
             raise (self._reason or WorkerDiedError(code)) from None
@@ -377,131 +369,3 @@ def _working_directory() -> str | None:
         return os.getcwd()  # noqa: PTH109 - a string is what the worker needs
     except OSError:  # It was deleted.
         return None
-
-
-def _exactly(count: int, pipe: IO[bytes]) -> bytes:
-    data = pipe.read(count)
-    if len(data) < count:
-        raise EOFError
-    return data
-
-
-def serve() -> None:
-    """Run calls until there are no more: what a worker process does."""
-    requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    _silence()
-    _reply(replies, *_prepared(_request(requests) or b""))
-    before = _held_memory()
-    while (request := _request(requests)) is not None:
-        limits, directory, payload = pickle.loads(request)  # noqa: S301 - from our own process
-        # Relative paths mean what they mean to the caller, who may have moved since the last call.
-        if directory is not None:
-            with contextlib.suppress(OSError):
-                os.chdir(directory)
-        outcome, answer = _outcome(limits, payload)
-        size = len(answer)
-        if outcome == _RESULT and size > limits.result:
-            outcome, answer = _TOO_LARGE, b""
-        # A worker that keeps much memory is replaced, for the next call begins with what this one holds.
-        goes_on = outcome != _NO_MEMORY and _held_memory() - before < limits.memory
-        _reply(replies, outcome, answer, size, goes_on=goes_on)
-
-
-def _request(requests: IO[bytes]) -> bytes | None:
-    """Return the next request, or None at the end."""
-    head = requests.read(_LENGTH.size)
-    return _exactly(_LENGTH.unpack(head)[0], requests) if head else None
-
-
-def _reply(replies: IO[bytes], outcome: bytes, answer: bytes = b"", size: int = 0, *, goes_on: bool = True) -> None:
-    replies.write(_REPLY.pack(outcome, goes_on, size, len(answer)) + answer)
-    replies.flush()
-
-
-def _prepared(payload: bytes) -> tuple[bytes, bytes]:
-    try:
-        prepare = pickle.loads(payload)  # noqa: S301 - from our own process
-        if prepare is not None:
-            prepare()
-    except BaseException as error:
-        return _ERROR, _pickled(error)
-    return _READY, b""
-
-
-def _silence() -> None:
-    """Send what calls print to nowhere, let them read nothing, and let crashes leave no core files."""
-    nowhere = os.open(os.devnull, os.O_RDWR)
-    for stream in (0, 1, 2):
-        os.dup2(nowhere, stream)
-    if sys.platform != "win32":
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
-
-
-def _outcome(limits: _Limits, payload: bytes) -> tuple[bytes, bytes]:
-    """Run a call and return its outcome and its pickled result or exception."""
-    try:
-        with _limited_memory(limits.memory), _limited_time(limits.time):
-            try:
-                function, args, kwargs = pickle.loads(payload)  # noqa: S301 - from our own process
-                return _RESULT, pickle.dumps(function(*args, **kwargs), pickle.HIGHEST_PROTOCOL)
-            except MemoryError:
-                raise
-            except BaseException as error:
-                return _ERROR, _pickled(error)
-    except MemoryError:
-        return _NO_MEMORY, b""
-
-
-def _pickled(error: BaseException) -> bytes:
-    """Return an exception that another process can unpickle and raise."""
-    if isinstance(error, Exception):
-        try:
-            error.add_note("".join(traceback.format_exception(error)))
-            data = pickle.dumps(error, pickle.HIGHEST_PROTOCOL)
-            if len(data) <= _ERROR_LIMIT:
-                pickle.loads(data)  # noqa: S301 - our own
-                return data
-        except MemoryError:
-            raise
-        except Exception:  # noqa: S110 - whatever its own methods raise; its message is carried below
-            pass
-    return pickle.dumps(WorkerError(f"{type(error).__name__}: {error}"[:_MESSAGE]))
-
-
-@contextlib.contextmanager
-def _limited_memory(limit: int) -> Iterator[None]:
-    if sys.platform != "linux":
-        yield
-        return
-    import resource
-
-    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    most = _held_memory() + limit
-    resource.setrlimit(resource.RLIMIT_DATA, (most if soft == resource.RLIM_INFINITY else min(most, soft), hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
-
-
-@contextlib.contextmanager
-def _limited_time(limit: float) -> Iterator[None]:
-    """Let the kernel end the process long after the limit, should the one that does so at the limit be gone."""
-    if sys.platform == "win32":
-        yield
-        return
-    signal.setitimer(signal.ITIMER_REAL, limit + _GRACE)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-
-
-def _held_memory() -> int:
-    """Return the bytes that `RLIMIT_DATA` counts; 0 where they aren't known."""
-    try:
-        return int(Path("/proc/self/statm").read_bytes().split()[5]) * os.sysconf("SC_PAGE_SIZE")
-    except OSError:
-        return 0

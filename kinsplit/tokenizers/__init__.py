@@ -1,16 +1,16 @@
-"""Tokenizers named by a string: counts for budgets, offsets for windows.
+"""Tokenizers by name: token counts for limits, offsets for windows.
 
 Text is always read raw: no truncation, no padding, no special tokens, and text that looks like a special token is
-counted as the text it is. Lone surrogates are read as U+FFFD. A word that a tokenizer doesn't know counts one token for
-every four characters, although the tokenizer makes one of all of it (see `kinsplit.tokenizers.unknown`).
+counted as text. Lone surrogates are read as U+FFFD. A word that a tokenizer doesn't know counts one token per four
+characters, although the tokenizer reads it as a single token (see `kinsplit.tokenizers.unknown`).
 """
 
 from __future__ import annotations
 
 from kinsplit.tokenizers.function import CallableTokenizer, describe
 from kinsplit.tokenizers.json_file import JsonTokenizer
-from kinsplit.tokenizers.names import BUNDLED, BUNDLED_SHA256, resolve
 from kinsplit.tokenizers.protocol import SEPARATORS, STOPS, Tokenizer, replace_surrogates
+from kinsplit.tokenizers.registry import BUNDLED, BUNDLED_SHA256, resolve
 from kinsplit.tokenizers.tiktoken_encoding import TiktokenTokenizer
 from kinsplit.tokenizers.unknown import UnknownScriptWarning
 

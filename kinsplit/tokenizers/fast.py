@@ -1,4 +1,4 @@
-"""tokie, which counts far faster than `tokenizers`, kept from what it does otherwise."""
+"""Fast encoding with tokie, checked against `tokenizers`."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ import numpy.typing as npt
 from kinsplit.tokenizers.protocol import SEPARATORS, STOPS, IntArray
 from kinsplit.tokenizers.unknown import is_word
 
-#: Gives the token ids of all texts one after another, and how many are each text's.
+#: Function that returns the concatenated token ids of all texts and the number of ids per text.
 Encode = Callable[[Sequence[str]], tuple[IntArray, IntArray]]
 
-# From 64 KiB on tokie cuts a text for its threads wherever it likes, inside words and even inside characters.
+# From 64 KiB on, tokie splits a text between its threads at arbitrary offsets, even inside words and characters.
 LONGEST = 16_000
-# A long text is cut where counts add up instead.
+# Longer texts are cut where counts add up.
 _ENDS = re.escape("".join(SEPARATORS | STOPS) + string.punctuation)
 _PIECE = re.compile(rf".{{0,{LONGEST - 1}}}[{_ENDS}]|[^{_ENDS}]+[{_ENDS}]?", re.DOTALL)
 
-# Words of which tokenizers disagree most: case, accents, CJK, emoji, controls, contractions, numbers, long words.
+# Texts on which tokenizers are most likely to disagree: case, accents, CJK, emoji, controls, numbers, long words.
 _PROBE = (
     "The quick brown fox's 1,234.50 jumps! Über naïve café cafe\u0301 Ελλάδα Привет 東京タワー 食べ物 ไทย नमस्ते عربي",
     "👩‍👩‍👧‍👦 a\u00a0b\u2003c\r\nd\te  f\u200b\u00adg <|endoftext|> [MASK] </s> don't can’t x_y a--b … “q” "
@@ -34,23 +34,22 @@ _PROBE = (
 )
 
 
-# Characters that every text is searched for, if tokie reads them otherwise; whether it does with others is found out
-# when they occur.
+# Code points below this are probed at the start, others when they first occur.
 _COMMON = 0x300
 
 
 class FastEncoder:
-    """Reads texts as `tokenizers` does, at tokie's speed.
+    """Encoder with the results of `tokenizers` and the speed of tokie.
 
     Args:
-        raw: The tokenizer's description.
-        reference: The same tokenizer of `tokenizers`.
-        encode_exactly: Encodes with it.
-        unknown: Id of the unknown token, if there is one.
+        raw: Content of the tokenizer.json.
+        reference: The same tokenizer in `tokenizers`.
+        encode_exactly: Encoding function of the reference.
+        unknown: Id of the unknown token, or None.
         splits_at_space: Whether white space always separates tokens.
 
     Raises:
-        ValueError: tokie doesn't know the tokenizer, or reads the probe texts otherwise.
+        ValueError: tokie doesn't support the tokenizer or reads the probe texts differently.
     """
 
     def __init__(
@@ -58,16 +57,16 @@ class FastEncoder:
     ) -> None:
         self._tokie = _tokie(raw, reference)
         self._encode_exactly, self._unknown, self._splits_at_space = encode_exactly, unknown, splits_at_space
-        # Of each code point whether it was probed, and whether the two libraries read it alike.
+        # Whether each code point was probed, and whether the two libraries read it differently.
         self._probed, self._odd = np.zeros(0x110000, dtype=np.bool_), np.zeros(0x110000, dtype=np.bool_)
         self._probe(np.arange(_COMMON))
         self._odd_common = [chr(point) for point in np.flatnonzero(self._odd).tolist()]
 
     def encode(self, texts: Sequence[str]) -> tuple[IntArray, IntArray]:
-        """Return the token ids of all texts one after another, and how many are each text's, both as int64[...].
+        """Return the concatenated token ids of all texts and the number of ids per text, both as int64[...].
 
         Raises:
-            UnicodeEncodeError: A text holds a lone surrogate.
+            UnicodeEncodeError: A text contains a lone surrogate.
         """
         if max(map(len, texts), default=0) <= LONGEST:
             return self._encode(texts)
@@ -91,7 +90,7 @@ class FastEncoder:
         return ids.astype(np.int64), counts.astype(np.int64)
 
     def _are_odd(self, texts: Sequence[str]) -> npt.NDArray[np.bool_]:
-        """Return which texts hold a character that tokie reads otherwise."""
+        """Return which texts contain a character that tokie reads differently."""
         joined = "".join(texts)
         odd = {c for c in self._odd_common if c in joined}
         if not joined.isascii():
@@ -105,7 +104,7 @@ class FastEncoder:
         return np.array([not odd.isdisjoint(text) for text in texts], dtype=np.bool_)
 
     def _probe(self, points: npt.NDArray[np.integer[Any]]) -> None:
-        """Find out of some code points whether both libraries read them alike: their Unicode tables differ in age."""
+        """Check whether both libraries, whose Unicode versions differ, read some code points alike."""
         texts = [f"{c} a{c}b 1{c}{c}, {c}." for c in map(chr, points.tolist())]
         for point, fast, exact in zip(
             points.tolist(), _apart(*self._read(texts)), _apart(*self._encode_exactly(texts)), strict=True
@@ -114,10 +113,10 @@ class FastEncoder:
         self._probed[points] = True
 
     def _pieces(self, texts: Sequence[str]) -> tuple[list[str], list[int]]:
-        """Cut long texts into pieces where tokens never reach across.
+        """Cut long texts into pieces between tokens.
 
         Returns:
-            The pieces, and how many are each text's.
+            The pieces, and the number of pieces per text.
         """
         is_cut = self._splits_at_space
         pieces = [
@@ -126,7 +125,7 @@ class FastEncoder:
         return [piece for found in pieces for piece in found], [len(found) for found in pieces]
 
     def _abridged(self, piece: str) -> str:
-        """Return as much of a piece as is needed to read it: a word that begins as an unknown one stays one."""
+        """Return as much of a piece as determines its tokens: a word with an unknown beginning is unknown."""
         if len(piece) <= LONGEST or not is_word(piece[:-1]):
             return piece
         begin = piece[: LONGEST - 1]
@@ -134,14 +133,14 @@ class FastEncoder:
 
 
 def _apart(ids: IntArray, counts: IntArray) -> list[IntArray]:
-    """Return the ids of each text for themselves."""
+    """Return the ids of each text as separate arrays."""
     return np.split(ids, np.cumsum(counts)[:-1]) if len(counts) else []
 
 
 def _tokie(raw: dict[str, Any], reference: Any) -> Any:
     import tokie
 
-    # tokie reads files only.
+    # tokie reads only files.
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "tokenizer.json"
         file.write_text(json.dumps(raw), encoding="utf-8")
@@ -157,5 +156,5 @@ def _tokie(raw: dict[str, Any], reference: Any) -> Any:
         except (tokie.TokieError, RuntimeError) as error:
             raise ValueError(str(error)) from error
     if not same:
-        raise ValueError("it reads the probe texts otherwise")
+        raise ValueError("tokie reads the probe texts differently")
     return fast

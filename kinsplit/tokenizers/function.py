@@ -1,4 +1,4 @@
-"""A function as a tokenizer, and names for tokenizers that are given as objects."""
+"""Functions as tokenizers, and descriptions of objects."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kinsplit.tokenizers.protocol import IntArray
 
 
 class CallableTokenizer:
-    """A function from a text to its tokens. It has no offsets, so a word is never cut unless it must be."""
+    """A function that returns the tokens of a text. It gives no offsets, so words are cut only if necessary."""
 
     splits_at_space = False
 
@@ -33,31 +33,31 @@ class CallableTokenizer:
         return np.array([len(self._function(text)) for text in texts], dtype=np.int64)
 
     def starts(self, texts: Sequence[str]) -> list[IntArray]:
-        """See `Tokenizer.starts`; all tokens of a word begin where the word begins."""
+        """See `Tokenizer.starts`; all tokens of a word have the offset of the word."""
         found = []
         for text in texts:
             words = list(re.finditer(r"\S+", text))
-            places = np.array([m.start() for m in words], dtype=np.int64)
-            found.append(np.repeat(places, self.count([m.group() for m in words])))
+            offsets = np.array([m.start() for m in words], dtype=np.int64)
+            found.append(np.repeat(offsets, self.count([m.group() for m in words])))
         return found
 
 
-#: Attributes under which tokenizers, embedders and language models carry their name.
+#: Attributes in which tokenizers, embedders and language models store their name.
 _NAMES = ("name_or_path", "name", "model_name", "model")
 
 
 def describe(spec: object) -> str:
-    """Return a name for a tokenizer or a model given as an object, for fingerprints and messages.
+    """Return a description of a tokenizer or model given as an object, for fingerprints and messages.
 
-    Functions are named by module and name, those that have no name of their own also by what they do; methods by what
-    they belong to; other objects by their type and the name they carry. Two objects that count differently can still
-    get one name, for example if they differ in an attribute: what has to last should be given as a string.
+    Functions are described by module and name, lambdas and inner functions also by a hash of their code, methods by
+    their object, and other objects by type and name. Different objects can have the same description, for example if
+    they differ only in another attribute, so a name is preferable for anything that is stored.
     """
     return spec if isinstance(spec, str) else f"object:{_described(spec)}"
 
 
 def _name(spec: object) -> str:
-    # Functions name themselves, but methods of built-in types don't say their module; other objects go by their type.
+    # Methods of built-in types have no module.
     kind: Any = spec if hasattr(spec, "__qualname__") else type(spec)
     return f"{getattr(kind, '__module__', None) or 'builtins'}.{kind.__qualname__}"
 
@@ -77,14 +77,14 @@ def _described(spec: object) -> str:
 
 
 def _digest(function: Any, code: CodeType) -> str:
-    """Return 8 hexadecimal digits that differ with a function's code and with the plain values that it holds."""
+    """Return 8 hexadecimal digits that depend on a function's code, closure and defaults."""
     held = [cell.cell_contents for cell in function.__closure__ or ()]
     defaults = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).items()]
     return hashlib.blake2b(repr((_plain(code), _plain([*held, *defaults]))).encode(), digest_size=4).hexdigest()
 
 
 def _plain(value: object) -> object:
-    """Return what of a value is the same in every process."""
+    """Return a representation of a value that is the same in every process."""
     if isinstance(value, CodeType):
         return [value.co_code.hex(), value.co_names, _plain(value.co_consts)]
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""A `tokenizer.json`."""
+"""Tokenizers from a tokenizer.json."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from kinsplit.tokenizers.unknown import extra, pieces, warn_of_scripts, words
 
 
 class JsonTokenizer:
-    """A `tokenizer.json`: tokie counts where it agrees with `tokenizers`, `tokenizers` gives the offsets.
+    """A tokenizer.json: tokie counts tokens if it agrees with `tokenizers`, which gives the offsets.
 
-    Of unknown words see `kinsplit.tokenizers.unknown`.
+    For unknown words, see `kinsplit.tokenizers.unknown`.
     """
 
     def __init__(self, name: str, content: str | bytes) -> None:
@@ -39,7 +39,7 @@ class JsonTokenizer:
 
     @property
     def backend(self) -> Any:
-        """The object that other libraries know."""
+        """The tokenizer object for other libraries."""
         return self._reference
 
     def count(self, texts: Sequence[str]) -> IntArray:
@@ -62,7 +62,7 @@ class JsonTokenizer:
         return counts
 
     def encode(self, texts: Sequence[str]) -> tuple[IntArray, IntArray]:
-        """Return the token ids of all texts one after another, and how many are each text's, both as int64[...]."""
+        """Return the concatenated token ids of all texts and the number of ids per text, both as int64[...]."""
         return self._encode(valid(texts))
 
     def _encode_exactly(self, texts: Sequence[str]) -> tuple[IntArray, IntArray]:
@@ -77,7 +77,7 @@ class JsonTokenizer:
         texts = valid(texts)
         spans = self._unknown_words(texts) if self._unknown is not None else [[] for _ in texts]
         if self.splits_at_space:
-            # Unknown words are left out: `tokenizers` takes long over a long word, and nothing else depends on it.
+            # Unknown words are left out, since `tokenizers` is slow on long words.
             ranges = [_between(len(text), found) for text, found in zip(texts, spans, strict=True)]
         else:
             ranges = [[(0, len(text))] for text in texts]
@@ -93,11 +93,11 @@ class JsonTokenizer:
         return [np.maximum.accumulate(np.array([start for start, _ in e.offsets], dtype=np.int64)) for e in encodings]
 
     def _unknown_words(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
-        """Return where in each text the unknown words lie that count more than one token."""
+        """Return the spans of the unknown words in each text that count more than one token."""
         if not self.splits_at_space:
             encodings = self._reference.encode_batch(list(valid(texts)), add_special_tokens=False)
             return [
-                [place for token, place in zip(e.ids, e.offsets, strict=True) if token == self._unknown]
+                [offsets for token, offsets in zip(e.ids, e.offsets, strict=True) if token == self._unknown]
                 for e in encodings
             ]
         spans = [words(text) for text in texts]
@@ -109,12 +109,12 @@ class JsonTokenizer:
 
 
 def _between(length: int, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the ranges of a text of some length that lie between spans, blank ones included."""
+    """Return the ranges between spans in a text of the given length, including empty ones."""
     return list(zip([0, *(end for _, end in spans)], [*(start for start, _ in spans), length], strict=True))
 
 
 def _unknown_id(model: dict[str, Any], reference: Any) -> int | None:
-    """Return the id of the token for what a model doesn't know, None where it knows everything."""
+    """Return the id of a model's unknown token, or None if it has none."""
     if model.get("unk_id") is not None or not model.get("unk_token"):
         return model.get("unk_id")
     found: int | None = reference.token_to_id(model["unk_token"])
@@ -122,13 +122,13 @@ def _unknown_id(model: dict[str, Any], reference: Any) -> int | None:
 
 
 def _raw(config: dict[str, Any]) -> dict[str, Any]:
-    """Return a tokenizer's description without all that isn't counting: truncation, padding, special tokens."""
+    """Return a tokenizer.json without truncation, padding and special tokens."""
     added = [token for token in config.get("added_tokens") or [] if not token.get("special")]
     return {**config, "truncation": None, "padding": None, "post_processor": None, "added_tokens": added}
 
 
 def _splits_at_space(raw: dict[str, Any]) -> bool:
-    """Return whether a tokenizer is BERT's, with no added token that holds or swallows white space."""
+    """Return whether a tokenizer is BERT's, without added tokens that contain or absorb white space."""
     pre_tokenizer, normalizer = raw.get("pre_tokenizer") or {}, raw.get("normalizer") or {}
     return (
         pre_tokenizer.get("type") == "BertPreTokenizer"

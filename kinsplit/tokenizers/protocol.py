@@ -1,4 +1,4 @@
-"""What kinsplit needs of a tokenizer, and what all kinds share."""
+"""Protocol of tokenizers, and helpers for all of them."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ import numpy.typing as npt
 
 IntArray = npt.NDArray[np.int64]
 
-#: White space that separates tokens wherever a tokenizer splits at white space; others BERT's normaliser drops.
+#: White space that always separates tokens if a tokenizer splits at white space; BERT drops other white space.
 SEPARATORS = frozenset(" \t\n\r\u00a0\u3000")
 
-#: Punctuation after which no space is written and which every such tokenizer reads as a token of its own.
+#: Punctuation without a following space, which such tokenizers read as separate tokens.
 STOPS = frozenset("。！？，、；：")
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 class Tokenizer(Protocol):
-    """What kinsplit needs of a tokenizer.
+    """A tokenizer.
 
     Attributes:
-        name: The string that finds it again.
+        name: Name that `resolve` accepts.
         splits_at_space: Whether white space always separates tokens, so that the counts of pieces cut there add up.
     """
 
@@ -41,7 +41,7 @@ class Tokenizer(Protocol):
 
 
 def valid(texts: Sequence[str]) -> Sequence[str]:
-    """Return the texts with lone surrogates replaced one for one, since Rust takes valid Unicode only."""
+    """Return texts with lone surrogates replaced one-to-one, since Rust requires valid Unicode."""
     try:
         "".join(texts).encode()
     except UnicodeEncodeError:
@@ -50,5 +50,5 @@ def valid(texts: Sequence[str]) -> Sequence[str]:
 
 
 def replace_surrogates(text: str) -> str:
-    """Replace lone surrogates, which no encoding can carry, by U+FFFD; the length and every offset stay."""
+    """Replace lone surrogates, which can't be encoded, by U+FFFD; length and offsets don't change."""
     return text if text.isascii() else _SURROGATES.sub("\ufffd", text)

@@ -21,7 +21,7 @@ class TiktokenTokenizer:
 
     @property
     def backend(self) -> Any:
-        """The object that other libraries know."""
+        """The encoding object for other libraries."""
         return self._encoding
 
     def count(self, texts: Sequence[str]) -> IntArray:
@@ -35,13 +35,13 @@ class TiktokenTokenizer:
     def _encode(self, texts: Sequence[str]) -> list[list[int]]:
         readable = list(valid(texts))
         if len(readable) == 1:
-            # Even for one text a batch starts threads.
+            # A batch starts threads even for one text.
             return [self._encoding.encode_ordinary(readable[0])]
         encoded: list[list[int]] = self._encoding.encode_ordinary_batch(readable)
         return encoded
 
     def _token_starts(self, text: str, ids: list[int]) -> IntArray:
-        # A token may begin inside a character; it then counts from that character's first byte.
+        # A token may begin inside a character; its offset is that of the character.
         sizes = np.array([len(b) for b in self._encoding.decode_tokens_bytes(ids)], dtype=np.int64)
         byte_starts = np.concatenate([[0], np.cumsum(sizes)])[:-1]
         data = np.frombuffer(replace_surrogates(text).encode(), dtype=np.uint8)

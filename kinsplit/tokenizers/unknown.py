@@ -1,7 +1,7 @@
-"""Words unknown to a tokenizer: those of an unknown script, and those that are too long for it.
+"""Words unknown to a tokenizer: words in an unknown script, and words that are too long.
 
-Such a word is one token, however long it is, so limits would mean nothing there: a page of Thai can be ten tokens.
-Therefore it counts one token for every four characters, about what English has.
+A tokenizer reads such a word as one token, however long it is, so a page of Thai could be ten tokens and limits would
+be meaningless. Therefore it counts one token per four characters, about as many as English has.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ import regex
 from kinsplit.errors import KinsplitWarning
 from kinsplit.tokenizers.protocol import IntArray
 
-#: Characters of an unknown word that count as one token.
+#: Characters of an unknown word per token.
 CHARACTERS = 4
-# Below that no word is unknown for its length.
+# Maximum length of a word that is not unknown for its length.
 _LONG = 100
-# Characters of one script in unknown words from which on it is more than a name or an example.
+# Minimum number of characters in one script for a warning, more than a name or an example.
 _ENOUGH = 200
-# Latin, Greek and Cyrillic letters lie below; words of theirs are unknown for a single odd character.
+# Latin, Greek and Cyrillic letters lie below; their words are unknown only because of single odd characters.
 _FIRST_OTHER = 0x530
 # BERT separates words by white space, punctuation and each CJK ideograph.
 _WORD = regex.compile(
@@ -33,7 +33,7 @@ _WORD = regex.compile(
 
 
 class UnknownScriptWarning(KinsplitWarning):
-    """Texts are in a script of which the tokenizer knows no words.
+    """Texts are in a script that the tokenizer doesn't know.
 
     Args:
         tokenizer: Name of the tokenizer.
@@ -46,14 +46,14 @@ class UnknownScriptWarning(KinsplitWarning):
 
     def __str__(self) -> str:
         return (
-            f"tokenizer: {self.tokenizer!r} doesn't know words in {self.script} script; each counts one token for "
-            f"every {CHARACTERS} characters, and models with this vocabulary can't tell them apart. Choose a tokenizer "
-            'and an embedding model that know the script, for example tokenizer="hf:BAAI/bge-m3".'
+            f"tokenizer: {self.tokenizer!r} doesn't know words in {self.script} script; each counts one token per "
+            f"{CHARACTERS} characters, and models with this vocabulary can't distinguish them. Choose a tokenizer "
+            'and an embedding model that support the script, for example tokenizer="hf:BAAI/bge-m3".'
         )
 
 
 def words(text: str) -> list[tuple[int, int]]:
-    """Return the words of a text, as BERT separates them, that count more than one token if they are unknown."""
+    """Return the words of a text, as separated by BERT, that count more than one token if they are unknown."""
     if text.isascii() and len(text) <= _LONG:
         return []
     found = (match.span() for match in _WORD.finditer(text))
@@ -61,26 +61,26 @@ def words(text: str) -> list[tuple[int, int]]:
 
 
 def is_word(text: str) -> bool:
-    """Return whether BERT separates nothing in a text of more than a few characters."""
+    """Return whether a text of more than a few characters is a single word to BERT."""
     return _WORD.fullmatch(text) is not None
 
 
 def extra(spans: Iterable[tuple[int, int]]) -> int:
-    """Return how many tokens unknown words count beyond one each."""
+    """Return the number of tokens of unknown words beyond one per word."""
     return sum((end - start - 1) // CHARACTERS for start, end in spans)
 
 
 def pieces(start: int, end: int) -> IntArray:
-    """Return where the tokens of an unknown word begin."""
+    """Return the offsets of the tokens of an unknown word."""
     return np.arange(start, end, CHARACTERS, dtype=np.int64)
 
 
 def warn_of_scripts(tokenizer: str, found: Iterable[str]) -> None:
-    """Warn of each script that some unknown words are in, unless they are few.
+    """Warn once per script of unknown words, unless there are only a few words.
 
     Args:
-        tokenizer: Its name.
-        found: The words.
+        tokenizer: Name of the tokenizer.
+        found: Unknown words.
     """
     letters = Counter("".join(found))
     scripts: Counter[str] = Counter()
@@ -89,5 +89,5 @@ def warn_of_scripts(tokenizer: str, found: Iterable[str]) -> None:
             scripts[unicodedata.name(letter, "unnamed").partition(" ")[0].title()] += number
     for script, number in scripts.items():
         if number >= _ENOUGH:
-            # One place and one text, so that Python shows it once in a run.
+            # One location and one text, so that Python shows it once per run.
             warnings.warn(UnknownScriptWarning(tokenizer, script), stacklevel=1)

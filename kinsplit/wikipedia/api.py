@@ -1,4 +1,4 @@
-"""MediaWiki's interface, asked as its etiquette wants: one request at a time, with a name, and with patience.
+"""Client of MediaWiki's API that follows its etiquette: one request at a time, with a name, and with pauses.
 
 Source: https://www.mediawiki.org/wiki/API:Etiquette
 """
@@ -20,15 +20,15 @@ from kinsplit.support.http import Client, ResponseTooLongError, read_response
 ATTEMPTS = 5
 #: Seconds before the second try; doubled before each further one, unless the server says how long to wait.
 PAUSE = 1.0
-#: Longest wait that a server may ask for.
+#: Longest pause in seconds that a server may request.
 LONGEST_PAUSE = 120.0
-#: Most bytes of an answer, several times the longest article, and most seconds that it may take.
+#: Maximum size of an answer in bytes, several times the longest article, and its maximum time in seconds.
 LONGEST, SECONDS = 8 << 20, 120.0
-#: Most parts that an answer may come in: twice as many as titles are asked for at once.
+#: Maximum number of parts of an answer: twice the maximum number of titles in a request.
 MOST_PARTS = 100
 _TIMEOUT = 30.0
 _REDIRECTS = 20
-# Seconds that Wikipedia's databases may lag behind before it is left alone; the etiquette's own value.
+# Seconds by which Wikipedia's databases may lag behind before requests pause; the etiquette's own value.
 _MAX_LAG = 5
 _TRANSIENT = frozenset({408, 429, 500, 502, 503, 504})
 _BUSY = frozenset({"maxlag", "ratelimited", "readonly"})
@@ -36,7 +36,7 @@ _LANGUAGE = re.compile(r"[a-z]{2,}(-[a-z]+)*")
 
 
 class _BusyError(FetchError):
-    """A failure that may be over soon, and after how many seconds the server wants to be asked again."""
+    """A failure that may pass, and the pause in seconds that the server requests."""
 
     def __init__(self, message: str, pause: float | None = None) -> None:
         super().__init__(message)
@@ -44,22 +44,22 @@ class _BusyError(FetchError):
 
 
 class Api:
-    """One wiki's interface.
+    """The API of one wiki.
 
     Args:
-        language: Of the Wikipedia, such as "en" or "de".
-        contact: An address or a page by which the wiki's operators can reach whoever asks.
-        url: Of another wiki's `api.php`.
+        language: Language code of the Wikipedia, such as "en" or "de".
+        contact: E-mail address or page by which the wiki's operators can reach you.
+        url: URL of another wiki's `api.php`.
 
     Raises:
-        InvalidParameterError: The language is no language's code, or the contact can't be sent.
+        InvalidParameterError: The language is not a language code, or the contact can't be sent.
     """
 
     def __init__(self, language: str = "en", contact: str | None = None, url: str | None = None) -> None:
         if not _LANGUAGE.fullmatch(language):
             raise InvalidParameterError("language", "must be a code such as en or de", language, "Give the code.")
         self.url = url or f"https://{language}.wikipedia.org/w/api.php"
-        # As messages have it: without a password.
+        # For messages, without a password.
         self._shown = re.sub(r"^([^/]*//).*@", r"\1", self.url)
         if contact and not (contact.isascii() and contact.isprintable()):
             raise InvalidParameterError("contact", "must be printable ASCII", contact, "Give an address or a page.")
@@ -75,17 +75,17 @@ class Api:
         self._client.close()
 
     def query(self, parameters: Mapping[str, str]) -> dict[str, Any]:
-        """Ask and return the whole `query` of the answer, its pages joined where they came in parts.
+        """Send a query and return the whole `query` of the answer, with the parts of its pages joined.
 
         Raises:
-            FetchError: The wiki can't be reached, is busy for too long, or refuses the question.
+            FetchError: The wiki can't be reached, is busy for too long, or rejects the query.
         """
-        asked = {"action": "query", "format": "json", "formatversion": "2", "maxlag": str(_MAX_LAG), **parameters}
+        request = {"action": "query", "format": "json", "formatversion": "2", "maxlag": str(_MAX_LAG), **parameters}
         found: dict[str, Any] = {}
         pages: dict[str, dict[str, Any]] = {}
         more: dict[str, str] = {}
         for _ in range(MOST_PARTS):
-            answer = self._retried({**asked, **(more or {})})
+            answer = self._query_with_retries({**request, **more})
             try:
                 part = answer.get("query") or {}
                 found |= part
@@ -101,23 +101,23 @@ class Api:
             more = goes_on
         raise FetchError(f"{self._shown} has no end: {MOST_PARTS} parts of an answer came. Ask for fewer titles.")
 
-    def _retried(self, parameters: Mapping[str, str]) -> dict[str, Any]:
+    def _query_with_retries(self, parameters: Mapping[str, str]) -> dict[str, Any]:
         again = Retrying(
             retry=retry_if_exception_type(_BusyError), stop=stop_after_attempt(ATTEMPTS), wait=_wait, reraise=True
         )
-        return again(self._ask, parameters)
+        return again(self._query, parameters)
 
-    def _ask(self, parameters: Mapping[str, str]) -> dict[str, Any]:
+    def _query(self, parameters: Mapping[str, str]) -> dict[str, Any]:
         try:
-            response = self._got(self._client.request("GET", self.url, params=dict(parameters)))
+            response = self._send(self._client.request("GET", self.url, params=dict(parameters)))
         except ResponseTooLongError as error:
             raise FetchError(f"{self._shown} sent {error}. Is it a wiki's api.php?") from error
         except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
-            raise FetchError(f"{self._shown} is no address: {str(error).rstrip('.')}.") from error
+            raise FetchError(f"{self._shown} is not a valid address: {str(error).rstrip('.')}.") from error
         except httpx.RequestError as error:
             reason = str(error) or type(error).__name__
             raise _BusyError(f"{self._shown} can't be reached: {reason}. Check the network.") from error
-        pause = _asked_for(response)
+        pause = _requested_pause(response)
         if response.status_code in _TRANSIENT:
             raise self._busy(f"status {response.status_code}", pause)
         if not response.is_success:
@@ -125,15 +125,17 @@ class Api:
         try:
             answer = response.json()
         except (ValueError, RecursionError):
-            raise FetchError(f"{self._shown} answered with something else than JSON. Is it a wiki's api.php?") from None
-        problem = answer.get("error") if isinstance(answer, dict) else {"info": "its answer is no object"}
+            raise FetchError(
+                f"{self._shown} answered with something other than JSON. Is it a wiki's api.php?"
+            ) from None
+        problem = answer.get("error") if isinstance(answer, dict) else {"info": "its answer is not an object"}
         if problem:
             problem = problem if isinstance(problem, dict) else {"info": str(problem)}
             info = str(problem.get("info") or problem.get("code"))[:200]
             raise self._busy(info, pause) if problem.get("code") in _BUSY else FetchError(f"{self._shown}: {info}")
         return dict(answer)
 
-    def _got(self, request: httpx.Request) -> httpx.Response:
+    def _send(self, request: httpx.Request) -> httpx.Response:
         """Send a request and follow its redirects."""
         for _ in range(1 + _REDIRECTS):
             with self._client.exchange(request, SECONDS) as response:
@@ -155,6 +157,6 @@ def _wait(state: RetryCallState) -> float:
     return PAUSE * 2 ** (state.attempt_number - 1) if pause is None else pause
 
 
-def _asked_for(response: httpx.Response) -> float | None:
+def _requested_pause(response: httpx.Response) -> float | None:
     value = response.headers.get("retry-after", "").strip()
     return float(value) if value.isdecimal() else None

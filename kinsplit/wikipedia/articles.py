@@ -1,19 +1,20 @@
-"""What a wiki says of its pages, and an article as a Markdown file."""
+"""Articles of a wiki as Markdown files, fetched only where a file lacks the last revision."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 from urllib.parse import unquote
 
-from kinsplit.errors import FetchError
+from kinsplit.errors import FetchError, InvalidParameterError
 from kinsplit.wikipedia.api import Api
 
 LICENCE = "CC BY-SA 4.0"
-#: Titles that may be asked for at once.
+#: Maximum number of titles in a request.
 _TOGETHER = 50
 _HEADING = re.compile(r"(={2,6})(.*)\1")
 _REVISION = re.compile(r"^revision: (\d+)$", re.MULTILINE)
@@ -24,18 +25,18 @@ _DEEPER_THAN_ANY = 7
 
 @dataclass(frozen=True, slots=True)
 class Article:
-    """A page of a wiki as it is now.
+    """The current state of a page.
 
     Attributes:
-        asked: The title that was asked for.
-        title: Its own title, to which the other may redirect.
-        url: Where people read it.
-        revision: Number of its last revision.
-        revised: When that was made, in ISO 8601.
-        problem: Why it can't be fetched; None where it can.
+        requested: Requested title.
+        title: Title of the page, to which the requested one may redirect.
+        url: Address of the page for readers.
+        revision: Number of the last revision.
+        revised: Time of the last revision, in ISO 8601.
+        problem: Reason why it can't be fetched; None if it can.
     """
 
-    asked: str
+    requested: str
     title: str
     url: str = ""
     revision: int = 0
@@ -44,7 +45,7 @@ class Article:
 
     @property
     def file_name(self) -> str:
-        """The name of its file: its title as in its address, without what file systems refuse."""
+        """Name of the file: the title as in the address, without characters that file systems refuse."""
         name = _FORBIDDEN.sub("_", self.title.replace(" ", "_"))
         return name.encode()[:_LONGEST_NAME].decode(errors="ignore") + ".md"
 
@@ -55,10 +56,10 @@ class Article:
 
 
 def look_up(api: Api, titles: Sequence[str]) -> list[Article]:
-    """Return what a wiki has under some titles, following redirects; 50 titles cost one request.
+    """Look up titles in a wiki, following redirects; 50 titles cost one request.
 
     Raises:
-        FetchError: The wiki can't be asked.
+        FetchError: The wiki can't be queried.
     """
     unique = list(dict.fromkeys(titles))
     return [
@@ -69,7 +70,7 @@ def look_up(api: Api, titles: Sequence[str]) -> list[Article]:
 
 
 def _look_up(api: Api, titles: Sequence[str]) -> Iterator[Article]:
-    told = api.query(
+    answer = api.query(
         {
             "titles": "|".join(titles),
             "redirects": "1",
@@ -79,45 +80,45 @@ def _look_up(api: Api, titles: Sequence[str]) -> Iterator[Article]:
             "rvprop": "ids|timestamp",
         }
     )
-    leads = {_from(step): step["to"] for kind in ("normalized", "redirects") for step in told.get(kind, [])}
-    pages = {page["title"]: page for page in told["pages"]}
-    for asked in titles:
-        title, steps = asked, 0
+    leads = {_from(step): step["to"] for kind in ("normalized", "redirects") for step in answer.get(kind, [])}
+    pages = {page["title"]: page for page in answer["pages"]}
+    for requested in titles:
+        title, steps = requested, 0
         while title in leads and steps < len(leads):
             title, steps = leads[title], steps + 1
-        yield _article(asked, title, pages.get(title))
+        yield _article(requested, title, pages.get(title))
 
 
 def _from(step: dict[str, Any]) -> str:
-    """Return a title as it was asked for; one whose accents stand apart comes back as in an address."""
+    """Return a title as it was requested; one with combining accents comes back percent-encoded."""
     return unquote(step["from"]) if step.get("fromencoded") else str(step["from"])
 
 
-def _article(asked: str, title: str, page: dict[str, Any] | None) -> Article:
+def _article(requested: str, title: str, page: dict[str, Any] | None) -> Article:
     if page is None or page.get("missing"):
-        return Article(asked, title, problem="There is no such page. Check the spelling and the language.")
+        return Article(requested, title, problem="There is no such page. Check the spelling and the language.")
     if page.get("invalid"):
-        return Article(asked, title, problem=f"That is no title: {page.get('invalidreason', 'it is not valid')}")
+        return Article(requested, title, problem=f"That is no title: {page.get('invalidreason', 'it is not valid')}")
     url = str(page.get("fullurl", ""))
     if "disambiguation" in page.get("pageprops", {}):
-        return Article(asked, title, url, problem=f"It may mean several pages. Choose one of those listed at {url}")
+        return Article(requested, title, url, problem=f"It may mean several pages. Choose one of those listed at {url}")
     last = (page.get("revisions") or [{}])[0]
-    return Article(asked, title, url, int(last.get("revid", 0)), str(last.get("timestamp", "")))
+    return Article(requested, title, url, int(last.get("revid", 0)), str(last.get("timestamp", "")))
 
 
 def markdown(api: Api, article: Article) -> str:
-    """Return an article's text as Markdown, with front matter that says where it is from.
+    """Return an article's text as Markdown, with its source in the front matter.
 
-    Sections stay headings; those without text, such as lists of links, are left out. Tables, pictures and references
-    are not part of what the wiki gives out as text.
+    Sections become headings; those without text, such as lists of links, are left out. A wiki's plain text contains no
+    tables, pictures or references.
 
     Raises:
-        FetchError: The wiki can't be asked, or gives no text.
+        FetchError: The wiki can't be queried, or gives no text.
     """
-    told = api.query(
+    answer = api.query(
         {"titles": article.title, "prop": "extracts", "explaintext": "1", "exsectionformat": "wiki", "exlimit": "1"}
     )
-    extract = next((page.get("extract") for page in told["pages"]), None)
+    extract = next((page.get("extract") for page in answer["pages"]), None)
     if not isinstance(extract, str) or not extract.strip():
         raise FetchError(f"{article.url} holds no text.")
     matter = {
@@ -128,11 +129,11 @@ def markdown(api: Api, article: Article) -> str:
         "licence": LICENCE,
     }
     head = "\n".join(["---", *(f"{key}: {value}" for key, value in matter.items()), "---"])
-    return "\n\n".join([head, f"# {article.title}", *_with_text(list(_blocks(extract)))]) + "\n"
+    return "\n\n".join([head, f"# {article.title}", *_without_empty_sections(list(_blocks(extract)))]) + "\n"
 
 
 def _blocks(extract: str) -> Iterator[tuple[int, str]]:
-    """Yield headings with their depth, and paragraphs with 0; in the extract every line is one."""
+    """Yield headings with their depth, and paragraphs with 0; every line of the extract is one or the other."""
     for line in extract.splitlines():
         text = line.strip()
         if heading := _HEADING.fullmatch(text):
@@ -141,12 +142,85 @@ def _blocks(extract: str) -> Iterator[tuple[int, str]]:
             yield 0, text
 
 
-def _with_text(blocks: Sequence[tuple[int, str]]) -> list[str]:
-    """Return the blocks without headings below which nothing stands."""
+def _without_empty_sections(blocks: Sequence[tuple[int, str]]) -> list[str]:
+    """Return the blocks without headings that have no text below them."""
     kept: list[str] = []
-    below = 0  # depth of what was kept last, to which only a higher heading can belong; text belongs to any
+    below = 0  # depth of the last kept block, which only a higher heading can contain; any heading can contain text
     for depth, text in reversed(blocks):
         if depth == 0 or depth < below:
             kept.append(text)
             below = depth or _DEEPER_THAN_ANY
     return kept[::-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """The outcome for a title.
+
+    Attributes:
+        article: The page of that title.
+        path: Path of its file; None if there is none.
+        state: "new", "updated" or "unchanged"; "failed" if the page can't be fetched.
+        problem: Reason of the failure.
+    """
+
+    article: Article
+    path: Path | None
+    state: Literal["new", "updated", "unchanged", "failed"]
+    problem: str | None = None
+
+
+def fetch(
+    api: Api, titles: Sequence[str], output: Path, on_article: Callable[[Fetched], None] | None = None
+) -> list[Fetched]:
+    """Write articles as Markdown files.
+
+    A file that already holds the last revision costs no request of its own: 50 titles are looked up at once.
+
+    Args:
+        api: The wiki.
+        titles: Titles of articles; several that lead to one page give one file.
+        output: The folder, which is created.
+        on_article: Called with each outcome.
+
+    Returns:
+        The outcome for each title, in order.
+
+    Raises:
+        InvalidParameterError: A title is blank.
+        FetchError: The wiki can't be queried. Files that were already written remain.
+        OSError: The folder can't be written.
+    """
+    if not all(title.strip() for title in titles):
+        raise InvalidParameterError("titles", "must each name an article", list(titles), "Leave blank ones out.")
+    articles = look_up(api, [title.strip() for title in titles])
+    output.mkdir(parents=True, exist_ok=True)
+    done: list[Fetched] = []
+    owners: dict[str, str] = {}
+    for article in articles:
+        done.append(_fetch(api, article, output, owners))
+        if on_article is not None:
+            on_article(done[-1])
+    return done
+
+
+def _fetch(api: Api, article: Article, output: Path, owners: dict[str, str]) -> Fetched:
+    if article.problem is not None:
+        return Fetched(article, None, "failed", article.problem)
+    path = output / article.file_name
+    # Some file systems ignore case.
+    owner = owners.setdefault(article.file_name.casefold(), article.title)
+    if owner != article.title:
+        return Fetched(article, None, "failed", f"Its file would be that of {owner!r}. Fetch it into another folder.")
+    before = path.read_text(encoding="utf-8", errors="replace") if path.exists() else None
+    if before is not None and article.is_in(before):
+        return Fetched(article, path, "unchanged")
+    try:
+        text = markdown(api, article)
+    except FetchError as error:
+        return Fetched(article, None, "failed", str(error))
+    # Under a hidden name first, so that nobody reads an incomplete file.
+    part = path.with_name(f".{path.name}.part")
+    part.write_text(text, encoding="utf-8", newline="\n")
+    part.replace(path)
+    return Fetched(article, path, "new" if before is None else "updated")

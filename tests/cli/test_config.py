@@ -10,7 +10,9 @@ from typer.testing import Result
 
 from tests.cli.conftest import Cli
 
-WORDS = '[index]\nstrategy = "word"\nembedder = "hash"\ncontext = "none"\n[index.parameters]\nchunk_size = 4\n'
+WORDS = (
+    '[index]\nstrategy = "word"\nembedder = "hash"\nembedding_context = "none"\n[index.parameters]\nchunk_size = 4\n'
+)
 
 
 @pytest.fixture
@@ -27,7 +29,7 @@ def chunks_of(result: Result) -> list[int]:
 
 def test_index_takes_everything_from_the_file(cli: Cli, folder: Path, config: Path) -> None:
     from_file = chunks_of(cli("index", folder, "--config", config, "--json"))
-    options = "--strategy", "word", "--set", "chunk_size=4", "--embedder", "hash", "--context", "none"
+    options = "--strategy", "word", "--set", "chunk_size=4", "--embedder", "hash", "--embedding-context", "none"
     # The same collection: were the model, the context or the strategy another one, it would be refused.
     again = cli("index", folder, *options, "--json")
     assert from_file == chunks_of(again) == [3, 4, 2, 2, 2]
@@ -65,7 +67,7 @@ def test_chunk_takes_the_strategy_from_the_file(cli: Cli, folder: Path, config: 
 def test_a_wrong_file_ends_in_one_line_and_nothing_is_written(cli: Cli, folder: Path, command: str) -> None:
     wrong = folder.parent / "wrong.toml"
     for text, told in (
-        ('[index]\nstrategy = "wrod"', "index.strategy: must be the name of a strategy (got 'wrod'). Known are:"),
+        ('[index]\nstrategy = "wrod"', "index.strategy: must be the name of a strategy (got 'wrod'). Known strategies:"),
         ("[index", "is no TOML"),
         (None, "No such file"),
     ):

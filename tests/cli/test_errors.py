@@ -16,7 +16,7 @@ from tests.cli.conftest import Cli
     ("arguments", "told"),
     [
         (["--strategy", "magic"], "strategy: must be the name of a strategy (got 'magic')"),
-        (["--set", "chunk_sise=3"], 'chunk_sise: is no parameter of "sentence"'),
+        (["--set", "chunk_sise=3"], 'chunk_sise: is not a parameter of "sentence"'),
         (["--set", "chunk_size=0"], "chunk_size: "),
         (["--set", "chunk_size=-5"], "chunk_size: "),
         (["--set", "chunk_size=many"], "chunk_size: should be a valid integer (got 'many')"),
@@ -128,8 +128,10 @@ def test_json_holds_no_control_character_that_a_terminal_may_act_on(cli: Cli, tm
     assert json.loads(result.stdout)["text"] == "red \x9b31m and \x1b[0m \x7f"
 
 
-def test_an_unknown_language_of_terms_is_told_by_its_option(cli: Cli, folder: Path) -> None:
-    assert cli("index", folder, "--terms", "klingon").stderr.startswith("Error: terms: must name a known language")
+def test_an_unknown_language_is_reported_with_its_option(cli: Cli, folder: Path) -> None:
+    assert cli("index", folder, "--language", "klingon").stderr.startswith(
+        "Error: language: must name a known language"
+    )
 
 
 def test_control_characters_in_names_do_not_reach_the_terminal(cli: Cli, tmp_path: Path) -> None:

@@ -215,8 +215,8 @@ def test_vectors_are_kept_for_later_runs_if_asked(cli: Cli, folder: Path, monkey
 
 
 def test_what_is_embedded_beside_the_text_can_be_chosen(cli: Cli, folder: Path) -> None:
-    assert cli("index", folder, "--embedder", "hash", "--context", "none").exit_code == 0
+    assert cli("index", folder, "--embedder", "hash", "--embedding-context", "none").exit_code == 0
     assert cli("index", folder, "--embedder", "hash").exit_code == 0
-    refused = cli("index", folder, "--embedder", "hash", "--context", "late")
+    refused = cli("index", folder, "--embedder", "hash", "--embedding-context", "late")
     assert refused.exit_code == 2
     assert "needs an embedder with vectors for tokens" in refused.stderr

@@ -2,7 +2,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kinsplit.embedding import create
@@ -42,7 +42,6 @@ def tokenizer():
 
 
 @given(text=TEXTS, window=st.integers(8, 60))
-@settings(max_examples=200)
 def test_every_token_is_given_by_one_window_and_none_is_too_long(tokenizer, text, window):
     text = text.encode("utf-8", "replace").decode()
     windows = lay_windows(text, tokenizer, window)

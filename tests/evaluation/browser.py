@@ -6,18 +6,21 @@ import json
 import re
 import shutil
 import subprocess
+import tempfile
+from collections.abc import Mapping
 from html import unescape
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-#: Opens the page in a frame of a given width, opens everything in it, and writes down what it measured.
-_FRAME = """<!DOCTYPE html><meta charset="utf-8"><body style="margin: 0">
-<iframe id="frame" src="SOURCE" style="width: WIDTHpx; height: 900px; border: 0"></iframe><pre id="out"></pre>
+#: Opens pages in frames of given widths, opens everything in them, and writes down the measurements.
+_FRAMES = """<!DOCTYPE html><meta charset="utf-8"><body style="margin: 0">
+<pre id="out"></pre>
 <script>
-document.getElementById("frame").addEventListener("load", () => {
-  const frame = document.getElementById("frame");
+const asked = FRAMES;
+const measured = {};
+function measure(frame) {
   const page = frame.contentDocument;
   const shown = (element) => element.checkVisibility({ visibilityProperty: true });
   const text = (element) => element.textContent.trim().slice(0, 40);
@@ -46,43 +49,68 @@ document.getElementById("frame").addEventListener("load", () => {
   const order = () => [...first.tBodies[0].rows].map((row) => row.cells[0].querySelector("bdi").textContent);
   const before = order();
   first.querySelectorAll("thead button")[1]?.click();
-  document.getElementById("out").textContent = JSON.stringify({
+  return {
     width, scrolled: root.scrollWidth, beyond: beyond.map((e) => e.tagName + " " + text(e)),
     clipped: clipped.map((e) => e.tagName + " " + text(e)), overlapping,
     requests: frame.contentWindow.performance.getEntriesByType("resource").map((e) => e.name),
     hacked: frame.contentWindow.hacked ?? null, scripts: page.scripts.length,
     colors: Object.fromEntries(names.map((name) => [name, style(name)])),
     before, after: order(), sorted: first.querySelector("[aria-sort]")?.ariaSort ?? null,
-    focusable: [...page.querySelectorAll("a, button, summary, [tabindex]")].filter((e) => e.tabIndex >= 0).length,
+  };
+}
+for (const [key, source, width] of asked) {
+  const frame = document.createElement("iframe");
+  frame.style = `width: ${width}px; height: 900px; border: 0`;
+  frame.addEventListener("load", () => {
+    measured[key] = measure(frame);
+    if (Object.keys(measured).length == asked.length)
+      document.getElementById("out").textContent = JSON.stringify(measured);
   });
-});
+  frame.src = source;
+  document.body.append(frame);
+}
 </script>"""
 
 
-def measure(page: Path, width: int, *, dark: bool = False) -> tuple[dict[str, Any], str]:
-    """Open a page in a new headless chromium, without a network.
+def measure(
+    pages: Mapping[tuple[str, int], Path], *, dark: bool = False
+) -> tuple[dict[tuple[str, int], dict[str, Any]], str]:
+    """Open pages in a new headless chromium, without a network.
+
+    Args:
+        pages: The file by any name and the width to show it at.
+        dark: Whether the reader prefers dark colours.
 
     Returns:
-        What was measured of it, and what the browser said of errors in pages.
+        The measurements of each page, and the errors that the browser reports for all.
     """
     browser = shutil.which("chromium")
     if browser is None:
         pytest.skip("chromium is not installed")
-    frame = page.parent / f"frame_{width}_{dark}.html"
-    frame.write_text(_FRAME.replace("SOURCE", page.name).replace("WIDTH", str(width)), encoding="utf-8")
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        done = _open(browser, pages, Path(folder), dark)
+    found = re.search(r'<pre id="out">(.+?)</pre>', done.stdout, re.DOTALL)
+    assert found, done.stderr
+    measured = json.loads(unescape(found[1]))
+    errors = "\n".join(line for line in done.stderr.splitlines() if "CONSOLE" in line)
+    return {(name, width): measured[f"{name} {width}"] for name, width in pages}, errors
+
+
+def _open(
+    browser: str, pages: Mapping[tuple[str, int], Path], folder: Path, dark: bool
+) -> subprocess.CompletedProcess[str]:
+    start = folder / "frames.html"
+    frames = [[f"{name} {width}", path.as_uri(), width] for (name, width), path in pages.items()]
+    start.write_text(_FRAMES.replace("FRAMES", json.dumps(frames)), encoding="utf-8")
     command = [
         browser,
         *("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking"),
         *("--no-first-run", "--disable-component-update", "--disable-sync", "--host-resolver-rules=MAP * ~NOTFOUND"),
         "--allow-file-access-from-files",
         f"--blink-settings=preferredColorScheme={0 if dark else 1}",
-        f"--user-data-dir={page.parent / f'profile_{width}_{dark}'}",
-        f"--window-size={max(width, 500)},1000",
+        f"--user-data-dir={folder / 'profile'}",
+        "--window-size=1280,1000",
         *("--enable-logging=stderr", "--virtual-time-budget=20000", "--dump-dom"),
-        frame.as_uri(),
+        start.as_uri(),
     ]
-    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", timeout=120, check=True)
-    found = re.search(r'<pre id="out">(.+?)</pre>', done.stdout, re.DOTALL)
-    assert found, done.stderr
-    errors = "\n".join(line for line in done.stderr.splitlines() if "CONSOLE" in line)
-    return json.loads(unescape(found[1])), errors
+    return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", timeout=240, check=True)

@@ -92,8 +92,10 @@ def results(
         ],
         "warnings": ["Only 12 questions were asked: differences below 10 points can't be told from chance."],
         "notes": [
-            MeasureNote(name=HEADLINE, description="Share of the labelled text within 1,000 tokens.", rises=True),
-            MeasureNote(name="seconds", description="Time of a search.", rises=False),
+            MeasureNote(
+                name=HEADLINE, description="Share of the labelled text within 1,000 tokens.", higher_is_better=True
+            ),
+            MeasureNote(name="seconds", description="Time of a search.", higher_is_better=False),
         ],
     }
     return Results(**{**values, **changes})  # type: ignore[arg-type]

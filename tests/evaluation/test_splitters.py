@@ -405,7 +405,7 @@ def test_functions_and_classes_of_a_module_are_found(tmp_path: Path, monkeypatch
         ("word:chunk_size", "must have key=value"),
         ("word:chunk_size=1,chunk_size=2", "each key once"),
         ("word:chunk_size=-1", "chunk_size"),
-        ("word:nonsense=1", 'is no parameter of "word"'),
+        ("word:nonsense=1", 'is not a parameter of "word"'),
         ("python:no_such_module:f", "can be imported"),
         ("python:json:no_such_name", "is in json"),
         ("langchain:NoSuchSplitter", "must name a class of langchain-text-splitters"),

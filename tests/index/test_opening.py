@@ -26,7 +26,7 @@ def test_an_index_opens_again_with_the_strategy_it_was_made_with(tmp_path: Path,
 
 def test_an_index_opens_again_with_the_language_it_was_made_with(tmp_path: Path) -> None:
     text = "Die alten Häuser stehen am Markt."
-    with Index(f"edge:{tmp_path}", embedder="hash", terms="german") as index:
+    with Index(f"edge:{tmp_path}", embedder="hash", language="german") as index:
         index.add(Document("d", text))
     for strategy in (None, default_strategy()):
         with Index(f"edge:{tmp_path}", strategy=strategy, embedder="hash") as index:
@@ -34,8 +34,8 @@ def test_an_index_opens_again_with_the_language_it_was_made_with(tmp_path: Path)
             assert index.add(Document("d", text)).unchanged == 1
             assert index.search("eines Hauses")[0].scores["bm25"] > 0
     with pytest.raises(SchemaMismatchError, match="sparse"):
-        Index(f"edge:{tmp_path}", embedder="hash", terms="english")
-    with Index("memory:", embedder="hash", terms="any") as index:
+        Index(f"edge:{tmp_path}", embedder="hash", language="english")
+    with Index("memory:", embedder="hash", language="any") as index:
         assert index.bm25.language is None
 
 

@@ -19,7 +19,7 @@ from tests.generators import strategy_parameters, valid_texts
 
 
 @pytest.mark.parametrize("name", names())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(data=st.data(), texts=st.lists(valid_texts(12), min_size=1, max_size=3))
 def test_all_doors_give_the_same_chunks(name: str, data: st.DataObject, texts: list[str]) -> None:
     parameters = data.draw(strategy_parameters(name))
@@ -66,7 +66,7 @@ def places(node: Any) -> list[Span]:
 
 
 @pytest.mark.parametrize("inner", names())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     data=st.data(), text=valid_texts(20), outer=st.sampled_from(["structure", "sentence", "cluster", "hierarchical"])
 )

@@ -15,8 +15,8 @@ from langchain_core.documents import Document as LangChainDocument
 from llama_index.core import Document
 from llama_index.core.schema import BaseNode, MetadataMode, ObjectType, TextNode
 
-import kinsplit.integrations.langchain as langchain_twins
-import kinsplit.integrations.llama_index as llama_index_twins
+import kinsplit.integrations.langchain as langchain_classes
+import kinsplit.integrations.llama_index as llama_index_classes
 from kinsplit.integrations.langchain import KinsplitTextSplitter, text_splitter
 from kinsplit.integrations.llama_index import KinsplitNodeParser, node_parser
 from kinsplit.integrations.shared.metadata import BOOKKEEPING
@@ -193,8 +193,8 @@ def test_no_documents_give_nothing(name: str) -> None:
 @every_strategy
 def test_classes_show_the_strategys_parameters(name: str) -> None:
     parser, splitter = node_parser(name), text_splitter(name)
-    assert type(parser) is getattr(llama_index_twins, f"Kinsplit{name.title()}NodeParser")
-    assert type(splitter) is getattr(langchain_twins, f"Kinsplit{name.title()}TextSplitter")
+    assert type(parser) is getattr(llama_index_classes, f"Kinsplit{name.title()}NodeParser")
+    assert type(splitter) is getattr(langchain_classes, f"Kinsplit{name.title()}TextSplitter")
     assert isinstance(parser, llama_index.core.node_parser.NodeParser)
     assert isinstance(splitter, langchain_text_splitters.TextSplitter)
     assert type(parser).class_name() == type(parser).__name__
@@ -234,14 +234,14 @@ def test_splitting_a_text_gives_the_chunks_texts(name: str) -> None:
 
 def test_no_public_name_has_another_meaning_in_a_framework() -> None:
     taken = {*llama_index.core.node_parser.__all__, *llama_index.core.__all__, *langchain_text_splitters.__all__}
-    ours = {*llama_index_twins.__all__, *langchain_twins.__all__}
+    ours = {*llama_index_classes.__all__, *langchain_classes.__all__}
     assert not ours & taken
     assert {"KinsplitSentenceNodeParser", "KinsplitSentenceTextSplitter", "node_parser", "text_splitter"} <= ours
-    assert issubclass(llama_index_twins.KinsplitSentenceNodeParser, KinsplitNodeParser)
-    assert issubclass(langchain_twins.KinsplitSentenceTextSplitter, KinsplitTextSplitter)
+    assert issubclass(llama_index_classes.KinsplitSentenceNodeParser, KinsplitNodeParser)
+    assert issubclass(langchain_classes.KinsplitSentenceTextSplitter, KinsplitTextSplitter)
 
 
-@pytest.mark.parametrize("module", [llama_index_twins, langchain_twins])
+@pytest.mark.parametrize("module", [llama_index_classes, langchain_classes])
 def test_other_names_are_not_there(module: Any) -> None:
     with pytest.raises(AttributeError, match="KinsplitSemanticFoo"):
         getattr(module, "KinsplitSemanticFoo")  # noqa: B009

@@ -2,30 +2,38 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+#: A part of the sample course that holds what the examples ask for, and what they must not find.
+FILES = ("lecture_01_code.py", "lecture_06.md", "lecture_08_notes.html", "lecture_11.md", "syllabus.md")
 
 
-def run(name: str) -> str:
-    command = [sys.executable, "-W", "error", str(EXAMPLES / name)]
+def run(name: str, folder: Path) -> str:
+    """Run a copy of an example beside a part of the course, and return what it prints."""
+    (folder / "course").mkdir()
+    shutil.copy(EXAMPLES / name, folder)
+    for file in FILES:
+        shutil.copy(EXAMPLES / "course" / file, folder / "course")
+    command = [sys.executable, "-W", "error", str(folder / name)]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=EXAMPLES.parent)
     assert done.stderr == ""
     return done.stdout
 
 
-def test_llama_index_drop_in() -> None:
-    theirs, ours = run("llama_index_drop_in.py").split("kinsplit, sections")
+def test_llama_index_drop_in(tmp_path: Path) -> None:
+    theirs, ours = run("llama_index_drop_in.py", tmp_path).split("kinsplit, sections")
     assert "linked to the next, both ways    0 of" in theirs
     for line in ours.splitlines()[1:4]:
         right, of = line.split()[-3::2]
         assert right == of != "0"
 
 
-def test_langchain_drop_in() -> None:
-    theirs, ours = run("langchain_drop_in.py").split("kinsplit, 12 words")
+def test_langchain_drop_in(tmp_path: Path) -> None:
+    theirs, ours = run("langchain_drop_in.py", tmp_path).split("kinsplit, 12 words")
     assert " -1 " in theirs
     starts = [int(word) for word in ours.splitlines()[1].split()[1:]]
     assert starts == sorted(set(starts))
@@ -33,8 +41,8 @@ def test_langchain_drop_in() -> None:
     assert "second run    added  0, skipped 10, deleted  0" in ours
 
 
-def test_llama_index_query_engine() -> None:
-    shown = run("llama_index_query_engine.py")
+def test_llama_index_query_engine(tmp_path: Path) -> None:
+    shown = run("llama_index_query_engine.py", tmp_path)
     first, second = shown.split("What is a base case")[1].split("When is binary search possible?")
     assert "course/lecture_06.md [" in first
     assert "course/lecture_11.md [" in second
@@ -42,8 +50,8 @@ def test_llama_index_query_engine() -> None:
     assert "rerank" in first
 
 
-def test_langchain_retrieval_chain() -> None:
-    shown = run("langchain_retrieval_chain.py")
+def test_langchain_retrieval_chain(tmp_path: Path) -> None:
+    shown = run("langchain_retrieval_chain.py", tmp_path)
     first, second = shown.split("What is a base case")[1].split("When is binary search possible?")
     assert "course/lecture_06.md [" in first
     assert "course/lecture_11.md [" in second

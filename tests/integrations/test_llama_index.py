@@ -100,7 +100,7 @@ def test_23_a_tokenizer_that_cannot_be_carried_is_refused() -> None:
 
 
 def test_wrong_parameters_are_refused_at_construction() -> None:
-    with pytest.raises(InvalidParameterError, match='size: is no parameter of "sentence"'):
+    with pytest.raises(InvalidParameterError, match='size: is not a parameter of "sentence"'):
         node_parser("sentence", size=3)
     with pytest.raises(InvalidParameterError, match="chunk_overlap: must be smaller than chunk_size"):
         node_parser("word", chunk_size=5, chunk_overlap=5)
@@ -167,7 +167,7 @@ def test_model_copy_and_assignment_change_what_the_parser_does() -> None:
     with pytest.raises(InvalidParameterError, match="chunk_size"):
         copied.chunk_size = 0
     assert copied.chunk_size == 20
-    with pytest.raises(InvalidParameterError, match="is no parameter"):
+    with pytest.raises(InvalidParameterError, match="is not a parameter"):
         copied.model_copy(update={"chunksize": 3})
 
 

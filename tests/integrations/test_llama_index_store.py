@@ -273,7 +273,7 @@ def test_deleting(store: KinsplitVectorStore) -> None:
 
 
 def test_what_a_framework_wrote_is_not_taken_for_damaged(store: KinsplitVectorStore) -> None:
-    store.add(embedded([*foreign(), TextNode(id_="twin", text="Same place.", relationships=SOURCE)]))
+    store.add(embedded([*foreign(), TextNode(id_="same-offsets", text="Same place.", relationships=SOURCE)]))
     assert store.client is not None
     assert verify(store.client) == []
 
@@ -287,7 +287,7 @@ def test_before_the_first_node_there_is_nothing_to_find(address: str) -> None:
     assert store.client is None
 
 
-async def test_every_call_has_its_asynchronous_twin() -> None:
+async def test_every_call_has_its_asynchronous_counterpart() -> None:
     aside = KinsplitVectorStore("memory:")
     opened = await open_async_store("qdrant::memory:", "c", _schema_of(aside))
     awaited = KinsplitVectorStore(aside.client, async_store=opened)
@@ -396,7 +396,7 @@ def test_arguments_that_nobody_knows_are_refused() -> None:
 
 
 def test_it_is_rebuilt_from_its_fields(tmp_path: Path) -> None:
-    store = KinsplitVectorStore(f"edge:{tmp_path}", collection="c", terms=None)
+    store = KinsplitVectorStore(f"edge:{tmp_path}", collection="c", language=None)
     store.add(embedded(foreign()))
     store.close()
     for again in (pickle.loads(pickle.dumps(store)), KinsplitVectorStore.from_dict(store.to_dict())):

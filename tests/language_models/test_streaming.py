@@ -21,7 +21,7 @@ from kinsplit.language_models.http import server
 from kinsplit.language_models.ollama import OllamaModel
 from kinsplit.language_models.openai import OpenAIModel
 from tests.language_models.fake_server import FakeServer, Reply, serving
-from tests.language_models.test_objects import Llama, Own
+from tests.language_models.test_frameworks import Llama, Own
 
 
 def told(model: object, prompt: str = "Hi") -> tuple[list[str], bool]:

@@ -8,11 +8,9 @@ import zlib
 from collections.abc import Callable
 from pathlib import Path
 
-import docx
-
 from kinsplit.errors import LoadError
 
-from .office import changed, saved
+from .office import changed, document, saved
 
 
 def crash(path: Path, size: int, *, given: bool) -> None:
@@ -88,7 +86,7 @@ def one_page_many_times() -> bytes:
 
 def dense_word() -> bytes:
     """Hold 60 MB of paragraphs in less than 200 KB."""
-    data = saved(docx.Document())
+    data = saved(document())
     word = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
     paragraphs = "<w:p><w:r><w:t>a</w:t></w:r></w:p>" * (60_000_000 // 34)
     return changed(data, {"word/document.xml": f"<w:document {word}><w:body>{paragraphs}</w:body></w:document>"})

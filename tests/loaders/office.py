@@ -6,6 +6,7 @@ import io
 import zipfile
 
 import docx
+from docx.enum.style import WD_STYLE_TYPE
 from pptx import Presentation
 from pptx.presentation import Presentation as Slides
 
@@ -25,6 +26,15 @@ def changed(data: bytes, files: dict[str, str | bytes]) -> bytes:
     """Return an archive with some files replaced or added."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         return zipped({name: archive.read(name) for name in archive.namelist()} | files)
+
+
+def document() -> docx.document.Document:
+    """Return an empty Word document, without the hundred styles of tables that its reader would have to parse."""
+    made = docx.Document()
+    for style in list(made.styles):
+        if style.type == WD_STYLE_TYPE.TABLE and style.name != "Normal Table":
+            style.delete()
+    return made
 
 
 def presentation(*titles: str) -> Slides:

@@ -98,7 +98,7 @@ def loaded(suffix: str, data: bytes) -> tuple[Document, ...]:
 
 
 @pytest.mark.parametrize("suffix", _FRAGMENTS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30)
 @given(data=st.data())
 def test_every_file_gives_sound_documents_or_one_error(suffix, data):
     pieces = data.draw(st.lists(st.sampled_from(_FRAGMENTS[suffix]) | st.text(max_size=4), max_size=25))
@@ -112,7 +112,7 @@ def test_every_file_gives_sound_documents_or_one_error(suffix, data):
 _LINES = st.lists(st.text("abc .-\u00ad#é", min_size=0, max_size=12), max_size=4)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15)
 @given(st.lists(_LINES, min_size=1, max_size=5))
 def test_every_page_of_a_pdf_begins_where_the_map_says(pages):
     # The marks tell the pages, and differ by letters, since numbers that count with the pages are left out.
@@ -124,7 +124,7 @@ def test_every_page_of_a_pdf_begins_where_the_map_says(pages):
     assert [document.text[at:].lstrip()[:4] for at in document.pages] == [lines[0] for lines in marked]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15)
 @given(st.lists(st.text("abc #-é\n\v", max_size=12), min_size=1, max_size=5))
 def test_every_slide_begins_where_the_map_says(texts):
     slides = presentation(*(f"Slide {number}" for number in range(len(texts))))

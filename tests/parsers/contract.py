@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from itertools import pairwise, takewhile
 
+import numpy as np
 import regex
 
 from kinsplit.chunk import Chunk, Document
 from kinsplit.identity import chunk_id, content_hash
 from kinsplit.parsers import Strategy
 from kinsplit.parsers.packing.measure import CHARACTERS_PER_TOKEN, Ruler
+from kinsplit.parsers.units.segment import as_units
 from kinsplit.tokenizers import resolve
 
-_LIMITS = {"chunk_size": 0, "child_size": 0}
+# Between two printable characters of ASCII there always is a boundary.
+_CLUSTER = regex.compile(r"[\n -~]+(?=[\n -~])|(\X)")
 
 
 def limit_of(strategy: Strategy, level: int) -> tuple[int, str]:
@@ -46,7 +51,13 @@ def check_chunks(strategy: Strategy, document: Document, chunks: list[Chunk]) ->
 def check_level(strategy: Strategy, document: Document, chunks: list[Chunk], by_id: dict[str, Chunk]) -> None:
     """Check the chunks of one level."""
     text = document.text
-    ruler = Ruler(limit_of(strategy, chunks[0].level)[1], resolve(strategy.tokenizer))
+    limit, unit = limit_of(strategy, chunks[0].level)
+    ruler = Ruler(unit, resolve(strategy.tokenizer))
+    texts = [chunk.text for chunk in chunks]
+    assert max(lengths(ruler, texts)) <= limit
+    if any(chunk.token_count is not None for chunk in chunks):
+        counts = resolve(strategy.tokenizer).count(texts).tolist()
+        assert all(chunk.token_count in (None, count) for chunk, count in zip(chunks, counts, strict=True))
     start = -1
     covered = bytearray(len(text))
     for i, chunk in enumerate(chunks):
@@ -58,11 +69,7 @@ def check_level(strategy: Strategy, document: Document, chunks: list[Chunk], by_
         assert chunk.start >= start, "starts never go back"
         assert chunk.prev_id == (chunks[i - 1].id if i else None)
         assert chunk.next_id == (chunks[i + 1].id if i + 1 < len(chunks) else None)
-        limit, unit = limit_of(strategy, chunk.level)
-        assert ruler.length(chunk.text) <= limit
         assert unit != "token" or sum(end - begin for begin, end in chunk.spans) <= CHARACTERS_PER_TOKEN * limit
-        if chunk.token_count is not None:
-            assert chunk.token_count == int(resolve(strategy.tokenizer).count([chunk.text])[0])
         if chunk.parent_id is not None:
             parent = by_id[chunk.parent_id]
             assert parent.level == chunk.level + 1
@@ -70,15 +77,21 @@ def check_level(strategy: Strategy, document: Document, chunks: list[Chunk], by_
             assert chunk.end <= parent.end
         for span in chunk.spans:
             held = covered[span.start : span.end]
-            assert not any(held) or strategy.name != "cluster" or strategy.parameters["passage_overlap"]
+            assert 1 not in held or strategy.name != "cluster" or strategy.parameters["passage_overlap"]
             covered[span.start : span.end] = b"\1" * len(held)
         start = chunk.start
     if strategy.name != "multigranular" and strategy.parameters.get("tail") != "drop":
-        missing = [i for i, (c, seen) in enumerate(zip(text, covered, strict=True)) if not seen and not c.isspace()]
-        assert not missing, f"lost: {[text[i] for i in missing[:5]]!r} at {missing[:5]}"
+        gaps = [gap.span() for gap in re.finditer(rb"\0+", covered)]
+        missing = [(begin, text[begin:end]) for begin, end in gaps if not text[begin:end].isspace()]
+        assert not missing, f"lost: {missing[:5]}"
     # Passages are cut before they are gathered, so a grapheme cluster has to fit a passage.
-    limit = strategy.parameters.get("passage_size") or limit_of(strategy, chunks[0].level)[0]
-    check_clusters(text, chunks, ruler, limit)
+    check_clusters(text, chunks, ruler, strategy.parameters.get("passage_size") or limit)
+
+
+def lengths(ruler: Ruler, texts: Sequence[str]) -> list[int]:
+    """Return the length of each text."""
+    found = ruler.lengths(texts, [as_units([(0, len(text))]) for text in texts])
+    return np.concatenate(found).tolist()  # type: ignore[no-any-return]
 
 
 def check_spans(strategy: Strategy, text: str, chunk: Chunk, before: Chunk | None) -> None:
@@ -102,9 +115,9 @@ def check_clusters(text: str, chunks: list[Chunk], ruler: Ruler, limit: int) -> 
     if text.isascii() and "\r" not in text:
         return
     inside = {}
-    for match in regex.finditer(r"\X", text):
-        if match.end() - match.start() > 1:
-            inside.update(dict.fromkeys(range(match.start() + 1, match.end()), match.group()))
+    for match in _CLUSTER.finditer(text):
+        if match[1] and len(match[1]) > 1:
+            inside.update(dict.fromkeys(range(match.start() + 1, match.end()), match[1]))
     for chunk in chunks:
         for place in (edge for span in chunk.spans for edge in span):
             cluster = inside.get(place)

@@ -27,11 +27,11 @@ def checked(text: str, name: str, size: int, unit: str = "character", **more: An
 
 
 @every_strategy
-@pytest.mark.parametrize("blank", ["", " ", "\n", "\r\n\r\n", "\t \u00a0\u2003\u3000\u2028\x1c", " " * 100_000])
-def test_blank_text_gives_no_chunk(name: str, blank: str) -> None:
+def test_blank_text_gives_no_chunk(name: str) -> None:
     strategy = plain(name)
-    assert strategy.chunk(Document("d", blank)) == []
-    assert strategy.split(blank) == []
+    for blank in ["", " ", "\n", "\r\n\r\n", "\t \u00a0\u2003\u3000\u2028\x1c", " " * 100_000]:
+        assert strategy.chunk(Document("d", blank)) == []
+        assert strategy.split(blank) == []
 
 
 @every_strategy
@@ -73,12 +73,12 @@ def test_odd_texts_keep_the_invariants(name: str, text: str) -> None:
 
 
 @every_strategy
-@pytest.mark.parametrize("size", [1, 2, 3, 7])
-def test_a_cluster_longer_than_the_limit_is_cut_between_code_points(name: str, size: int) -> None:
+def test_a_cluster_longer_than_the_limit_is_cut_between_code_points(name: str) -> None:
     text = f"a{STACK} {FAMILY}z"
-    chunks = checked(text, name, size)
-    assert max(len(chunk.text) for chunk in chunks) <= size or not (has_unit(name) or name == "character")
-    assert "".join(chunk.text.strip() for chunk in chunks) == text.replace(" ", "") or name != "character"
+    for size in (1, 2, 3, 7):
+        chunks = checked(text, name, size)
+        assert max(len(chunk.text) for chunk in chunks) <= size or not (has_unit(name) or name == "character")
+        assert "".join(chunk.text.strip() for chunk in chunks) == text.replace(" ", "") or name != "character"
 
 
 @pytest.mark.parametrize("name", ["token", "sentence", "structure", "hierarchical"])
@@ -104,16 +104,16 @@ def test_a_limit_of_one_cuts_down_to_single_units(name: str) -> None:
 @pytest.mark.parametrize(
     ("piece", "megabytes"),
     [
-        pytest.param("The quick brown fox jumps over the lazy dog. ", 4, id="prose"),
-        pytest.param("x", 4, id="one word"),
-        pytest.param("word ", 2, id="one sentence"),
-        pytest.param("今天天气很好。", 1, id="chinese"),
-        pytest.param("今天天气很好", 1, id="one chinese sentence"),
+        pytest.param("The quick brown fox jumps over the lazy dog. ", 1, id="prose"),
+        pytest.param("x", 1, id="one word"),
+        pytest.param("word ", 1, id="one sentence"),
+        pytest.param("今天天气很好。", 0.5, id="chinese"),
+        pytest.param("今天天气很好", 0.5, id="one chinese sentence"),
     ],
 )
-def test_many_megabytes_on_one_line(name: str, piece: str, megabytes: int) -> None:
+def test_a_megabyte_on_one_line_is_cut_to_its_end(name: str, piece: str, megabytes: float) -> None:
     # Anything quadratic would take minutes here; test_growth.py measures how time grows.
-    text = piece * ((megabytes << 20) // len(piece.encode()))
+    text = piece * (int(megabytes * 2**20) // len(piece.encode()))
     chunks = plain(name).chunk(Document("d", text))
     reached = 0
     for start, end in sorted(span for chunk in chunks if chunk.level == 0 for span in chunk.spans):

@@ -13,12 +13,9 @@ from kinsplit.parsers import create, names
 from tests.generators import strategy_parameters, texts
 from tests.parsers.contract import check_chunks
 
-MANY = settings(max_examples=120)
-
 
 @pytest.mark.parametrize("name", names())
 def test_invariants_hold_for_any_text_and_parameters(name: str) -> None:
-    @MANY
     @given(text=texts(), parameters=strategy_parameters(name))
     def check(text: str, parameters: dict[str, Any]) -> None:
         strategy = create(name, **parameters)
@@ -30,7 +27,7 @@ def test_invariants_hold_for_any_text_and_parameters(name: str) -> None:
 
 @pytest.mark.parametrize("name", names())
 def test_a_batch_gives_what_its_texts_give_alone(name: str) -> None:
-    @settings(MANY, max_examples=60)
+    @settings(max_examples=30)
     @given(batch=st.lists(texts(8), max_size=4), parameters=strategy_parameters(name))
     def check(batch: list[str], parameters: dict[str, Any]) -> None:
         strategy = create(name, **parameters)

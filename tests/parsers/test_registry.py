@@ -122,7 +122,7 @@ def test_an_unknown_parameter_is_refused_with_the_known_ones(name: str) -> None:
         create(name, chunk_sise=512)
     error = caught.value
     assert (error.field, error.value) == ("chunk_sise", 512)
-    assert error.rule == f'is no parameter of "{name}"'
+    assert error.rule == f'is not a parameter of "{name}"'
     assert all(row.name in error.remedy for row in parameters(name))
 
 
@@ -131,20 +131,19 @@ def _sizes(name: str) -> list[str]:
 
 
 @pytest.mark.parametrize(("name", "field"), [(name, field) for name in names() for field in _sizes(name)])
-@pytest.mark.parametrize("value", [0, -1, "500", 2.5, True, 10**30, float("nan"), [1.5], object()])
-def test_a_size_that_is_none_is_refused_with_field_rule_value_and_remedy(name: str, field: str, value: Any) -> None:
-    if (field, value) == ("min_chunk_size", 0):
-        return
-    with pytest.raises(InvalidParameterError) as caught:
-        create(name, **{field: value})
-    error = caught.value
-    assert isinstance(error, KinsplitError)
-    assert isinstance(error, ValueError)
-    assert error.field.split(".")[0] == field
-    assert error.rule.startswith(("should be", "must be"))
-    assert error.remedy.endswith(".")
-    assert str(error).startswith(f"{error.field}: {error.rule} (got ")
-    assert "pydantic" not in str(error)
+def test_a_size_that_is_none_is_refused_with_field_rule_value_and_remedy(name: str, field: str) -> None:
+    values = [-1, "500", 2.5, True, 10**30, float("nan"), [1.5], object()]
+    for value in values if field == "min_chunk_size" else [0, *values]:
+        with pytest.raises(InvalidParameterError) as caught:
+            create(name, **{field: value})
+        error = caught.value
+        assert isinstance(error, KinsplitError)
+        assert isinstance(error, ValueError)
+        assert error.field.split(".")[0] == field
+        assert error.rule.startswith(("should be", "must be"))
+        assert error.remedy.endswith(".")
+        assert str(error).startswith(f"{error.field}: {error.rule} (got ")
+        assert "pydantic" not in str(error)
 
 
 @every_strategy

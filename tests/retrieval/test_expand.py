@@ -9,8 +9,9 @@ import pytest
 
 from kinsplit.chunk import Chunk, Document
 from kinsplit.parsers import Strategy, create
-from kinsplit.retrieval import Candidate, Expansion, Passage, expand, run, within_budget
+from kinsplit.retrieval import Candidate, Expansion, Passage, expand, within_budget
 from kinsplit.stores.protocol import ChunkStore
+from kinsplit.support.aio import run
 from kinsplit.tokenizers import resolve
 from tests.retrieval.helpers import CountingStore
 

@@ -19,11 +19,10 @@ from kinsplit.retrieval import (
     SearchKeywords,
     SearchOptions,
     find_candidates,
-    run,
-    run_async,
     search,
 )
 from kinsplit.stores.threaded import ThreadedStore
+from kinsplit.support.aio import run, run_async
 from kinsplit.tokenizers import resolve
 from tests.retrieval.helpers import STRATEGY, CountingStore, course, question
 

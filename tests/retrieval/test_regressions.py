@@ -10,8 +10,9 @@ import pytest
 
 from kinsplit import Document, Index
 from kinsplit.parsers import create
-from kinsplit.retrieval import Candidate, Expansion, expand, run
+from kinsplit.retrieval import Candidate, Expansion, expand
 from kinsplit.stores.verify import verify
+from kinsplit.support.aio import run
 
 TEXT = " ".join(f"Sentence number {number} tells something of its own." for number in range(400))
 

@@ -12,7 +12,6 @@ import pytest
 
 from kinsplit.errors import InvalidParameterError, StoreError
 from kinsplit.stores import open_async_store, open_store
-from kinsplit.stores.engine import finish
 from kinsplit.stores.engines.qdrant.payload import INDEXES
 from kinsplit.stores.protocol import Query
 from kinsplit.stores.testing import (
@@ -24,6 +23,7 @@ from kinsplit.stores.testing import (
     make_chunks,
 )
 from kinsplit.stores.threaded import ThreadedStore
+from kinsplit.support.aio import run
 
 QUERY = Query("dense", DENSE.embed_query("class"), 3)
 
@@ -202,4 +202,4 @@ async def _wait():
 
 def test_what_waits_can_not_be_run_in_one_go():
     with pytest.raises(RuntimeError, match="waits for an event loop"):
-        finish(_wait())
+        run(_wait())

@@ -140,11 +140,11 @@ def test_a_disk_that_fills_up_keeps_what_was_written(mount):
 
 
 def test_a_death_for_want_of_space_is_not_without_a_word(mount):
-    unchecked = "from kinsplit.stores import edge_space; edge_space._check = lambda *_: None; " + MAIN
+    unchecked = "from kinsplit.stores.engines.edge import disk_space; disk_space._check = lambda *_: None; " + MAIN
     text = mount("40m") / "a.txt"
     text.write_text("A sentence.")
     command = ("index", str(text), "--store", f"edge:{text.parent}", "--embedder", "hash")
     done = run(unchecked, *command)
     assert done.returncode == -signal.SIGBUS
     assert "Bus error" in done.stderr
-    assert "edge_folder.py" in done.stderr
+    assert "folder.py" in done.stderr

@@ -10,7 +10,6 @@ import pytest
 from kinsplit.chunk import DOCUMENT
 from kinsplit.errors import InvalidParameterError, StoreError
 from kinsplit.stores import open_store
-from kinsplit.stores.engine import finish
 from kinsplit.stores.engines.qdrant.options import QdrantOptions, parse_place
 from kinsplit.stores.engines.qdrant.store import QdrantStore
 from kinsplit.stores.protocol import Query
@@ -25,6 +24,7 @@ from kinsplit.stores.testing import (
     make_document,
     save,
 )
+from kinsplit.support.aio import run
 
 pytest.importorskip("qdrant_client")
 
@@ -113,7 +113,7 @@ def test_a_sync_writes_in_one_call_new_before_old(store):
 
 
 def test_the_schema_is_kept_with_the_collection(store):
-    info = finish(store._store._client.get_collection("cs"))
+    info = run(store._store._client.get_collection("cs"))
     assert info.config.metadata["kinsplit"]["fingerprint"] == "f1"
     assert set(info.config.params.vectors) == {"dense", "dense_parent"}
     assert set(info.config.params.sparse_vectors) == {"bm25", "bm25_parent", "bm25_document"}
@@ -124,7 +124,7 @@ def test_who_asks_for_the_vector_dense_finds_leaves_only(store):
     family = [*leaves, *make_chunks("doc", [" ".join(TEXTS)], level=1), make_document(leaves, "Objects")]
     save(store, "doc", family)
     query = store._store._client.query_points("cs", DENSE.embed_query("class").tolist(), using="dense", limit=50)
-    assert {point.id for point in finish(query).points} == {leaf.id for leaf in leaves}
+    assert {point.id for point in run(query).points} == {leaf.id for leaf in leaves}
 
 
 def test_a_collection_of_something_else_is_left_alone(tmp_path):

@@ -82,8 +82,8 @@ def chunk(
     files = _without(output, found.files)
     report_skipped(found.skipped, terminal)
     if dry_run:
-        failed, documents = show_cost(splitter, files, terminal, limits)
-        raise typer.Exit(exit_code(failed=failed, done=documents))
+        failed, done = show_cost(splitter, files, terminal, limits)
+        raise typer.Exit(exit_code(failed=failed, done=done))
     started = time.perf_counter()
     summary = Summary(len(files))
     # Rows and a progress bar would overwrite each other on the same terminal.

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kinsplit.cli.options import AsJson, SharedContext, SharedTerms
+from kinsplit.cli.options import AsJson, SharedEmbeddingContext, SharedLanguage
 from kinsplit.cli.output.evaluation import plan_table, plan_to_dict, show_headline
 from kinsplit.cli.output.progress import steps
 from kinsplit.cli.output.tables import counted
 from kinsplit.cli.output.terminal import Terminal
 from kinsplit.cli.paths import check_writable
+from kinsplit.compat import rag_eval
 from kinsplit.errors import CacheWarning, InvalidParameterError, KinsplitWarning
 
 if TYPE_CHECKING:
@@ -21,13 +22,7 @@ if TYPE_CHECKING:
     from kinsplit.parsers import Strategy
 
 #: kinsplit's default as the baseline, and the four strategies of rag_eval under their names there.
-DEFAULTS = (
-    "default",
-    "fixed=word:chunk_size=256,chunk_overlap=20",
-    "structure=structure:unit=word,min_chunk_size=128,chunk_size=512",
-    "semantic=cluster:passage_size=512,passage_overlap=50,threshold=0.75",
-    "multigranular=multigranular:chunk_sizes=[256,512,1024]",
-)
+DEFAULTS = ("default", *rag_eval.STRATEGIES)
 #: Label of kinsplit's default strategy.
 _DEFAULT = "default"
 _QUESTIONS = Path("queries.json")
@@ -98,8 +93,8 @@ def evaluate(
         str,
         typer.Option(metavar="SPEC", help="Tokenizer for all strategies: bundled, hf:REPOSITORY or tiktoken:ENCODING."),
     ] = "bundled",
-    context: SharedContext = "headings",
-    terms: SharedTerms = "english",
+    embedding_context: SharedEmbeddingContext = "headings",
+    language: SharedLanguage = "english",
     span_coverage: Annotated[
         float,
         typer.Option(metavar="X", help="Minimum share of a label that a relevant chunk covers; see kinsplit qrels."),
@@ -141,8 +136,8 @@ def evaluate(
         measures=measure or None,
         headline=headline,
         top_k=top_k,
-        context=context,
-        terms=terms,
+        embedding_context=embedding_context,
+        language=language,
         tokenizer=tokenizer,
         rule=SpanRule(span_coverage=span_coverage, chunk_coverage=chunk_coverage),
         model=model,

@@ -43,9 +43,9 @@ def fetch_wikipedia(
 
     def tell(one: Fetched) -> None:
         if one.problem is not None:
-            terminal.warning(f"{one.article.asked}: {one.problem}")
+            terminal.warning(f"{one.article.requested}: {one.problem}")
         elif not as_json and one.path is not None:
-            way = f"  (for {one.article.asked})" if one.article.asked != one.article.title else ""
+            way = f"  (for {one.article.requested})" if one.article.requested != one.article.title else ""
             terminal.line(f"{one.path}  {one.state.capitalize()}, revision {one.article.revision}{way}")
 
     with Api(language, contact, api) as wiki:

@@ -16,8 +16,8 @@ from kinsplit.cli.options import (
     Cache,
     Collection,
     Config,
-    Context,
     DryRun,
+    EmbeddingContext,
     FileLimits,
     Model,
     Paths,
@@ -63,8 +63,8 @@ def index(
         typer.Option("--prune", help="Delete documents that are no longer in the given files and folders."),
     ] = False,
     embedder: Model = None,
-    context: Context = None,
-    terms: Annotated[
+    embedding_context: EmbeddingContext = None,
+    language: Annotated[
         str | None,
         typer.Option(
             metavar="LANGUAGE",
@@ -95,16 +95,16 @@ def index(
     report_skipped(found.skipped, terminal)
     if dry_run:
         chosen = splitter or _strategy_of(store, collection, model)
-        failed, documents = show_cost(chosen, found.files, terminal, limits)
-        raise typer.Exit(exit_code(failed=failed, done=documents))
+        failed, done = show_cost(chosen, found.files, terminal, limits)
+        raise typer.Exit(exit_code(failed=failed, done=done))
     with (
         Index(
             store,
             collection=collection,
             strategy=splitter,
             embedder=model,
-            context=configured.context if context is None else context,
-            terms=configured.terms if terms is None else terms,
+            embedding_context=configured.embedding_context if embedding_context is None else embedding_context,
+            language=configured.language if language is None else language,
             vector_cache=cache,
         ) as opened,
     ):

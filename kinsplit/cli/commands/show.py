@@ -39,12 +39,12 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show which strategy is better, with confidence intervals, and individual questions."""
+    from kinsplit.compat.rag_eval import read_summary
     from kinsplit.evaluation.report.pairs import conclusion
-    from kinsplit.evaluation.report.rag_eval import summary
     from kinsplit.evaluation.results import Results
 
     terminal = Terminal(as_json=as_json)
-    old = summary(results)
+    old = read_summary(results)
     if old is not None:
         _show_rag_eval(terminal, old, strategy, measure, questions)
         return
@@ -82,7 +82,7 @@ def _duel(results: Results, strategy: str | None, measure: str | None) -> Duel:
             raise InvalidParameterError(
                 "--questions", "needs two strategies", results.setting.dataset, "Evaluate at least two."
             )
-        sign = 1 if scale(results, by).rises else -1
+        sign = 1 if scale(results, by).higher_is_better else -1
         strategy = max(others, key=lambda each: sign * each.measures[by].mean).label
     _check_known("--strategy", strategy, [each.label for each in others])
     return duel(results, strategy, by)

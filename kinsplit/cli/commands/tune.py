@@ -9,7 +9,7 @@ import typer
 from rich.status import Status
 
 from kinsplit.cli.command import INTERRUPTED
-from kinsplit.cli.options import AsJson, Embedder, Paths, SharedContext, SharedTerms, parse_names
+from kinsplit.cli.options import AsJson, Embedder, Paths, SharedEmbeddingContext, SharedLanguage, parse_names
 from kinsplit.cli.output.progress import spinner
 from kinsplit.cli.output.tables import counted, text_table
 from kinsplit.cli.output.terminal import Terminal
@@ -55,8 +55,8 @@ def tune(
         typer.Option(metavar="A,B", help="Strategies to try. Default: all; llm only with --model.", show_default=False),
     ] = None,
     embedder: Embedder = "bundled",
-    context: SharedContext = "headings",
-    terms: SharedTerms = "english",
+    embedding_context: SharedEmbeddingContext = "headings",
+    language: SharedLanguage = "english",
     model: Annotated[
         str | None,
         typer.Option(metavar="SPEC", help="Language model for the strategy llm: ollama:MODEL or openai:MODEL."),
@@ -90,8 +90,8 @@ def tune(
             limits=limits,
             seed=seed,
             embedder=embedder,
-            context=context,
-            terms=terms,
+            embedding_context=embedding_context,
+            language=language,
             model=model,
             on_trial=reporter.tried,
         )

@@ -69,8 +69,8 @@ def watch(
         collection=collection,
         strategy=splitter,
         embedder=(configured.embedder or "bundled") if embedder is None else embedder,
-        context=configured.context,
-        terms=configured.terms,
+        embedding_context=configured.embedding_context,
+        language=configured.language,
         vector_cache=cache,
     ) as index:
         reporter = _RoundReporter(terminal)

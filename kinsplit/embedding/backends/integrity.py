@@ -7,25 +7,11 @@ import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
 
-from kinsplit.errors import EmbeddingError, InvalidParameterError
-from kinsplit.support.paths import cache_folder
+from kinsplit.errors import EmbeddingError
 
 #: In the folder of a model that kinsplit made: the size, the time of change and the sha256 of each other file.
 STAMP = "stamp.json"
-
-
-class Checked(NamedTuple):
-    """A file or a folder of a model.
-
-    Attributes:
-        path: Where it lies.
-        problem: What is wrong with it; None where nothing is.
-    """
-
-    path: Path
-    problem: str | None
 
 
 def sign(folder: Path) -> None:
@@ -84,36 +70,8 @@ def check_files(expected: Mapping[Path, str], remedy: str) -> None:
         EmbeddingError: One is missing, or another one.
     """
     for path, digest in expected.items():
-        if (problem := _difference(path, digest)) is not None:
+        if (problem := difference(path, digest)) is not None:
             raise EmbeddingError(f"{path}: {problem}. {remedy}")
-
-
-def verify(spec: str) -> list[Checked]:
-    """Read every file of a model, and compare it with what was published or signed.
-
-    Args:
-        spec: See `kinsplit.embedding.create`.
-
-    Returns:
-        The model's own files of which the sha256 is known, and the folders that were made of it on this machine.
-
-    Raises:
-        InvalidParameterError: No embedder has that name, or it has no files.
-        EmbeddingError: The model's files are not on this machine.
-    """
-    from kinsplit.embedding.registry import create
-    from kinsplit.embedding.sentence_transformer import SentenceTransformerEmbedder
-    from kinsplit.embedding.static import StaticEmbedder
-
-    embedder = create(spec)
-    if isinstance(embedder, StaticEmbedder) and embedder.folder is None:
-        from kinsplit.embedding.static import NAME
-
-        return _made(NAME)
-    if isinstance(embedder, SentenceTransformerEmbedder):
-        own = [Checked(path, _difference(path, digest)) for path, digest in embedder.digests().items()]
-        return [*own, *_made(f"{embedder.key()}-*")]
-    raise InvalidParameterError("model", "must be a model whose files are known", spec, "Give 'bundled' or 'st:NAME'.")
 
 
 def sha256(path: Path) -> str:
@@ -122,12 +80,8 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _made(pattern: str) -> list[Checked]:
-    folders = (path for path in sorted((cache_folder() / "models").glob(pattern)) if path.is_dir())
-    return [Checked(folder, damage(folder, full=True)) for folder in folders]
-
-
-def _difference(path: Path, expected: str) -> str | None:
+def difference(path: Path, expected: str) -> str | None:
+    """Return how a file differs from its expected sha256, or None."""
     if not path.is_file():
         return "this file of the model is missing"
     found = sha256(path)

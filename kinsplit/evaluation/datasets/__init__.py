@@ -1,4 +1,4 @@
-"""Labelled sets from files: one format per file, one registry, everything verified when it is loaded.
+"""Labelled sets from files, in several formats; every label is verified on loading.
 
 ```python
 dataset = load("courses", "queries.jsonl")     # documents that kinsplit.loaders reads, and questions about them

@@ -1,4 +1,4 @@
-"""BEIR's folders (https://github.com/beir-cellar/beir): whole documents are judged, with grades.
+"""The format of BEIR (https://github.com/beir-cellar/beir): whole documents are labels, with grades.
 
 ```
 corpus.jsonl      {"_id": "d1", "title": "...", "text": "..."}

@@ -1,4 +1,4 @@
-"""Chroma's CSV (https://github.com/brandonstarxel/chunking_evaluation): questions with references into text files.
+"""The CSV format of Chroma (https://github.com/brandonstarxel/chunking_evaluation): excerpts of text files as labels.
 
 ```
 questions_df.csv     question,references,corpus_id      references: [{"content", "start_index", "end_index"}, ...]

@@ -1,4 +1,4 @@
-"""The documents of a dataset, through kinsplit's own loaders."""
+"""The documents of a dataset, read by kinsplit's loaders."""
 
 from __future__ import annotations
 

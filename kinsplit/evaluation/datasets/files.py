@@ -1,4 +1,4 @@
-"""Files of rows: read with their line ends as they are, each row with its place."""
+"""Files of rows, and the problems found in them."""
 
 from __future__ import annotations
 

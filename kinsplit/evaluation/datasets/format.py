@@ -1,4 +1,4 @@
-"""What a format of labelled sets is: how it is recognised, and how it is read."""
+"""The interface of a format of labelled sets."""
 
 from __future__ import annotations
 

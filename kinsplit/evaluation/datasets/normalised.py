@@ -1,4 +1,4 @@
-"""A text made plainer by rules, with a map to its source: spans labelled on one read on the other.
+"""Normalised texts with a map to their sources, so that spans on one can be read on the other.
 
 SC-Qrels labels a text whose quotation marks, dashes and white space were made plain, and so its offsets fit no file;
 `normalise(text)` makes that text again and takes its spans back to the file's own.

@@ -1,4 +1,4 @@
-"""Questions without labels, as rag_eval and the 10-K project keep them, about any documents.
+"""Questions without labels, as `rag_eval` and the 10-K project write them, about any documents.
 
 ```
 queries.json   ["What is a loop?", ...]   or   {"queries": [{"id": "1", "question": "..."}, ...]}

@@ -1,4 +1,4 @@
-"""The formats of labelled sets by name, and how the right one is found."""
+"""Registry of the formats of labelled sets, and the detection of a format."""
 
 from __future__ import annotations
 

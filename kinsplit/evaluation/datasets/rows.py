@@ -1,4 +1,4 @@
-"""The own format: rows with a question and the spans that answer it.
+"""kinsplit's own format: rows with a question and the spans that answer it.
 
 ```
 docs.jsonl     {"docid": "a", "title": "optional", "text": "..."}

@@ -1,4 +1,4 @@
-"""SC-Qrels' annotations: spans of normalised documents, with the logic between them.
+"""The annotations of SC-Qrels: spans of normalised documents, combined by AND and OR.
 
 ```
 documents/*.json     {"docid": "a", "title": "...", "text": "..."}

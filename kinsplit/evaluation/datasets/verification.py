@@ -1,4 +1,4 @@
-"""What a file says of a question, not yet believed; and what is left of it when it was verified."""
+"""Verification of questions and labels as files state them."""
 
 from __future__ import annotations
 

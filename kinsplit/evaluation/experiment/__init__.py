@@ -1,1 +1,1 @@
-"""Experiments: splitters, questions and measures, run and summarised."""
+"""Experiments: strategies on one dataset, run and summarised."""

@@ -1,9 +1,8 @@
-"""One dataset, several strategies, and everything else equal: the core of every comparison."""
+"""Experiments: several strategies on one dataset, with everything else equal."""
 
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,19 +15,22 @@ from kinsplit.embedding.late_chunking import token_embedder
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import InvalidParameterError
 from kinsplit.evaluation.experiment import rankers
-from kinsplit.evaluation.experiment.outcome_cache import OutcomeCache, hashed
+from kinsplit.evaluation.experiment.outcome_cache import OutcomeCache
 from kinsplit.evaluation.experiment.plan import Plan
-from kinsplit.evaluation.experiment.retrieval import Depth, Questions
-from kinsplit.evaluation.experiment.strategy_run import CountingCache, Evidence, Step, Work
+from kinsplit.evaluation.experiment.retrieval import Questions
+from kinsplit.evaluation.experiment.setup import Setup
+from kinsplit.evaluation.experiment.strategy_run import CountingCache, Evidence, Step, StrategyRun
+from kinsplit.evaluation.experiment.summary import Summary
 from kinsplit.evaluation.labels import Dataset
 from kinsplit.evaluation.measures.protocol import Chunking, Measure
+from kinsplit.evaluation.measures.registry import create_many, own_name
 from kinsplit.evaluation.qrels.rule import SC_QRELS, SpanRule
 from kinsplit.evaluation.results import Results
 from kinsplit.evaluation.splitters import GivenChunks, as_strategy
-from kinsplit.indexing.context import check_context
+from kinsplit.indexing.context import check_embedding_context
 from kinsplit.parsers import Strategy
 from kinsplit.support.paths import cache_folder
-from kinsplit.tokenizers import BUNDLED, Tokenizer, resolve
+from kinsplit.tokenizers import BUNDLED, resolve
 
 #: The measures of an evaluation that names none; those that say nothing of a dataset are left out of its results.
 MEASURES = (
@@ -40,8 +42,6 @@ MEASURES = (
 HEADLINE = "recall@1000t"
 #: By which strategies are compared where nothing is labelled.
 UNLABELLED = "query_terms"
-# Rankings of 100 chunks and 4,000 tokens whatever is measured, so that a further measure seldom changes another one.
-_CHUNKS, _TOKENS = 100, 4000
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,8 @@ class Experiment:
         headline: Name of the measure that strategies are compared by; None for recall@1000t, or query_terms where
             nothing is labelled.
         top_k: Chunks that a measure looks at that has no number of its own, and that results show.
-        context: What is embedded of a chunk beside its text; see `kinsplit.indexing.context.Context`.
-        terms: Language of the term ranking's stop words and stemmer, such as "german", or "any" for words as they are.
+        embedding_context: What is embedded besides a chunk's text; see `kinsplit.indexing.context.EmbeddingContext`.
+        language: Language of the stop words and the stemmer of BM25, such as "german", or "any" for words as they are.
         tokenizer: Counts the tokens of budgets.
         rule: Which chunks are relevant to a label, for the measures of ranks.
         model: Writes and judges answers, for the measures of answers; what `kinsplit.language_models.resolve` takes.
@@ -76,8 +76,8 @@ class Experiment:
     measures: Sequence[str | Measure] | None = None
     headline: str | None = None
     top_k: int = 5
-    context: str = "headings"
-    terms: str = "english"
+    embedding_context: str = "headings"
+    language: str = "english"
     tokenizer: str = BUNDLED
     rule: SpanRule = SC_QRELS
     model: object = None
@@ -92,11 +92,8 @@ class Experiment:
             raise InvalidParameterError("dataset", "must have documents", self.dataset.name, "Give some.")
         if not self.dataset.questions:
             raise InvalidParameterError("dataset", "must have questions", self.dataset.name, "Give some.")
-        # What is wrong is found out here, before any work is done.
         object.__setattr__(self, "strategies", {label: self._strategy(one) for label, one in self.strategies.items()})
-        if check_context(self.context) == "late":
-            token_embedder(without_cache(resolve_embedder(self.embedder)))
-        _ = self.rank_by, self.bm25, self.counter, self.judges
+        _ = self.setup  # Raises for a wrong name before any work is done.
 
     def _strategy(self, splitter: object) -> Strategy:
         if isinstance(splitter, list | tuple) and all(isinstance(chunk, str) for chunk in splitter):
@@ -104,57 +101,41 @@ class Experiment:
         return as_strategy(splitter, tokenizer=self.tokenizer)
 
     @cached_property
-    def rank_by(self) -> rankers.Ranker:
-        """The ranker."""
-        return rankers.create(self.ranker) if isinstance(self.ranker, str) else self.ranker
+    def setup(self) -> Setup:
+        """The experiment with every name resolved."""
+        embedding_context = check_embedding_context(self.embedding_context)
+        embedder = without_cache(resolve_embedder(self.embedder))
+        if embedding_context == "late":
+            token_embedder(embedder)
+        headline = own_name(self.headline or (HEADLINE if self.dataset.labelled else UNLABELLED))
+        return Setup(
+            dataset=self.dataset,
+            strategies=self.strategies,
+            embedder=embedder,
+            ranker=rankers.create(self.ranker) if isinstance(self.ranker, str) else self.ranker,
+            ranker_is_named=isinstance(self.ranker, str),
+            measures=self._measures(headline),
+            headline=headline,
+            top_k=self.top_k,
+            embedding_context=embedding_context,
+            language=self.language,
+            bm25=Bm25Embedder(self.language),
+            tokenizer=resolve(self.tokenizer),
+        )
 
-    @cached_property
-    def bm25(self) -> Bm25Embedder:
-        """What weighs terms."""
-        return Bm25Embedder(self.terms)
-
-    @cached_property
-    def counter(self) -> Tokenizer:
-        """The tokenizer."""
-        return resolve(self.tokenizer)
-
-    @cached_property
-    def documents_hash(self) -> str:
-        """Changes whenever the documents do."""
-        return hashed([(one.id, one.text, one.metadata, one.outline) for one in self.dataset.documents])
-
-    @cached_property
-    def headed_by(self) -> str:
-        """Name of the headline measure."""
-        from kinsplit.evaluation.measures.registry import own_name
-
-        return own_name(self.headline or (HEADLINE if self.dataset.labelled else UNLABELLED))
-
-    @cached_property
-    def judges(self) -> tuple[Measure, ...]:
-        """The measures, the headline among them."""
-        from kinsplit.evaluation.measures.registry import create_many, own_name
-
+    def _measures(self, headline: str) -> tuple[Measure, ...]:
+        """Return the measures, the headline among them."""
         given = MEASURES if self.measures is None else self.measures
         objects = {measure.name: measure for measure in given if not isinstance(measure, str)}
-        wanted = [own_name(one) for one in given if isinstance(one, str)]
-        if self.headed_by not in {*objects, *wanted}:
-            wanted.insert(0, self.headed_by)
-        created = create_many(wanted, top_k=self.top_k, rule=self.rule, model=self.model) if wanted else ()
-        made = {measure.name: measure for measure in created}
-        if self.headed_by not in {**made, **objects}:
-            known = ", ".join({**made, **objects})
-            needed = "must be the full name of a measure"
-            raise InvalidParameterError("headline", needed, self.headed_by, f"Take one of {known}.")
-        return (*made.values(), *objects.values())
-
-    @cached_property
-    def depth(self) -> Depth:
-        """How far rankings go: far enough for every measure."""
-        names = " ".join(measure.name for measure in self.judges)
-        budgets = [int(number) for number in re.findall(r"@(\d+)t\b", names)]
-        cutoffs = [int(number) for number in re.findall(r"@(\d+)\b(?!t)", names)]
-        return Depth(max(_CHUNKS, self.top_k, *cutoffs), max(_TOKENS, *budgets) if budgets else _TOKENS)
+        names = [own_name(one) for one in given if isinstance(one, str)]
+        if headline not in {*objects, *names}:
+            names.insert(0, headline)
+        created = create_many(names, top_k=self.top_k, rule=self.rule, model=self.model) if names else ()
+        found = {measure.name: measure for measure in created} | objects
+        if headline not in found:
+            remedy = f"Take one of {', '.join(found)}."
+            raise InvalidParameterError("headline", "must be the full name of a measure", headline, remedy)
+        return tuple(found.values())
 
     def run(self, progress: Callable[[Step], None] | None = None) -> Results:
         """Split, embed, ask and judge.
@@ -168,38 +149,36 @@ class Experiment:
         Raises:
             InvalidParameterError: A splitter fails, or returns something else than chunks.
         """
-        from kinsplit.evaluation.experiment.summary import Summary
-
-        summary = Summary(self)
+        summary = Summary(self.setup)
         for label, evidence in self.evidence(progress):
             summary.add(label, evidence)
         return summary.results()
 
     def evidence(self, progress: Callable[[Step], None] | None = None) -> Iterator[tuple[str, Evidence]]:
-        """Yield what each strategy made and retrieved, with its label; see `run`."""
-        questions = Questions(without_cache(resolve_embedder(self.embedder)), self.bm25)
-        with self._opened() as (kept, vectors):
-            for label, strategy in self.strategies.items():
-                yield label, Work(self, label, strategy, kept, vectors, questions, progress).evidence()
+        """Yield the label and the evidence of each strategy; see `run`."""
+        with self._runs(progress) as runs:
+            for run in runs:
+                yield run.label, run.evidence()
 
     def plan(self) -> list[Plan]:
         """Return what a run would do for each strategy; nothing is embedded and no language model is asked."""
-        questions = Questions(without_cache(resolve_embedder(self.embedder)), self.bm25)
-        with self._opened() as (kept, vectors):
-            works = (Work(self, *one, kept, vectors, questions) for one in self.strategies.items())
-            return [work.plan() for work in works]
+        with self._runs() as runs:
+            return [run.plan() for run in runs]
 
     def chunking(self, label: str) -> Chunking:
         """Return the chunks of one strategy; nothing is embedded but what it needs to find its boundaries."""
-        questions = Questions(without_cache(resolve_embedder(self.embedder)), self.bm25)
-        with self._opened() as (kept, vectors):
-            return Work(self, label, self.strategies[label], kept, vectors, questions).chunking()
+        with self._runs() as runs:
+            (found,) = (run for run in runs if run.label == label)
+            return found.chunking()
 
     @contextlib.contextmanager
-    def _opened(self) -> Iterator[tuple[OutcomeCache, CountingCache | None]]:
+    def _runs(self, progress: Callable[[Step], None] | None = None) -> Iterator[list[StrategyRun]]:
+        """Open the caches, and yield the run of each strategy."""
         folder = cache_folder() if self.cache is True else Path(self.cache) if self.cache else None
+        setup = self.setup
         with contextlib.ExitStack() as stack:
             vectors = stack.enter_context(CountingCache(folder / "vectors")) if folder else None
-            kept = OutcomeCache(folder / "outcomes" if folder else None)
-            stack.callback(kept.close)
-            yield kept, vectors
+            outcomes = OutcomeCache(folder / "outcomes" if folder else None)
+            stack.callback(outcomes.close)
+            questions = Questions(setup.embedder, setup.bm25)
+            yield [StrategyRun(setup, label, outcomes, vectors, questions, progress) for label in self.strategies]

@@ -1,4 +1,4 @@
-"""What strategies made and retrieved, kept on disk, so that a stopped evaluation goes on where it was."""
+"""Disk cache of chunks and rankings, so that a stopped evaluation continues where it was."""
 
 from __future__ import annotations
 
@@ -16,19 +16,16 @@ _SIZE = 1 << 29
 #: The parts of kinsplit whose code decides what is retrieved.
 _PARTS = (
     "chunk.py",
-    "kin.py",
-    "indexing.py",
-    "surroundings.py",
+    "identity.py",
+    "spans.py",
+    "indexing",
     "parsers",
     "embedding",
     "tokenizers",
     "stores",
     "retrieval",
     "evaluation/splitters",
-    "evaluation/rankers.py",
-    "evaluation/retrieving.py",
-    "evaluation/records.py",
-    "evaluation/work.py",
+    "evaluation/experiment",
 )
 
 
@@ -64,7 +61,7 @@ def code_version() -> str:
     root, digest = Path(kinsplit.__file__).parent, hashlib.blake2b(digest_size=16)
     for part in _PARTS:
         path = root / part
-        for file in [path] if path.is_file() else sorted(path.rglob("*.py")):
+        for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
             digest.update(file.read_bytes())
     return f"{kinsplit.__version__} {digest.hexdigest()}"
 

@@ -1,4 +1,4 @@
-"""What an evaluation would cost, before it is run."""
+"""The cost of an evaluation, known before it runs."""
 
 from __future__ import annotations
 

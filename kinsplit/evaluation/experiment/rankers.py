@@ -1,4 +1,4 @@
-"""The ways to rank chunks that an evaluation knows, each the same for all strategies."""
+"""Registry of the rankers of an evaluation."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 from kinsplit.chunk import Chunk
 from kinsplit.errors import InvalidParameterError
-from kinsplit.retrieval import KinWeights, Question, find_candidates, run
+from kinsplit.retrieval import KinWeights, Question, find_candidates
 from kinsplit.stores import ChunkStore
+from kinsplit.support.aio import run
 
 #: The constant of reciprocal rank fusion (Cormack, Clarke and Buettcher, SIGIR 2009).
 _RRF = 60

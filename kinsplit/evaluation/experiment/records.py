@@ -1,4 +1,4 @@
-"""A strategy's chunks and outcomes as JSON, and back."""
+"""Chunks and rankings of one strategy as JSON."""
 
 from __future__ import annotations
 

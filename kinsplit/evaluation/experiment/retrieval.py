@@ -1,4 +1,4 @@
-"""Documents and a strategy -> what is retrieved for each question, by the same means for every strategy."""
+"""Splitting, indexing and searching, done alike for every strategy."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kinsplit.embedding.protocol import TokenEmbedder, repeatable
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.evaluation.experiment.rankers import Ranked, Ranker
 from kinsplit.evaluation.experiment.records import Answer
-from kinsplit.indexing.context import Context
+from kinsplit.indexing.context import EmbeddingContext
 from kinsplit.indexing.indexer import Indexer
 from kinsplit.parsers import Strategy
 from kinsplit.retrieval import Question
@@ -195,7 +195,7 @@ def index(
     documents: Sequence[Document],
     embedder: Embedder,
     bm25: Bm25Embedder,
-    context: Context,
+    embedding_context: EmbeddingContext,
     progress: Progress | None = None,
 ) -> Collection:
     """Embed chunks into a store in memory, as `kinsplit.indexing.indexer.Indexer` does for every collection.
@@ -207,7 +207,7 @@ def index(
         documents: The documents.
         embedder: Embeds chunks.
         bm25: Weighs their terms.
-        context: What is embedded of a chunk beside its text.
+        embedding_context: What is embedded of a chunk beside its text.
         progress: Told how many documents are stored.
     """
     by_source = dict[str, list[Chunk]]()
@@ -216,7 +216,7 @@ def index(
     schema = Schema(embedder.fingerprint, embedder.dimension, bm25.fingerprint, "{}", strategy.fingerprint)
     store = open_store("memory:", "evaluation", schema)
     made = cast("Strategy", _Made(strategy.name, strategy.fingerprint, by_source))
-    for done, _ in enumerate(Indexer(store, made, embedder, bm25, context).run(documents), 1):
+    for done, _ in enumerate(Indexer(store, made, embedder, bm25, embedding_context).run(documents), 1):
         if progress:
             progress(done, len(documents))
     leaves = [chunk for chunk in chunks if chunk.level == 0]

@@ -1,11 +1,11 @@
-"""The work on one strategy: split, embedded, asked; what is done is kept and not done again."""
+"""The run of one strategy: split, embed and search; results are cached and not computed again."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,32 +13,28 @@ from numpy.typing import NDArray
 from kinsplit.chunk import embedded_text
 from kinsplit.embedding import Embedder, Progress, VectorCache, use_vector_cache
 from kinsplit.embedding import resolve as resolve_embedder
-from kinsplit.embedding.cached import without_cache
 from kinsplit.embedding.protocol import repeatable
 from kinsplit.evaluation.experiment.outcome_cache import OutcomeCache, code_version, hashed
 from kinsplit.evaluation.experiment.plan import Plan
 from kinsplit.evaluation.experiment.records import Record
 from kinsplit.evaluation.experiment.retrieval import Clock, Questions, index, split
+from kinsplit.evaluation.experiment.setup import Setup
 from kinsplit.evaluation.measures.protocol import Chunking, Outcome
 from kinsplit.evaluation.splitters import ForeignStrategy, UnlocatedWarning
-from kinsplit.evaluation.statistics import Made
-from kinsplit.indexing.context import check_context
+from kinsplit.evaluation.statistics import ChunkingProfile
 from kinsplit.parsers import Strategy
 from kinsplit.parsers.base import Cost
 from kinsplit.support.warnings import record_warnings
 
-if TYPE_CHECKING:
-    from kinsplit.evaluation.experiment.experiment import Experiment
-
 
 class Step(NamedTuple):
-    """How far the work on one strategy is.
+    """Progress of one strategy's run.
 
     Attributes:
-        label: The strategy.
+        label: Label of the strategy.
         stage: "split", "embed" or "ask".
-        done: Documents or, of "ask", questions that are done.
-        total: Of how many.
+        done: Number of documents, or of questions in the stage "ask", that are done.
+        total: Number of all of them.
     """
 
     label: str
@@ -49,21 +45,21 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class Evidence:
-    """What one strategy made and retrieved.
+    """Chunks and rankings of one strategy.
 
     Attributes:
-        made: The chunks, and what it took to make them.
-        outcomes: One for each question.
-        warnings: What was told while the work was done.
+        profile: The chunks, and what it took to make them.
+        outcomes: One outcome for each question.
+        warnings: Warnings that the run raised.
     """
 
-    made: Made
+    profile: ChunkingProfile
     outcomes: tuple[Outcome, ...]
     warnings: tuple[str, ...]
 
 
 class CountingCache(VectorCache):
-    """Counts the vectors that were there: what they save makes a time say nothing."""
+    """A cache that counts its hits: a time measured with hits in it is too short to report."""
 
     hits = 0
 
@@ -75,145 +71,157 @@ class CountingCache(VectorCache):
 
 
 @dataclass
-class Work:
-    """The work on one strategy."""
+class StrategyRun:
+    """The run of one strategy.
 
-    experiment: Experiment
+    Attributes:
+        setup: The experiment.
+        label: Label of the strategy.
+        outcomes: Cache of earlier runs.
+        vectors: Cache of vectors; None for no cache.
+        questions: The embedded questions, shared by all strategies.
+        progress: Called with each step.
+    """
+
+    setup: Setup
     label: str
-    strategy: Strategy
-    kept: OutcomeCache
+    outcomes: OutcomeCache
     vectors: CountingCache | None
     questions: Questions
     progress: Callable[[Step], None] | None = None
 
+    @property
+    def strategy(self) -> Strategy:
+        """The strategy."""
+        return self.setup.strategies[self.label]
+
     def evidence(self) -> Evidence:
-        """Do what isn't done yet."""
-        experiment, dataset = self.experiment, self.experiment.dataset
+        """Compute whatever no earlier run has cached, and return all of it."""
+        setup, dataset = self.setup, self.setup.dataset
         with use_vector_cache(self.vectors or False):
-            clock = Clock(without_cache(resolve_embedder(experiment.embedder)))
-            # Vectors of tokens aren't kept.
-            embedder = cast("Embedder", clock) if experiment.context == "late" else resolve_embedder(clock)
+            clock = Clock(setup.embedder)
+            # Token vectors aren't cached.
+            embedder = cast("Embedder", clock) if setup.embedding_context == "late" else resolve_embedder(clock)
             key = self._key(embedder)
-            record, key = self._known_or_split(key)
+            record, key = self._load_or_split(key)
             missing = [q.text for q in dataset.questions if question_key(q.text) not in record.answers]
             if missing and record.leaves:
-                self._ask(key, record, list(dict.fromkeys(missing)), embedder, clock)
-            chunking = Chunking(dataset, tuple(record.leaves), experiment.counter)
-            made = Made(
+                self._search(key, record, list(dict.fromkeys(missing)), embedder, clock)
+            chunking = Chunking(dataset, tuple(record.leaves), setup.tokenizer)
+            profile = ChunkingProfile(
                 chunking,
                 embedder.dimension,
-                contexts=experiment.context == "headings",
+                contexts=setup.embedding_context == "headings",
                 split_seconds=record.split_seconds,
                 embed_seconds=record.embed_seconds,
             )
-            return Evidence(made, tuple(_outcomes(chunking, record)), tuple(record.warnings))
+            return Evidence(profile, tuple(_outcomes(chunking, record)), tuple(record.warnings))
 
     def chunking(self) -> Chunking:
-        """Split, unless that is done already."""
+        """Return the chunks, from the cache where they are in it."""
         with use_vector_cache(self.vectors or False):
-            key = self._key(resolve_embedder(self.experiment.embedder))
-            record, _ = self._known_or_split(key)
-        return Chunking(self.experiment.dataset, tuple(record.leaves), self.experiment.counter)
+            key = self._key(resolve_embedder(self.setup.embedder))
+            record, _ = self._load_or_split(key)
+        return Chunking(self.setup.dataset, tuple(record.leaves), self.setup.tokenizer)
 
     def plan(self) -> Plan:
-        """Return what is to be done. Documents are split, unless that would ask a model of kinsplit's."""
-        experiment, strategy = self.experiment, self.strategy
-        documents, questions = experiment.dataset.documents, experiment.dataset.questions
+        """Return what `evidence` would do. Documents are split unless that takes a model of kinsplit."""
+        setup, strategy = self.setup, self.strategy
+        documents, questions = setup.dataset.documents, setup.dataset.questions
         with use_vector_cache(self.vectors or False):
-            embedder = resolve_embedder(experiment.embedder)
-            record = self._known(self._key(embedder))
+            embedder = resolve_embedder(setup.embedder)
+            record = self._load(self._key(embedder))
             cost = Cost() if record else strategy.cost([document.text for document in documents])
             answered = sum(question_key(q.text) in record.answers for q in questions) if record else 0
             if record is None and (cost != Cost() or "embedder" in strategy.resources):
                 return Plan(self.label, None, None, None, None, len(questions), answered, cost)
             leaves = record.leaves if record else [c for c in split(strategy, documents)[0] if c.level == 0]
-            own_text = experiment.context == "none"
-            texts = [leaf.text if own_text else embedded_text(leaf) for leaf in leaves]
+            texts = [leaf.text if setup.embedding_context == "none" else embedded_text(leaf) for leaf in leaves]
             different = list(dict.fromkeys(texts))
             kept = 0
-            if self.vectors and experiment.context != "late" and repeatable(embedder):
+            if self.vectors and setup.embedding_context != "late" and repeatable(embedder):
                 kept = len(self.vectors.get(embedder.fingerprint, different, embedder.dimension))
-            tokens = int(experiment.counter.count(texts).sum()) if texts else 0
+            tokens = int(setup.tokenizer.count(texts).sum()) if texts else 0
             return Plan(self.label, len(leaves), tokens, len(different), kept, len(questions), answered, cost)
 
     def _key(self, embedder: Embedder) -> str | None:
-        """Return under what the work is kept; None where nothing tells it from other work.
+        """Return the key under which the run is cached; None where its parts can't be identified.
 
-        What is named by a string does the same each time. Objects of somebody's own classes change with their code,
-        which isn't seen here, so what was made with them is made again in each run.
+        A part that is named by a string behaves the same in every run. An object of the user's own class may change
+        with its code, which no key can see, so runs with such objects are not cached.
         """
-        strategy, experiment = self.strategy, self.experiment
+        setup, strategy = self.setup, self.strategy
         named = all(isinstance(getattr(strategy, name), str) for name in strategy.resources if name != "splitter")
         is_own = type(strategy).__module__.startswith("kinsplit.")
-        if not (named and is_own and isinstance(experiment.ranker, str) and repeatable(embedder)):
+        if not (named and is_own and setup.ranker_is_named and repeatable(embedder)):
             return None
         if isinstance(strategy, ForeignStrategy) and not strategy.repeatable:
             return None
         return hashed(
             code_version(),
-            experiment.documents_hash,
+            setup.documents_hash,
             strategy.fingerprint,
             embedder.fingerprint,
-            experiment.bm25.fingerprint,
-            experiment.rank_by.name,
-            experiment.context,
-            experiment.tokenizer,
-            experiment.depth,
+            setup.bm25.fingerprint,
+            setup.ranker.name,
+            setup.embedding_context,
+            setup.tokenizer.name,
+            setup.depth,
         )
 
-    def _known(self, key: str | None) -> Record | None:
-        found = self.kept.get(key) if key else None
-        return Record.from_json(found, self.experiment.dataset.sources) if found else None
+    def _load(self, key: str | None) -> Record | None:
+        found = self.outcomes.get(key) if key else None
+        return Record.from_json(found, self.setup.dataset.sources) if found else None
 
-    def _keep(self, key: str | None, record: Record) -> None:
+    def _store(self, key: str | None, record: Record) -> None:
         if key:
-            self.kept.put(key, record.to_json())
+            self.outcomes.put(key, record.to_json())
 
-    def _known_or_split(self, key: str | None) -> tuple[Record, str | None]:
-        """Return what is made, and under what it is kept from now on."""
-        known = self._known(key)
-        return (known, key) if known else self._split(key)
+    def _load_or_split(self, key: str | None) -> tuple[Record, str | None]:
+        """Return the record, and the key under which it is cached from now on."""
+        record = self._load(key)
+        return (record, key) if record else self._split(key)
 
     def _split(self, key: str | None) -> tuple[Record, str | None]:
-        """Return the chunks, and under what they are kept: not at all where a model failed that may answer later."""
+        """Return the chunks and the key of the cache: None where a model failed, since it may answer later."""
         before = self._hits
-        with record_warnings() as told:
-            chunks, seconds = split(self.strategy, self.experiment.dataset.documents, self._step("split"))
-        seconds_of_all = seconds if self._hits == before else None
-        record = Record(chunks, split_seconds=seconds_of_all, warnings=list(map(str, told)))
-        if not all(isinstance(one, UnlocatedWarning) for one in told):
+        with record_warnings() as raised:
+            chunks, seconds = split(self.strategy, self.setup.dataset.documents, self._step("split"))
+        split_seconds = seconds if self._hits == before else None
+        record = Record(chunks, split_seconds=split_seconds, warnings=list(map(str, raised)))
+        if not all(isinstance(one, UnlocatedWarning) for one in raised):
             key = None
-        self._keep(key, record)
+        self._store(key, record)
         return record, key
 
-    def _ask(self, key: str | None, record: Record, texts: Sequence[str], embedder: Embedder, clock: Clock) -> None:
-        experiment, step, before = self.experiment, self._step("ask"), self._hits
-        with record_warnings() as told, contextlib.ExitStack() as stack:
+    def _search(self, key: str | None, record: Record, texts: Sequence[str], embedder: Embedder, clock: Clock) -> None:
+        """Embed the chunks and add the rankings of some questions to the record, which is stored even when stopped."""
+        setup, step, before = self.setup, self._step("ask"), self._hits
+        with record_warnings() as raised, contextlib.ExitStack() as stack:
             collection = index(
                 record.chunks,
-                lambda texts: experiment.counter.count(texts).tolist(),
+                lambda texts: setup.tokenizer.count(texts).tolist(),
                 self.strategy,
-                experiment.dataset.documents,
+                setup.dataset.documents,
                 embedder,
-                experiment.bm25,
-                check_context(experiment.context),
+                setup.bm25,
+                setup.embedding_context,
                 self._step("embed"),
             )
             stack.enter_context(collection)
             if self._hits == before:
                 record.embed_seconds = clock.seconds
-            stack.callback(self._keep, key, record)
+            stack.callback(self._store, key, record)
             for done, text in enumerate(texts, 1):
-                record.answers[question_key(text)] = collection.answer(
-                    self.questions.ask(text), experiment.rank_by, experiment.depth
-                )
+                question = self.questions.ask(text)
+                record.answers[question_key(text)] = collection.answer(question, setup.ranker, setup.depth)
                 if step:
                     step(done, len(texts))
-        record.warnings.extend(text for text in map(str, told) if text not in record.warnings)
+        record.warnings.extend(text for text in map(str, raised) if text not in record.warnings)
 
     @property
     def _hits(self) -> int:
-        """How many vectors came from the cache so far: a time with some among them says nothing."""
+        """The cache hits so far."""
         return self.vectors.hits if self.vectors else 0
 
     def _step(self, stage: str) -> Progress | None:
@@ -222,15 +230,15 @@ class Work:
 
 
 def question_key(text: str) -> str:
-    """Return under what the answer to a question is kept."""
+    """Return the key of a question's answer in a record."""
     return hashed(text)
 
 
 def _outcomes(chunking: Chunking, record: Record) -> Iterator[Outcome]:
     for question in chunking.dataset.questions:
         answer = record.answers.get(question_key(question.text))
-        if answer is None:  # There is nothing that could be found.
+        if answer is None:  # The strategy made no chunks.
             yield Outcome(question, (), (), (), 0.0)
         else:
-            ranking = tuple(chunking.chunks[place] for place in answer.places)
+            ranking = tuple(chunking.chunks[position] for position in answer.places)
             yield Outcome(question, ranking, answer.scores, answer.cosines, answer.seconds)

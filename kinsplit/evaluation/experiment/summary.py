@@ -1,4 +1,4 @@
-"""Outcomes -> results: judged, averaged, compared."""
+"""The summary of an experiment: scores, means, comparisons and warnings."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
-from typing import TYPE_CHECKING
 
 import kinsplit
 from kinsplit.chunk import Chunk
-from kinsplit.embedding import resolve as resolve_embedder
 from kinsplit.errors import InvalidParameterError
+from kinsplit.evaluation.experiment.setup import Setup
+from kinsplit.evaluation.experiment.strategy_run import Evidence
 from kinsplit.evaluation.labels import Dataset, Place, Question
 from kinsplit.evaluation.measures.protocol import Chunking, Measure, Outcome
 from kinsplit.evaluation.measures.ranks import RankMeasure
@@ -32,11 +32,6 @@ from kinsplit.evaluation.significance import compare, estimates
 from kinsplit.evaluation.splitters import spec_of
 from kinsplit.evaluation.statistics import STATISTICS, describe
 from kinsplit.support.warnings import record_warnings
-
-if TYPE_CHECKING:
-    from kinsplit.evaluation.experiment.experiment import Experiment
-    from kinsplit.evaluation.experiment.strategy_run import Evidence
-
 
 #: Questions below which intervals are so wide that little can be told apart.
 FEWEST = 30
@@ -108,12 +103,12 @@ class Summary:
     """Gathers the results of an experiment, one strategy after the other.
 
     Args:
-        experiment: The experiment.
+        experiment: The setup.
     """
 
-    def __init__(self, experiment: Experiment) -> None:
-        self._experiment = experiment
-        self._measures: tuple[Measure, ...] = experiment.judges
+    def __init__(self, setup: Setup) -> None:
+        self._setup = setup
+        self._measures = setup.measures
         self._values: dict[str, dict[str, list[float | None]]] = {}
         self._strategies: list[StrategyResult] = []
         self._results: list[QuestionResult] = []
@@ -122,7 +117,7 @@ class Summary:
 
     def add(self, label: str, evidence: Evidence) -> None:
         """Judge what a strategy retrieved."""
-        chunking = evidence.made.chunking
+        chunking = evidence.profile.chunking
         with record_warnings() as told:
             values = {m.name: [_score(m, outcome, chunking) for outcome in evidence.outcomes] for m in self._measures}
         self._values[label] = values
@@ -131,9 +126,9 @@ class Summary:
         self._strategies.append(
             StrategyResult(
                 label=label,
-                spec=spec_of(self._experiment.strategies[label]),
+                spec=spec_of(self._setup.strategies[label]),
                 measures=_means(values),
-                statistics=describe(evidence.made),
+                statistics=describe(evidence.profile),
                 lengths=[len(chunk.text) for chunk in chunking.chunks],
                 chunks_per_document={
                     document.id: len(chunking.by_source.get(document.id, ())) for document in chunking.dataset.documents
@@ -142,27 +137,27 @@ class Summary:
         )
         for number, outcome in enumerate(evidence.outcomes):
             own = {name: value for name, column in values.items() if (value := column[number]) is not None}
-            hits = _hits(outcome, self._experiment.top_k)
+            hits = _hits(outcome, self._setup.top_k)
             self._results.append(
                 QuestionResult(question_id=outcome.question.id, strategy=label, measures=own, hits=hits)
             )
 
     def results(self) -> Results:
         """Return the results of all strategies."""
-        experiment = self._experiment
-        headline, dataset = experiment.headed_by, experiment.dataset
-        (rises,) = {measure.rises for measure in self._measures if measure.name == headline}
+        setup = self._setup
+        headline, dataset = setup.headline, setup.dataset
+        (higher_is_better,) = {measure.higher_is_better for measure in self._measures if measure.name == headline}
         labels = list(self._values)
         return Results(
             setting=Setting(
                 dataset=dataset.name,
                 documents=len(dataset.documents),
                 questions=len(dataset.questions),
-                embedder=resolve_embedder(experiment.embedder).name,
-                ranker=experiment.rank_by.name,
-                terms=experiment.terms,
-                tokenizer=experiment.counter.name,
-                top_k=experiment.top_k,
+                embedder=setup.embedder.name,
+                ranker=setup.ranker.name,
+                language=setup.language,
+                tokenizer=setup.tokenizer.name,
+                top_k=setup.top_k,
                 headline=headline,
                 versions={"kinsplit": kinsplit.__version__, **{name: version(name) for name in _PACKAGES}},
             ),
@@ -170,11 +165,16 @@ class Summary:
             questions=[self._asked(question) for question in dataset.questions],
             results=self._results,
             comparisons=compare(
-                headline, labels[0], {label: self._values[label][headline] for label in labels}, rises=rises
+                headline,
+                labels[0],
+                {label: self._values[label][headline] for label in labels},
+                higher_is_better=higher_is_better,
             ),
             warnings=[*self._warnings, *cautions(dataset, self._measures, headline, self._chunkings)],
             notes=[
-                MeasureNote(name=measure.name, description=measure.description, rises=measure.rises)
+                MeasureNote(
+                    name=measure.name, description=measure.description, higher_is_better=measure.higher_is_better
+                )
                 for measure in self._measures
                 if any(measure.name in strategy.measures for strategy in self._strategies)
             ],
@@ -193,7 +193,7 @@ class Summary:
         if place.span is None:
             return Text(source_id=place.source_id, spans=(), text="")
         start, end = place.span
-        text = self._experiment.dataset.sources[place.source_id].text[start:end]
+        text = self._setup.dataset.sources[place.source_id].text[start:end]
         return Text(source_id=place.source_id, spans=((start, end),), text=text)
 
 

@@ -1,1 +1,1 @@
-"""What is measured of a retrieval, question by question: one measure per file, one registry."""
+"""Measures of retrieval, question by question: one measure per file, one registry."""

@@ -1,4 +1,4 @@
-"""AND-group success: whether all that is needed together was retrieved together."""
+"""AND-group success: groups of labels that are retrieved completely."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class AndGroupSuccess:
     span_coverage: float
 
     description = "Share of the groups of labels that the first k chunks cover wholly"
-    rises = True
+    higher_is_better = True
 
     @property
     def name(self) -> str:

@@ -1,4 +1,4 @@
-"""How many of an answer's word sequences the reference has."""
+"""BLEU of an answer against its reference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether an answer says all that it should."""
+"""Completeness of an answer: the share of the expected facts that it states."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether an answer says only what was retrieved."""
+"""Faithfulness of an answer: the share of its claims that the passages support."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether an answer answers the question."""
+"""Relevance of an answer: a grade for how well it answers the question."""
 
 from __future__ import annotations
 

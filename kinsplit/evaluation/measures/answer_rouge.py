@@ -1,4 +1,4 @@
-"""How many words or word sequences an answer and its reference share."""
+"""ROUGE of an answer against its reference."""
 
 from __future__ import annotations
 

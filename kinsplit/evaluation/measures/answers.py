@@ -1,4 +1,4 @@
-"""Answers that a language model writes from what was retrieved, and what measures of them have in common.
+"""Answers written by a language model from the retrieved chunks, and the base class of their measures.
 
 The three measures are those of RAGAS (Es et al., "RAGAS: Automated Evaluation of Retrieval Augmented Generation", EACL
 2024) and of the notebook that kinsplit replaces: faithfulness, relevance and completeness of answers.
@@ -89,7 +89,7 @@ class AnswerMeasure(ABC):
     client: StructuredClient
 
     description: ClassVar[str]
-    rises: ClassVar[bool] = True
+    higher_is_better: ClassVar[bool] = True
     #: The value of a question that got no answer, since nothing was retrieved or nothing was said.
     unanswered: ClassVar[float | None] = 0.0
 

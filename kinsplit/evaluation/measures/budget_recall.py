@@ -1,4 +1,4 @@
-"""Recall at a token budget: how much of the labelled text the first tokens hold."""
+"""Recall at a token budget: the share of the labelled text within the first N retrieved tokens."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class BudgetRecall:
     budget: int
 
     description = "Share of the labelled text within the first N retrieved tokens"
-    rises = True
+    higher_is_better = True
 
     @property
     def name(self) -> str:

@@ -1,4 +1,4 @@
-"""How near the retrieved chunks' vectors are to the question's."""
+"""Mean cosine between the question and the retrieved chunks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Cosine:
     k: int
 
     description = "Mean cosine of the question and the first k chunks"
-    rises = True
+    higher_is_better = True
 
     def score(self, outcome: Outcome, chunking: Chunking) -> float | None:
         """See `Measure.score`; None if nothing was retrieved."""

@@ -24,7 +24,7 @@ class Iou:
     k: int
 
     description = "Labelled text in the first k chunks, of their text and what they miss; Chroma's IoU"
-    rises = True
+    higher_is_better = True
 
     @property
     def name(self) -> str:

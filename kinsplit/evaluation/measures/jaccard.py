@@ -1,4 +1,4 @@
-"""Words that question and chunks share: `rag_eval`'s relevancy."""
+"""Jaccard index of the words of question and chunks: `rag_eval`'s relevancy."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Jaccard:
     k: int
 
     description = "Words shared by question and first k chunks, of all words of both; rag_eval's relevancy"
-    rises = True
+    higher_is_better = True
 
     def score(self, outcome: Outcome, chunking: Chunking) -> float | None:
         """See `Measure.score`; None if neither question nor chunks have a word."""

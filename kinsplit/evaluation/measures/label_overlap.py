@@ -1,4 +1,4 @@
-"""What the measures of labelled text share, after "Evaluating Chunking Strategies for Retrieval" (Chroma, 2024)."""
+"""Overlap of chunks and labels, after "Evaluating Chunking Strategies for Retrieval" (Chroma, 2024)."""
 
 from __future__ import annotations
 

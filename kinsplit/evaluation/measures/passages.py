@@ -1,4 +1,4 @@
-"""How much of a question's labelled text was read."""
+"""Coverage of labelled text by the text that was read."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ class PrecisionOmega:
 
     name = "precision_omega"
     description = "Share that is labelled of the text of all chunks that hold labelled text; Chroma's precision omega"
-    rises = True
+    higher_is_better = True
 
     def score(self, outcome: Outcome, chunking: Chunking) -> float | None:
         """See `Measure.score`; None for a question without labels, or with a document as such as one."""

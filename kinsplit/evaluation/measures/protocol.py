@@ -1,4 +1,4 @@
-"""What a measure is given, and what it gives."""
+"""The interface of a measure, and its input."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Measure(Protocol):
     Attributes:
         name: As it is asked for and shown, such as "nDCG@10".
         description: What it says, in one line.
-        rises: Whether more is better.
+        higher_is_better: Whether more is better.
     """
 
     @property
@@ -95,7 +95,7 @@ class Measure(Protocol):
     def description(self) -> str: ...  # noqa: D102
 
     @property
-    def rises(self) -> bool: ...  # noqa: D102
+    def higher_is_better(self) -> bool: ...  # noqa: D102
 
     def score(self, outcome: Outcome, chunking: Chunking) -> float | None:
         """Judge one question.

@@ -1,4 +1,4 @@
-"""Words of the question that chunks hold: `rag_eval`'s faithfulness."""
+"""Share of the question's words that the chunks hold: `rag_eval`'s faithfulness."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class QueryTerms:
     k: int
 
     description = "Share of the question's words in the text of the first k chunks; rag_eval's faithfulness"
-    rises = True
+    higher_is_better = True
 
     def score(self, outcome: Outcome, chunking: Chunking) -> float | None:
         """See `Measure.score`; None for a question without words."""

@@ -1,4 +1,4 @@
-"""The measures of information retrieval, by ir-measures, on span qrels."""
+"""Rank measures of information retrieval, computed by ir-measures on span qrels."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class RankMeasure:
     rule: SpanRule
     theirs: Any
 
-    rises = True
+    higher_is_better = True
 
     @classmethod
     def make(cls, name: str, description: str, k: int | None, rule: SpanRule) -> Self:

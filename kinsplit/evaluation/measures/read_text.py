@@ -1,4 +1,4 @@
-"""What somebody has read who reads a ranking from its beginning."""
+"""The text that a reader of a ranking has seen after some chunks or tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one list of measures; the command line, the docs and the reports are made from it."""
+"""Registry of the measures."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from kinsplit.compat import rag_eval
 from kinsplit.errors import InvalidParameterError
 from kinsplit.evaluation.measures.and_groups import AndGroupSuccess
 from kinsplit.evaluation.measures.answer_bleu import AnswerBleu
@@ -113,9 +114,7 @@ _FAMILIES = (
 
 #: Other names for the part of a name before "@": those of `rag_eval`, and those of ir-measures.
 ALIASES = {
-    "response_time": "seconds",
-    "relevancy": "jaccard",
-    "faithfulness": "query_terms",
+    **rag_eval.MEASURES,
     "RR": "MRR",
     "AP": "MAP",
 }

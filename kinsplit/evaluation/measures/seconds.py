@@ -1,4 +1,4 @@
-"""How long a search takes: `rag_eval`'s response time."""
+"""Search time: `rag_eval`'s response time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Seconds:
 
     name = "seconds"
     description = "Wall time of a search in seconds; rag_eval's response_time"
-    rises = False
+    higher_is_better = False
 
     def score(self, outcome: Outcome, chunking: Chunking) -> float:
         """See `Measure.score`."""

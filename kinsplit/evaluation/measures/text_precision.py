@@ -1,4 +1,4 @@
-"""Chroma's precision: how much of the text of the first chunks is labelled."""
+"""Chroma's precision: the share of the retrieved text that is labelled."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class TextPrecision:
     k: int
 
     description = "Share of the first k chunks' text that is labelled; Chroma's precision"
-    rises = True
+    higher_is_better = True
 
     @property
     def name(self) -> str:

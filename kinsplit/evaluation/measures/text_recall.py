@@ -1,4 +1,4 @@
-"""Chroma's recall: how much of the labelled text the first chunks hold."""
+"""Chroma's recall: the share of the labelled text that is retrieved."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class TextRecall:
     k: int
 
     description = "Share of the labelled text that the first k chunks hold; Chroma's recall"
-    rises = True
+    higher_is_better = True
 
     @property
     def name(self) -> str:

@@ -1,1 +1,1 @@
-"""Span qrels: labels of spans -> relevant chunks of any chunking, and the files that other tools read."""
+"""Span qrels: the relevant chunks of any chunking, computed from labels, and their files."""

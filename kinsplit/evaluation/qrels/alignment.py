@@ -1,4 +1,4 @@
-"""Labels of spans -> relevant chunks, by the rule of SC-Qrels."""
+"""Alignment of labels and chunks by the rule of SC-Qrels."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def unjudged(questions: Iterable[Question], qrels: Qrels) -> list[Question]:
 
     Args:
         questions: Some questions.
-        qrels: Made from them.
+        qrels: The qrels made of them.
     """
     return [question for question in questions if question.labels and not qrels.get(question.id)]
 
@@ -133,7 +133,7 @@ def starved(questions: Iterable[Question], qrels: Mapping[str, Qrels]) -> str:
 
     Args:
         questions: Some questions.
-        qrels: Made from them, by the label of the chunking.
+        qrels: The qrels made of them, by the label of the chunking.
     """
     labelled = [question for question in questions if question.labels]
     missing = {label: len(unjudged(labelled, own)) for label, own in qrels.items()}

@@ -1,4 +1,4 @@
-"""The files by which other tools judge a chunking: qrels, a manifest, and embeddings."""
+"""Files for other evaluation tools: qrels, a chunk manifest, and embeddings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chunk manifests: JSONL files that say which chunk ids stand for which text, so that qrels and runs can be read."""
+"""Chunk manifests: JSONL files with the text behind each chunk id of qrels and runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When a chunk is relevant to a label."""
+"""The rule that makes a chunk relevant to a label."""
 
 from __future__ import annotations
 

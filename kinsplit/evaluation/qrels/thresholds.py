@@ -1,4 +1,4 @@
-"""Which thresholds leave a question judged, whatever the size of the chunks."""
+"""Tuning of the rule's thresholds, so that no question is left without a relevant chunk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Qrels and runs as TREC has them: plain text, one judgement or hit a line, read by trec_eval and all its kin."""
+"""Qrels and runs in TREC format: plain text, one judgement or hit per line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions with labelled spans, made by a language model for those who have none.
+"""Labelled questions written by a language model, for documents that have none.
 
 ```python
 made = make_questions(documents, "ollama:llama3", 50, Filters(embedder))

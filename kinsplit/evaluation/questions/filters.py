@@ -1,4 +1,4 @@
-"""Which of a model's questions are worth asking, and why the others are not.
+"""Filters of generated questions, with the reason for each rejection.
 
 The two thresholds follow Chroma's report "Evaluating Chunking Strategies for Retrieval" (Smith and Troynikov, 2024),
 whose code drops a question whose least like excerpt has a cosine below 0.36, and one that is more alike than 0.78 to an

@@ -1,4 +1,4 @@
-"""Sections are asked about until there are enough questions, and each that is dropped is counted by its reason."""
+"""Generation of labelled questions, section by section, with a count of what was dropped and why."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Documents -> sections to ask about, in an order of which every beginning is spread evenly over all of them."""
+"""Sections of documents, in an order whose every prefix is spread evenly over all documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model wrote about sections -> the questions that are kept, and why the others are not."""
+"""The tally of a generation: questions that were kept, and counts of the others by reason."""
 
 from __future__ import annotations
 

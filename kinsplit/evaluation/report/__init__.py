@@ -1,4 +1,4 @@
-"""`Results` -> what a person reads: sentences, tables, plots, and one page that holds them all.
+"""Reports of results: sentences, tables, plots, and one HTML page.
 
 `conclusion`, `scales`, `pairs` and `marking` need nothing but the results and serve the terminal too; `page` and the
 plots need matplotlib and jinja2, which the extra "evaluation" brings.

@@ -1,4 +1,4 @@
-"""Questions that a strategy won and lost against the baseline, with what both retrieved."""
+"""Examples: questions that a strategy won and lost against the baseline, with the retrieved chunks."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def examples(results: Results) -> list[Examples]:
     headline = results.setting.headline
     measured = scale(results, headline)
     baseline = baseline_of(results)
-    sign = -1 if measured.rises else 1
+    sign = -1 if measured.higher_is_better else 1
     judged = [s for s in results.strategies if s.label != baseline and headline in s.measures]
     judged.sort(key=lambda strategy: sign * strategy.measures[headline].mean)
     duels = [duel(results, strategy.label, headline) for strategy in judged]

@@ -1,4 +1,4 @@
-"""The page: everything in one file that asks no network, harms nobody, and prints."""
+"""The HTML page: one file that makes no network requests and can be printed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
 from kinsplit.errors import InvalidParameterError
-from kinsplit.evaluation.report import charts, documents, tables
+from kinsplit.evaluation.report import chunk_charts, tables
 from kinsplit.evaluation.report.charts import budget_curves, comparison_chart, curves, drawn, emphasised, png, svg
 from kinsplit.evaluation.report.examples import examples
 from kinsplit.evaluation.report.pairs import baseline_of, conclusion
@@ -28,11 +28,11 @@ def write(results: Results, html: Path) -> list[Path]:
         raise InvalidParameterError("results", "must hold a strategy", str(html), "Evaluate again.")
     plots: dict[str, str] = {}
     pictures: dict[str, bytes] = {}
-    for name, plot, draw in (
-        ("chunk_distributions.png", charts, charts.draw_distributions),
-        ("chunks_per_doc.png", documents, documents.draw_documents),
+    for name, height, draw in (
+        ("chunk_distributions.png", chunk_charts.lengths_height, chunk_charts.draw_lengths),
+        ("chunks_per_doc.png", chunk_charts.documents_height, chunk_charts.draw_documents),
     ):
-        with drawn(plot.height(results)) as figure:
+        with drawn(height(results)) as figure:
             draw(figure, results)
             pictures[name] = png(figure)
             plots[name] = svg(figure, name.partition(".")[0])
@@ -73,7 +73,7 @@ def _render(results: Results, plots: dict[str, str]) -> str:
         statistics=statistics,
         statistic_rows=statistic_rows,
         plots=plots,
-        documents=documents.documents(results),
+        documents=chunk_charts.documents(results),
         examples=examples(results),
         style=_read("page.css"),
         script=script,

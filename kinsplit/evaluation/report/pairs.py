@@ -1,4 +1,4 @@
-"""Single questions on which a strategy and the baseline differ."""
+"""Comparison of a strategy with the baseline, question by question, and its conclusion in words."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def duel(results: Results, strategy: str, measure: str) -> Duel:
         strategy: Label of the strategy.
         measure: Judges the questions; those without a value are left out.
     """
-    sign = 1 if scale(results, measure).rises else -1
+    sign = 1 if scale(results, measure).higher_is_better else -1
     baseline = baseline_of(results)
     ours, theirs = _answers(results, strategy, measure), _answers(results, baseline, measure)
     pairs = [
@@ -125,7 +125,7 @@ def verdict(comparison: Comparison, measured: Scale) -> str:
 
 
 def _winners(better: Sequence[Comparison], measured: Scale) -> list[str]:
-    sign = -1 if measured.rises else 1
+    sign = -1 if measured.higher_is_better else 1
     best, *others = sorted(better, key=lambda comparison: sign * comparison.difference.mean)
     verb = "finds more than" if measured.name.lower().startswith(("recall", "r@")) else "does better than"
     difference = best.difference

@@ -1,4 +1,4 @@
-"""How the values of a measure or a statistic are written."""
+"""Number formats of measures and statistics."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Scale:
         factor: What values are multiplied by.
         digits: After the point.
         unit: Of what is written: "ms", "%", or "" for a measure's own.
-        rises: Whether more is better.
+        higher_is_better: Whether more is better.
         description: What the measure says; "" where that is unknown.
     """
 
@@ -27,7 +27,7 @@ class Scale:
     factor: float
     digits: int
     unit: str
-    rises: bool
+    higher_is_better: bool
     description: str
 
     @property
@@ -50,20 +50,20 @@ class Scale:
 
     def better(self, first: float, second: float) -> bool:
         """Tell whether the first of two values is the better one."""
-        return first > second if self.rises else first < second
+        return first > second if self.higher_is_better else first < second
 
 
 def scale(results: Results, measure: str) -> Scale:
     """Return how a measure is written: shares as percentages, seconds as milliseconds, and anything else as it is."""
     note = next((note for note in results.notes if note.name == measure), None)
-    rises = note.rises if note else measure not in _FALLING
+    higher_is_better = note.higher_is_better if note else measure not in _FALLING
     description = note.description if note else ""
     if measure == "seconds":
-        return Scale(measure, 1000, 2, "ms", rises, description)
+        return Scale(measure, 1000, 2, "ms", higher_is_better, description)
     found = [strategy.measures[measure] for strategy in results.strategies if measure in strategy.measures]
     if all(estimate.low >= -1 and estimate.high <= 1 for estimate in found):
-        return Scale(measure, 100, 1, "%", rises, description)
-    return Scale(measure, 1, 2, "", rises, description)
+        return Scale(measure, 100, 1, "%", higher_is_better, description)
+    return Scale(measure, 1, 2, "", higher_is_better, description)
 
 
 def measure_names(results: Results) -> list[str]:

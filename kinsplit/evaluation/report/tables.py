@@ -1,4 +1,4 @@
-"""The tables of the page, as rows of texts."""
+"""The tables of the report as rows of strings."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _best(results: Results, measured: Scale) -> float | None:
     ]
     if len({measured.value(value) for value in found}) < 2:
         return None
-    return max(found) if measured.rises else min(found)
+    return max(found) if measured.higher_is_better else min(found)
 
 
 def _cell(strategy: StrategyResult, measured: Scale, best: float | None) -> Cell:

@@ -1,4 +1,4 @@
-"""Anything that splits, as a strategy: kinsplit's own, LlamaIndex's, LangChain's, chonkie's, and functions."""
+"""Splitters of any library, and functions, as strategies."""
 
 from kinsplit.evaluation.splitters.foreign import ForeignStrategy, UnlocatedWarning
 from kinsplit.evaluation.splitters.locate import GivenChunks

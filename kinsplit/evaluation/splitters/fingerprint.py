@@ -1,4 +1,4 @@
-"""What tells one splitter object from another: its class and its settings, as far as they can be told."""
+"""The identity of a splitter object: its class, version and settings."""
 
 from __future__ import annotations
 

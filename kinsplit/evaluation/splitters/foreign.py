@@ -1,4 +1,4 @@
-"""Any splitter as a strategy, so that everything behind the splitting is the same for all."""
+"""A strategy around any splitter, so that everything after the splitting is the same for all."""
 
 from __future__ import annotations
 

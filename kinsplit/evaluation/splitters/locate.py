@@ -1,4 +1,4 @@
-"""Where the chunks of a splitter lie that says nothing of it, or nothing that is true."""
+"""Location of chunks in their document, for splitters that report no offsets or wrong ones."""
 
 from __future__ import annotations
 

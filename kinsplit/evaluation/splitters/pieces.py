@@ -1,4 +1,4 @@
-"""What splitters return, whatever each library calls it, as text and offsets."""
+"""Results of splitters as text and offsets, whatever types a library uses."""
 
 from __future__ import annotations
 

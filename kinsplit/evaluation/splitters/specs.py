@@ -1,4 +1,4 @@
-"""Splitters by a text, as the command line takes them: `[LABEL=]NAME[:key=value,...]`."""
+"""Splitter specifications, as the command line takes them: `[LABEL=]NAME[:key=value,...]`."""
 
 from __future__ import annotations
 

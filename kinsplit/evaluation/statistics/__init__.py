@@ -1,6 +1,33 @@
-"""What is said of chunks without any question: one statistic per file, one registry."""
+"""Statistics of chunks, which need no questions, and their registry."""
 
-from kinsplit.evaluation.statistics.protocol import Made, Statistic
-from kinsplit.evaluation.statistics.registry import STATISTICS, TIMES, describe
+from __future__ import annotations
 
-__all__ = ["STATISTICS", "TIMES", "Made", "Statistic", "describe"]
+from kinsplit.evaluation.statistics.cost import BytesStored, EmbedSeconds, SplitSeconds, TokensEmbedded
+from kinsplit.evaluation.statistics.cuts import MidSentence, MidWord
+from kinsplit.evaluation.statistics.protocol import ChunkingProfile, Statistic
+from kinsplit.evaluation.statistics.sizes import SIZES, Chunks, Coverage, Documents, Duplication
+
+__all__ = ["STATISTICS", "TIMES", "ChunkingProfile", "Statistic", "describe"]
+
+STATISTICS: tuple[Statistic, ...] = (
+    Chunks(),
+    Documents(),
+    *SIZES,
+    MidWord(),
+    MidSentence(),
+    Coverage(),
+    Duplication(),
+    TokensEmbedded(),
+    BytesStored(),
+    SplitSeconds(),
+    EmbedSeconds(),
+)
+
+#: Statistics that differ from run to run.
+TIMES = frozenset({SplitSeconds.name, EmbedSeconds.name})
+
+
+def describe(profile: ChunkingProfile) -> dict[str, float]:
+    """Return all statistics of a chunking by name, without those that have no value."""
+    found = ((statistic.name, statistic.value(profile)) for statistic in STATISTICS)
+    return {name: value for name, value in found if value is not None}

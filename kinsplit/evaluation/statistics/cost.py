@@ -1,9 +1,9 @@
-"""What storing the chunks costs."""
+"""Costs of splitting, embedding and storing."""
 
 from __future__ import annotations
 
 from kinsplit.chunk import embedded_text
-from kinsplit.evaluation.statistics.protocol import Made
+from kinsplit.evaluation.statistics.protocol import ChunkingProfile
 
 _FLOAT32 = 4
 
@@ -18,11 +18,11 @@ class BytesStored:
     name, unit = "bytes_stored", "bytes"
     description = "Bytes of the chunks' texts, contexts and float32 vectors, without an engine's index"
 
-    def value(self, made: Made) -> float:
+    def value(self, profile: ChunkingProfile) -> float:
         """Add the bytes up."""
-        chunks = made.chunking.chunks
+        chunks = profile.chunking.chunks
         texts = sum(len(f"{c.text}{c.context}".encode("utf-8", "surrogatepass")) for c in chunks)
-        return texts + len(chunks) * made.dimension * _FLOAT32
+        return texts + len(chunks) * profile.dimension * _FLOAT32
 
 
 class EmbedSeconds:
@@ -31,9 +31,9 @@ class EmbedSeconds:
     name, unit = "embed_seconds", "seconds"
     description = "Wall time of embedding, in the run that did it"
 
-    def value(self, made: Made) -> float | None:
+    def value(self, profile: ChunkingProfile) -> float | None:
         """Return the time; None where vectors came from a cache."""
-        return made.embed_seconds
+        return profile.embed_seconds
 
 
 class TokensEmbedded:
@@ -42,10 +42,10 @@ class TokensEmbedded:
     name, unit = "tokens_embedded", "tokens"
     description = "Tokens that are embedded, contexts included"
 
-    def value(self, made: Made) -> float:
+    def value(self, profile: ChunkingProfile) -> float:
         """Count the tokens with the evaluation's tokenizer; equal texts count once for each chunk."""
-        texts = [embedded_text(c) if made.contexts else c.text for c in made.chunking.chunks]
-        return int(made.chunking.tokenizer.count(texts).sum()) if texts else 0
+        texts = [embedded_text(c) if profile.contexts else c.text for c in profile.chunking.chunks]
+        return int(profile.chunking.tokenizer.count(texts).sum()) if texts else 0
 
 
 class SplitSeconds:
@@ -54,6 +54,6 @@ class SplitSeconds:
     name, unit = "split_seconds", "seconds"
     description = "Wall time of splitting, in the run that did it"
 
-    def value(self, made: Made) -> float | None:
+    def value(self, profile: ChunkingProfile) -> float | None:
         """Return the time; None where vectors came from a cache."""
-        return made.split_seconds
+        return profile.split_seconds

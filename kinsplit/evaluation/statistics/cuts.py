@@ -1,4 +1,4 @@
-"""The places where a document is cut."""
+"""Cuts inside words and sentences."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from kinsplit.chunk import Chunk
 from kinsplit.evaluation.measures.protocol import Chunking
-from kinsplit.evaluation.statistics.protocol import Made
+from kinsplit.evaluation.statistics.protocol import ChunkingProfile
 from kinsplit.parsers.units.segment import words
 from kinsplit.parsers.units.sentences import sentences
 
@@ -36,17 +36,17 @@ class MidSentence:
     name, unit = "mid_sentence", "share"
     description = "Share of chunks that begin or end inside a sentence"
 
-    def value(self, made: Made) -> float | None:
+    def value(self, profile: ChunkingProfile) -> float | None:
         """Return the share; None without chunks."""
         cut = 0
-        for text, chunks in texts(made.chunking):
+        for text, chunks in texts(profile.chunking):
             found = sentences(text)
             places = [np.fromiter(edges(chunk), dtype=np.int64) for chunk in chunks]
             for own in places:
                 # Of the last sentence that begins before a place, whether it also ends behind it.
                 before = np.searchsorted(found.starts, own, side="left") - 1
                 cut += bool(((before >= 0) & (found.ends[np.maximum(before, 0)] > own)).any()) if len(found.ends) else 0
-        return cut / len(made.chunking.chunks) if made.chunking.chunks else None
+        return cut / len(profile.chunking.chunks) if profile.chunking.chunks else None
 
 
 # What an apostrophe or a mark joins is one word for a reader.
@@ -63,14 +63,14 @@ class MidWord:
     name, unit = "mid_word", "share"
     description = "Share of chunks that begin or end inside a word"
 
-    def value(self, made: Made) -> float | None:
+    def value(self, profile: ChunkingProfile) -> float | None:
         """Return the share; None without chunks."""
         cut = 0
-        for text, chunks in texts(made.chunking):
+        for text, chunks in texts(profile.chunking):
             found = words(text)
             starts = frozenset(found.starts.tolist())
             cut += sum(any(_inside(text, place, starts) for place in edges(chunk)) for chunk in chunks)
-        return cut / len(made.chunking.chunks) if made.chunking.chunks else None
+        return cut / len(profile.chunking.chunks) if profile.chunking.chunks else None
 
 
 def _inside(text: str, place: int, starts: frozenset[int]) -> bool:

@@ -1,4 +1,4 @@
-"""What a statistic is given: a chunking, and what it took to make it."""
+"""The interface of a statistic, and its input."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ Lengths = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Made:
+class ChunkingProfile:
     """A chunking with what it took to make it.
 
     Attributes:
@@ -105,6 +105,6 @@ class Statistic(Protocol):
     @property
     def description(self) -> str: ...  # noqa: D102
 
-    def value(self, made: Made) -> float | None:
+    def value(self, profile: ChunkingProfile) -> float | None:
         """Return the number; None where nothing can be said."""
         ...

@@ -1,4 +1,4 @@
-"""How long chunks are: average, shortest and longest, in characters, words and tokens."""
+"""Number and lengths of the chunks, and how much of the documents they cover."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from kinsplit.evaluation.statistics.protocol import Lengths, Made
+from kinsplit.evaluation.statistics.protocol import ChunkingProfile, Lengths
 
 
 @dataclass(frozen=True)
@@ -27,12 +27,12 @@ class Size:
     name: str
     unit: str
     description: str
-    lengths: Callable[[Made], Lengths]
+    lengths: Callable[[ChunkingProfile], Lengths]
     figure: Callable[[Lengths], Any]
 
-    def value(self, made: Made) -> float | None:
+    def value(self, profile: ChunkingProfile) -> float | None:
         """Return the figure; None without chunks."""
-        lengths = self.lengths(made)
+        lengths = self.lengths(profile)
         return float(self.figure(lengths)) if len(lengths) else None
 
 
@@ -48,9 +48,9 @@ class Chunks:
 
     name, unit, description = "chunks", "chunks", "Chunks that are searched"
 
-    def value(self, made: Made) -> float:
+    def value(self, profile: ChunkingProfile) -> float:
         """Count the chunks."""
-        return len(made.chunking.chunks)
+        return len(profile.chunking.chunks)
 
 
 class Documents:
@@ -58,6 +58,28 @@ class Documents:
 
     name, unit, description = "documents", "documents", "Documents that have a chunk"
 
-    def value(self, made: Made) -> float:
+    def value(self, profile: ChunkingProfile) -> float:
         """Count the documents."""
-        return len(made.chunking.by_source)
+        return len(profile.chunking.by_source)
+
+
+class Coverage:
+    """The share of the documents' characters that can be found, white space left out."""
+
+    name, unit = "coverage", "share"
+    description = "Share of the characters, white space left out, that are in a chunk"
+
+    def value(self, profile: ChunkingProfile) -> float | None:
+        """Return the share; None for documents without text."""
+        return profile.depths.covered / profile.depths.all if profile.depths.all else None
+
+
+class Duplication:
+    """How often a character that is in a chunk is in chunks: 1 where nothing is repeated."""
+
+    name, unit = "duplication", "times"
+    description = "How many chunks a character is in, of those that are in any; white space left out"
+
+    def value(self, profile: ChunkingProfile) -> float | None:
+        """Return the quotient; None where nothing is covered."""
+        return profile.depths.retrievable / profile.depths.covered if profile.depths.covered else None

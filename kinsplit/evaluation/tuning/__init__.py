@@ -1,4 +1,4 @@
-"""Labelled questions -> the strategy and the parameters that find most of the answers, judged by held-out questions.
+"""Tuning: a search for the strategy and parameters that find most of the answers, tested on held-out questions.
 
 ```python
 found = tune(load("docs.jsonl", "queries.jsonl"))

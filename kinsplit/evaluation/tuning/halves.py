@@ -1,4 +1,4 @@
-"""Questions in two halves: one to choose by, one to find out what the choice is worth."""
+"""The two halves of the questions: one for the search, one to test its choice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tuning found, and what may be said of it."""
+"""The result of tuning, and its verdict in words."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kinsplit.evaluation.splitters import spec_of
 from kinsplit.evaluation.tuning.search import Found
 from kinsplit.evaluation.tuning.trial import Trial
 from kinsplit.indexing.configuration import Configuration, IndexSettings
-from kinsplit.indexing.context import check_context
+from kinsplit.indexing.context import check_embedding_context
 from kinsplit.parsers import Strategy
 
 #: First line of each configuration that tuning writes.
@@ -29,8 +29,8 @@ class Tuned:
         dataset: Name of the documents and questions.
         measure: By which strategies were judged.
         embedder: Spec of the embedding model.
-        context: What was embedded of a chunk beside its text.
-        terms: Language of the term ranking.
+        embedding_context: What was embedded of a chunk beside its text.
+        language: Language of the term ranking.
         seed: Of the halves and the search.
         searched: Questions that strategies were chosen by.
         held_out: Questions that no strategy was chosen by.
@@ -42,8 +42,8 @@ class Tuned:
     dataset: str
     measure: str
     embedder: str
-    context: str
-    terms: str
+    embedding_context: str
+    language: str
     seed: int
     searched: int
     held_out: int
@@ -86,8 +86,8 @@ class Tuned:
                 strategy=self.choice.name,
                 parameters=parameters,
                 embedder=self.embedder,
-                context=check_context(self.context),
-                terms=self.terms,
+                embedding_context=check_embedding_context(self.embedding_context),
+                language=self.language,
             )
         )
 
@@ -108,8 +108,8 @@ class Tuned:
             "dataset": self.dataset,
             "measure": self.measure,
             "embedder": self.embedder,
-            "context": self.context,
-            "terms": self.terms,
+            "embedding_context": self.embedding_context,
+            "language": self.language,
             "seed": self.seed,
             "questions": {"searched": self.searched, "held_out": self.held_out},
             "trials": [_described(trial) for trial in self.found.trials],

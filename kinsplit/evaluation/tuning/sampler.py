@@ -1,4 +1,4 @@
-"""Which combination to try next: Optuna's tree-structured Parzen estimator over the spaces of all strategies."""
+"""The sampler: Optuna's tree-structured Parzen estimator over the search spaces of all strategies."""
 
 from __future__ import annotations
 

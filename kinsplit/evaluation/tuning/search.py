@@ -1,4 +1,4 @@
-"""The search: trials until there are enough, time is up, or there is nothing left to try."""
+"""The search: trials until their number, the time or the search space is exhausted."""
 
 from __future__ import annotations
 

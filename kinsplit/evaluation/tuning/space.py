@@ -1,4 +1,4 @@
-"""What is searched: for each strategy the parameters that matter, and the values that are tried."""
+"""Search spaces: for each strategy the parameters to vary, and the values to try."""
 
 from __future__ import annotations
 

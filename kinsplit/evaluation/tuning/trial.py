@@ -1,4 +1,4 @@
-"""What was tried: a strategy, what it costs, and what it found."""
+"""Trials: a strategy, its cost and its recall."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from kinsplit.errors import InvalidParameterError
 from kinsplit.evaluation.experiment.experiment import Experiment
 from kinsplit.evaluation.labels import Dataset
-from kinsplit.evaluation.statistics import Made
+from kinsplit.evaluation.statistics import ChunkingProfile
 from kinsplit.evaluation.statistics.cost import TokensEmbedded
 from kinsplit.evaluation.tuning.space import needs
 from kinsplit.parsers import Strategy
@@ -86,16 +86,16 @@ class Bench:
         dataset: The documents, and the half.
         measure: By which a strategy is judged, such as "recall@1000t".
         embedder: Spec of the embedding model.
-        context: What is embedded of a chunk beside its text.
-        terms: Language of the term ranking.
+        embedding_context: What is embedded besides a chunk's text.
+        language: Language of the term ranking.
         cache: Whether vectors and outcomes are kept in kinsplit's cache folder; or another folder for them.
     """
 
     dataset: Dataset
     measure: str
     embedder: str = "bundled"
-    context: str = "headings"
-    terms: str = "english"
+    embedding_context: str = "headings"
+    language: str = "english"
     cache: bool | Path = True
 
     def cost(self, strategy: Strategy) -> Cost:
@@ -105,8 +105,9 @@ class Bench:
             LimitTooSmallError: The strategy can't split them.
         """
         chunking = self._experiment(strategy).chunking(strategy.name)
-        made = Made(chunking, 0, contexts=self.context == "headings", split_seconds=None, embed_seconds=None)
-        tokens = int(TokensEmbedded().value(made))
+        contexts = self.embedding_context == "headings"
+        profile = ChunkingProfile(chunking, 0, contexts=contexts, split_seconds=None, embed_seconds=None)
+        tokens = int(TokensEmbedded().value(profile))
         if "embedder" in needs(strategy.name):
             tokens += self._total  # Its boundaries are drawn by vectors of all the text.
         return Cost(len(chunking.chunks), tokens, tokens / max(1, self._total))
@@ -115,8 +116,8 @@ class Bench:
         """Return what the measure says of each question; each has labels, so it says something of each."""
         experiment = self._experiment(strategy)
         ((_, evidence),) = experiment.evidence()
-        (judge,) = experiment.judges
-        found = (judge.score(outcome, evidence.made.chunking) for outcome in evidence.outcomes)
+        (measure,) = experiment.setup.measures
+        found = (measure.score(outcome, evidence.profile.chunking) for outcome in evidence.outcomes)
         return [value for value in found if value is not None]
 
     def recall(self, strategy: Strategy) -> float:
@@ -135,7 +136,7 @@ class Bench:
             embedder=self.embedder,
             measures=[self.measure],
             headline=self.measure,
-            context=self.context,
-            terms=self.terms,
+            embedding_context=self.embedding_context,
+            language=self.language,
             cache=self.cache,
         )

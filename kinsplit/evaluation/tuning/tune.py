@@ -1,4 +1,4 @@
-"""Tuning from end to end: halves, search, and the verdict of the questions that were held out."""
+"""Tuning from end to end: halves, search, and the test on held-out questions."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def tune(
     limits: Limits | None = None,
     seed: int = 0,
     embedder: str = "bundled",
-    context: str = "headings",
-    terms: str = "english",
+    embedding_context: str = "headings",
+    language: str = "english",
     model: str | None = None,
     cache: bool | Path = True,
     on_trial: Callable[[Trial], None] | None = None,
@@ -48,8 +48,8 @@ def tune(
         limits: When the search ends; None for 60 trials or 10 minutes.
         seed: Of the halves and the search.
         embedder: Spec of the embedding model.
-        context: What is embedded of a chunk beside its text.
-        terms: Language of the term ranking's stop words and stemmer, or "any" for words as they are.
+        embedding_context: What is embedded of a chunk beside its text.
+        language: Language of the term ranking's stop words and stemmer, or "any" for words as they are.
         model: Spec of a language model, for strategies that ask one.
         cache: Whether vectors and outcomes are kept in kinsplit's cache folder, so that another run goes on from there;
             or another folder for them.
@@ -69,7 +69,7 @@ def tune(
     resources = {"embedder": embedder, "model": model}
     spaces = {name: SPACES[name] for name in _names(strategies, model)}
     split, measure, baseline = halves(dataset, seed), f"recall@{budget}t", default_strategy()
-    benches = [Bench(half, measure, embedder, context, terms, cache) for half in split]
+    benches = [Bench(half, measure, embedder, embedding_context, language, cache) for half in split]
     found = search(benches[0], Sampler(spaces, resources, seed), baseline, caps or Caps(), limits or Limits(), on_trial)
     labels = {spec_of(strategy): strategy for strategy in (baseline, found.best.strategy)}
     values: dict[str, Sequence[float]] = {label: benches[1].values(strategy) for label, strategy in labels.items()}
@@ -78,8 +78,8 @@ def tune(
         dataset=dataset.name,
         measure=measure,
         embedder=embedder,
-        context=context,
-        terms=terms,
+        embedding_context=embedding_context,
+        language=language,
         seed=seed,
         searched=len(split.search.questions),
         held_out=len(split.held_out.questions),

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from kinsplit.integrations.shared.generated import explain_missing, former_twin_names, twin_names
+from kinsplit.integrations.shared.generated import explain_missing, former_names, generated_names
 from kinsplit.parsers import strategy_class
 
 try:
@@ -22,11 +22,11 @@ except ImportError as error:
     explain_missing(error, packages, "langchain")
     raise
 
-_TWINS = twin_names("TextSplitter")
-_FORMER = former_twin_names("TextSplitter")
+_GENERATED = generated_names("TextSplitter")
+_FORMER = former_names("TextSplitter")
 
 #: What is imported when it is first used, since it brings the stores and the index along.
-_HOME = {
+_MODULES = {
     "ChunkKeys": "keys",
     "KinsplitRetriever": "retriever",
     "KinsplitVectorStore": "vector_store",
@@ -34,13 +34,13 @@ _HOME = {
     "SiblingExpansion": "sibling_expansion",
 }
 
-__all__ = ["KinsplitTextSplitter", "text_splitter", *_HOME, *_TWINS]
+__all__ = ["KinsplitTextSplitter", "text_splitter", *_MODULES, *_GENERATED]
 
 
 def __getattr__(name: str) -> object:
-    if name in _HOME:
-        return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-    strategy = _TWINS.get(name) or _FORMER.get(name)
+    if name in _MODULES:
+        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    strategy = _GENERATED.get(name) or _FORMER.get(name)
     if strategy is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return text_splitter_class(strategy_class(strategy))

@@ -7,6 +7,8 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from functools import cache
+from inspect import Parameter, Signature
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from langchain_core.documents import Document
@@ -14,19 +16,15 @@ from langchain_text_splitters import TextSplitter
 
 from kinsplit import chunk as core
 from kinsplit.errors import InvalidParameterError, MissingExtraError
+from kinsplit.integrations.shared.generated import documentation, generated_name
 from kinsplit.integrations.shared.metadata import Piece, arrange, check_inputs, inherited
 from kinsplit.integrations.shared.origins import Origin, is_chunk, is_marked
-from kinsplit.parsers import Strategy
+from kinsplit.parsers import Strategy, strategy_class
 from kinsplit.parsers.packing.measure import Ruler, Unit
 from kinsplit.tokenizers import resolve
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
-from functools import cache
-from inspect import Parameter, Signature
-
-from kinsplit.integrations.shared.generated import documentation, twin_name
-from kinsplit.parsers import strategy_class
 
 
 def origins_of(documents: Sequence[Document]) -> list[Origin]:
@@ -268,7 +266,7 @@ def text_splitter_class(strategy: type[Strategy]) -> type[KinsplitTextSplitter]:
         "__module__": __package__,
         "__signature__": Signature(keywords),
     }
-    return type(twin_name(strategy, "TextSplitter"), (KinsplitTextSplitter,), body)
+    return type(generated_name(strategy, "TextSplitter"), (KinsplitTextSplitter,), body)
 
 
 def text_splitter(name: str, *, add_start_index: bool = True, **parameters: object) -> KinsplitTextSplitter:

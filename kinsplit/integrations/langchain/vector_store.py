@@ -17,9 +17,9 @@ from kinsplit.chunk import Chunk
 from kinsplit.errors import InvalidParameterError
 from kinsplit.integrations.langchain.documents import document_of, item_of
 from kinsplit.integrations.shared.arguments import refuse_unknown
-from kinsplit.integrations.shared.collection import Collection, Work, clear, count, find, get, put, remove
+from kinsplit.integrations.shared.collection import Collection, clear, count, find, get, put, remove
 from kinsplit.integrations.shared.metadata import slimmed
-from kinsplit.stores import AsyncChunkStore, ChunkStore, Hit, Query
+from kinsplit.stores import AsyncChunkStore, ChunkStore, Hit, Query, calls
 from kinsplit.stores.protocol import Where
 
 _Scored = list[tuple[Document, float]]
@@ -41,7 +41,7 @@ class KinsplitVectorStore(VectorStore):
             `Index.store`.
         collection: Name of the collection at that address; a new one is made by the first documents.
         model: Name of the embedding model, kept in the schema of a new collection.
-        terms: Language of the stop words and the stemmer of a new collection, such as "german"; "any" takes words as
+        language: Language of the stop words and the stemmer of a new collection, such as "german"; "any" takes words as
             they are.
         async_store: The same collection for an event loop, such as a Qdrant server that
             `kinsplit.stores.open_async_store` opened; without it coroutines ask `store` in threads.
@@ -61,13 +61,13 @@ class KinsplitVectorStore(VectorStore):
         *,
         collection: str = "default",
         model: str = "given",
-        terms: str | None = "english",
+        language: str | None = "english",
         async_store: AsyncChunkStore | None = None,
         slim: bool = False,
     ) -> None:
         self._embedding = embedding
         self._slim = slim
-        self._kept = Collection(store, collection, model, terms, async_store)
+        self._kept = Collection(store, collection, model, language, async_store)
 
     @property
     def embeddings(self) -> Embeddings:
@@ -157,7 +157,7 @@ class KinsplitVectorStore(VectorStore):
         ids = _ids(documents, **kwargs)
         if documents:
             vectors = self._embedding.embed_documents([document.page_content for document in documents])
-            self._kept.run(self._add(documents, ids, vectors), None, len(vectors[0]))
+            self._kept.run(lambda: self._add(documents, ids, vectors), None, len(vectors[0]))
         return ids
 
     async def aadd_documents(self, documents: list[Document], **kwargs: Any) -> list[str]:
@@ -165,7 +165,7 @@ class KinsplitVectorStore(VectorStore):
         ids = _ids(documents, **kwargs)
         if documents:
             vectors = await self._embedding.aembed_documents([document.page_content for document in documents])
-            await self._kept.run_async(self._add(documents, ids, vectors), None, len(vectors[0]))
+            await self._kept.run_async(lambda: self._add(documents, ids, vectors), None, len(vectors[0]))
         return ids
 
     def delete(self, ids: list[str] | None = None, filter: Where | None = None, **kwargs: Any) -> bool:
@@ -181,38 +181,38 @@ class KinsplitVectorStore(VectorStore):
             InvalidParameterError: The filter is empty or not valid.
         """
         refuse_unknown(kwargs)
-        self._kept.run(_delete(ids, filter), None)
+        self._kept.run(lambda: _delete(ids, filter), None)
         return True
 
     async def adelete(self, ids: list[str] | None = None, filter: Where | None = None, **kwargs: Any) -> bool:
         """Delete documents; see `delete`."""
         refuse_unknown(kwargs)
-        await self._kept.run_async(_delete(ids, filter), None)
+        await self._kept.run_async(lambda: _delete(ids, filter), None)
         return True
 
     def find(self, filter: Where) -> list[Document]:
         """Return all documents that a filter lets through, in order of source and place; {} lets all through."""
-        return self._kept.run(_found(filter), [])
+        return self._kept.run(lambda: _found(filter), [])
 
     async def afind(self, filter: Where) -> list[Document]:
         """Return all documents that a filter lets through; see `find`."""
-        return await self._kept.run_async(_found(filter), [])
+        return await self._kept.run_async(lambda: _found(filter), [])
 
     def count(self, filter: Where | None = None) -> int:
         """Return the number of documents, or of those that a filter lets through."""
-        return self._kept.run(count(filter), 0)
+        return self._kept.run(lambda: count(filter), 0)
 
     async def acount(self, filter: Where | None = None) -> int:
         """Return the number of documents; see `count`."""
-        return await self._kept.run_async(count(filter), 0)
+        return await self._kept.run_async(lambda: count(filter), 0)
 
     def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
         """Return documents by id, in the order of the ids, without those that are not stored."""
-        return self._kept.run(_by_ids(ids), [])
+        return self._kept.run(lambda: _by_ids(ids), [])
 
     async def aget_by_ids(self, ids: Sequence[str], /) -> list[Document]:
         """Return documents by id; see `get_by_ids`."""
-        return await self._kept.run_async(_by_ids(ids), [])
+        return await self._kept.run_async(lambda: _by_ids(ids), [])
 
     def similarity_search(
         self,
@@ -261,7 +261,8 @@ class KinsplitVectorStore(VectorStore):
             **kwargs: None is known.
         """
         refuse_unknown(kwargs)
-        return self._kept.run(self._similar(self._embedding.embed_query(query), k, filter, score_threshold), [])
+        vector = self._embedding.embed_query(query)
+        return self._kept.run(lambda: self._similar(vector, k, filter, score_threshold), [])
 
     async def asimilarity_search_with_score(
         self,
@@ -275,7 +276,7 @@ class KinsplitVectorStore(VectorStore):
         """Return documents with their cosines; see `similarity_search_with_score`."""
         refuse_unknown(kwargs)
         vector = await self._embedding.aembed_query(query)
-        return await self._kept.run_async(self._similar(vector, k, filter, score_threshold), [])
+        return await self._kept.run_async(lambda: self._similar(vector, k, filter, score_threshold), [])
 
     def similarity_search_by_vector(
         self,
@@ -288,7 +289,7 @@ class KinsplitVectorStore(VectorStore):
     ) -> list[Document]:
         """Return the documents whose vectors are most like a vector; see `similarity_search_with_score`."""
         refuse_unknown(kwargs)
-        return _documents(self._kept.run(self._similar(embedding, k, filter, score_threshold), []))
+        return _documents(self._kept.run(lambda: self._similar(embedding, k, filter, score_threshold), []))
 
     async def asimilarity_search_by_vector(
         self,
@@ -301,7 +302,7 @@ class KinsplitVectorStore(VectorStore):
     ) -> list[Document]:
         """Return documents by vector; see `similarity_search_with_score`."""
         refuse_unknown(kwargs)
-        return _documents(await self._kept.run_async(self._similar(embedding, k, filter, score_threshold), []))
+        return _documents(await self._kept.run_async(lambda: self._similar(embedding, k, filter, score_threshold), []))
 
     def max_marginal_relevance_search(
         self,
@@ -349,7 +350,7 @@ class KinsplitVectorStore(VectorStore):
     ) -> list[Document]:
         """Return documents that are like a vector and unlike each other; see `max_marginal_relevance_search`."""
         refuse_unknown(kwargs)
-        return self._kept.run(self._diverse(embedding, k, fetch_k, lambda_mult, filter), [])
+        return self._kept.run(lambda: self._diverse(embedding, k, fetch_k, lambda_mult, filter), [])
 
     async def amax_marginal_relevance_search_by_vector(
         self,
@@ -362,7 +363,7 @@ class KinsplitVectorStore(VectorStore):
     ) -> list[Document]:
         """Return documents unlike each other; see `max_marginal_relevance_search`."""
         refuse_unknown(kwargs)
-        return await self._kept.run_async(self._diverse(embedding, k, fetch_k, lambda_mult, filter), [])
+        return await self._kept.run_async(lambda: self._diverse(embedding, k, fetch_k, lambda_mult, filter), [])
 
     def close(self) -> None:
         """Let go of the collection, if the store was given by its address."""
@@ -371,26 +372,25 @@ class KinsplitVectorStore(VectorStore):
     def _select_relevance_score_fn(self) -> Callable[[float], float]:
         return lambda cosine: (cosine + 1) / 2
 
-    def _add(self, documents: Sequence[Document], ids: Sequence[str], vectors: list[list[float]]) -> Work[None]:
+    async def _add(self, documents: Sequence[Document], ids: Sequence[str], vectors: list[list[float]]) -> None:
         items = [item_of(document, id_) for document, id_ in zip(documents, ids, strict=True)]
-        yield from put(self._kept, items, vectors)
+        await put(self._kept, items, vectors)
 
-    def _similar(
+    async def _similar(
         self, vector: list[float], k: int, where: Where | None, score_threshold: float | None
-    ) -> Work[_Scored]:
+    ) -> _Scored:
         lowest = _check_threshold(score_threshold)
-        hits = yield from _search(vector, k, where)
+        hits = await _search(vector, k, where)
         return [(self._found(hit.chunk), hit.score) for hit in hits if hit.score >= lowest]
 
-    def _diverse(
+    async def _diverse(
         self, vector: list[float], k: int, fetch_k: int, lambda_mult: float, where: Where | None
-    ) -> Work[list[Document]]:
-        hits = yield from _search(vector, fetch_k, where)
-        vectors = yield lambda store: store.vectors([hit.chunk.id for hit in hits])
+    ) -> list[Document]:
+        hits = await _search(vector, fetch_k, where)
+        vectors = await calls.vectors([hit.chunk.id for hit in hits])
         hits = [hit for hit in hits if hit.chunk.id in vectors]  # Without those deleted meanwhile.
-        chosen = maximal_marginal_relevance(
-            np.asarray(vector, dtype=np.float32), [vectors[hit.chunk.id].dense for hit in hits], lambda_mult, k
-        )
+        embeddings: list[Any] = [vectors[hit.chunk.id].dense for hit in hits]
+        chosen = maximal_marginal_relevance(np.asarray(vector, dtype=np.float32), embeddings, lambda_mult, k)
         return [self._found(hits[index].chunk) for index in chosen]
 
     def _found(self, chunk: Chunk) -> Document:
@@ -415,21 +415,21 @@ def _ids(
     return [str(uuid.uuid4()) if id_ is None else id_ for id_ in own]
 
 
-def _delete(ids: Sequence[str] | None, where: Where | None) -> Work[None]:
+async def _delete(ids: Sequence[str] | None, where: Where | None) -> None:
     if where is None:
-        yield from clear() if ids is None else remove(ids)
+        await (clear() if ids is None else remove(ids))
         return
     if not where:
         raise InvalidParameterError("filter", "must not be empty", where, "To delete all documents, call delete().")
-    yield from remove([chunk.id for chunk in (yield from find(where, None, ids))])
+    await remove([chunk.id for chunk in await find(where, None, ids)])
 
 
-def _found(where: Where) -> Work[list[Document]]:
-    return [document_of(chunk) for chunk in (yield from find(where))]
+async def _found(where: Where) -> list[Document]:
+    return [document_of(chunk) for chunk in await find(where)]
 
 
-def _by_ids(ids: Sequence[str]) -> Work[list[Document]]:
-    return [document_of(chunk) for chunk in (yield from get(ids))]
+async def _by_ids(ids: Sequence[str]) -> list[Document]:
+    return [document_of(chunk) for chunk in await get(ids)]
 
 
 def _check_threshold(score_threshold: float | None) -> float:
@@ -442,10 +442,10 @@ def _check_threshold(score_threshold: float | None) -> float:
     return score_threshold
 
 
-def _search(vector: list[float], limit: int, where: Where | None) -> Work[list[Hit]]:
+async def _search(vector: list[float], limit: int, where: Where | None) -> list[Hit]:
     query = Query("dense", np.asarray(vector, dtype=np.float32), limit, where=where)
-    (hits,) = yield lambda store: store.search([query])
-    return hits  # type: ignore[no-any-return]
+    (hits,) = await calls.search([query])
+    return hits
 
 
 def _documents(scored: _Scored) -> list[Document]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from kinsplit.integrations.shared.generated import explain_missing, former_twin_names, twin_names
+from kinsplit.integrations.shared.generated import explain_missing, former_names, generated_names
 from kinsplit.parsers import strategy_class
 
 try:
@@ -22,24 +22,24 @@ except ImportError as error:
     explain_missing(error, {"llama_index": "llama-index-core"}, "llama-index")
     raise
 
-_TWINS = twin_names("NodeParser")
-_FORMER = former_twin_names("NodeParser")
+_GENERATED = generated_names("NodeParser")
+_FORMER = former_names("NodeParser")
 
 #: What is imported when it is first used, since it brings the stores and the index along.
-_HOME = {
+_MODULES = {
     "KinsplitRetriever": "retriever",
     "KinsplitVectorStore": "vector_store",
     "Rerank": "rerank",
     "SiblingExpansion": "sibling_expansion",
 }
 
-__all__ = ["KinsplitNodeParser", "node_parser", *_HOME, *_TWINS]
+__all__ = ["KinsplitNodeParser", "node_parser", *_MODULES, *_GENERATED]
 
 
 def __getattr__(name: str) -> object:
-    if name in _HOME:
-        return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-    strategy = _TWINS.get(name) or _FORMER.get(name)
+    if name in _MODULES:
+        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    strategy = _GENERATED.get(name) or _FORMER.get(name)
     if strategy is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return node_parser_class(strategy_class(strategy))

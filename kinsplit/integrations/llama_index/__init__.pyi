@@ -19,9 +19,9 @@ class KinsplitCharacterNodeParser(KinsplitNodeParser):
     Defaults from: notebook (600/150); SC-Qrels uses 500/50 and 1000/0.
 
     Args:
-        tokenizer: Counts tokens: "bundled" (BERT uncased), "hf:REPOSITORY", "tiktoken:ENCODING", the path of a tokenizer.json, or a callable.
-        chunk_size: Characters in a window.
-        chunk_overlap: Characters shared with the window before; a quarter of chunk_size unless given.
+        tokenizer: Tokenizer that counts tokens: "bundled" (BERT uncased), "hf:REPOSITORY", "tiktoken:ENCODING", the path of a tokenizer.json, or a callable.
+        chunk_size: Characters per window.
+        chunk_overlap: Characters shared with the previous window. Default: a quarter of chunk_size.
     """
 
     tokenizer: object
@@ -45,9 +45,9 @@ class KinsplitWordNodeParser(KinsplitNodeParser):
     Defaults from: 10-K search (500/0); rag_eval uses 256/20.
 
     Args:
-        tokenizer: Counts tokens: "bundled" (BERT uncased), "hf:REPOSITORY", "tiktoken:ENCODING", the path of a tokenizer.json, or a callable.
-        chunk_size: Words in a window.
-        chunk_overlap: Words shared with the window before.
+        tokenizer: Tokenizer that counts tokens: "bundled" (BERT uncased), "hf:REPOSITORY", "tiktoken:ENCODING", the path of a tokenizer.json, or a callable.
+        chunk_size: Words per window.
+        chunk_overlap: Words shared with the previous window.
     """
 
     tokenizer: object
@@ -71,11 +71,11 @@ class KinsplitTokenNodeParser(KinsplitNodeParser):
     Defaults from: SC-Qrels (512 tokens, stride 128).
 
     Args:
-        tokenizer: Counts tokens: "bundled" (BERT uncased), "hf:REPOSITORY", "tiktoken:ENCODING", the path of a tokenizer.json, or a callable.
-        chunk_size: Tokens in a window.
-        stride: Tokens between the starts of two windows; a quarter of chunk_size unless given.
-        chunk_overlap: Tokens shared with the window before; another way to give the stride.
-        tail: What follows the last full window: "keep" it as a shorter window or "drop" it.
+        tokenizer: Tokenizer that counts tokens: "bundled" (BERT uncased), "hf:REPOSITORY", "tiktoken:ENCODING", the path of a tokenizer.json, or a callable.
+        chunk_size: Tokens per window.
+        stride: Tokens between the starts of two windows. Default: a quarter of chunk_size.
+        chunk_overlap: Tokens shared with the previous window; an alternative to stride.
+        tail: Text after the last full window: "keep" it as a shorter window or "drop" it.
     """
 
     tokenizer: object
@@ -98,18 +98,18 @@ class KinsplitTokenNodeParser(KinsplitNodeParser):
     ) -> None: ...
 
 class KinsplitSentenceNodeParser(KinsplitNodeParser):
-    """Whole sentences up to a budget, with overlap.
+    """Whole sentences up to a maximum size, with overlap.
 
     Defaults from: course search (500 tokens, overlap 100); 10-K search counts words.
 
     Args:
-        tokenizer: Counts tokens: "bundled" (BERT uncased), "hf:REPOSITORY", "tiktoken:ENCODING", the path of a tokenizer.json, or a callable.
-        unit: What sizes are counted in.
-        chunk_size: Budget of a chunk, in `unit`.
-        chunk_overlap: Longest overlap with the chunk before, in `unit`; a fifth of chunk_size unless given.
-        overlap_sentences: Overlap in whole sentences, instead of chunk_overlap.
-        max_sentences: Most sentences in a chunk.
-        language: Language of the sentences as an ISO 639-1 code, or "auto" to detect it.
+        tokenizer: Tokenizer that counts tokens: "bundled" (BERT uncased), "hf:REPOSITORY", "tiktoken:ENCODING", the path of a tokenizer.json, or a callable.
+        unit: Unit of all sizes.
+        chunk_size: Maximum size of a chunk, in `unit`.
+        chunk_overlap: Maximum overlap with the previous chunk, in `unit`. Default: a fifth of chunk_size.
+        overlap_sentences: Overlap in sentences, instead of chunk_overlap.
+        max_sentences: Maximum sentences per chunk.
+        language: Language of the text as an ISO 639-1 code, or "auto" to detect it.
     """
 
     tokenizer: object
@@ -141,11 +141,11 @@ class KinsplitStructureNodeParser(KinsplitNodeParser):
     Defaults from: rag_eval (128 to 512 words).
 
     Args:
-        tokenizer: Counts tokens: "bundled" (BERT uncased), "hf:REPOSITORY", "tiktoken:ENCODING", the path of a tokenizer.json, or a callable.
+        tokenizer: Tokenizer that counts tokens: "bundled" (BERT uncased), "hf:REPOSITORY", "tiktoken:ENCODING", the path of a tokenizer.json, or a callable.
         unit: What sizes are counted in.
-        chunk_size: Longest chunk, in `unit`.
-        min_chunk_size: Length up to which neighbouring blocks are merged; a quarter of chunk_size unless given.
-        language: Language of the sentences as an ISO 639-1 code, or "auto" to detect it.
+        chunk_size: Maximum size of a chunk, in `unit`.
+        min_chunk_size: Size below which adjacent blocks are merged. Default: a quarter of chunk_size.
+        language: Language of the text as an ISO 639-1 code, or "auto" to detect it.
     """
 
     tokenizer: object
@@ -168,22 +168,22 @@ class KinsplitStructureNodeParser(KinsplitNodeParser):
     ) -> None: ...
 
 class KinsplitSemanticNodeParser(KinsplitNodeParser):
-    """Whole sentences, cut where the meaning changes.
+    """Whole sentences, split where the meaning changes.
 
     Defaults from: notebook (similarity 0.75, 3 to 20 sentences); 10-K search (500 words); adaptive by benchmark.
 
     Args:
-        tokenizer: Counts tokens: "bundled" (BERT uncased), "hf:REPOSITORY", "tiktoken:ENCODING", the path of a tokenizer.json, or a callable.
-        unit: What chunk_size is counted in.
-        embedder: Embeds sentences: a name that `kinsplit.embedding.create` takes, or an embedder of kinsplit, LlamaIndex or LangChain.
-        threshold_kind: What decides where to cut.
-        threshold: adaptive: times the document's variance, default 1.5; similarity: cosine, default 0.75; percentile: per cent of the distances, which lie below, default 85; deviation: standard deviations above the mean distance, default 1; interquartile: interquartile ranges above the mean distance, default 0.5; gradient: per cent of the changes of the distances' slope, which lie below, default 85.
-        window: Sentences on each side of a gap that are compared, unless adaptive; 1 for similarity, else 4.
-        min_sentences: Fewest sentences in a chunk, where the text has as many.
-        max_sentences: Most sentences in a chunk.
-        overlap_sentences: Sentences repeated from the chunk before, as many as chunk_size leaves room for.
-        chunk_size: Budget of a chunk, in `unit`; a longer sentence is cut.
-        language: Language of the sentences as an ISO 639-1 code, or "auto" to detect it.
+        tokenizer: Tokenizer that counts tokens: "bundled" (BERT uncased), "hf:REPOSITORY", "tiktoken:ENCODING", the path of a tokenizer.json, or a callable.
+        unit: Unit of chunk_size.
+        embedder: Embedding model: a name accepted by `kinsplit.embedding.create`, or an embedder of kinsplit, LlamaIndex or LangChain.
+        threshold_kind: Method that decides where to split.
+        threshold: Threshold of the method. adaptive: times the document's variance, default 1.5; similarity: cosine, default 0.75; percentile: percentile of the distances, default 85; deviation: standard deviations above the mean distance, default 1; interquartile: interquartile ranges above the mean distance, default 0.5; gradient: percentile of the changes in the slope of the distances, default 85.
+        window: Sentences compared on each side of a gap, unless adaptive. Default: 1 for similarity, else 4.
+        min_sentences: Minimum sentences per chunk, if the text has that many.
+        max_sentences: Maximum sentences per chunk.
+        overlap_sentences: Sentences repeated from the previous chunk, as far as chunk_size allows.
+        chunk_size: Maximum size of a chunk, in `unit`; longer sentences are cut.
+        language: Language of the text as an ISO 639-1 code, or "auto" to detect it.
     """
 
     tokenizer: object
@@ -218,17 +218,17 @@ class KinsplitSemanticNodeParser(KinsplitNodeParser):
     ) -> None: ...
 
 class KinsplitClusterNodeParser(KinsplitNodeParser):
-    """Passages about the same thing gathered, adjacent or not.
+    """Passages on the same topic, adjacent or not, in one chunk.
 
     Defaults from: rag_eval (512 tokens, overlap 50, similarity 0.75).
 
     Args:
-        tokenizer: Counts tokens: "bundled" (BERT uncased), "hf:REPOSITORY", "tiktoken:ENCODING", the path of a tokenizer.json, or a callable.
-        embedder: Embeds sentences: a name that `kinsplit.embedding.create` takes, or an embedder of kinsplit, LlamaIndex or LangChain.
-        chunk_size: Most tokens in a chunk, separators included.
-        passage_size: Tokens in a passage; a quarter of chunk_size unless given.
-        passage_overlap: Tokens that a passage shares with the one before; about a tenth of passage_size unless given.
-        threshold: Least cosine between a passage and the mean of a cluster.
+        tokenizer: Tokenizer that counts tokens: "bundled" (BERT uncased), "hf:REPOSITORY", "tiktoken:ENCODING", the path of a tokenizer.json, or a callable.
+        embedder: Embedding model: a name accepted by `kinsplit.embedding.create`, or an embedder of kinsplit, LlamaIndex or LangChain.
+        chunk_size: Maximum tokens per chunk, including separators.
+        passage_size: Tokens per passage. Default: a quarter of chunk_size.
+        passage_overlap: Tokens shared with the previous passage. Default: about a tenth of passage_size.
+        threshold: Minimum cosine of a passage and the mean of a cluster.
     """
 
     tokenizer: object
@@ -258,13 +258,13 @@ class KinsplitHierarchicalNodeParser(KinsplitNodeParser):
     Defaults from: notebook (parents 1000, children 200 characters).
 
     Args:
-        tokenizer: Counts tokens: "bundled" (BERT uncased), "hf:REPOSITORY", "tiktoken:ENCODING", the path of a tokenizer.json, or a callable.
+        tokenizer: Tokenizer that counts tokens: "bundled" (BERT uncased), "hf:REPOSITORY", "tiktoken:ENCODING", the path of a tokenizer.json, or a callable.
         unit: What sizes are counted in.
-        parent_size: Budget of a parent; several descending sizes, at most 16, make several levels of parents.
-        child_size: Budget of a child.
-        children: Whether child_size is a limit, for which a longer sentence is cut ("limit"), or children are whole sentences, of which a single one may be longer than child_size ("sentence"). No child is longer than its parent's budget.
-        headings: Whether no parent reaches across a heading.
-        language: Language of the sentences as an ISO 639-1 code, or "auto" to detect it.
+        parent_size: Maximum size of a parent. Several descending sizes, at most 16, give several levels of parents.
+        child_size: Maximum size of a child.
+        children: How sentences longer than child_size are treated: cut ("limit"), or kept whole as a single child ("sentence"). No child exceeds the size of its parent.
+        headings: Whether parents end at headings.
+        language: Language of the text as an ISO 639-1 code, or "auto" to detect it.
     """
 
     tokenizer: object
@@ -296,9 +296,9 @@ class KinsplitMultigranularNodeParser(KinsplitNodeParser):
     Defaults from: rag_eval (256, 512, 1024 words).
 
     Args:
-        tokenizer: Counts tokens: "bundled" (BERT uncased), "hf:REPOSITORY", "tiktoken:ENCODING", the path of a tokenizer.json, or a callable.
-        chunk_sizes: Words in a window, smallest first; at most 16 sizes.
-        chunk_overlap: Words shared with the window before, at every size.
+        tokenizer: Tokenizer that counts tokens: "bundled" (BERT uncased), "hf:REPOSITORY", "tiktoken:ENCODING", the path of a tokenizer.json, or a callable.
+        chunk_sizes: Words per window, smallest first; at most 16 sizes.
+        chunk_overlap: Words shared with the previous window, at every size.
     """
 
     tokenizer: object
@@ -317,22 +317,22 @@ class KinsplitMultigranularNodeParser(KinsplitNodeParser):
     ) -> None: ...
 
 class KinsplitLLMNodeParser(KinsplitNodeParser):
-    """Boundaries named by a language model, by paragraphs and headings where none answers.
+    """Boundaries chosen by a language model, or by paragraphs and headings if it doesn't answer.
 
     Defaults from: notebook (Ollama llama3); 500 words as its semantic chunks.
 
     Args:
-        tokenizer: Counts tokens: "bundled" (BERT uncased), "hf:REPOSITORY", "tiktoken:ENCODING", the path of a tokenizer.json, or a callable.
+        tokenizer: Tokenizer that counts tokens: "bundled" (BERT uncased), "hf:REPOSITORY", "tiktoken:ENCODING", the path of a tokenizer.json, or a callable.
         unit: What sizes are counted in.
-        model: Names the boundaries: "ollama:MODEL", "openai:MODEL" for any server with OpenAI's interface, a language model of LlamaIndex or LangChain, a function, or "none" for paragraphs and headings alone.
-        chunk_size: Longest chunk, in `unit`.
-        min_sentences: Fewest sentences between two boundaries.
-        max_sentences: Most sentences in a chunk.
-        segment_size: Most tokens of text that the model sees at once; fewer where its window holds fewer.
-        language: Language of the sentences as an ISO 639-1 code, or "auto" to detect it.
-        fallback: What happens where the model gives no answer: paragraphs and headings, or an error.
-        concurrency: Most questions that the model is asked at the same time.
-        timeout: Seconds to wait for an answer of a model given by name.
+        model: Language model that chooses the boundaries: "ollama:MODEL", "openai:MODEL" for any server with OpenAI's API,  a language model of LlamaIndex or LangChain, a function, or "none" to use paragraphs and headings only.
+        chunk_size: Maximum size of a chunk, in `unit`.
+        min_sentences: Minimum sentences between two boundaries.
+        max_sentences: Maximum sentences per chunk.
+        segment_size: Maximum tokens of text per prompt; fewer if the context window of the model is smaller.
+        language: Language of the text as an ISO 639-1 code, or "auto" to detect it.
+        fallback: Without a usable answer: use paragraphs and headings ("rules") or raise an error ("error").
+        concurrency: Maximum number of concurrent requests to the model.
+        timeout: Seconds to wait for an answer; only for models given by name.
     """
 
     tokenizer: object

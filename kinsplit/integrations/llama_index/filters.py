@@ -18,7 +18,7 @@ from llama_index.core.vector_stores.types import (
 from kinsplit.chunk import Chunk
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import InvalidParameterError
-from kinsplit.integrations.shared.collection import Work, find
+from kinsplit.integrations.shared.collection import find
 from kinsplit.integrations.shared.records import from_chunk
 from kinsplit.stores.filters import MOST_DEPTH
 from kinsplit.stores.protocol import Query, Where
@@ -43,7 +43,7 @@ _MODES = {
 }
 
 
-def to_where(filters: MetadataFilters | None, doc_ids: Sequence[str] | None = None) -> Work[dict[str, Any]]:
+async def to_where(filters: MetadataFilters | None, doc_ids: Sequence[str] | None = None) -> dict[str, Any]:
     """Return filters as `Where`; to match texts, all chunks of the documents are read.
 
     Args:
@@ -56,7 +56,7 @@ def to_where(filters: MetadataFilters | None, doc_ids: Sequence[str] | None = No
     where: dict[str, Any] = {"source_id": list(doc_ids)} if doc_ids else {}
     if filters is None:
         return where
-    chunks = (yield from find(where, None)) if _matches_text(filters) else []
+    chunks = await find(where, None) if _matches_text(filters) else []
     found = _joined(filters, chunks)
     return {"$and": [where, found]} if where and found else where or found
 

@@ -17,7 +17,7 @@ from pydantic import BeforeValidator, Field, PlainSerializer, PrivateAttr, WithJ
 from kinsplit import chunk as core
 from kinsplit.errors import InvalidParameterError
 from kinsplit.integrations.llama_index.nodes import build_nodes, origin_of, text_of, warn_of_long_metadata
-from kinsplit.integrations.shared.generated import documentation, twin_name
+from kinsplit.integrations.shared.generated import documentation, generated_name
 from kinsplit.integrations.shared.metadata import arrange, check_inputs
 from kinsplit.integrations.shared.origins import is_marked
 from kinsplit.parsers import Strategy, strategy_class
@@ -214,7 +214,7 @@ def node_parser_class(strategy: type[Strategy]) -> type[KinsplitNodeParser]:
     """Return the node parser class of a strategy, which has the strategy's parameters as its fields."""
     fields: dict[str, Any] = {name: (info.annotation, info) for name, info in strategy.model_fields.items()}
     made = create_model(
-        twin_name(strategy, "NodeParser"),
+        generated_name(strategy, "NodeParser"),
         __base__=KinsplitNodeParser,
         __module__=__package__,
         __doc__=documentation(strategy),

@@ -23,10 +23,10 @@ from kinsplit.errors import InvalidParameterError
 from kinsplit.integrations.llama_index.filters import to_queries, to_where
 from kinsplit.integrations.llama_index.records import item_of, node_of
 from kinsplit.integrations.shared.arguments import fuse, refuse_unknown
-from kinsplit.integrations.shared.collection import Collection, Work, clear, count, find, get, put, remove
+from kinsplit.integrations.shared.collection import Collection, clear, count, find, get, put, remove
 from kinsplit.integrations.shared.metadata import slimmed
 from kinsplit.integrations.shared.records import stored_id
-from kinsplit.stores import AsyncChunkStore, ChunkStore, Hit, Query, Vectors
+from kinsplit.stores import AsyncChunkStore, ChunkStore, Hit, Vectors, calls
 from kinsplit.stores.payload import RECORD
 
 T = TypeVar("T")
@@ -54,7 +54,7 @@ class KinsplitVectorStore(BasePydanticVectorStore):
             `Index.store`.
         collection: Name of the collection at that address; a new one is made by the first nodes.
         model: Name of the embedding model, kept in the schema of a new collection.
-        terms: Language of the stop words and the stemmer of a new collection, such as "german"; "any" takes words as
+        language: Language of the stop words and the stemmer of a new collection, such as "german"; "any" takes words as
             they are.
         async_store: The same collection for an event loop, such as a Qdrant server that
             `kinsplit.stores.open_async_store` opened; without it coroutines ask `store` in threads.
@@ -73,7 +73,7 @@ class KinsplitVectorStore(BasePydanticVectorStore):
     store: Any = Field(repr=False, description="Address of a store, which may hold a password, or an open one.")
     collection: str = "default"
     model: str = "given"
-    terms: str | None = "english"
+    language: str | None = "english"
     async_store: Any = Field(default=None, exclude=True, description="The same collection for an event loop.")
     slim: bool = False
 
@@ -85,14 +85,14 @@ class KinsplitVectorStore(BasePydanticVectorStore):
         *,
         collection: str = "default",
         model: str = "given",
-        terms: str | None = "english",
+        language: str | None = "english",
         async_store: AsyncChunkStore | None = None,
         slim: bool = False,
         **data: object,
     ) -> None:
-        own = {"collection": collection, "model": model, "terms": terms, "async_store": async_store, "slim": slim}
+        own = {"collection": collection, "model": model, "language": language, "async_store": async_store, "slim": slim}
         super().__init__(store=store, **own, **data)
-        self._kept = Collection(store, collection, model, terms, async_store)
+        self._kept = Collection(store, collection, model, language, async_store)
 
     @classmethod
     def class_name(cls) -> str:
@@ -115,25 +115,25 @@ class KinsplitVectorStore(BasePydanticVectorStore):
         """
         refuse_unknown(kwargs)
         if nodes:
-            self._kept.run(self._add(nodes), None, len(nodes[0].get_embedding()))
+            self._kept.run(lambda: self._add(nodes), None, len(nodes[0].get_embedding()))
         return [node.node_id for node in nodes]
 
     async def async_add(self, nodes: Sequence[BaseNode], **kwargs: object) -> list[str]:
         """Add nodes; see `add`."""
         refuse_unknown(kwargs)
         if nodes:
-            await self._kept.run_async(self._add(nodes), None, len(nodes[0].get_embedding()))
+            await self._kept.run_async(lambda: self._add(nodes), None, len(nodes[0].get_embedding()))
         return [node.node_id for node in nodes]
 
     def delete(self, ref_doc_id: str, **kwargs: object) -> None:
         """Delete all nodes of a document, of all levels."""
         refuse_unknown(kwargs)
-        self._kept.run(_delete(ref_doc_id), None)
+        self._kept.run(lambda: _delete(ref_doc_id), None)
 
     async def adelete(self, ref_doc_id: str, **kwargs: object) -> None:
         """Delete all nodes of a document; see `delete`."""
         refuse_unknown(kwargs)
-        await self._kept.run_async(_delete(ref_doc_id), None)
+        await self._kept.run_async(lambda: _delete(ref_doc_id), None)
 
     def delete_nodes(
         self, node_ids: list[str] | None = None, filters: MetadataFilters | None = None, **kwargs: object
@@ -144,14 +144,14 @@ class KinsplitVectorStore(BasePydanticVectorStore):
             InvalidParameterError: Neither ids nor any filter is given, or a filter is not supported.
         """
         refuse_unknown(kwargs)
-        self._kept.run(_delete_nodes(node_ids, filters), None)
+        self._kept.run(lambda: _delete_nodes(node_ids, filters), None)
 
     async def adelete_nodes(
         self, node_ids: list[str] | None = None, filters: MetadataFilters | None = None, **kwargs: object
     ) -> None:
         """Delete nodes; see `delete_nodes`."""
         refuse_unknown(kwargs)
-        await self._kept.run_async(_delete_nodes(node_ids, filters), None)
+        await self._kept.run_async(lambda: _delete_nodes(node_ids, filters), None)
 
     def get_nodes(self, node_ids: list[str] | None = None, filters: MetadataFilters | None = None) -> list[BaseNode]:
         """Return nodes with their embeddings by id, in the order of the ids, by filter, or by both; all without either.
@@ -161,13 +161,13 @@ class KinsplitVectorStore(BasePydanticVectorStore):
         Raises:
             InvalidParameterError: A filter is not supported.
         """
-        return self._kept.run(_nodes(node_ids, filters), [])
+        return self._kept.run(lambda: _nodes(node_ids, filters), [])
 
     async def aget_nodes(
         self, node_ids: list[str] | None = None, filters: MetadataFilters | None = None
     ) -> list[BaseNode]:
         """Return nodes; see `get_nodes`."""
-        return await self._kept.run_async(_nodes(node_ids, filters), [])
+        return await self._kept.run_async(lambda: _nodes(node_ids, filters), [])
 
     def count(self, filters: MetadataFilters | None = None) -> int:
         """Return the number of nodes, or of those that filters let through; parents are not counted.
@@ -175,11 +175,11 @@ class KinsplitVectorStore(BasePydanticVectorStore):
         Raises:
             InvalidParameterError: A filter is not supported.
         """
-        return self._kept.run(_count(filters), 0)
+        return self._kept.run(lambda: _count(filters), 0)
 
     async def acount(self, filters: MetadataFilters | None = None) -> int:
         """Return the number of nodes; see `count`."""
-        return await self._kept.run_async(_count(filters), 0)
+        return await self._kept.run_async(lambda: _count(filters), 0)
 
     def query(
         self,
@@ -202,7 +202,7 @@ class KinsplitVectorStore(BasePydanticVectorStore):
             InvalidParameterError: A mode or a filter that is not supported.
         """
         refuse_unknown(kwargs)
-        return self._kept.run(self._query(query, mmr_threshold, mmr_prefetch_k), _result([]))
+        return self._kept.run(lambda: self._query(query, mmr_threshold, mmr_prefetch_k), _result([]))
 
     async def aquery(
         self,
@@ -213,66 +213,61 @@ class KinsplitVectorStore(BasePydanticVectorStore):
     ) -> VectorStoreQueryResult:
         """Find nodes; see `query`."""
         refuse_unknown(kwargs)
-        return await self._kept.run_async(self._query(query, mmr_threshold, mmr_prefetch_k), _result([]))
+        return await self._kept.run_async(lambda: self._query(query, mmr_threshold, mmr_prefetch_k), _result([]))
 
     def clear(self) -> None:
         """Delete all nodes."""
-        self._kept.run(clear(), None)
+        self._kept.run(clear, None)
 
     async def aclear(self) -> None:
         """Delete all nodes; see `clear`."""
-        await self._kept.run_async(clear(), None)
+        await self._kept.run_async(clear, None)
 
     def close(self) -> None:
         """Let go of the collection, if the store was given by its address."""
         self._kept.close()
 
-    def _add(self, nodes: Sequence[BaseNode]) -> Work[None]:
-        yield from put(self._kept, [item_of(node) for node in nodes], [node.get_embedding() for node in nodes])
+    async def _add(self, nodes: Sequence[BaseNode]) -> None:
+        await put(self._kept, [item_of(node) for node in nodes], [node.get_embedding() for node in nodes])
 
-    def _query(
+    async def _query(
         self, query: VectorStoreQuery, mmr_threshold: float | None, mmr_prefetch_k: int | None
-    ) -> Work[VectorStoreQueryResult]:
-        where = yield from to_where(query.filters, query.doc_ids)
+    ) -> VectorStoreQueryResult:
+        where = await to_where(query.filters, query.doc_ids)
         if query.mode is VectorStoreQueryMode.MMR:
             threshold = query.mmr_threshold if mmr_threshold is None else mmr_threshold
             limit = mmr_prefetch_k or _MMR_PREFETCH * query.similarity_top_k
-            (hits,) = yield from self._search(replace(query, similarity_top_k=limit), where)
-            return _result((yield from _diverse(query, hits, threshold)), self.slim)
-        rankings = yield from self._search(query, where)
+            (hits,) = await self._search(replace(query, similarity_top_k=limit), where)
+            return _result(await _diverse(query, hits, threshold), self.slim)
+        rankings = await self._search(query, where)
         if query.mode is not VectorStoreQueryMode.HYBRID:
             return _result(rankings[0], self.slim)
         limit = query.hybrid_top_k or query.similarity_top_k
         dense, terms = rankings
         return _result(fuse(dense, terms, 0.5 if query.alpha is None else query.alpha)[:limit], self.slim)
 
-    def _search(self, query: VectorStoreQuery, where: dict[str, Any]) -> Work[list[list[Hit]]]:
+    async def _search(self, query: VectorStoreQuery, where: dict[str, Any]) -> list[list[Hit]]:
         ids = {stored_id(id_) for id_ in query.node_ids or ()}
         if not ids or len(ids) > _MANY:
             queries = to_queries(query, where, self._kept.bm25)
-            rankings = yield from _ask(queries)
+            rankings = await calls.search(queries)
             if not ids or all(hit.chunk.id in ids for hits in rankings for hit in hits):
                 return rankings
         within = {"$and": [where, {"$id": ids}]} if where else {"$id": ids}
-        return (yield from _ask(to_queries(query, within, self._kept.bm25)))
+        return await calls.search(to_queries(query, within, self._kept.bm25))
 
 
-def _ask(queries: Sequence[Query]) -> Work[list[list[Hit]]]:
-    rankings: list[list[Hit]] = yield lambda store: store.search(queries)
-    return rankings
+async def _delete(ref_doc_id: str) -> None:
+    await calls.delete(ref_doc_id)
 
 
-def _delete(ref_doc_id: str) -> Work[None]:
-    yield lambda store: store.delete(ref_doc_id)
-
-
-def _diverse(query: VectorStoreQuery, hits: Sequence[Hit], threshold: float | None) -> Work[list[Hit]]:
+async def _diverse(query: VectorStoreQuery, hits: Sequence[Hit], threshold: float | None) -> list[Hit]:
     """Choose hits that are like a question and unlike each other, by LlamaIndex's own rule."""
     if threshold is not None and not 0 <= threshold <= 1:
         raise InvalidParameterError("mmr_threshold", "must be from 0 to 1", threshold, "Leave it out for 0.5.")
-    vectors = yield lambda store: store.vectors([hit.chunk.id for hit in hits])
+    vectors = await calls.vectors([hit.chunk.id for hit in hits])
     kept = [hit for hit in hits if hit.chunk.id in vectors]  # Without those deleted meanwhile.
-    embeddings = [vectors[hit.chunk.id].dense for hit in kept]
+    embeddings: list[Any] = [vectors[hit.chunk.id].dense for hit in kept]
     asked: Any = np.asarray(query.query_embedding, dtype=np.float32)
     scores, chosen = get_top_k_mmr_embeddings(
         asked, embeddings, similarity_top_k=query.similarity_top_k, mmr_threshold=threshold
@@ -280,22 +275,22 @@ def _diverse(query: VectorStoreQuery, hits: Sequence[Hit], threshold: float | No
     return [Hit(kept[index].chunk, float(score)) for index, score in zip(chosen, scores, strict=True)]
 
 
-def _chunks(node_ids: list[str] | None, filters: MetadataFilters | None) -> Work[list[Chunk]]:
-    where = yield from to_where(filters)
+async def _chunks(node_ids: list[str] | None, filters: MetadataFilters | None) -> list[Chunk]:
+    where = await to_where(filters)
     if node_ids is None:
-        return (yield from find(where, None))
-    chunks = yield from get(node_ids)
+        return await find(where, None)
+    chunks = await get(node_ids)
     if not where:
         return chunks
-    within = {chunk.id for chunk in (yield from find(where, None))}
+    within = {chunk.id for chunk in await find(where, None)}
     return [chunk for chunk in chunks if chunk.id in within]
 
 
-def _nodes(node_ids: list[str] | None, filters: MetadataFilters | None) -> Work[list[BaseNode]]:
-    chunks = yield from _chunks(node_ids, filters)
+async def _nodes(node_ids: list[str] | None, filters: MetadataFilters | None) -> list[BaseNode]:
+    chunks = await _chunks(node_ids, filters)
     # Parents and whole documents that `Index.add` wrote are found by id alone.
     found = [chunk for chunk in chunks if node_ids is not None or not chunk.level or RECORD in chunk.metadata]
-    vectors = yield lambda store: store.vectors([chunk.id for chunk in found])
+    vectors = await calls.vectors([chunk.id for chunk in found])
     return [_embedded(node_of(chunk), vectors.get(chunk.id)) for chunk in found]
 
 
@@ -305,17 +300,17 @@ def _embedded(node: BaseNode, vectors: Vectors | None) -> BaseNode:
     return node
 
 
-def _count(filters: MetadataFilters | None) -> Work[int]:
-    where = yield from to_where(filters)
-    return (yield from count(where))
+async def _count(filters: MetadataFilters | None) -> int:
+    where = await to_where(filters)
+    return await count(where)
 
 
-def _delete_nodes(node_ids: list[str] | None, filters: MetadataFilters | None) -> Work[None]:
+async def _delete_nodes(node_ids: list[str] | None, filters: MetadataFilters | None) -> None:
     # A filter list that is empty lets every node through.
-    if node_ids is None and not (yield from to_where(filters)):
+    if node_ids is None and not await to_where(filters):
         raise InvalidParameterError("node_ids", "or filters must be given", None, "To delete all nodes, call clear().")
-    found = yield from _chunks(node_ids, filters)
-    yield from remove([chunk.id for chunk in found])
+    found = await _chunks(node_ids, filters)
+    await remove([chunk.id for chunk in found])
 
 
 def _result(hits: Sequence[Hit], slim: bool = False) -> VectorStoreQueryResult:

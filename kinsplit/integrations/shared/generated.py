@@ -9,21 +9,21 @@ from kinsplit.identity import RENAMED
 from kinsplit.parsers import Strategy, names, strategy_class
 
 
-def twin_names(suffix: str) -> dict[str, str]:
+def generated_names(suffix: str) -> dict[str, str]:
     """Return the names of the classes that a framework gets, each with the name of its strategy.
 
     Args:
         suffix: What the framework calls such a class: "NodeParser" or "TextSplitter".
     """
-    return {twin_name(strategy_class(name), suffix): name for name in names()}
+    return {generated_name(strategy_class(name), suffix): name for name in names()}
 
 
-def twin_name(strategy: type[Strategy], suffix: str) -> str:
+def generated_name(strategy: type[Strategy], suffix: str) -> str:
     """Return the name of the class that a framework gets for a strategy."""
     return f"Kinsplit{strategy.__name__.removesuffix('Strategy')}{suffix}"
 
 
-def former_twin_names(suffix: str) -> dict[str, str]:
+def former_names(suffix: str) -> dict[str, str]:
     """Return the names that the classes of renamed strategies had, each with the strategy's former name."""
     return {f"Kinsplit{former.title()}{suffix}": former for former in RENAMED}
 

@@ -4,30 +4,24 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from kinsplit.chunk import Chunk
-from kinsplit.integrations.shared.origins import is_located
-from kinsplit.integrations.shared.records import Item, to_chunk
-from kinsplit.integrations.shared.siblings import Found, Place
-from kinsplit.stores.engines.qdrant.payload import unwrapped
-from kinsplit.stores.payload import ABOVE
-
-if TYPE_CHECKING:
-    from qdrant_client import QdrantClient, models
-from collections.abc import Callable
-from typing import NamedTuple, cast
-
 from kinsplit.errors import InvalidParameterError
 from kinsplit.index import Index
 from kinsplit.integrations.shared.collection import Collection
-from kinsplit.integrations.shared.records import from_chunk
-from kinsplit.integrations.shared.siblings import KinReader
+from kinsplit.integrations.shared.origins import is_located
+from kinsplit.integrations.shared.records import Item, from_chunk, to_chunk
+from kinsplit.integrations.shared.siblings import Found, KinReader, Place
 from kinsplit.parsers import Strategy
 from kinsplit.stores import ChunkStore, open_store
-from kinsplit.stores.payload import RECORD
+from kinsplit.stores.engines.qdrant.payload import unwrapped
+from kinsplit.stores.payload import ABOVE, RECORD
+
+if TYPE_CHECKING:
+    from qdrant_client import QdrantClient, models
 
 # Where the frameworks' stores and kinsplit's keep metadata: at top level, and LangChain's under a key.
 _PREFIXES = ("", "metadata.")

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from kinsplit.chunk import FIELDS, Chunk, select
 from kinsplit.errors import InvalidParameterError
-from kinsplit.identity import SURROUNDINGS, content_hash
+from kinsplit.identity import DOCUMENT_CONTEXT, content_hash
 from kinsplit.integrations.shared.origins import CONTEXT, FINDING, SPANS, Origin, is_marked, spans_of
 from kinsplit.parsers.strategies.semantic import SIMILARITY_GAP
 from kinsplit.spans import blank_before, shared
@@ -25,7 +25,7 @@ _FIELDS = tuple(field.stored for field in FIELDS if field.stored is not None and
 BOOKKEEPING = (*_FIELDS, "strategy", "content_hash")
 
 #: `BOOKKEEPING` and the other excluded keys, which only some chunks have.
-HIDDEN = (*BOOKKEEPING, SPANS, GAP, SIMILARITY_GAP, SURROUNDINGS)
+HIDDEN = (*BOOKKEEPING, SPANS, GAP, SIMILARITY_GAP, DOCUMENT_CONTEXT)
 
 _REPLACED = frozenset({*HIDDEN, CONTEXT})
 # How a passage was found says nothing about its chunks.
@@ -33,7 +33,9 @@ _DROPPED = _REPLACED | {FINDING}
 
 
 # Keys that `slimmed` leaves out.
-_PLACE = frozenset({"source_id", "level", "chunk_index", "char_start", "char_end", "content_hash", SPANS, SURROUNDINGS})
+_PLACE = frozenset(
+    {"source_id", "level", "chunk_index", "char_start", "char_end", "content_hash", SPANS, DOCUMENT_CONTEXT}
+)
 _UNNEEDED = (frozenset(HIDDEN) - _PLACE) | {"start_index", "end_index", "absolute_path", "sibling_files"}
 
 

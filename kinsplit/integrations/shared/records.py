@@ -51,15 +51,17 @@ def to_chunk(item: Item, vector: NDArray[np.float32] | None = None) -> Chunk:
     by then.
 
     Args:
-        item: What to keep.
-        vector: Part of the content hash, since equal texts may have been embedded with different metadata.
+        item: The item.
+        vector: The vector with which the chunk is to be stored; None for a chunk that stays in memory. It is part of
+            the content hash, since equal texts may have been embedded with different metadata.
 
     Raises:
         InvalidParameterError: Metadata that can't be written as JSON.
     """
     metadata = to_json(item.metadata, "metadata")
-    kept = {"id": item.id, "metadata": metadata, **({} if item.own is None else {"own": to_json(item.own, "node")})}
-    record = json.dumps(kept, ensure_ascii=False, allow_nan=False)
+    record = {"id": item.id, "metadata": metadata}
+    if item.own is not None:
+        record["own"] = to_json(item.own, "node")
     place = metadata if is_chunk(metadata, item.text) else {}
     hidden = RESERVED if place else RESERVED | PLACED
     spans = (spans_of(place) if place else item.span and [item.span]) or []
@@ -81,7 +83,10 @@ def to_chunk(item: Item, vector: NDArray[np.float32] | None = None) -> Chunk:
         context=context,
         token_count=None,
         content_hash=content_hash(item.text, context if vector is None else f"{context}\n{vector.tobytes().hex()}"),
-        metadata={**{key: value for key, value in metadata.items() if key not in hidden}, RECORD: record},
+        metadata={
+            **{key: value for key, value in metadata.items() if key not in hidden},
+            RECORD: record if vector is None else json.dumps(record, ensure_ascii=False, allow_nan=False),
+        },
     )
 
 
@@ -90,8 +95,9 @@ def from_chunk(chunk: Chunk) -> Item:
     span, record = Span(chunk.start, chunk.end), chunk.metadata.get(RECORD)
     if record is None:
         return Item(chunk.id, chunk.text, to_metadata(to_payload(chunk)), chunk.source_id, span)
-    kept = json.loads(record)
-    return Item(kept["id"], chunk.text, kept["metadata"], chunk.source_id, span, kept.get("own"))
+    if isinstance(record, str):  # As a store keeps it.
+        record = json.loads(record)
+    return Item(record["id"], chunk.text, record["metadata"], chunk.source_id, span, record.get("own"))
 
 
 def _kin(place: Mapping[str, Any], key: str) -> str | None:

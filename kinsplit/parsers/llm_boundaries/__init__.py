@@ -1,1 +1,1 @@
-"""Boundaries that a language model names."""
+"""Boundaries chosen by a language model: prompts, answers and the fallback."""

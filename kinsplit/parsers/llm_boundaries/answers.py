@@ -1,4 +1,4 @@
-"""Questions about segments -> where chunks begin, asked of a language model by several threads."""
+"""Answers of a language model to questions about segments."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _SCHEMA = numbers_schema(KEY)
 
 
 class FallbackWarning(KinsplitWarning):
-    """Some boundaries were drawn by paragraphs and headings, since the language model gave none.
+    """Boundaries were drawn by paragraphs and headings because the language model gave no usable answer.
 
     Args:
-        reason: Why, as a sentence.
-        segments: How many segments it was.
-        total: Out of how many.
+        reason: Reason, as a sentence.
+        segments: Number of affected segments.
+        total: Total number of segments.
     """
 
     def __init__(self, reason: str, segments: int, total: int) -> None:
@@ -40,7 +40,7 @@ class FallbackWarning(KinsplitWarning):
 
     @classmethod
     def combined(cls, found: Sequence[Self]) -> list[Self]:
-        """Return one warning for each reason."""
+        """Return one warning per reason."""
         by_reason: dict[str, list[Self]] = {}
         for one in found:
             by_reason.setdefault(one.reason, []).append(one)
@@ -51,12 +51,12 @@ class FallbackWarning(KinsplitWarning):
 
 
 class Answer(NamedTuple):
-    """What came of a question.
+    """An answer to a question.
 
     Attributes:
         starts: Ascending numbers of the sentences that begin a chunk, counted within the segment.
-        known: How many sentences, from the first on, it says something about.
-        problem: Why that is not all of them.
+        known: Number of leading sentences that the answer covers.
+        problem: Reason why it doesn't cover all sentences, else None.
     """
 
     starts: list[int]
@@ -65,40 +65,40 @@ class Answer(NamedTuple):
 
 
 def ask(model: LanguageModel, questions: Sequence[Question], cache: AnswerCache, concurrency: int) -> list[Answer]:
-    """Ask a language model.
+    """Ask a language model questions.
 
     Args:
         model: The model.
-        questions: The questions; of equal ones only one is asked.
-        cache: Where earlier answers are, and where new ones go.
-        concurrency: Most questions that are asked at the same time.
+        questions: The questions; identical ones are asked once.
+        cache: Cache of answers.
+        concurrency: Maximum number of concurrent requests.
 
     Returns:
         An answer to each question.
     """
-    asked = {question.digest(): question for question in questions}
+    by_digest = {question.digest(): question for question in questions}
     answers: dict[bytes, Answer] = {}
-    for digest, question in asked.items():
+    for digest, question in by_digest.items():
         if kept := cache.get(model, question.prompt()):
             answers[digest] = Answer(kept, question.sentences)
-    open_ = [digest for digest in asked if digest not in answers]
+    pending = [digest for digest in by_digest if digest not in answers]
     run = _Run(model)
-    for digest, answer in as_completed(lambda digest: run.answer(asked[digest]), open_, concurrency):
+    for digest, answer in as_completed(lambda digest: run.answer(by_digest[digest]), pending, concurrency):
         answers[digest] = answer
         if answer.problem is None:
-            cache.put(model, asked[digest].prompt(), answer.starts)
+            cache.put(model, by_digest[digest].prompt(), answer.starts)
     return [answers[question.digest()] for question in questions]
 
 
 def report(answers: Sequence[Answer], *, as_error: bool) -> None:
-    """Tell of the segments about which the model said nothing, all at once.
+    """Report all segments without a complete answer in one warning or error.
 
     Args:
         answers: The answers.
-        as_error: Whether that is an error and not a warning.
+        as_error: Whether to raise an error instead of a warning.
 
     Raises:
-        LanguageModelError: It is.
+        LanguageModelError: A segment has no complete answer, and `as_error` is set.
     """
     problems = [answer.problem for answer in answers if answer.problem is not None]
     if not problems:
@@ -110,7 +110,7 @@ def report(answers: Sequence[Answer], *, as_error: bool) -> None:
 
 
 class _Run:
-    """One run over many questions, given up once the model is found to be away."""
+    """One run over many questions, which stops asking once the model is unavailable."""
 
     def __init__(self, model: LanguageModel) -> None:
         self._model = model
@@ -121,26 +121,26 @@ class _Run:
             return Answer([], 0, str(self._breaker.failure))
         try:
             with wrap_errors(self._model.name):
-                answer = self._asked(question.prompt(), question.sentences)
+                answer = self._ask(question.prompt(), question.sentences)
         except LanguageModelError as error:
             self._breaker.record(error)
             return Answer([], 0, str(error))
         self._breaker.record(None)
         return answer
 
-    def _asked(self, prompt: str, sentences: int) -> Answer:
-        """Ask until an answer can be used; of those that can't, return the one that says most."""
+    def _ask(self, prompt: str, sentences: int) -> Answer:
+        """Ask until an answer is usable; otherwise return the one that covers most."""
         best, why = Answer([], 0), ""
         for _ in range(ATTEMPTS):
-            asked = prompt + reminder(why) if why else prompt
-            numbers = read_numbers(self._model.complete(asked, _SCHEMA, answer_tokens(sentences)), KEY)
+            text = prompt + reminder(why) if why else prompt
+            numbers = read_numbers(self._model.complete(text, _SCHEMA, answer_tokens(sentences)), KEY)
             starts = sorted({number for number in numbers.values if 0 <= number < sentences})
             if starts and numbers.whole:
                 return Answer(starts, sentences)
             why = _why(numbers.values, starts, sentences)
             if starts and starts[-1] >= best.known:
                 best = Answer(starts, starts[-1] + 1)
-        problem = f"{self._model.name} gave {ATTEMPTS} answers that can't be used; of the last one, {why}."
+        problem = f"{self._model.name} gave {ATTEMPTS} answers that can't be used; in the last one, {why}."
         return best._replace(problem=problem)
 
 

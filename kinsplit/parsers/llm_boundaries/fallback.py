@@ -1,4 +1,4 @@
-"""Where chunks begin by the look of a text: at headings, at lines that look like one, and at paragraphs."""
+"""Boundaries without a language model: headings, lines that look like headings, and paragraphs."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from kinsplit.parsers.packing.group import merge
 from kinsplit.parsers.packing.measure import Scale
+from kinsplit.parsers.packing.runs import merge
 from kinsplit.parsers.units.blocks import blocks
 from kinsplit.parsers.units.graphemes import skip_space
 from kinsplit.parsers.units.segment import Units, cut_at
 from kinsplit.parsers.units.sentences import sentences
 
-# A paragraph of one line is a heading if it is short and doesn't end as a sentence does, but for a question.
+# A one-line paragraph is a heading if it is short and doesn't end like a sentence; it may end with a question mark.
 _LONGEST_TITLE = 80
 _SENTENCE_END = re.compile(r"[.…,;:。，、；：।۔]['\"”’»」』)\]]*$")
 _LETTER = re.compile(r"[^\W\d_]")
-# Lines that are longer than this aren't wrapped: each of them is a paragraph.
+# Longer lines aren't wrapped: each of them is a paragraph.
 _LONGEST_WRAPPED = 200
 
 
 class Outline(NamedTuple):
-    """The sentences of a text and what begins at them, as ascending numbers of sentences.
+    """Sentences of a text, and ascending numbers of those at which paragraphs and headings begin.
 
     Attributes:
-        sentences: The sentences; none reaches across the start of a paragraph.
-        paragraphs: Where a paragraph or another block begins, but not behind a heading, which goes with it.
-        headings: Those of them that are headings.
-        titles: Those that only look like one.
+        sentences: The sentences; none crosses the start of a paragraph.
+        paragraphs: Starts of paragraphs and other blocks, except directly after a heading.
+        headings: Starts of headings.
+        titles: Starts of lines that only look like headings.
     """
 
     sentences: Units
@@ -46,17 +46,17 @@ class _Paragraph(NamedTuple):
 
 
 def outline(text: str, language: str) -> Outline:
-    """Return a text's sentences with its headings and paragraphs.
+    """Return the sentences, headings and paragraphs of a text.
 
     Args:
         text: The text.
         language: Language of the sentences, or "auto".
     """
     found = list(_paragraphs(text))
-    places = [paragraph.start for paragraph in found]
-    units = cut_at(text, sentences(text, language), places[1:])
-    numbers = np.searchsorted(units.starts, places).tolist()
-    # Of headings that follow each other the first begins the section, and one with nothing below it begins none.
+    starts = [paragraph.start for paragraph in found]
+    units = cut_at(text, sentences(text, language), starts[1:])
+    numbers = np.searchsorted(units.starts, starts).tolist()
+    # The first of consecutive headings begins the section; a heading without text below it begins none.
     first = [i for i in range(len(found)) if i == 0 or found[i - 1].kind == "body"]
     last = max((i for i, paragraph in enumerate(found) if paragraph.kind == "body"), default=-1)
     headings, titles = (
@@ -70,10 +70,10 @@ def boundaries(scale: Scale, found: Outline, least: int, limit: int) -> list[int
 
     Args:
         scale: Lengths of the sentences.
-        found: The sentences.
+        found: Sentences, paragraphs and headings.
         least: Length up to which paragraphs are merged, but never across a heading. A line that looks like a heading
-            counts as one where the sections on both sides of it are so long.
-        limit: Longest chunk wanted.
+            counts as one if the sections on both sides are at least this long.
+        limit: Maximum length of a chunk.
 
     Returns:
         Ascending numbers of sentences, each the first of a paragraph.
@@ -108,7 +108,7 @@ def _paragraphs(text: str) -> Iterator[_Paragraph]:
 def _is_title(line: str) -> bool:
     if len(line) > _LONGEST_TITLE or "\n" in line or "\r" in line:
         return False
-    # Speech begins with a quotation mark or a dash.
+    # Direct speech begins with a quotation mark or a dash.
     letter = _LETTER.search(line)
     begins = line.lstrip("*_")[:1].isalnum() and letter is not None and not letter[0].islower()
     return begins and _SENTENCE_END.search(line.rstrip("*_")) is None

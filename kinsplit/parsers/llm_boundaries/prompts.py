@@ -1,8 +1,8 @@
-"""Numbered sentences -> segments that a language model reads at once, and the question about each.
+"""Prompts about segments of numbered sentences.
 
-Neighbouring segments overlap, and each decides about the sentences up to the middle of the overlap, so every boundary
-is judged with text on both sides of it. Which sentences a segment holds depends on the text alone, not on any answer:
-segments can be asked about in parallel, and their number is known before.
+Adjacent segments overlap, and each decides on the sentences up to the middle of the overlap, so the model sees both
+sides of every boundary. Segments depend on the text alone, not on answers, so they can be processed in parallel and
+their number is known in advance.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ import numpy as np
 
 from kinsplit.errors import InvalidParameterError
 from kinsplit.language_models.parsing import escape_tags
-from kinsplit.parsers.packing.group import pack
 from kinsplit.parsers.packing.measure import Scale
+from kinsplit.parsers.packing.runs import pack
 from kinsplit.parsers.units.segment import Units
 from kinsplit.tokenizers import Tokenizer
 
-#: Where the numbers are in the answer.
+#: Key of the numbers in the answer.
 KEY = "starts"
-# Of a longer sentence the model sees the beginning and the end.
+# Characters shown from the beginning and the end of a longer sentence.
 _HEAD, _TAIL = 400, 150
-# A quarter of a segment is shared with each neighbour, and at least so many sentences.
+# Fraction of a segment shared with each neighbour, and minimum number of shared sentences.
 _SHARED, _FEWEST_SHARED = 4, 2
-# Tokens of the instruction and of an answer that names no number.
+# Tokens of the instructions, and of an answer without numbers.
 _INSTRUCTION_TOKENS, _ANSWER_TOKENS = 300, 32
-# Tokens of a sentence's number: in front of its line with brackets, in the answer with comma and space.
+# Tokens of a sentence's number, both in the prompt with brackets and in the answer with comma and space.
 _NUMBER_TOKENS = 4
-# Fewer tokens of text make no question.
+# Minimum tokens of text in a prompt.
 _LEAST = 200
-# The tokenizer that counts is not the model's own, which may need so much more.
+# The model's own tokenizer may need this many times as many tokens.
 _MARGIN = 1.5
 
 _QUESTION = """\
@@ -51,13 +51,13 @@ order, 0 among them, for example {{"starts": [0, 4, 9]}}.
 
 
 class Segment(NamedTuple):
-    """Sentences that are shown together.
+    """Sentences shown in one prompt.
 
     Attributes:
         first: First sentence shown.
-        stop: One past the last one shown.
-        begin: First sentence of which it is decided here whether it begins a chunk.
-        end: One past the last such sentence.
+        stop: One past the last sentence shown.
+        begin: First sentence that the segment decides on.
+        end: One past the last sentence that the segment decides on.
     """
 
     first: int
@@ -70,24 +70,24 @@ class Question(NamedTuple):
     """A question about a segment.
 
     Attributes:
-        prompt: Makes the prompt; called when it is asked, so that not all of them are held at once.
-        sentences: How many sentences it shows.
+        prompt: Function that returns the prompt, so that not all prompts are in memory at once.
+        sentences: Number of sentences shown.
     """
 
     prompt: Callable[[], str]
     sentences: int
 
     def digest(self) -> bytes:
-        """Return what equal questions have in common."""
+        """Return a hash that is equal for equal questions."""
         return hashlib.blake2b(self.prompt().encode(), digest_size=16).digest()
 
 
 class Plan(NamedTuple):
-    """What is asked about one text.
+    """Segments of one text.
 
     Attributes:
-        lines: Its sentences, each on one line; in front of one that begins a paragraph there is an empty line.
-        segments: Segments that decide about every sentence once.
+        lines: Sentences, one per line, with an empty line before each paragraph.
+        segments: Segments that together decide on every sentence once.
     """
 
     lines: list[str]
@@ -97,7 +97,7 @@ class Plan(NamedTuple):
         """Return the question about each segment.
 
         Args:
-            sizes: A sentence about how large chunks should be.
+            sizes: Sentence on the wanted size of chunks.
         """
         for first, stop, _, _ in self.segments:
             yield Question(functools.partial(_prompt, self.lines, first, stop, sizes), stop - first)
@@ -109,8 +109,8 @@ def plan(text: str, sentences: Units, tokenizer: Tokenizer, budget: int) -> Plan
     Args:
         text: The text.
         sentences: Its sentences.
-        tokenizer: Counts what is shown.
-        budget: Most tokens of the sentences of a segment; one longer sentence is still shown.
+        tokenizer: Tokenizer that counts the lines.
+        budget: Maximum tokens per segment; a single longer sentence is still shown.
     """
     lines = _lines(text, sentences)
     right = np.cumsum(tokenizer.count(lines) + _NUMBER_TOKENS, dtype=np.int64)
@@ -125,31 +125,31 @@ def plan(text: str, sentences: Units, tokenizer: Tokenizer, budget: int) -> Plan
 
 
 def budget_of(window: int, segment_size: int) -> int:
-    """Return how many tokens of sentences fit into a model's window beside the instruction and the answer.
+    """Return the number of tokens for sentences in a model's context window besides instructions and answer.
 
     Args:
-        window: The model's context window, in its own tokens.
-        segment_size: The most that is wanted.
+        window: Context window, in the model's own tokens.
+        segment_size: Maximum to return.
 
     Raises:
-        InvalidParameterError: The window is too small to ask anything.
+        InvalidParameterError: The window is too small for any question.
     """
-    # No line has fewer tokens than its number, which comes once more in the answer.
+    # Each line has at least the tokens of its number, which is repeated in the answer.
     room = int((window - _INSTRUCTION_TOKENS - _ANSWER_TOKENS) / (_MARGIN + 1))
     if room < _LEAST:
         least = int(_LEAST * (_MARGIN + 1)) + _INSTRUCTION_TOKENS + _ANSWER_TOKENS
         rule = f"must have a context window of at least {least} tokens"
-        raise InvalidParameterError("model", rule, window, "Take another model.")
+        raise InvalidParameterError("model", rule, window, "Choose another model.")
     return min(segment_size, room)
 
 
 def answer_tokens(sentences: int) -> int:
-    """Return how many tokens an answer about some sentences has at most."""
+    """Return the maximum number of tokens in an answer about this many sentences."""
     return _ANSWER_TOKENS + _NUMBER_TOKENS * sentences
 
 
 def reminder(why: str) -> str:
-    """Return what a question that is asked again ends with."""
+    """Return the text that is added to a repeated question."""
     return f'\nAn earlier answer could not be used: {why}. Answer with an object like {{"{KEY}": [0, 4, 9]}} alone.\n'
 
 

@@ -1,1 +1,1 @@
-"""Units -> chunks: measure, group, refine."""
+"""Units -> chunks within a size limit."""

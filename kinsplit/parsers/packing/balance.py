@@ -1,28 +1,28 @@
-"""Chunks that are too long or too short -> chunks that are not, about equally long."""
+"""Chunks of about equal length within limits."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
 
-from kinsplit.parsers.packing.group import Fits, Run, pack
 from kinsplit.parsers.packing.measure import Scale
+from kinsplit.parsers.packing.runs import Fits, Run, pack
 
 
 def balance(scale: Scale, whole: Run, limit: int, fits: Fits | None = None) -> list[Run]:
-    """Divide a run of units.
+    """Divide a run of units into parts of about equal length.
 
-    Filling one chunk after the other would leave a remnant of a few words at the end.
+    Filling one chunk after another would leave a remnant of a few words at the end.
 
     Args:
-        scale: Lengths of all units; none longer than the limit.
-        whole: The run to divide.
-        limit: Longest run wanted.
+        scale: Lengths of all units; none exceeds the limit.
+        whole: Run to divide.
+        limit: Maximum length of a part.
         fits: See `Fits`.
 
     Returns:
-        Runs that hold every unit of `whole` once. There are as few as there can be, and the longest is as short as it
-        can be then.
+        Runs that together contain every unit of `whole` once: as few as possible,
+        with the longest as short as possible.
     """
     first, stop = whole
     part = Scale(scale.left[first:stop], scale.right[first:stop])
@@ -45,13 +45,16 @@ def balance(scale: Scale, whole: Run, limit: int, fits: Fits | None = None) -> l
 
 
 def space(starts: Sequence[int], total: int, least: int, most: int | None) -> list[int]:
-    """Return where chunks begin if boundaries that are too close are dropped, and chunks that are too long divided.
+    """Drop boundaries that are too close together and divide chunks that are too long.
 
     Args:
         starts: Ascending numbers of the units that begin a chunk.
         total: Number of units.
-        least: Fewest units of a chunk, if there are so many.
-        most: Most units, if that is limited; not smaller than `least`. It wins where both can't be kept.
+        least: Minimum number of units per chunk, if there are that many.
+        most: Maximum number of units per chunk, at least `least`, or None. It takes precedence over `least`.
+
+    Returns:
+        Ascending numbers of the units that begin a chunk.
     """
     if not total:
         return []

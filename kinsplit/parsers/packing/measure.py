@@ -1,4 +1,4 @@
-"""Units -> lengths in characters, words or tokens, on a scale where the length of any run of units is a difference."""
+"""Lengths of units in characters, words or tokens."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from kinsplit.tokenizers import CallableTokenizer, Tokenizer
 
 Unit = Literal["character", "word", "token"]
 
-#: Most characters of a chunk for each token of its limit, white space and what a tokenizer drops included.
+#: Maximum characters per token of a chunk's limit, including white space and characters that a tokenizer drops.
 CHARACTERS_PER_TOKEN = 100
 
-# So many characters are counted in a thread of their own.
+# Characters that are worth counting in a separate thread.
 _ENOUGH = 1 << 16
 
 
 class Scale(NamedTuple):
-    """Where units begin and end when lengths are laid end to end.
+    """Cumulative lengths of units.
 
-    Units i to j - 1 together are `right[j - 1] - left[i]` long.
+    Units i to j - 1 together have the length `right[j - 1] - left[i]`.
 
     Attributes:
-        left: int64[n], position of each unit's start.
-        right: int64[n], position of each unit's end.
+        left: int64[n], cumulative length at the start of each unit.
+        right: int64[n], cumulative length at the end of each unit.
     """
 
     left: IntArray
@@ -41,8 +41,8 @@ class Ruler:
     """Measures texts in one unit.
 
     Attributes:
-        unit: What lengths are counted in.
-        tokenizer: Counts tokens; not used for the other units.
+        unit: Unit of length.
+        tokenizer: Tokenizer that counts tokens; not used for other units.
     """
 
     unit: Unit
@@ -50,15 +50,15 @@ class Ruler:
 
     @property
     def adds_up(self) -> bool:
-        """Whether the length of a run of words is always the sum of theirs."""
+        """Whether the length of a run of words is always the sum of the words' lengths."""
         return self.unit != "token" or self.tokenizer.splits_at_space
 
     def lengths(self, texts: Sequence[str], units: Iterable[Units]) -> list[IntArray]:
-        """Measure the units of many texts in one pass, each as if it stood alone.
+        """Measure the units of many texts in one pass, each unit on its own.
 
         Args:
             texts: The texts.
-            units: The units of each text. They may be found while this runs: tokens are counted beside that.
+            units: Units of each text. With an iterator, tokens are counted while later units are found.
 
         Returns:
             int64[n] for each text.
@@ -70,7 +70,7 @@ class Ruler:
         return self._token_counts(texts, units)
 
     def _token_counts(self, texts: Sequence[str], units: Iterable[Units]) -> list[IntArray]:
-        # A caller's function may not be made for another thread.
+        # A caller's function may not be thread-safe.
         enough = math.inf if isinstance(self.tokenizer, CallableTokenizer) else _ENOUGH
         sizes: list[int] = []
         counts: list[Future[IntArray]] = []
@@ -93,7 +93,7 @@ class Ruler:
         return int(self.lengths([text], [everything])[0][0])
 
     def scale(self, units: Units, lengths: IntArray) -> Scale:
-        """Lay units end to end; in characters the white space between them counts as well."""
+        """Return the cumulative lengths of units; in characters, white space between units counts too."""
         if self.unit == "character":
             return Scale(units.starts, units.ends)
         right = np.cumsum(lengths, dtype=np.int64)
@@ -106,7 +106,7 @@ def slices(text: str, units: Units) -> list[str]:
 
 
 def divide(values: IntArray, sizes: Sequence[int]) -> list[IntArray]:
-    """Cut an array into pieces of given sizes."""
+    """Split an array into pieces of the given sizes."""
     ends = np.cumsum(sizes, dtype=np.int64).tolist()
     return [values[end - size : end] for size, end in zip(sizes, ends, strict=True)]
 

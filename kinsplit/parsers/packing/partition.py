@@ -1,4 +1,4 @@
-"""Gains of cuts -> the runs that gain the most of all that keep to the limits."""
+"""The best division of units into runs, by dynamic programming."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from operator import add
 
 import numpy as np
 
-from kinsplit.parsers.packing.group import Fits, Run
 from kinsplit.parsers.packing.measure import Scale
+from kinsplit.parsers.packing.runs import Fits, Run
 from kinsplit.parsers.similarity.boundaries import FloatArray
 
-# Dearer than any gain, so that a run is too short, or a cut where none should be, only where a limit leaves no choice.
+# Penalties above any gain, so that a run is too short, or a barred cut made, only if the limits leave no choice.
 _SHORT, _BARRED = 1e6, 1e4
 
 
@@ -28,25 +28,23 @@ def partition(
     barred: Sequence[int] = (),
     fits: Fits | None = None,
 ) -> list[Run]:
-    """Divide units into the runs whose cuts gain, and whose units cohere, the most in sum.
+    """Divide units into runs with the greatest total of gains and coherence.
 
-    Of all divisions into runs of `least` to `most` units that are no longer than the limit it is the best one, found
-    by dynamic programming in one pass: where a run must end before a good place, or go on beyond one, the others make
-    up for it. A remnant that is too short for a run of its own so joins the neighbour that it is more like.
+    The result is the best of all divisions into runs of `least` to `most` units within the limit, found by dynamic
+    programming in one pass. A remnant too short for a run of its own thus joins the neighbour that it resembles more.
 
     Args:
-        scale: The units' lengths; none longer than the limit.
-        limit: Longest run.
-        gains: Of a cut before each unit but the first, shape (n - 1,).
-        least: Fewest units in a run, where the limit and the number of units allow it.
-        most: Most units in a run.
-        coherence: See `kinsplit.parsers.similarity.boundaries.coherence`, with `most` as its longest run;
-            None for none.
-        barred: Numbers of units before which nothing is cut, where the limits allow it.
+        scale: Lengths of the units; none exceeds the limit.
+        limit: Maximum length of a run.
+        gains: Gain of a cut before each unit except the first, shape (n - 1,).
+        least: Minimum number of units per run, if the limit and the number of units allow it.
+        most: Maximum number of units per run.
+        coherence: Result of `kinsplit.parsers.similarity.boundaries.coherence` for runs of up to `most` units, or None.
+        barred: Numbers of units before which no cut is made, if the limits allow it.
         fits: See `Fits`.
 
     Returns:
-        Runs that hold every unit once; of equally good divisions the one with the longest runs from the end on.
+        Runs that contain every unit once; of equally good divisions, the one with the longest runs at the end.
     """
     left, right = scale.left.tolist(), scale.right.tolist()
     total = len(left)
@@ -68,13 +66,13 @@ def partition(
 
 
 def with_overlap(runs: Sequence[Run], units: int, scale: Scale, limit: int, fits: Fits | None = None) -> list[Run]:
-    """Let each run begin with the last units of the one before, as many as the limit leaves room for.
+    """Prepend the last units of the previous run to each run, as far as the limit allows.
 
     Args:
-        runs: Runs that hold every unit once.
-        units: Most units that are repeated.
-        scale: The units' lengths.
-        limit: Longest run.
+        runs: Runs that contain every unit once.
+        units: Maximum number of repeated units.
+        scale: Lengths of the units.
+        limit: Maximum length of a run.
         fits: See `Fits`.
     """
     if not units:
@@ -82,7 +80,7 @@ def with_overlap(runs: Sequence[Run], units: int, scale: Scale, limit: int, fits
     found = list(runs[:1])
     for before, (first, stop) in pairwise(runs):
         start = first
-        # A chunk that held all of the one before would say nothing new of where they part.
+        # At least one unit of the previous run is not repeated, so no run contains its predecessor.
         while start > max(before.first + 1, first - units) and _has_room(start - 1, stop, scale, limit, fits):
             start -= 1
         found.append(Run(start, stop))

@@ -1,4 +1,4 @@
-"""Units that are longer than a limit -> finer units that are not: sentence -> word -> grapheme -> code point."""
+"""Refinement of units that exceed a limit: sentences, then words, graphemes, code points."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from kinsplit.parsers.units.segment import IntArray, Units, as_units, cut_units,
 from kinsplit.parsers.units.sentences import detect_language, sentences
 from kinsplit.tokenizers import SEPARATORS
 
-# WordPiece reads a word of more than 100 characters as one unknown token, and byte-pair encoders take quadratic time
-# on long ones, so such a word is cut before it is measured in tokens.
+# WordPiece reads a word of more than 100 characters as one unknown token, and byte-pair encoders take quadratic time on
+# long words, so such words are cut before their tokens are counted.
 LONG_WORD = 100
-# A unit with more characters for each token of the limit is likely to be cut.
+# A unit with more characters per token of the limit is likely to be cut.
 _LIKELY = 5
 
 Mask = npt.NDArray[np.bool_]
-#: A way to cut a range of a text into units.
+#: Function that cuts a range of a text into units.
 Rung = Callable[[str, int, int], Units]
 
 
 class Refined(NamedTuple):
-    """Units that fit, with their lengths.
+    """Units within the limit.
 
     Attributes:
         units: The units.
-        scale: Their lengths.
-        origin: int64[n], for each the number of the unit it was cut from.
+        scale: Lengths of the units.
+        origin: int64[n], number of the original unit of each unit.
     """
 
     units: Units
@@ -41,18 +41,18 @@ class Refined(NamedTuple):
 
 
 def ladder(ruler: Ruler, limit: int, language: str) -> list[Rung]:
-    """Return the ways to cut a unit that is too long, coarse to fine.
+    """Return the successive ways of cutting a unit that is too long, coarse to fine.
 
     Args:
-        ruler: Measures the units.
-        limit: Longest unit allowed.
+        ruler: Ruler for the units.
+        limit: Maximum length of a unit.
         language: Language of the sentences, or "auto".
     """
     languages: dict[str, str] = {}
 
     def by_sentence(text: str, start: int, end: int) -> Units:
         if text not in languages:
-            # Detected once for the whole text: its parts may be too short to tell.
+            # Detected for the whole text, since its parts may be too short.
             languages[text] = detect_language(text) if language == "auto" else language
         return sentences(text[start:end], languages[text]).shifted(start)
 
@@ -76,25 +76,25 @@ def _code_points(text: str, start: int, end: int) -> Units:
 def refine(
     texts: Sequence[str], units: Iterable[Units], ruler: Ruler, limit: int, rungs: Sequence[Rung]
 ) -> list[Refined]:
-    """Replace every unit that is longer than the limit by the coarsest finer units that are not.
+    """Replace every unit above the limit by the coarsest units within it.
 
     Args:
         texts: The texts.
-        units: The units of each text, which may be found while those of earlier texts are measured.
-        ruler: Measures the units.
-        limit: Longest unit allowed.
-        rungs: Ways to cut a unit, coarse to fine.
+        units: Units of each text; with an iterator, they are measured while later ones are found.
+        ruler: Ruler for the units.
+        limit: Maximum length of a unit.
+        rungs: Ways of cutting a unit, coarse to fine.
 
     Returns:
-        For each text the units, none longer than the limit.
+        Units of each text, all within the limit.
 
     Raises:
-        LimitTooSmallError: A single code point is longer than the limit.
+        LimitTooSmallError: A single code point exceeds the limit.
     """
     jobs: list[_Job] = []
 
     def found() -> Iterator[Units]:
-        # What is sure to be measured as it is comes first, so that it is counted while the rest is cut.
+        # Units that need no cut come first, so that they are counted while the others are cut.
         for text, u in zip(texts, units, strict=True):
             jobs.append(_Job(text, u, ruler, limit))
             yield jobs[-1].unknown(~jobs[-1].wide())
@@ -125,13 +125,13 @@ def refine(
 
 
 class _Job:
-    """One text on its way down the rungs.
+    """Refinement of one text.
 
     Attributes:
-        units: Its units so far.
-        lengths: int64[n], their lengths; -1 where not known.
-        origin: int64[n], for each the number of the unit it was cut from.
-        ahead: bool[n], which have been cut already in the way that comes next.
+        units: Current units.
+        lengths: int64[n], their lengths; -1 if unknown.
+        origin: int64[n], number of the original unit of each unit.
+        ahead: bool[n], units that were already cut in the next way.
     """
 
     def __init__(self, text: str, units: Units, ruler: Ruler, limit: int) -> None:
@@ -142,21 +142,21 @@ class _Job:
         self.ahead = np.zeros(len(units.starts), dtype=np.bool_)
 
     def wide(self) -> Mask:
-        """Return which units look too long."""
+        """Return which units are probably too long, judged by their characters."""
         if self.ruler.unit == "token" and self.ruler.adds_up:
             return self._is_wider(self.units, _LIKELY)
         return np.zeros(len(self.units.starts), dtype=np.bool_)
 
     def guess(self, rung: Rung) -> None:
-        """Cut what looks too long before it is measured, so that hardly any text is measured twice."""
+        """Cut units that are probably too long before they are measured, so that little text is measured twice."""
         wide = self.wide()
         self._replace(wide, rung)
         self.ahead = wide[self.origin]
 
     def doubtful(self) -> Mask:
-        """Return which of the units there were before the guess may not be too long after all."""
+        """Return which of the original units may have been cut by `guess` although they fit."""
         total = np.bincount(self.origin, self.lengths, len(self.whole.starts))
-        # Lengths of pieces add up where white space separates them; else the whole is measured.
+        # Lengths add up across white space; otherwise the whole unit is measured.
         glued = self.ahead[:-1] & (np.diff(self.origin) == 0)
         glued[glued] = [self.text[end] not in SEPARATORS for end in self.units.ends[:-1][glued].tolist()]
         total[self.origin[:-1][glued]] = 0
@@ -165,7 +165,7 @@ class _Job:
         return is_cut & (total <= self.limit) & ~self._is_wider(self.whole, CHARACTERS_PER_TOKEN)
 
     def restore(self, doubtful: Mask, lengths: IntArray) -> None:
-        """Put together again what isn't too long after all, given the lengths of what was doubtful."""
+        """Restore the doubtful units that fit, given their lengths."""
         whole = np.full(len(doubtful), -1, dtype=np.int64)
         whole[doubtful] = lengths
         restored = (doubtful & (whole <= self.limit))[self.origin]
@@ -180,21 +180,21 @@ class _Job:
         self.origin = self.origin[kept]
 
     def unknown(self, among: Mask | Literal[True] = True) -> Units:
-        """Return the units that have to be measured, of all or of some."""
+        """Return the units of unknown length, among all or some."""
         if self.ruler.unit == "token":
             self.lengths[(self.lengths < 0) & self._is_wider(self.units, CHARACTERS_PER_TOKEN)] = self.limit + 1
         return _chosen(self.units, (self.lengths < 0) & among)
 
     def learn(self, lengths: IntArray, among: Mask | Literal[True] = True) -> None:
-        """Take in the lengths of the units that had to be measured."""
+        """Store the lengths of the units returned by `unknown`."""
         self.lengths[(self.lengths < 0) & among] = lengths
 
     def is_long(self) -> Mask:
-        """Return which units are longer than the limit."""
+        """Return which units exceed the limit."""
         return self.lengths > self.limit
 
     def cut(self, rung: Rung) -> None:
-        """Cut the units that are longer than the limit, but for those that have been cut so already."""
+        """Cut the units that exceed the limit, except those already cut this way."""
         self._replace(self.is_long() & ~self.ahead, rung)
         self.ahead = np.zeros(len(self.lengths), dtype=np.bool_)
 

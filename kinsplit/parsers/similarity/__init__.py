@@ -1,1 +1,1 @@
-"""Boundaries and clusters by the similarity of vectors."""
+"""Boundaries and clusters from the similarity of vectors."""

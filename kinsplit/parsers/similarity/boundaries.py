@@ -1,14 +1,14 @@
-"""Vectors of sentences -> how much is gained by a cut before each of them.
+"""Gain of a cut before each sentence, from the vectors of the sentences.
 
-Two ways to judge a cut, and one scale for both, on which more than 0 means "cut":
+There are two methods with a common scale, on which a gain above 0 favours a cut:
 
-- by a threshold: how far the similarity across the gap lies below it, or the distance above one that the document's
-  own distances set, as in LangChain's SemanticChunker;
-- adaptive: how much closer the sentences of two chunks are to their two centres than to the one centre of both, less
-  what a cut costs, a multiple of the document's variance. It is change-point detection with a linear kernel (Arlot,
-  Celisse & Harchaoui, "A Kernel Multiple Change-point Algorithm via Model Selection", JMLR 20, 2019): a cut at random
-  gains the variance within a chunk on average, so what repeats itself with small changes, as tables do, is cut at
-  small changes, and a narrative, in which every sentence differs from the last, only at large ones.
+- Threshold: how far the similarity across a gap falls below a threshold, or the distance exceeds a threshold derived
+  from the document's own distances, as in LangChain's SemanticChunker.
+- Adaptive: how much closer the sentences of two chunks are to their two centres than to their common centre, minus the
+  cost of a cut, a multiple of the document's variance. This is change-point detection with a linear kernel (Arlot,
+  Celisse & Harchaoui, "A Kernel Multiple Change-point Algorithm via Model Selection", JMLR 20, 2019). A random cut
+  gains the variance within a chunk on average. So repetitive text, such as tables, is cut at small changes, and a
+  narrative, in which every sentence differs from the last, only at large ones.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ ThresholdKind = Literal["adaptive", "similarity", "percentile", "deviation", "in
 Vectors = npt.NDArray[np.float32]
 FloatArray = npt.NDArray[np.float64]
 
-# Digits that equal vectors agree in, so that nothing is cut for the noise of a sum.
+# Digits kept, so that rounding errors never cause a cut.
 _DIGITS = 6
 
 
 class Threshold(NamedTuple):
-    """What a threshold of some kind may be.
+    """Range and default of one kind of threshold.
 
     Attributes:
-        default: Its default.
-        least: The smallest one.
-        most: The largest one.
-        unit: What it is counted in.
-        window: How many sentences on each side of a gap are compared, unless that is given.
+        default: Default threshold.
+        least: Minimum.
+        most: Maximum.
+        unit: Unit of the threshold.
+        window: Default number of sentences compared on each side of a gap.
     """
 
     default: float
@@ -45,23 +45,23 @@ class Threshold(NamedTuple):
     window: int = 4
 
 
-#: By kind. Defaults by `benchmarks/boundaries.py`, but for the similarity, which is that of the replaced systems.
+#: Thresholds by kind. Defaults from `benchmarks/boundaries.py`, except similarity, which is that of earlier systems.
 THRESHOLDS: dict[ThresholdKind, Threshold] = {
     "adaptive": Threshold(1.5, 0, 100, "times the document's variance"),
     "similarity": Threshold(0.75, -1, 1, "cosine", window=1),
-    "percentile": Threshold(85, 1, 100, "per cent of the distances, which lie below"),
+    "percentile": Threshold(85, 1, 100, "percentile of the distances"),
     "deviation": Threshold(1, -10, 10, "standard deviations above the mean distance"),
     "interquartile": Threshold(0.5, -10, 10, "interquartile ranges above the mean distance"),
-    "gradient": Threshold(85, 1, 100, "per cent of the changes of the distances' slope, which lie below"),
+    "gradient": Threshold(85, 1, 100, "percentile of the changes in the slope of the distances"),
 }
 
 
 def similarities(vectors: Vectors, window: int = 1) -> FloatArray:
-    """Compare what lies before and behind each gap.
+    """Return the similarity across each gap.
 
     Args:
-        vectors: Of length 1, shape (n, d).
-        window: Sentences on each side whose mean is compared; fewer at the ends of the text.
+        vectors: Unit vectors, shape (n, d).
+        window: Number of sentences on each side whose means are compared; fewer at the ends of the text.
 
     Returns:
         Cosine of the means around each gap, shape (n - 1,).
@@ -76,33 +76,33 @@ def similarities(vectors: Vectors, window: int = 1) -> FloatArray:
 
 
 def gains(similar: FloatArray, kind: ThresholdKind, threshold: float) -> FloatArray:
-    """Judge each gap by a threshold.
+    """Return the gain of a cut at each gap by a threshold.
 
     Args:
-        similar: The similarity across each gap, at least one.
-        kind: What the threshold is set for; not "adaptive".
-        threshold: In the unit of `THRESHOLDS`.
+        similar: Similarity across each gap, at least one.
+        kind: Kind of threshold; not "adaptive".
+        threshold: Threshold in the unit given in `THRESHOLDS`.
 
     Returns:
-        How far each gap lies beyond the threshold; above 0 where it asks for a cut.
+        How far each gap lies beyond the threshold; above 0 for a cut.
     """
     return _BEYOND[kind](1 - similar, threshold)
 
 
 def coherence(vectors: Vectors, longest: int) -> FloatArray:
-    """Say how close sentences that follow one another are to their common centre.
+    """Return how close consecutive sentences are to their common centre.
 
     Args:
-        vectors: Of length 1, shape (n, d).
-        longest: Most sentences together.
+        vectors: Unit vectors, shape (n, d).
+        longest: Maximum number of sentences.
 
     Returns:
-        Shape (n, longest): in row j and column `longest - m` the squared length of the sum of the m sentences that end
-        with sentence j, divided by m. The more alike they are, the nearer it is to m. 0 where there aren't as many.
+        Shape (n, longest): in row j and column `longest - m`, the squared length of the sum of the m sentences that end
+        with sentence j, divided by m. The more similar the sentences, the closer it is to m. 0 if there are fewer.
     """
     n = len(vectors)
     found = np.zeros((n, longest))
-    # Of sentence j with the sentences before it, summed up from the nearest on.
+    # Products of sentence j with the sentences before it, summed from the nearest.
     with_last = np.zeros(n)
     squared = found[:, longest - 1] = np.einsum("ij,ij->i", vectors, vectors)
     own = squared.copy()
@@ -141,7 +141,7 @@ def _by_interquartile(distances: FloatArray, threshold: float) -> FloatArray:
 
 
 def _by_gradient(distances: FloatArray, threshold: float) -> FloatArray:
-    # The slope itself, which LangChain takes, is steepest before the gap: how it changes at the gap marks the place.
+    # The slope, which LangChain uses, is steepest before the gap; its change is greatest at the gap.
     around = np.pad(distances, 1, mode="edge")
     return _by_percentile(2 * distances - around[:-2] - around[2:], threshold)
 

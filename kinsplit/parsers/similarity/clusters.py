@@ -1,4 +1,4 @@
-"""Vectors -> clusters in one pass: each joins the cluster whose mean is most like it, or begins one of its own."""
+"""Greedy centroid clustering of passages, and the chunks that grow from the clusters."""
 
 from __future__ import annotations
 
@@ -11,42 +11,42 @@ from numpy.typing import NDArray
 from kinsplit.parsers.units.segment import IntArray
 from kinsplit.spans import Span, merge_spans
 
-# So many vectors are compared with all means in one multiplication.
+# Number of vectors compared with all means in one multiplication.
 _BLOCK = 128
-# Up to so many clusters a vector is compared with all of their means: that is faster than finding out which matter.
+# Up to this number of clusters, comparing a vector with all means is faster than selecting candidates.
 _FEW = 1024
-# The comparison of a block is a rough one, in float32; what may be similar enough by it is compared again.
+# Tolerance of the block comparison in float32; candidates within it are compared again.
 _ROUGHNESS = 1e-4
-# Digits of a similarity that count: fewer than are sure, so that equal means are equally similar wherever they stand.
+# Digits of a similarity; fewer than are exact, so that equal means are equally similar at any position.
 _DIGITS = 9
 
 
 class Capacity(Protocol):
-    """Says how much clusters hold, and keeps what is in them."""
+    """Contents and capacity of clusters."""
 
     def has_room(self, clusters: IntArray, member: int) -> NDArray[np.bool_]:
-        """Return which clusters are likely to take a further member; asked about many at once."""
+        """Return which clusters probably have room for a further member."""
         ...
 
     def take(self, cluster: int, member: int) -> bool:
-        """Put a member into a cluster, or begin one with the number after the last; return False if it has no room."""
+        """Add a member to a cluster, or to a new one numbered after the last; return False if there is no room."""
         ...
 
 
 def cluster(vectors: NDArray[np.floating[Any]], threshold: float, capacity: Capacity) -> None:
-    """Put each vector, in order, into the cluster with the most similar mean, if that is similar enough.
+    """Add each vector, in order, to the cluster with the most similar mean, if it is similar enough.
 
-    A cluster without room is passed over, and the next best one taken. Of equally similar ones the first is taken. What
-    is similar to nothing with room begins a cluster.
+    A cluster without room is skipped in favour of the next best. Of equally similar clusters, the first is chosen. A
+    vector without a similar cluster with room starts a new one.
 
-    n vectors of d dimensions in m clusters cost what multiplying their matrices costs, n * m * d. Where there are many
-    clusters that is done in blocks, and only those means are compared one by one that have changed since their block
-    began.
+    For n vectors of d dimensions in m clusters, the cost is that of a matrix multiplication, n * m * d. With many
+    clusters, it is done in blocks, and only means that have changed since the start of the block are compared one by
+    one.
 
     Args:
-        vectors: Shape (n, d), of any length.
-        threshold: Least cosine between a vector and the mean of the unit vectors of a cluster so far.
-        capacity: Is given every vector's number, in order.
+        vectors: Vectors of any length, shape (n, d).
+        threshold: Minimum cosine between a vector and the mean of the unit vectors in a cluster.
+        capacity: Clusters to fill; members are the numbers of the vectors, in order.
     """
     units = _normalised(np.asarray(vectors, dtype=np.float64))
     sums, means, count = np.zeros_like(units), np.zeros_like(units), 0
@@ -54,7 +54,7 @@ def cluster(vectors: NDArray[np.floating[Any]], threshold: float, capacity: Capa
         block = units[first : first + _BLOCK]
         known = 0 if count <= _FEW else count
         near = block.astype(np.float32) @ means[:known].astype(np.float32).T >= threshold - _ROUGHNESS
-        # Clusters that have begun or changed since then; there can be no more of them.
+        # Clusters started or changed since the start of the block; at most one more per vector.
         moved = np.zeros(count + len(block), dtype=np.bool_)
         for member, unit in enumerate(block, start=first):
             if known:
@@ -78,30 +78,30 @@ def cluster(vectors: NDArray[np.floating[Any]], threshold: float, capacity: Capa
 
 
 def _ranked(clusters: IntArray, similar: NDArray[np.float64], threshold: float) -> list[int]:
-    """Return the clusters that are similar enough, the most similar one first."""
+    """Return the clusters that are similar enough, most similar first."""
     similar = np.round(similar, _DIGITS)
     order: list[int] = clusters[np.argsort(-similar, kind="stable")].tolist()
     return order[: int(np.count_nonzero(similar >= threshold))]
 
 
 def _normalised(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return vectors of length 1, and those of length 0 as they are."""
+    """Return unit vectors; vectors of length 0 are unchanged."""
     norms = np.linalg.norm(vectors, axis=-1, keepdims=True)
     return vectors / np.where(norms > 0, norms, 1.0)
 
 
-class Gathering:
-    """The chunks of one text as they grow, passage by passage; a `kinsplit.parsers.similarity.clusters.Capacity`.
+class ChunkBuilder:
+    """The chunks of one text while passages are added to them; implements `Capacity`.
 
     Args:
         text: The text.
-        passages: Its passages, in order; neighbours may overlap, and have at most white space between them.
+        passages: Its passages, in order; neighbours may overlap and have at most white space between them.
         alone: int64[n], tokens of each passage.
-        added: int64[n], tokens that a passage adds to a chunk that ends with the passage before it.
-        separator: Goes between spans.
-        joint: Its tokens.
-        limit: Most tokens of a chunk.
-        length: Counts the tokens of a text; without it lengths are taken to add up.
+        added: int64[n], tokens that each passage adds to a chunk that ends with the previous passage.
+        separator: Separator between spans.
+        joint: Tokens of the separator.
+        limit: Maximum number of tokens in a chunk.
+        length: Function that counts the tokens of a text; None to assume that lengths add up.
     """
 
     def __init__(
@@ -117,20 +117,20 @@ class Gathering:
     ) -> None:
         self._text, self._passages, self._alone, self._added = text, passages, alone, added
         self._separator, self._joint, self._limit, self._length = separator, joint, limit, length
-        #: The spans of each chunk, chunks in the order of their first passages.
+        #: Spans of each chunk; chunks in the order of their first passages.
         self.chunks: list[tuple[Span, ...]] = []
-        # Of each chunk its tokens and its last passage; there are at most as many chunks as passages.
+        # Tokens and last passage of each chunk; there are at most as many chunks as passages.
         self._tokens, self._last = np.zeros_like(alone), np.zeros_like(alone)
 
-    def measured(self, length: Callable[[str], int]) -> Gathering:
-        """Return the same without chunks, to be filled anew, now measuring each chunk before it grows."""
-        return Gathering(
+    def measured(self, length: Callable[[str], int]) -> ChunkBuilder:
+        """Return an empty builder that measures each chunk before it grows."""
+        return ChunkBuilder(
             *(self._text, self._passages, self._alone, self._added),
             *(self._separator, self._joint, self._limit, length),
         )
 
     def texts(self) -> list[str]:
-        """Return the chunks' texts."""
+        """Return the texts of the chunks."""
         return [self._joined(spans) for spans in self.chunks]
 
     def has_room(self, clusters: IntArray, member: int) -> NDArray[np.bool_]:

@@ -6,7 +6,7 @@ from typing import Any, Self
 from pydantic import Field, model_validator
 
 from kinsplit.parsers.base import Cut, Levels, Strategy
-from kinsplit.parsers.packing.group import window_count, windows
+from kinsplit.parsers.packing.runs import window_count, windows
 from kinsplit.parsers.parameters import Overlap, Size, check_below, share
 from kinsplit.parsers.units.graphemes import grapheme_end, grapheme_floor
 from kinsplit.spans import Span
@@ -15,7 +15,7 @@ from kinsplit.spans import Span
 class CharacterStrategy(Strategy):
     """Windows of a fixed number of characters (code points).
 
-    A window that would cut a grapheme cluster ends before it, so it can be a little shorter than `chunk_size`.
+    A window never cuts a grapheme cluster, so it can be slightly shorter than `chunk_size`.
 
     Example:
         >>> CharacterStrategy(chunk_size=4, chunk_overlap=1).split("abcdefg")
@@ -26,9 +26,9 @@ class CharacterStrategy(Strategy):
     summary = "Character windows of a fixed size"
     origin = "notebook (600/150); SC-Qrels uses 500/50 and 1000/0"
 
-    chunk_size: Size = Field(default=600, description="Characters in a window.")
+    chunk_size: Size = Field(default=600, description="Characters per window.")
     chunk_overlap: Overlap = Field(
-        default=150, description="Characters shared with the window before; a quarter of chunk_size unless given."
+        default=150, description="Characters shared with the previous window. Default: a quarter of chunk_size."
     )
 
     @model_validator(mode="before")
@@ -60,7 +60,7 @@ class CharacterStrategy(Strategy):
         while reached < total:
             end = _end(text, start, min(start + self.chunk_size, total))
             if end <= reached:
-                # Only a cluster too wide to share a window with the overlap lies ahead: begin with it.
+                # The next cluster is too wide to share a window with the overlap: start with it.
                 start = reached
                 continue
             spans.append(Span(start, end))
@@ -69,12 +69,12 @@ class CharacterStrategy(Strategy):
 
 
 def _end(text: str, start: int, at: int) -> int:
-    """Return the last grapheme boundary up to a position, or the position itself in a cluster that fills the window."""
+    """Return the last grapheme boundary up to an offset, or the offset itself if one cluster fills the window."""
     floor = grapheme_floor(text, at, start)
     return floor if floor > start else at
 
 
 def _next_start(text: str, start: int, at: int, end: int) -> int:
-    """Return the last grapheme boundary up to a position, or the first one behind it that the window reaches."""
+    """Return the last grapheme boundary up to an offset, or else the first one after it within the window."""
     floor = grapheme_floor(text, at, start)
     return min(floor if floor > start else grapheme_end(text, start), end)

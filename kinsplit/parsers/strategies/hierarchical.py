@@ -10,10 +10,10 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from kinsplit.errors import InvalidParameterError
 from kinsplit.parsers.base import Cut, Levels, Measured
-from kinsplit.parsers.packing.group import Fits, Run, pack
+from kinsplit.parsers.packing.groups import group_units
 from kinsplit.parsers.packing.measure import Unit
-from kinsplit.parsers.packing.packing import group_units
 from kinsplit.parsers.packing.refine import ladder, refine
+from kinsplit.parsers.packing.runs import Fits, Run, pack
 from kinsplit.parsers.parameters import Language, Size, Sizes
 from kinsplit.parsers.units.blocks import sections
 from kinsplit.parsers.units.segment import Units, cut_at
@@ -21,12 +21,12 @@ from kinsplit.parsers.units.sentences import sentences
 
 
 class _Layer(NamedTuple):
-    """The units of one text at one level.
+    """Units of one text at one level.
 
     Attributes:
         units: The units.
-        edges: Numbers of the units that begin a section or a parent, but for the first.
-        paths: For each stretch between edges, its heading path.
+        edges: Numbers of the units that begin a section or a parent, except the first.
+        paths: Heading path of each stretch between edges.
     """
 
     units: Units
@@ -35,9 +35,9 @@ class _Layer(NamedTuple):
 
 
 class HierarchicalStrategy(Measured):
-    """Parents and children, both of whole sentences: small chunks to search, large ones to read.
+    """Parents and children of whole sentences: small chunks to search, large chunks to read.
 
-    Level 0 holds the children, level 1 their parents, and so on for as many parent sizes as are given.
+    Level 0 contains the children, level 1 their parents, and so on with one level per parent size.
 
     Example:
         >>> strategy = HierarchicalStrategy(parent_size=14, child_size=6)
@@ -56,16 +56,15 @@ class HierarchicalStrategy(Measured):
     unit: Unit = Field(default="character", description="What sizes are counted in.")
     parent_size: Annotated[Sizes, BeforeValidator(lambda v: (v,) if isinstance(v, int) else v)] = Field(
         default=(1000,),
-        description="Budget of a parent; several descending sizes, at most 16, make several levels of parents.",
+        description="Maximum size of a parent. Several descending sizes, at most 16, give several levels of parents.",
     )
-    child_size: Size = Field(default=200, description="Budget of a child.")
+    child_size: Size = Field(default=200, description="Maximum size of a child.")
     children: Literal["limit", "sentence"] = Field(
         default="limit",
-        description='Whether child_size is a limit, for which a longer sentence is cut ("limit"), or children are '
-        'whole sentences, of which a single one may be longer than child_size ("sentence"). No child is longer than '
-        "its parent's budget.",
+        description='How sentences longer than child_size are treated: cut ("limit"), or kept whole as a single child '
+        '("sentence"). No child exceeds the size of its parent.',
     )
-    headings: bool = Field(default=False, description="Whether no parent reaches across a heading.")
+    headings: bool = Field(default=False, description="Whether parents end at headings.")
     language: Language = "auto"
 
     @model_validator(mode="after")
@@ -74,7 +73,7 @@ class HierarchicalStrategy(Measured):
         if any(upper <= lower for upper, lower in pairwise(sizes)):
             raise InvalidParameterError(
                 "child_size" if len(self.parent_size) == 1 else "parent_size",
-                f"must descend from the largest parent to the children, as {', '.join(map(str, sizes))} does not",
+                f"must descend from the largest parent to the children ({', '.join(map(str, sizes))} doesn't)",
                 self.child_size if len(self.parent_size) == 1 else self.parent_size,
                 "Lower child_size or raise parent_size.",
             )
@@ -94,15 +93,19 @@ class HierarchicalStrategy(Measured):
         if not self.headings:
             return _Layer(units, [], [""])
         found = sections(text)
-        places = [section.blocks[0].start for section in found]
-        units = cut_at(text, units, places[1:])
-        return _Layer(units, np.searchsorted(units.starts, places[1:]).tolist(), [s.path for s in found])
+        starts = [section.blocks[0].start for section in found[1:]]
+        units = cut_at(text, units, starts)
+        return _Layer(units, np.searchsorted(units.starts, starts).tolist(), [s.path for s in found])
 
     def _descend(
         self, texts: Sequence[str], layers: Sequence[_Layer], size: int
     ) -> tuple[list[list[Cut]], list[_Layer]]:
-        """Pack each text's units up to a size, inside the stretches of the level above; return what they make."""
-        # Sentences that fit a parent stay whole.
+        """Pack the units of each text up to a size within the chunks of the level above.
+
+        Returns:
+            The cuts of each text, and the layers for the next level.
+        """
+        # Sentences that fit into a parent stay whole.
         longest = self.parent_size[-1] if self.children == "sentence" and size == self.child_size else size
         rungs = ladder(self._ruler, longest, self.language)[1:]
         refined = refine(texts, [layer.units for layer in layers], self._ruler, longest, rungs)

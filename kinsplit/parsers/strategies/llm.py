@@ -9,15 +9,16 @@ from pydantic import Field, model_validator
 
 from kinsplit import language_models
 from kinsplit.language_models import LanguageModel
-from kinsplit.parsers.base import Cost, Cut, Levels, Measured, resumed
+from kinsplit.parsers.base import Cost, Cut, Levels, Measured
+from kinsplit.parsers.collector import gc_resumed
 from kinsplit.parsers.llm_boundaries.answers import Answer, ask, report
 from kinsplit.parsers.llm_boundaries.fallback import Outline, boundaries, outline
 from kinsplit.parsers.llm_boundaries.prompts import Plan, Segment, answer_tokens, budget_of, plan
 from kinsplit.parsers.packing.balance import balance, space
-from kinsplit.parsers.packing.group import Fits, Run
+from kinsplit.parsers.packing.groups import group_units
 from kinsplit.parsers.packing.measure import Scale, Unit
-from kinsplit.parsers.packing.packing import group_units
 from kinsplit.parsers.packing.refine import Refined, ladder, refine
+from kinsplit.parsers.packing.runs import Fits, Run
 from kinsplit.parsers.parameters import Language, ModelField, Size, check_below
 from kinsplit.parsers.units.segment import Units
 from kinsplit.tokenizers import resolve
@@ -25,19 +26,19 @@ from kinsplit.tokenizers import resolve
 if TYPE_CHECKING:
     from kinsplit.language_models.cache import AnswerCache
 
-#: In place of a model: nothing is asked, and paragraphs and headings decide.
+#: Value of `model` for boundaries from paragraphs and headings only.
 NO_MODEL = "none"
-# Paragraphs are merged up to this share of a chunk where paragraphs and headings decide.
+# Paragraphs are merged up to this fraction of chunk_size in boundaries without a model.
 _SHARE = 4
 
 
 class LLMStrategy(Measured):
-    r"""A language model reads numbered sentences and names those that begin a chunk.
+    r"""Boundaries chosen by a language model, which reads numbered sentences and returns those that begin a chunk.
 
-    The text goes to the model in segments that overlap, so that every boundary is judged with text on both sides.
-    Where the model gives no usable answer, paragraphs and headings decide, and one `FallbackWarning` says why. Chunks
-    that are longer than the budget are divided between sentences into about equal parts, over-long sentences between
-    words. Answers of models that are given by name are kept on disk, so what was asked once isn't asked again.
+    The model reads the text in overlapping segments, so that it sees both sides of every boundary. If it gives no
+    usable answer, boundaries are drawn by paragraphs and headings, and one `FallbackWarning` reports the reason. Chunks
+    above `chunk_size` are divided between sentences into parts of about equal size, and longer sentences between words.
+    Answers of models given by name are cached on disk, so the same question is never asked twice.
 
     Example:
         >>> LLMStrategy(model="none", chunk_size=4).split("# A\n\nOne two.\n\n# B\n\nThree.")
@@ -45,7 +46,7 @@ class LLMStrategy(Measured):
     """
 
     name = "llm"
-    summary = "Boundaries named by a language model, by paragraphs and headings where none answers"
+    summary = "Boundaries chosen by a language model, or by paragraphs and headings if it doesn't answer"
     origin = "notebook (Ollama llama3); 500 words as its semantic chunks"
     resources: ClassVar[Mapping[str, str]] = {
         **Measured.resources,
@@ -55,24 +56,24 @@ class LLMStrategy(Measured):
 
     model: ModelField = "ollama:llama3"
     unit: Unit = Field(default="word", description="What sizes are counted in.")
-    chunk_size: Size = Field(default=500, description="Longest chunk, in `unit`.")
-    min_sentences: Size = Field(default=1, description="Fewest sentences between two boundaries.")
-    max_sentences: Size | None = Field(default=None, description="Most sentences in a chunk.")
+    chunk_size: Size = Field(default=500, description="Maximum size of a chunk, in `unit`.")
+    min_sentences: Size = Field(default=1, description="Minimum sentences between two boundaries.")
+    max_sentences: Size | None = Field(default=None, description="Maximum sentences per chunk.")
     segment_size: Size = Field(
         default=2000,
-        description="Most tokens of text that the model sees at once; fewer where its window holds fewer.",
+        description="Maximum tokens of text per prompt; fewer if the context window of the model is smaller.",
     )
     language: Language = "auto"
     fallback: Literal["rules", "error"] = Field(
         default="rules",
-        description="What happens where the model gives no answer: paragraphs and headings, or an error.",
+        description='Without a usable answer: use paragraphs and headings ("rules") or raise an error ("error").',
     )
     concurrency: Annotated[int, Field(gt=0, le=256, strict=True)] = Field(
-        default=4, description="Most questions that the model is asked at the same time."
+        default=4, description="Maximum number of concurrent requests to the model."
     )
     timeout: Annotated[float, Field(gt=0)] = Field(
         default=300.0,
-        description="Seconds to wait for an answer of a model given by name.",
+        description="Seconds to wait for an answer; only for models given by name.",
     )
 
     @model_validator(mode="after")
@@ -84,7 +85,7 @@ class LLMStrategy(Measured):
         return self
 
     def cost(self, texts: Sequence[str]) -> Cost:
-        """See `Strategy.cost`; questions that have to be asked again are not in it."""
+        """See `Strategy.cost`; repeated questions after unusable answers are not included."""
         model = self._model()
         if model is None:
             return Cost()
@@ -93,17 +94,17 @@ class LLMStrategy(Measured):
         outlines = (outline(text, self.language) for text in texts)
         plans = (self._plan(text, o.sentences, model) for text, o in zip(texts, outlines, strict=True))
         total = Cost()
-        for asked in {q.digest(): q for each in plans for q in each.questions(self._sizes())}.values():
-            prompt = asked.prompt()
+        for question in {q.digest(): q for each in plans for q in each.questions(self._sizes())}.values():
+            prompt = question.prompt()
             if cache.get(model, prompt):
                 total += Cost(kept=1)
             else:
-                total += Cost(1, int(tokenizer.count([prompt])[0]), answer_tokens(asked.sentences))
+                total += Cost(1, int(tokenizer.count([prompt])[0]), answer_tokens(question.sentences))
         return total
 
     def _cut(self, texts: Sequence[str]) -> list[Levels]:
         outlines = [outline(text, self.language) for text in texts]
-        # Before anything is asked, since a text that can't be split is found out here.
+        # Before any request, since this raises the error for texts that can't be split.
         refined = refine(
             texts,
             [o.sentences for o in outlines],
@@ -126,31 +127,31 @@ class LLMStrategy(Measured):
         return [[[Cut((g.span,), tokens=g.tokens) for g in groups]] for groups in grouped]
 
     def _starts(self, texts: Sequence[str], outlines: Sequence[Outline], refined: Sequence[Refined]) -> list[list[int]]:
-        """Return, for each text, the sentences that begin a chunk, as far as sizes in sentences go."""
+        """Return the sentences of each text that begin a chunk, within min_sentences and max_sentences."""
         model = self._model()
         found: list[list[int]] = []
         if model is None:
-            found = [self._by_rules(o, r) for o, r in zip(outlines, refined, strict=True)]
+            found = [self._rule_starts(o, r) for o, r in zip(outlines, refined, strict=True)]
         else:
             plans = [self._plan(text, o.sentences, model) for text, o in zip(texts, outlines, strict=True)]
-            questions = [asked for each in plans for asked in each.questions(self._sizes())]
-            with resumed():
+            questions = [question for each in plans for question in each.questions(self._sizes())]
+            with gc_resumed():
                 answers = ask(model, questions, _cache(), self.concurrency) if questions else []
             report(answers, as_error=self.fallback == "error")
             following = iter(answers)
             for each, o, r in zip(plans, outlines, refined, strict=True):
-                found.append(self._merged(each.segments, [next(following) for _ in each.segments], o, r))
+                found.append(self._merge_answers(each.segments, [next(following) for _ in each.segments], o, r))
         return [
             space(starts, len(o.sentences.starts), self.min_sentences, self.max_sentences)
             for starts, o in zip(found, outlines, strict=True)
         ]
 
-    def _merged(
+    def _merge_answers(
         self, segments: Sequence[Segment], answers: Sequence[Answer], found: Outline, refined: Refined
     ) -> list[int]:
-        """Put the answers about a text's segments together, with rules where there is none."""
+        """Merge the answers on a text's segments, with rules for segments without an answer."""
         starts: list[int] = []
-        by_rules = self._by_rules(found, refined) if any(answer.problem for answer in answers) else []
+        by_rules = self._rule_starts(found, refined) if any(answer.problem for answer in answers) else []
         for segment, answer in zip(segments, answers, strict=True):
             known = min(segment.end, segment.first + answer.known)
             named = (segment.first + start for start in answer.starts)
@@ -158,12 +159,12 @@ class LLMStrategy(Measured):
             starts += [start for start in by_rules if max(known, segment.begin) <= start < segment.end]
         return starts
 
-    def _by_rules(self, found: Outline, refined: Refined) -> list[int]:
+    def _rule_starts(self, found: Outline, refined: Refined) -> list[int]:
         scale = _scale_of_sentences(refined, len(found.sentences.starts))
         return boundaries(scale, found, self.chunk_size // _SHARE, self.chunk_size)
 
     def _plan(self, text: str, sentences: Units, model: LanguageModel) -> Plan:
-        # Where no boundary can be, there is nothing to ask.
+        # No boundary is possible.
         if len(sentences.starts) < 2 * self.min_sentences:
             return Plan([], [])
         return plan(text, sentences, resolve(self.tokenizer), budget_of(model.window, self.segment_size))
@@ -180,7 +181,7 @@ class LLMStrategy(Measured):
 
 
 def _scale_of_sentences(refined: Refined, total: int) -> Scale:
-    """Return the lengths of sentences, each the sum of the units it was cut into."""
+    """Return the lengths of sentences, each the sum of its units."""
     firsts = np.searchsorted(refined.origin, np.arange(total))
     lasts = np.searchsorted(refined.origin, np.arange(total), side="right") - 1
     return Scale(refined.scale.left[firsts], refined.scale.right[lasts])

@@ -15,11 +15,11 @@ from kinsplit.spans import Span
 
 
 class MultigranularStrategy(Strategy):
-    """Word windows of several sizes at once; what is the same at two sizes is kept at the smaller one.
+    """Word windows of several sizes at once; windows that are the same at two sizes are kept once, at the smaller size.
 
-    Level 0 holds the smallest windows. A window's parent is the one of the next size that holds it, if one does: with
-    sizes that divide each other and no overlap, always, unless it was the same window. So every level covers the text
-    but for the windows that a finer level already has.
+    Level 0 contains the smallest windows. The parent of a window is the window of the next size that contains it, if
+    any. With sizes that divide each other and no overlap, every window has a parent unless the two are the same. Each
+    level covers the text except for windows that a finer level already has.
 
     Example:
         >>> MultigranularStrategy(chunk_sizes=(1, 2)).split("one two three")
@@ -31,15 +31,15 @@ class MultigranularStrategy(Strategy):
     origin = "rag_eval (256, 512, 1024 words)"
 
     chunk_sizes: Sizes = Field(
-        default=(256, 512, 1024), description="Words in a window, smallest first; at most 16 sizes."
+        default=(256, 512, 1024), description="Words per window, smallest first; at most 16 sizes."
     )
-    chunk_overlap: Overlap = Field(default=0, description="Words shared with the window before, at every size.")
+    chunk_overlap: Overlap = Field(default=0, description="Words shared with the previous window, at every size.")
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         if list(self.chunk_sizes) != sorted(set(self.chunk_sizes)):
             raise InvalidParameterError(
-                "chunk_sizes", "must ascend and differ", self.chunk_sizes, "Sort them, smallest first."
+                "chunk_sizes", "must be strictly ascending", self.chunk_sizes, "Sort the sizes and remove duplicates."
             )
         check_below("chunk_overlap", self.chunk_overlap, "the smallest of chunk_sizes", self.chunk_sizes[0])
         return self
@@ -66,7 +66,7 @@ def _nested(levels: list[list[Span]]) -> Levels:
 
 
 def _holder(span: Span, wider: list[Span]) -> int | None:
-    """Return the number of the last wider span that holds a span."""
+    """Return the index of the last wider span that contains a span."""
     number = bisect_right(wider, span.start, key=lambda s: s.start) - 1
     while number >= 0 and wider[number].end >= span.start:
         if wider[number].end >= span.end:

@@ -11,11 +11,11 @@ from pydantic import Field, model_validator
 from kinsplit.embedding import resolve
 from kinsplit.errors import InvalidParameterError
 from kinsplit.parsers.base import Cut, Levels, Measured, Strategy
-from kinsplit.parsers.packing.group import Fits, Run
+from kinsplit.parsers.packing.groups import Group, group_units, repack
 from kinsplit.parsers.packing.measure import Unit, slices
-from kinsplit.parsers.packing.packing import Group, group_units, repack
 from kinsplit.parsers.packing.partition import partition, with_overlap
 from kinsplit.parsers.packing.refine import Refined, ladder, refine
+from kinsplit.parsers.packing.runs import Fits, Run
 from kinsplit.parsers.parameters import EmbedderField, Language, Overlap, Size, check_below
 from kinsplit.parsers.similarity.boundaries import (
     THRESHOLDS,
@@ -30,21 +30,21 @@ from kinsplit.parsers.units.blocks import Section, sections
 from kinsplit.parsers.units.segment import Units
 from kinsplit.parsers.units.sentences import sentences
 
-#: Metadata key of how unlike a chunk's first sentence and the one before are: 1 less their cosine.
+#: Metadata key of the distance between a chunk's first sentence and the previous sentence: 1 minus their cosine.
 SIMILARITY_GAP = "similarity_gap"
-#: Metadata key of the path of headings that a chunk begins under.
+#: Metadata key of the heading path at the start of a chunk.
 SECTION = "section"
 
 _ADAPTIVE = THRESHOLDS["adaptive"]
 
 
 class SemanticStrategy(Measured):
-    """Cuts where the meaning changes, between whole sentences.
+    """Whole sentences, split where the meaning changes.
 
-    Each sentence is embedded once, equal ones together, and text that can only be one chunk not at all. Of all ways to
-    cut that keep to the limits the best one is taken. A heading stays with what follows it. Metadata of a chunk:
-    `similarity_gap`, 1 less the cosine between its first sentence and the one before, and `section`, the path of
-    headings that it begins under.
+    Each distinct sentence is embedded once; text that fits into a single chunk is not embedded. The result is the best
+    of all divisions within the limits. A heading stays with the text that follows it. Metadata of a chunk:
+    `similarity_gap`, 1 minus the cosine between its first sentence and the previous one, and `section`, the heading
+    path at its start.
 
     Example:
         >>> strategy = SemanticStrategy(embedder="hash", min_sentences=1)
@@ -53,29 +53,31 @@ class SemanticStrategy(Measured):
     """
 
     name = "semantic"
-    summary = "Whole sentences, cut where the meaning changes"
+    summary = "Whole sentences, split where the meaning changes"
     origin = "notebook (similarity 0.75, 3 to 20 sentences); 10-K search (500 words); adaptive by benchmark"
     resources: ClassVar = {**Strategy.resources, "embedder": '"bundled", "static" or "st:NAME_OR_FOLDER"'}
 
     embedder: EmbedderField = "bundled"
-    threshold_kind: ThresholdKind = Field(default="adaptive", description="What decides where to cut.")
+    threshold_kind: ThresholdKind = Field(default="adaptive", description="Method that decides where to split.")
     threshold: Annotated[float, Field(strict=True)] = Field(
         default=_ADAPTIVE.default,
-        description="; ".join(f"{kind}: {t.unit}, default {t.default:g}" for kind, t in THRESHOLDS.items()) + ".",
+        description="Threshold of the method. "
+        + "; ".join(f"{kind}: {t.unit}, default {t.default:g}" for kind, t in THRESHOLDS.items())
+        + ".",
     )
     window: Size = Field(
         default=_ADAPTIVE.window,
-        description="Sentences on each side of a gap that are compared, unless adaptive; 1 for similarity, else 4.",
+        description="Sentences compared on each side of a gap, unless adaptive. Default: 1 for similarity, else 4.",
     )
-    min_sentences: Size = Field(default=3, description="Fewest sentences in a chunk, where the text has as many.")
+    min_sentences: Size = Field(default=3, description="Minimum sentences per chunk, if the text has that many.")
     max_sentences: Annotated[int, Field(gt=0, le=1000, strict=True)] = Field(
-        default=20, description="Most sentences in a chunk."
+        default=20, description="Maximum sentences per chunk."
     )
     overlap_sentences: Overlap = Field(
-        default=0, description="Sentences repeated from the chunk before, as many as chunk_size leaves room for."
+        default=0, description="Sentences repeated from the previous chunk, as far as chunk_size allows."
     )
-    unit: Unit = Field(default="word", description="What chunk_size is counted in.")
-    chunk_size: Size = Field(default=500, description="Budget of a chunk, in `unit`; a longer sentence is cut.")
+    unit: Unit = Field(default="word", description="Unit of chunk_size.")
+    chunk_size: Size = Field(default=500, description="Maximum size of a chunk, in `unit`; longer sentences are cut.")
     language: Language = "auto"
 
     @model_validator(mode="before")
@@ -115,7 +117,7 @@ class SemanticStrategy(Measured):
         return [[_cuts(*of_one)] for of_one in zip(grouped, vectors, refined, parts, strict=True)]
 
     def _embed(self, texts: Sequence[str], refined: Sequence[Refined]) -> list[Vectors | None]:
-        """Return the vectors of each text's units; None for a text that no choice has to be made for."""
+        """Return the vectors of each text's units; None for a text with only one possible division."""
         pieces = [slices(t, r.units) if self._has_choice(r) else [] for t, r in zip(texts, refined, strict=True)]
         numbers: dict[str, int] = {}
         for piece in (piece for found in pieces for piece in found):
@@ -152,12 +154,12 @@ class SemanticStrategy(Measured):
 
 
 def _behind_headings(found: Sequence[Section], units: Units) -> list[int]:
-    """Return the numbers of the units that follow one that is nothing but a heading."""
+    """Return the numbers of the units that follow a heading."""
     ends = [block.end for section in found for block in section.blocks if block.kind == "heading"]
     if not ends:
         return []
     starts = np.array([block.start for section in found for block in section.blocks if block.kind == "heading"])
-    # Markup may stand around what the sentence rules take for the heading.
+    # The block of a heading includes its markup, the unit may not.
     numbers = np.searchsorted(starts, units.starts, side="right") - 1
     inside = (numbers >= 0) & (units.ends <= np.array(ends)[numbers])
     return [number + 1 for number in np.flatnonzero(inside).tolist() if number + 1 < len(units.starts)]
@@ -171,7 +173,7 @@ def _cuts(groups: Sequence[Group], vectors: Vectors | None, refined: Refined, fo
         section = found[bisect_right(begins, int(refined.units.starts[core])) - 1].path
         own: dict[str, Any] = {SECTION: section} if section else {}
         if core and vectors is not None:
-            # No more digits than every store gives back, and every processor agrees on.
+            # As many digits as every store preserves and every processor agrees on.
             own[SIMILARITY_GAP] = round(1 - float(vectors[core - 1] @ vectors[core]), 4)
         cuts.append(Cut((group.span,), tokens=group.tokens, metadata=own))
     return cuts

@@ -7,19 +7,19 @@ from pydantic import Field, model_validator
 
 from kinsplit.errors import InvalidParameterError
 from kinsplit.parsers.base import Cut, Levels, Measured
-from kinsplit.parsers.packing.group import Fits, Run, pack
-from kinsplit.parsers.packing.packing import group_units
+from kinsplit.parsers.packing.groups import group_units
 from kinsplit.parsers.packing.refine import ladder, refine
+from kinsplit.parsers.packing.runs import Fits, Run, pack
 from kinsplit.parsers.parameters import Language, Overlap, Size, check_below, share
 from kinsplit.parsers.units.sentences import sentences
 
 
 class SentenceStrategy(Measured):
-    """Whole sentences, as many as a budget holds, each chunk beginning with the last sentences of the one before.
+    """Whole sentences up to a maximum size, with overlap in whole sentences.
 
-    A sentence that is longer than the budget is cut between words, a word between graphemes. Where sentences are
-    counted, in `max_sentences` or `overlap_sentences`, a quoted question ends one, as Punkt has it; where only sizes
-    count, it stays with the words behind it (`"Is it?" she asked.`).
+    A sentence above the maximum is cut between words, a word between graphemes. A quoted question such as
+    `"Is it?" she asked.` is one sentence, but two if `max_sentences` or `overlap_sentences` count sentences, as in
+    Punkt.
 
     Example:
         >>> SentenceStrategy(chunk_size=3, unit="word").split("One two. Three. Four five six.")
@@ -27,16 +27,16 @@ class SentenceStrategy(Measured):
     """
 
     name = "sentence"
-    summary = "Whole sentences up to a budget, with overlap"
+    summary = "Whole sentences up to a maximum size, with overlap"
     origin = "course search (500 tokens, overlap 100); 10-K search counts words"
 
-    chunk_size: Size = Field(default=500, description="Budget of a chunk, in `unit`.")
+    chunk_size: Size = Field(default=500, description="Maximum size of a chunk, in `unit`.")
     chunk_overlap: Overlap = Field(
         default=100,
-        description="Longest overlap with the chunk before, in `unit`; a fifth of chunk_size unless given.",
+        description="Maximum overlap with the previous chunk, in `unit`. Default: a fifth of chunk_size.",
     )
-    overlap_sentences: Overlap = Field(default=0, description="Overlap in whole sentences, instead of chunk_overlap.")
-    max_sentences: Size | None = Field(default=None, description="Most sentences in a chunk.")
+    overlap_sentences: Overlap = Field(default=0, description="Overlap in sentences, instead of chunk_overlap.")
+    max_sentences: Size | None = Field(default=None, description="Maximum sentences per chunk.")
     language: Language = "auto"
 
     @model_validator(mode="before")

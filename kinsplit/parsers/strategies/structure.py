@@ -8,24 +8,24 @@ from pydantic import Field, model_validator
 
 from kinsplit.chunk import Part
 from kinsplit.parsers.base import Cut, Levels, Measured
-from kinsplit.parsers.packing.group import Fits, Run, merge
+from kinsplit.parsers.packing.groups import Group, group_units
 from kinsplit.parsers.packing.measure import Unit
-from kinsplit.parsers.packing.packing import Group, group_units
 from kinsplit.parsers.packing.refine import Refined, Rung, ladder, refine
+from kinsplit.parsers.packing.runs import Fits, Run, merge
 from kinsplit.parsers.parameters import Language, Overlap, Size, check_below, share
-from kinsplit.parsers.units.blocks import Block, Section, code_sections, parts, sections
+from kinsplit.parsers.units.blocks import Block, Section, parts, sections
+from kinsplit.parsers.units.outline import code_sections
 from kinsplit.parsers.units.segment import Units, as_units
 
-# Lists inside lists inside lists ... are cut at their own items so many times.
+# Depth to which nested lists are cut at their items.
 _INNER_LISTS = 3
 
 
 class StructureStrategy(Measured):
-    r"""Paragraphs, lists, tables and code fences, merged while short and cut while long, never across a heading.
+    r"""Paragraphs, lists, tables and code fences; short ones are merged, long ones split, never across a heading.
 
-    Reads Markdown, wiki headings and the headings of HTML; text without any is split at its paragraphs. `context`
-    holds the path of headings and, for the later parts of a table, the table's header. A program with an outline is
-    split at its functions instead.
+    Recognises Markdown, wiki headings and HTML headings; other text is split at paragraphs. `context` is the heading
+    path, followed by the table header for continued tables. Programs with an outline are split at functions instead.
 
     Example:
         >>> [c.context for c in StructureStrategy().chunk(Document("d", "# A\n\nOne.\n\n## B\n\nTwo."))]
@@ -37,10 +37,10 @@ class StructureStrategy(Measured):
     origin = "rag_eval (128 to 512 words)"
 
     unit: Unit = Field(default="word", description="What sizes are counted in.")
-    chunk_size: Size = Field(default=512, description="Longest chunk, in `unit`.")
+    chunk_size: Size = Field(default=512, description="Maximum size of a chunk, in `unit`.")
     min_chunk_size: Overlap = Field(
         default=128,
-        description="Length up to which neighbouring blocks are merged; a quarter of chunk_size unless given.",
+        description="Size below which adjacent blocks are merged. Default: a quarter of chunk_size.",
     )
     language: Language = "auto"
 
@@ -94,7 +94,7 @@ class StructureStrategy(Measured):
 
 
 def _starts_of(found: Sequence[Section], refined: Refined) -> list[int]:
-    """Return the number of the first unit of each section but the first."""
+    """Return the number of the first unit of each section except the first section."""
     firsts = np.cumsum([len(section.blocks) for section in found])[:-1]
     return np.searchsorted(refined.origin, firsts).tolist()  # type: ignore[no-any-return]
 

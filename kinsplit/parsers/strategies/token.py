@@ -7,26 +7,26 @@ from pydantic import Field, model_validator
 
 from kinsplit.errors import InvalidParameterError, LimitTooSmallError
 from kinsplit.parsers.base import Cut, Levels, Strategy
-from kinsplit.parsers.packing.group import Run, window_count, windows
 from kinsplit.parsers.packing.measure import CHARACTERS_PER_TOKEN
 from kinsplit.parsers.packing.refine import LONG_WORD
-from kinsplit.parsers.packing.token_offsets import TokenPlaces, count_tokens, locate
+from kinsplit.parsers.packing.runs import Run, window_count, windows
+from kinsplit.parsers.packing.token_offsets import TokenOffsets, count_tokens, locate
 from kinsplit.parsers.parameters import Overlap, Size, check_below
 from kinsplit.parsers.units.graphemes import grapheme_end, grapheme_floor, graphemes, skip_space
 from kinsplit.spans import Span
 from kinsplit.tokenizers import Tokenizer, resolve
 
-# Most and fewest windows of one text that are looked at together: many keep all cores busy, but where a shortened
-# window leaves a gap those behind it have to be made anew.
+# Maximum and minimum number of windows of one text computed together. Many windows keep all cores busy, but the windows
+# after a shortened one have to be computed again if it leaves a gap.
 _MOST, _FEWEST = 256, 4
 
 
 class TokenStrategy(Strategy):
-    """Windows of a fixed number of tokens, as slices of the source and never as decoded tokens.
+    """Windows of a fixed number of tokens, as slices of the text and never as decoded tokens.
 
-    A window that would cut a grapheme cluster begins with the whole of it; a window whose text, tokenised on its own,
-    would be longer than `chunk_size` ends earlier, and so does one that would hold more than 100 characters for each
-    of its tokens, as with long white space.
+    A window that would begin inside a grapheme cluster begins with the whole cluster. A window ends earlier if its
+    text, tokenised on its own, exceeds `chunk_size`, or if it has more than 100 characters per token, as with long
+    white space.
 
     Example:
         >>> TokenStrategy(chunk_size=2, stride=2).split("one two three")
@@ -37,15 +37,16 @@ class TokenStrategy(Strategy):
     summary = "Token windows of a fixed size and stride"
     origin = "SC-Qrels (512 tokens, stride 128)"
 
-    chunk_size: Size = Field(default=512, description="Tokens in a window.")
+    chunk_size: Size = Field(default=512, description="Tokens per window.")
     stride: Size = Field(
-        default=128, description="Tokens between the starts of two windows; a quarter of chunk_size unless given."
+        default=128, description="Tokens between the starts of two windows. Default: a quarter of chunk_size."
     )
     chunk_overlap: Overlap | None = Field(
-        default=None, description="Tokens shared with the window before; another way to give the stride."
+        default=None, description="Tokens shared with the previous window; an alternative to stride."
     )
     tail: Literal["keep", "drop"] = Field(
-        default="keep", description='What follows the last full window: "keep" it as a shorter window or "drop" it.'
+        default="keep",
+        description='Text after the last full window: "keep" it as a shorter window or "drop" it.',
     )
 
     @model_validator(mode="before")
@@ -77,17 +78,17 @@ class TokenStrategy(Strategy):
         return self
 
     def expected_chunks(self, text: str) -> int:
-        """Estimate the number of windows; those that are cut short make more."""
+        """Estimate the number of windows; shortened windows add more."""
         return window_count(int(resolve(self.tokenizer).count([text])[0]), self.chunk_size, self.stride)
 
     def _cut(self, texts: Sequence[str]) -> list[Levels]:
         tokenizer = resolve(self.tokenizer)
         most = CHARACTERS_PER_TOKEN * self.chunk_size
-        jobs = [_Job(text, places, most) for text, places in zip(texts, count_tokens(texts, tokenizer), strict=True)]
+        jobs = [_Job(text, offsets, most) for text, offsets in zip(texts, count_tokens(texts, tokenizer), strict=True)]
         while pending := [job for job in jobs if not job.done]:
             runs = [self._next_windows(job) for job in pending]
             wanted = [{n for first, stop in r for n in (first, stop, first + self.stride)} for r in runs]
-            locate([job.places for job in pending], wanted, tokenizer)
+            locate([job.offsets for job in pending], wanted, tokenizer)
             spans = [job.spans(r) for job, r in zip(pending, runs, strict=True)]
             counts = _count(pending, runs, spans, tokenizer)
             for job, r, found, counted in zip(pending, runs, spans, counts, strict=True):
@@ -95,9 +96,9 @@ class TokenStrategy(Strategy):
         return [[job.cuts] for job in jobs]
 
     def _next_windows(self, job: _Job) -> list[Run]:
-        left = job.places.total - job.at
+        left = job.offsets.total - job.at
         ahead = min(left, self.chunk_size + (job.ahead - 1) * self.stride)
-        # A window is a tail only if the text ends with it.
+        # Only a window at the end of the text is a tail.
         tail = self.tail if ahead == left else "keep"
         return [
             Run(job.at + run.first, job.at + run.stop) for run in windows(ahead, self.chunk_size, self.stride, tail)
@@ -106,29 +107,29 @@ class TokenStrategy(Strategy):
     def _accept(
         self, job: _Job, runs: Sequence[Run], spans: Sequence[Span], counts: Sequence[int], tokenizer: Tokenizer
     ) -> None:
-        """Take over windows, up to the first one behind which a shortened one leaves a gap."""
+        """Add windows up to the first one that was shortened and leaves a gap."""
         for i, (run, span, count) in enumerate(zip(runs, spans, counts, strict=True)):
             if count > self.chunk_size:
                 span, count = self._shortened(job.text, span, tokenizer)
-            # Several windows can begin in one grapheme cluster; those that add nothing are left out.
+            # Several windows can begin in one grapheme cluster; windows without new text are dropped.
             if adds := span.end > max(job.reached, span.start):
                 job.cuts.append(Cut((span,), tokens=count))
             if i + 1 < len(spans):
                 following = spans[i + 1].start
             else:
-                following = job.places[run.first + self.stride if run.stop < job.places.total else run.stop]
+                following = job.offsets[run.first + self.stride if run.stop < job.offsets.total else run.stop]
             if job.text[job.reached : following].strip():
-                job.at = job.places.at_or_before(job.reached) if adds else min(run.first + 1, job.places.total - 1)
+                job.at = job.offsets.at_or_before(job.reached) if adds else min(run.first + 1, job.offsets.total - 1)
                 job.resume = skip_space(job.text, job.reached)
                 job.ahead = max(_FEWEST, job.ahead // 2)
                 return
         job.resume = None
         job.ahead = min(_MOST, 2 * job.ahead)
-        job.at = runs[-1].first + self.stride if runs else job.places.total
-        job.done = not runs or runs[-1].stop >= job.places.total
+        job.at = runs[-1].first + self.stride if runs else job.offsets.total
+        job.done = not runs or runs[-1].stop >= job.offsets.total
 
     def _shortened(self, text: str, span: Span, tokenizer: Tokenizer) -> tuple[Span, int]:
-        """End a window earlier, word by word if that helps, so that its own text fits."""
+        """Shorten a window, by whole words if possible, until its text fits."""
         start, end = span
         while (count := int(tokenizer.count([text[start:end]])[0])) > self.chunk_size:
             word = len(text[start:end].rsplit(None, 1)[-1])
@@ -139,14 +140,14 @@ class TokenStrategy(Strategy):
                 end = grapheme_floor(text, start + own[min(self.chunk_size, len(own) - 1)], start)
             end = start + len(text[start:end].rstrip())
             if end == start and text[start].isspace():
-                # Where white space leaves no room for anything else, a later window begins behind it.
+                # White space leaves no room for other text; a later window begins after it.
                 return Span(start, start), 0
             if end == start:
                 return self._one_code_point(text, start, tokenizer)
         return Span(start, end), count
 
     def _one_code_point(self, text: str, start: int, tokenizer: Tokenizer) -> tuple[Span, int]:
-        """Cut inside a grapheme cluster that doesn't fit."""
+        """Cut inside a grapheme cluster that exceeds the limit."""
         stop = grapheme_end(text, start)
         while (count := int(tokenizer.count([text[start:stop]])[0])) > self.chunk_size and stop > start + 1:
             stop = start + (stop - start) // 2
@@ -156,39 +157,39 @@ class TokenStrategy(Strategy):
 
 
 class _Job:
-    """One text on its way through the windows.
+    """Windows of one text while they are computed.
 
     Attributes:
         text: The text.
-        places: Its tokens.
-        most: Most characters of a window.
-        cuts: The windows so far.
-        at: Token at which the next window begins.
-        ahead: Windows to look at together.
-        resume: Where the next window begins instead, after a shortened one that left a gap.
-        done: Whether all windows are there.
+        offsets: Offsets of its tokens.
+        most: Maximum number of characters in a window.
+        cuts: Windows so far.
+        at: Number of the token at which the next window begins.
+        ahead: Number of windows to compute together.
+        resume: Offset of the next window after a shortened window left a gap, else None.
+        done: Whether all windows are computed.
     """
 
-    def __init__(self, text: str, places: TokenPlaces, most: int) -> None:
-        self.text, self.places, self.most, self.at, self.ahead = text, places, most, 0, _MOST
-        # A text whose every character the tokenizer drops makes chunks as well.
-        dropped = [] if places.total else graphemes(text, 0, len(text), most)
+    def __init__(self, text: str, offsets: TokenOffsets, most: int) -> None:
+        self.text, self.offsets, self.most, self.at, self.ahead = text, offsets, most, 0, _MOST
+        # A text is not lost even if the tokenizer drops all of its characters.
+        dropped = [] if offsets.total else graphemes(text, 0, len(text), most)
         self.cuts = [Cut((span,), tokens=0) for span in dropped]
         self.resume: int | None = None
-        self.done = not places.total
+        self.done = not offsets.total
 
     @property
     def reached(self) -> int:
-        """Where the last window ends, 0 before the first."""
+        """End of the last window; 0 before the first."""
         return self.cuts[-1].spans[0].end if self.cuts else 0
 
     def spans(self, runs: Sequence[Run]) -> list[Span]:
-        """Return where windows lie, without the white space at their ends."""
+        """Return the spans of windows, without trailing white space."""
         found: list[Span] = []
         for first, stop in runs:
-            start, end = self.places[first], self.places[stop]
+            start, end = self.offsets[first], self.offsets[stop]
             if self.resume is not None:
-                # Tokens behind it can have their place in the white space or the cluster before it.
+                # The offsets of later tokens can lie in the white space or cluster before it.
                 start = max(start, self.resume) if found else self.resume
             if end - start > self.most:
                 end = _word_floor(self.text, start, start + self.most)
@@ -197,7 +198,7 @@ class _Job:
 
 
 def _word_floor(text: str, start: int, at: int) -> int:
-    """Return where the last word before a position ends, or the position if that is inside a very long word."""
+    """Return the end of the last word before an offset, or the offset itself inside a very long word."""
     floor = grapheme_floor(text, at, start)
     at = floor if floor > start else at
     inside = 0 if text[at : at + 1].isspace() else len(text[start:at].rsplit(None, 1)[-1])
@@ -207,9 +208,9 @@ def _word_floor(text: str, start: int, at: int) -> int:
 def _count(
     jobs: Sequence[_Job], runs: Sequence[list[Run]], spans: Sequence[list[Span]], tokenizer: Tokenizer
 ) -> list[list[int]]:
-    """Count each window's tokens as a text of its own.
+    """Count the tokens of each window as a text of its own.
 
-    Where tokens never reach across white space only the words that a window cuts have to be counted again.
+    If tokens never cross white space, only the words that a window cuts have to be counted again.
     """
     counts: list[list[int]] = []
     again: list[tuple[list[int], int]] = []
@@ -218,19 +219,19 @@ def _count(
         known: list[int] = []
         counts.append(known)
         for i, ((first, stop), (start, end)) in enumerate(zip(r, found, strict=True)):
-            # A window that was resumed or ends earlier for its length is not the text of its tokens.
-            whole = job.resume is None and job.places[stop] - start <= job.most
-            bounds = job.places.word_bounds(first, stop) if tokenizer.splits_at_space and whole else None
+            # The text of a resumed or shortened window differs from its tokens.
+            whole = job.resume is None and job.offsets[stop] - start <= job.most
+            bounds = job.offsets.word_bounds(first, stop) if tokenizer.splits_at_space and whole else None
             known.append(bounds[1] - bounds[0] if bounds else 0)
             if bounds is None:
                 pieces.append(job.text[start:end])
                 again.append((known, i))
                 continue
             if first < bounds[0]:
-                pieces.append(job.text[start : job.places[bounds[0]]])
+                pieces.append(job.text[start : job.offsets[bounds[0]]])
                 again.append((known, i))
             if bounds[1] < stop:
-                pieces.append(job.text[job.places[bounds[1]] : end])
+                pieces.append(job.text[job.offsets[bounds[1]] : end])
                 again.append((known, i))
     for (known, i), count in zip(again, tokenizer.count(pieces).tolist(), strict=True):
         known[i] += count

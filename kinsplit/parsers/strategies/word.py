@@ -7,7 +7,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from kinsplit.parsers.base import Cut, Levels, Strategy
-from kinsplit.parsers.packing.group import window_count, windows
+from kinsplit.parsers.packing.runs import window_count, windows
 from kinsplit.parsers.parameters import Overlap, Size, check_below
 from kinsplit.parsers.units.segment import Units, words
 from kinsplit.spans import Span
@@ -16,7 +16,7 @@ from kinsplit.spans import Span
 class WordStrategy(Strategy):
     """Windows of a fixed number of words.
 
-    Words are what `str.split` finds; in scripts without spaces between words every grapheme is one.
+    Words are separated as by `str.split`; in scripts without spaces between words, each grapheme is a word.
 
     Example:
         >>> WordStrategy(chunk_size=2).split("one two three")
@@ -27,8 +27,8 @@ class WordStrategy(Strategy):
     summary = "Word windows of a fixed size"
     origin = "10-K search (500/0); rag_eval uses 256/20"
 
-    chunk_size: Size = Field(default=500, description="Words in a window.")
-    chunk_overlap: Overlap = Field(default=0, description="Words shared with the window before.")
+    chunk_size: Size = Field(default=500, description="Words per window.")
+    chunk_overlap: Overlap = Field(default=0, description="Words shared with the previous window.")
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -47,6 +47,6 @@ class WordStrategy(Strategy):
 
 
 def word_windows(found: Units, size: int, overlap: int) -> list[Span]:
-    """Return the windows of `size` words, each beginning with the last `overlap` words of the one before."""
+    """Return windows of `size` words, each starting with the last `overlap` words of the previous one."""
     runs = np.array(windows(len(found.starts), size, size - overlap), dtype=np.int64).reshape(-1, 2)
     return list(map(Span, found.starts[runs[:, 0]].tolist(), found.ends[runs[:, 1] - 1].tolist()))

@@ -1,1 +1,1 @@
-"""Text -> units: graphemes, words, sentences, blocks."""
+"""Text -> units: graphemes, words, sentences and blocks."""

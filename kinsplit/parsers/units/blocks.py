@@ -1,29 +1,29 @@
-"""Text -> blocks: headings, paragraphs, fences, lists and tables of Markdown, and the headings of HTML.
+"""Blocks of a text: Markdown headings, paragraphs, fences, lists and tables, and HTML headings.
 
-Structure is read only to find boundaries. Blocks are spans of the text as it is; nothing is rendered or normalised.
-The rules are CommonMark's where a boundary depends on them, with GitHub's tables and wiki headings (`== Title ==`).
+Markup is read only to find boundaries. Blocks are spans of the original text; nothing is rendered or normalised. The
+rules are those of CommonMark as far as boundaries depend on them, plus GitHub's tables and wiki headings
+(`== Title ==`).
 """
 
 from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Iterator, Sequence
-from itertools import accumulate, pairwise
+from collections.abc import Callable, Iterator
+from itertools import accumulate
 from typing import Literal, NamedTuple
 
-from kinsplit.chunk import Part
 from kinsplit.parsers.units.graphemes import SPACES, grapheme_end, grapheme_floor, trim, trimmed, with_line_feeds
 
 Kind = Literal["heading", "paragraph", "fence", "list", "table"]
 
 _ATX = re.compile(r"(#{1,6})(?:[ \t]+(.*))?")
-# A single hyphen would be a heading to CommonMark; in texts from PDFs it is what is left of a word cut at a line's end.
+# CommonMark accepts a single hyphen, too; in texts from PDFs, it is the rest of a hyphenated word.
 _SETEXT = re.compile(r"[ ]{0,3}(=+|--+)[ \t]*")
 _WIKI = re.compile(r"(={1,6})[ \t]+(\S.*)(?<=[ \t])\1|(={2,6})([^=\s].*)\3")
-#: The line that opens a fence.
+#: Opening line of a fence.
 FENCE = re.compile(r"(`{3,})[^`]*|(~{3,}).*")
-#: How an item of a list begins.
+#: Beginning of a list item.
 ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])(?:[ \t]+\S|[ \t]*$)")
 _RULE = re.compile(r"([-*_])(?:[ \t]*\1){2,}[ \t]*")
 _DELIMITER = re.compile(r"\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?")
@@ -31,26 +31,26 @@ _HTML_TAG = re.compile(r"<(/?)(h[1-6]|pre|script|style|textarea)(?:\s[^<>]*)?>",
 _HTML_HEADING = re.compile(r"<[hH]")
 _HTML_RAW = re.compile(r"<(pre|script|style|textarea)\b", re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]*>")
-#: How a line begins that is no paragraph's, unless it is a table's.
+#: First characters of lines that may not belong to a paragraph, except lines of tables.
 MARKS = frozenset("#`~|<-*+=_0123456789")
-# How a line begins that can be more than the next line of a paragraph; "" is an empty one's beginning.
+# First characters of lines that may not continue a paragraph; "" stands for empty lines.
 _BEGINNINGS = MARKS | {"", *SPACES}
 _LONGEST_FRONT_MATTER = 200
-# A longer line is no heading; as one it would be repeated in the context of every chunk below it.
+# Maximum length of a heading, since it is repeated in the context of every chunk below it.
 _LONGEST_HEADING = 300
-# The header of a table is repeated as well; of a longer one this much.
+# Maximum length of a table header, which is also repeated; longer ones are truncated.
 _LONGEST_TITLE = 1000
 
 
 class Block(NamedTuple):
-    """A piece of a document's structure.
+    """A block of a document.
 
     Attributes:
         start: First code point.
         end: One past the last code point.
-        kind: What it is.
-        depth: Of a heading, 1 to 6; otherwise 0.
-        title: Of a heading, its text; of a table, its header and delimiter rows; otherwise empty.
+        kind: Kind of block.
+        depth: Depth of a heading, 1 to 6; 0 for other blocks.
+        title: Text of a heading, or header and delimiter row of a table; empty for other blocks.
     """
 
     start: int
@@ -64,7 +64,7 @@ class Section(NamedTuple):
     """Blocks under one heading.
 
     Attributes:
-        blocks: The heading, if there is one, and the blocks below it.
+        blocks: The heading, if any, and the blocks below it.
         path: Titles from the outermost heading to this one, joined by " > ".
     """
 
@@ -73,10 +73,10 @@ class Section(NamedTuple):
 
 
 def sections(text: str) -> list[Section]:
-    """Group a text's blocks under its headings.
+    """Return the blocks of a text, grouped by heading.
 
-    A heading directly followed by a deeper one shares that one's section, so no section is a heading alone unless
-    the text has nothing to put under it.
+    A heading directly followed by a deeper heading shares its section, so a section is never a heading alone unless no
+    text follows.
     """
     found: list[Section] = []
     path: list[tuple[int, str]] = []
@@ -101,7 +101,7 @@ def _joined(path: list[tuple[int, str]]) -> str:
 
 
 def blocks(text: str) -> list[Block]:
-    """Return the blocks of a text in document order; together they hold all that is not white space."""
+    """Return the blocks of a text in document order; together they contain all but white space."""
     return _Scanner(with_line_feeds(text)).scan()
 
 
@@ -110,11 +110,11 @@ class _Scanner:
         self.text = text
         self.lines = text.split("\n")
         self.starts = list(accumulate([len(line) + 1 for line in self.lines], initial=0))
-        # No line break follows the last line.
+        # The last line has no line break.
         self.starts[-1] = len(text)
         self.found: list[Block] = []
         self.has_html = _HTML_HEADING.search(text) is not None
-        # Raw elements that no later line closes.
+        # Raw elements without a closing tag.
         self.unclosed: set[str] = set()
 
     def scan(self) -> list[Block]:
@@ -136,7 +136,7 @@ class _Scanner:
         return self.found
 
     def _remarkable(self) -> list[int]:
-        """Return the numbers of the lines that can be more than the next one of a paragraph."""
+        """Return the numbers of the lines that may not continue a paragraph."""
         if "|" in self.text:
             return [i for i, line in enumerate(self.lines) if line[:1] in _BEGINNINGS or "|" in line]
         return [i for i, line in enumerate(self.lines) if line[:1] in _BEGINNINGS]
@@ -154,9 +154,9 @@ class _Scanner:
         return 0
 
     def _special(self, at: int, line: str, begun: int) -> int:
-        """Add the block that begins at a line and return the line after it; the line itself if none begins there."""
+        """Add the block that begins at a line, if any, and return the number of the line after it."""
         raw = self.lines[at]
-        # From four columns on, a line is indented code or goes on with the paragraph.
+        # A line indented by four columns is code or continues the paragraph.
         shallow = not raw.startswith(("    ", "\t", " \t", "  \t", "   \t"))
         stop, kind, depth, title = at, "paragraph", 0, ""
         short = shallow and len(line) <= _LONGEST_HEADING
@@ -173,7 +173,7 @@ class _Scanner:
         elif mark == "<" and shallow and (match := _HTML_RAW.match(line)):
             stop, kind = self._raw_end(at, f"</{match[1].lower()}"), "fence"
             if stop > at and "<h" in self.lines[stop - 1].lower():
-                # A heading follows on the line that closes the element.
+                # A heading follows on the line of the closing tag.
                 self._paragraph(begun, stop)
                 return stop
         elif "|" in line and at + 1 < len(self.lines) and self._is_delimiter(at + 1):
@@ -182,7 +182,7 @@ class _Scanner:
         elif mark in "-*_" and shallow and _RULE.fullmatch(line):
             stop = at + 1
         elif shallow and ITEM.match(line) and (begun == at or not (mark.isdigit() or len(line) == 1)):
-            # Neither a number nor a mark alone ends a paragraph.
+            # Neither a number nor a lone mark interrupts a paragraph.
             stop, kind = self._list_end(at), "list"
         if stop > at:
             self._paragraph(begun, at)
@@ -244,7 +244,7 @@ class _Scanner:
             self._add_span(start, grapheme_floor(self.text, opening.start(), start), "paragraph")
             inside = self.text[opening.end() : closing.start()]
             title = " ".join(html.unescape(_TAG.sub(" ", inside)).split())
-            # A combining mark behind a tag belongs to it; one at the edge would be cut off from what it marks.
+            # A combining mark after a tag belongs to the tag's last character and must not be separated from it.
             begin, stop = (grapheme_floor(self.text, at, start) for at in (opening.start(), closing.end()))
             stop = stop if stop == closing.end() else grapheme_end(self.text, stop)
             self._add_span(begin, stop, "heading", int(opening[2][1]), title)
@@ -261,13 +261,13 @@ class _Scanner:
 
 
 def _without_closing(title: str) -> str:
-    """Return the title of a heading without the number signs that may close it."""
+    """Return the title of a heading without closing number signs."""
     bare = title.rstrip("#")
     return bare.rstrip(" \t") if bare[-1:] in {"", " ", "\t"} else title
 
 
 def _html_headings(text: str, start: int, end: int) -> Iterator[tuple[re.Match[str], re.Match[str]]]:
-    """Return the opening and closing tags of the headings in a range, but of none inside `<pre>` or `<script>`."""
+    """Return the opening and closing tags of the headings in a range, except inside `<pre>` or `<script>`."""
     opened: re.Match[str] | None = None
     for tag in _HTML_TAG.finditer(text, start, end):
         is_heading = tag[2][0] in "hH"
@@ -284,15 +284,15 @@ _NEXT_LINE = re.compile(r"\n([ \t]*)(.*)")
 
 
 def parts(text: str) -> list[tuple[int, int]] | None:
-    """Cut one block into the parts it is made of: a list into items, a table or fence into lines.
+    """Cut a block into its parts: a list into items, a table or fence into lines.
 
-    An item that holds a list is itself a block that is cut into the inner items.
+    An item with a nested list is itself a block that can be cut into items.
 
     Args:
-        text: The block's text.
+        text: Text of the block.
 
     Returns:
-        The parts' spans, or None for a block that has no such parts.
+        Spans of the parts, or None for a block without parts.
     """
     text = with_line_feeds(text)
     first_line = text.partition("\n")[0]
@@ -301,13 +301,13 @@ def parts(text: str) -> list[tuple[int, int]] | None:
     kind = blocks(text)[0].kind
     if kind not in {"list", "table", "fence"}:
         return None
-    places = [0, *(_items(text) if kind == "list" else (m.end() for m in _LINE_END.finditer(text)))]
-    cut = [trim(text, s, e) for s, e in zip(places, [*places[1:], len(text)], strict=True)]
+    starts = [0, *(_items(text) if kind == "list" else (m.end() for m in _LINE_END.finditer(text)))]
+    cut = [trim(text, s, e) for s, e in zip(starts, [*starts[1:], len(text)], strict=True)]
     return [span for span in cut if span]
 
 
 def _items(text: str) -> list[int]:
-    """Return where the items of a list begin, but the first: of those that follow, the least indented."""
+    """Return the starts of a list's outermost items, except the first."""
     found: list[tuple[int, int]] = []
     fence = ""
     for match in _NEXT_LINE.finditer(text):
@@ -320,36 +320,3 @@ def _items(text: str) -> list[int]:
             found.append((len(match[1].expandtabs(4)), match.start(2)))
     least = min(found, default=(0, 0))[0]
     return [at for indentation, at in found if indentation == least]
-
-
-def code_sections(text: str, outline: Sequence[Part]) -> list[Section]:
-    """Return a program as one section, so that short functions are merged; comments are no headings in it.
-
-    Args:
-        text: The program.
-        outline: Its classes and functions, as `Document.outline` has them.
-    """
-    places = {0, len(text)}
-    inside = 0  # End of the function that was seen last: what it holds stays with it.
-    for part in outline:
-        if part.start >= inside:
-            places |= {grapheme_floor(text, _with_comments(text, part.start), 0), grapheme_floor(text, part.end, 0)}
-            inside = part.end if not part.title.startswith("class ") else inside
-    spans = (trim(text, start, end) for start, end in pairwise(sorted(places)))
-    blocks = [Block(span.start, span.end, "paragraph") for span in spans if span]
-    return [Section(blocks, "")] if blocks else []
-
-
-def _with_comments(text: str, start: int) -> int:
-    """Return where the comments and decorators begin that stand directly above a part."""
-    at = start = _line_start(text, start)
-    while at:
-        at = _line_start(text, at - 1)
-        if text[at:start].lstrip()[:1] not in {"#", "@"}:
-            break
-        start = at
-    return start
-
-
-def _line_start(text: str, at: int) -> int:
-    return max(text.rfind("\n", 0, at), text.rfind("\r", 0, at)) + 1

@@ -1,4 +1,4 @@
-"""Where Punkt ends sentences (Kiss & Strunk 2006, *Unsupervised Multilingual Sentence Boundary Detection*)."""
+"""Punkt's sentence boundaries (Kiss & Strunk 2006, *Unsupervised Multilingual Sentence Boundary Detection*)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from punkt import LanguageVars
 
 
-# Anything: they need something that they belong to.
+# Abbreviations that never end a sentence.
 _OPEN = {
     "en": "e.g i.e cf viz vs Dr Mr Mrs Ms Prof",
     "de": "z.B d.h vgl bzw sog ggf Dr Prof",
@@ -25,7 +25,7 @@ _OPEN = {
     "nl": "bijv d.w.z m.a.w dr prof mevr",
     "pt": "p.ex Sr Sra Dr Dra Prof cf",
 }
-# A number.
+# Abbreviations that don't end a sentence before a number.
 _COUNTED = {
     "en": "No Nos Fig Figs p pp Vol Vols Ch Chap Sec Sect Eq Eqs Ref Refs Tab approx ca al",
     "de": "Abb Nr S Bd Kap Tab Art Abs Gl Ziff Fn ca al",
@@ -35,7 +35,7 @@ _COUNTED = {
     "nl": "nr blz fig hfst art p pp ca al",
     "pt": "fig figs pág págs art cap vol p pp al",
 }
-# A word in lower case.
+# Abbreviations that don't end a sentence before a lower-case word.
 _TRAILING = {
     "en": "etc approx esp incl resp ed eds al",
     "de": "usw etc ff evtl inkl ca al",
@@ -52,14 +52,14 @@ _LONGEST = 16
 
 
 class Abbreviations(NamedTuple):
-    """The abbreviations of a language, in lower case and without their last full stop.
+    """Abbreviations of a language, in lower case and without the last full stop.
 
     Attributes:
-        open: Those behind which a sentence goes on whatever follows.
-        counted: Those behind which it goes on before a number.
-        trailing: Those behind which it goes on before a word in lower case.
-        parts: What stands before the full stops of those that have several.
-        spaced: Matches those, with their last full stop, written with or without spaces.
+        open: Abbreviations that never end a sentence.
+        counted: Abbreviations that don't end a sentence before a number.
+        trailing: Abbreviations that don't end a sentence before a lower-case word.
+        parts: Parts of abbreviations with several full stops.
+        spaced: Pattern of these with the last full stop, written with or without spaces.
     """
 
     open: frozenset[str]
@@ -70,26 +70,26 @@ class Abbreviations(NamedTuple):
 
     @property
     def words(self) -> frozenset[str]:
-        """All that may stand before a full stop which these rules judge."""
+        """All words whose full stops these rules may judge."""
         return self.open | self.counted | self.trailing | self.parts
 
-    def go_on(self, text: str, word: int, place: int, after: int) -> bool:
-        """Whether a sentence goes on inside or behind an abbreviation.
+    def continues(self, text: str, word: int, dot: int, after: int) -> bool:
+        """Return whether a sentence continues after a full stop because of an abbreviation.
 
         Args:
             text: The text.
-            word: Where the word before the full stop begins.
-            place: Of the full stop.
-            after: Where the next word begins.
+            word: Offset of the word before the full stop.
+            dot: Offset of the full stop.
+            after: Offset of the next word.
         """
-        if not place + 1 < after < len(text):
+        if not dot + 1 < after < len(text):
             return False
-        entry = text[word:place].lstrip(_BEFORE).lower()
+        entry = text[word:dot].lstrip(_BEFORE).lower()
         if entry in self.parts:
-            for match in self.spaced.finditer(text, max(0, place - _LONGEST), place + _LONGEST):
-                if match.start() < place < match.end() - 1:
+            for match in self.spaced.finditer(text, max(0, dot - _LONGEST), dot + _LONGEST):
+                if match.start() < dot < match.end() - 1:
                     return True
-                if place == match.end() - 1:
+                if dot == match.end() - 1:
                     entry = "".join(match[1].split()).lower()
         if entry in self.open:
             return True
@@ -100,7 +100,7 @@ class Abbreviations(NamedTuple):
 
 @functools.cache
 def abbreviations(language: str) -> Abbreviations:
-    """Return the abbreviations of a language, by ISO 639-1 code; none where Punkt has to know them all."""
+    """Return the abbreviations of a language by ISO 639-1 code; empty if there are none besides Punkt's own."""
     kinds = [kind.get(language, "").split() for kind in (_OPEN, _COUNTED, _TRAILING)]
     several = [entry for kind in kinds for entry in kind if "." in entry]
     forms = "|".join(re.escape(entry).replace(r"\.", r"\.\s?") for entry in several) or "(?!)"
@@ -114,7 +114,7 @@ def abbreviations(language: str) -> Abbreviations:
     )
 
 
-#: Languages with a Punkt model, by ISO 639-1 code.
+#: Names of the languages with a Punkt model, by ISO 639-1 code.
 PUNKT_LANGUAGES = {
     "cs": "czech",
     "da": "danish",
@@ -143,12 +143,12 @@ _GLUED_QUOTE = re.compile(r"[“”’»«›‹]+(\s*)")
 
 @functools.cache
 def punkt_of(language: str) -> Punkt:
-    """Return the decisions of a language in `PUNKT_LANGUAGES`, whose model is loaded once."""
+    """Return Punkt for a language in `PUNKT_LANGUAGES`; its model is loaded once."""
     return Punkt(language)
 
 
 class Punkt:
-    """Punkt's decisions, evaluated only where a sentence could end and, where they are plain, without its machinery."""
+    """Fast evaluation of Punkt: only at possible sentence ends, and in simple cases without its tokens."""
 
     def __init__(self, language: str) -> None:
         import punkt
@@ -156,14 +156,14 @@ class Punkt:
         name = PUNKT_LANGUAGES[language]
         model, rules = punkt.load_model(name), _rules(name)
         words = punkt.PunktWordTokenizer(rules)
-        # One pattern for each stop, since a search for a literal is several times as fast as for a class.
+        # One pattern per stop, since searching for a literal is several times as fast as for a class.
         after = f"(?={rules.non_word_char_class}|\\s+\\S)"
         self._candidate = [re.compile(re.escape(stop) + after) for stop in rules.sent_end_chars]
         self._dotted = re.compile(rules.multi_char_punct_pattern)
         self._closing = re.compile(rules.boundary_realignment_pattern, re.MULTILINE)
         self._stops = re.compile(f"{rules.sent_end_char_class}+")
         self._non_word = re.compile(rules.non_word_char_class)
-        # A word that is none of these ends its sentence when a full stop follows it.
+        # A full stop after any other word ends the sentence.
         self._abbreviations = abbreviations(language)
         self._doubtful = self._abbreviations.words.union(model.abbrev_types, (first for first, _ in model.collocations))
         self._number_breaks = "##number##" not in self._doubtful
@@ -181,7 +181,7 @@ class Punkt:
         self._decide: Callable[[str], bool] = decide
 
     def starts(self, text: str, join_speech: bool) -> list[int]:
-        """Return where each sentence but the first begins."""
+        """Return the starts of all sentences except the first."""
         starts = []
         for end, following in pairwise([*self._ends(text), len(text.rstrip())]):
             begin, closing = skip_space(text, end), None
@@ -189,15 +189,15 @@ class Punkt:
                 starts.append(begin)
                 continue
             if self._stops.fullmatch(text, begin, following):
-                # A sentence of full stops alone ("acting! !!") is the tail of the one before it.
+                # A sentence of stops alone ("acting! !!") belongs to the previous one.
                 continue
             if begin > end and text[begin] in "«‹":
-                # Behind white space it opens a quotation, though Punkt takes it for one that closes.
+                # After white space, it opens a quotation, although Punkt treats it as closing.
                 pass
             elif closing := self._closing.match(text, begin):
                 begin = closing.end()
             elif begin == end and (closing := _GLUED_QUOTE.match(text, begin)):
-                # What stands right behind a full stop closes, also “ and « where other languages open with them.
+                # Directly after a full stop, quotation marks close, even those that open in other languages.
                 begin = closing.end()
                 if begin < len(text) and not closing[1]:
                     continue
@@ -207,19 +207,19 @@ class Punkt:
         return starts
 
     def _ends(self, text: str) -> list[int]:
-        """Return where sentences end, before what closes them."""
+        """Return the ends of sentences, before closing quotation marks and brackets."""
         ends: list[int] = []
         doubtful = self._doubtful
-        for word, place in self._candidates(text):
-            last = text[word:place]
-            # Most are of this kind, and don't pay for a call.
-            plain = text[place] != "." or (last.isalpha() and len(last) > 1 and last.lower() not in doubtful)
-            if plain or self._full_stop_ends(text, word, place):
-                ends.append(place + 1)
+        for word, stop in self._candidates(text):
+            last = text[word:stop]
+            # Most stops are plain; these save a call.
+            plain = text[stop] != "." or (last.isalpha() and len(last) > 1 and last.lower() not in doubtful)
+            if plain or self._full_stop_ends(text, word, stop):
+                ends.append(stop + 1)
         return ends
 
     def _candidates(self, text: str) -> list[tuple[int, int]]:
-        """Return where a sentence could end, each stop with the start of its word."""
+        """Return the stops at which a sentence could end, each as offsets of its word and of the stop."""
         dotted: set[int] = set()
         if re.search(r"\.\s\.", text):
             dotted = {i for m in self._dotted.finditer(text) for i in range(m.start(), m.end() - 1)}
@@ -229,38 +229,38 @@ class Punkt:
         found: list[tuple[int, int]] = []
         word = before = 0
         pending = False
-        for place in sorted([match.start() for stop in self._candidate for match in stop.finditer(text)]):
-            if place in dotted:
+        for stop in sorted([match.start() for mark in self._candidate for match in mark.finditer(text)]):
+            if stop in dotted:
                 continue
-            space = find_space(" ", before, place)
+            space = find_space(" ", before, stop)
             for other in others:
-                space = max(space, find_space(other, max(space, before), place))
+                space = max(space, find_space(other, max(space, before), stop))
             # Of several stops in one word ("acting!!!", "a.b.c.") only the last can end the sentence.
             if pending and (space > before or word == before):
                 found.append((word, before))
             if space > before:
                 word = space + 1
-            before, pending = place, True
+            before, pending = stop, True
         if pending:
             found.append((word, before))
         return found
 
-    def _full_stop_ends(self, text: str, word: int, place: int) -> bool:
-        last, after = text[word:place], skip_space(text, place + 1)
+    def _full_stop_ends(self, text: str, word: int, dot: int) -> bool:
+        last, after = text[word:dot], skip_space(text, dot + 1)
         if not last:
-            if after > place + 1:
+            if after > dot + 1:
                 return True
         elif len(last) > 1:
             if last.isdecimal():
-                # A number keeps its full stop ("2. Bundesliga") only before a word in lower case or punctuation.
+                # A full stop belongs to a number ("2. Bundesliga") only before a lower-case word or punctuation.
                 if self._number_breaks and text[after].isupper():
                     return True
             elif self._non_word.match(last[-1]):
                 return True
-        if self._abbreviations.go_on(text, word, place, after):
+        if self._abbreviations.continues(text, word, dot, after):
             return False
         stop = after + 1
-        if after > place + 1:
+        if after > dot + 1:
             while stop < len(text) and not text[stop].isspace():
                 stop += 1
         return self._decide(text[word:stop])

@@ -1,7 +1,7 @@
-"""Text -> units: where characters, words and lines of thought begin and end.
+"""Units of a text as arrays of spans, and words.
 
-A unit is a span without white space at its edges. Units never overlap and together hold every character that is not
-white space, so whatever is built from them can't lose text.
+A unit is a span without white space at its edges. Units never overlap and together contain every character that is not
+white space, so chunks made of units can't lose text.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from kinsplit.spans import Span
 
 IntArray = npt.NDArray[np.int64]
 
-# Scripts written without spaces between words: there every cluster counts as a word, as word processors count.
+# Scripts without spaces between words. Each cluster counts as a word, as in word processors.
 _SCRIPTS = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
 _UNSPACED = regex.compile(rf"[{_SCRIPTS}]")
 _SPACE = r"\s\x1c-\x1f"  # as str.isspace has it
 _UNSPACED_WORDS = regex.compile(rf"(?=[{_SCRIPTS}])\X|(?:(?![{_SCRIPTS}{_SPACE}]){CLUSTER})+")
 
 _SPACE_CHARACTER = re.compile(r"\s")
-# Characters that are looked at in one go.
+# Characters per pass.
 _PIECE = 1 << 18
 
 
 class Units(NamedTuple):
-    """Spans of units as two arrays, in document order.
+    """Units in document order as two arrays.
 
     Attributes:
         starts: int64[n], first code point of each unit.
@@ -44,7 +44,7 @@ class Units(NamedTuple):
     ends: IntArray
 
     def shifted(self, by: int) -> Units:
-        """Return the same units in a text that begins `by` code points earlier."""
+        """Return the units with all offsets increased by `by`."""
         return Units(self.starts + by, self.ends + by)
 
 
@@ -61,25 +61,25 @@ def code_points(text: str) -> npt.NDArray[np.uint32]:
 
 @functools.cache
 def _space_table() -> npt.NDArray[np.bool_]:
-    # One more entry stands for everything above the last white space.
+    # The last entry represents all code points above the last white space.
     table = np.zeros(ord(max(SPACES)) + 2, dtype=np.bool_)
     table[[ord(space) for space in SPACES]] = True
     return table
 
 
 def is_space(points: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
-    """Return which code points `str.isspace` takes for white space."""
+    """Return which code points are white space as in `str.isspace`."""
     table = _space_table()
     return table[np.minimum(points, len(table) - 1)]
 
 
 def runs(text: str) -> Units:
-    """Return the runs of characters between white space, as `str.split` finds them."""
+    """Return the runs of characters between white space, as in `str.split`."""
     return _joined(text, lambda piece: _runs(is_space(code_points(piece))))
 
 
 def _joined(text: str, find: Callable[[str], Units]) -> Units:
-    """Return the units of a text, found piece by piece: in arrays that fit the processor's cache it takes a third."""
+    """Return the units of a text, found piece by piece: arrays that fit into the CPU cache are three times as fast."""
     pieces, start = [], 0
     while start < len(text):
         space = _SPACE_CHARACTER.search(text, start + _PIECE)
@@ -99,9 +99,9 @@ def _runs(space: npt.NDArray[np.bool_]) -> Units:
 
 
 def words(text: str) -> Units:
-    """Return the words: runs between white space, as `str.split` finds them.
+    """Return the words of a text: runs of characters between white space, as in `str.split`.
 
-    In scripts without spaces between words (Chinese, Japanese, Thai, Lao, Khmer, Burmese) each grapheme is a word.
+    In scripts without spaces between words (Chinese, Japanese, Thai, Lao, Khmer, Burmese), each grapheme is a word.
     """
     return _joined(text, _words)
 
@@ -116,7 +116,7 @@ def _words(text: str) -> Units:
     if not unspaced.any():
         return found
     before_unspaced, before_plain = _shifted(unspaced), _shifted(plain)
-    # Between two plain characters there always is a boundary; runs with others are cut cluster by cluster.
+    # There is always a boundary between two plain characters; other runs are cut cluster by cluster.
     inner = np.flatnonzero((unspaced | before_unspaced) & plain & before_plain & ~space & ~_shifted(space))
     units = Units(_merged(found.starts, inner), _merged(found.ends, inner))
     clustered = np.flatnonzero((unspaced | before_unspaced) & ~(plain & before_plain) & ~space)
@@ -124,18 +124,18 @@ def _words(text: str) -> Units:
     return cut_units(text, units, numbers[np.diff(numbers, prepend=-1) > 0], _unspaced_words)
 
 
-def _merged(places: IntArray, others: IntArray) -> IntArray:
-    # A stable sort takes linear time on what is two ascending runs.
-    return np.sort(np.concatenate([places, others]), kind="stable")
+def _merged(offsets: IntArray, others: IntArray) -> IntArray:
+    # A stable sort of two ascending runs takes linear time.
+    return np.sort(np.concatenate([offsets, others]), kind="stable")
 
 
 def _shifted(mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """Return what holds for the code point before each one."""
+    """Return the mask shifted by one code point to the right."""
     return np.concatenate([[False], mask[:-1]])
 
 
 def _kinds(points: npt.NDArray[np.uint32]) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Return which code points are of an unspaced script, and which are clusters whatever plain ones stand beside."""
+    """Return which code points belong to an unspaced script, and which are plain."""
     kinds = np.flatnonzero(np.bincount(points))
     unspaced, plain = (np.zeros(int(kinds[-1]) + 1, dtype=np.bool_) for _ in range(2))
     unspaced[kinds] = [_UNSPACED.match(chr(k)) is not None for k in kinds.tolist()]
@@ -148,13 +148,13 @@ def _unspaced_words(text: str, start: int, end: int) -> Units:
 
 
 def cut_units(text: str, units: Units, numbers: IntArray, cut: Callable[[str, int, int], Units]) -> Units:
-    """Replace some units by finer ones.
+    """Replace some units by finer units.
 
     Args:
         text: The text.
         units: Its units.
-        numbers: int64[m], the units to replace, ascending.
-        cut: Returns the units of a range of the text.
+        numbers: int64[m], ascending numbers of the units to replace.
+        cut: Function that returns the units of a range of the text.
     """
     return cut_units_with_origin(text, units, numbers, cut)[0]
 
@@ -162,7 +162,7 @@ def cut_units(text: str, units: Units, numbers: IntArray, cut: Callable[[str, in
 def cut_units_with_origin(
     text: str, units: Units, numbers: IntArray, cut: Callable[[str, int, int], Units]
 ) -> tuple[Units, IntArray]:
-    """Do what `cut_units` does; return also, for each unit, the number of the one it came from."""
+    """Return the result of `cut_units`, and the number of the original unit of each unit."""
     pieces = [
         cut(text, s, e) for s, e in zip(units.starts[numbers].tolist(), units.ends[numbers].tolist(), strict=True)
     ]
@@ -178,11 +178,11 @@ def cut_units_with_origin(
     return Units(starts, ends), origin
 
 
-def cut_at(text: str, units: Units, places: list[int]) -> Units:
-    """Cut the units that reach across one of some places there."""
+def cut_at(text: str, units: Units, offsets: list[int]) -> Units:
+    """Cut units at ascending offsets."""
     spans = []
     for start, end in zip(units.starts.tolist(), units.ends.tolist(), strict=True):
-        inside = places[bisect_right(places, start) : bisect_left(places, end)]
+        inside = offsets[bisect_right(offsets, start) : bisect_left(offsets, end)]
         for s, e in zip([start, *inside], [*inside, end], strict=True):
             if span := trim(text, s, e):
                 spans.append(span)

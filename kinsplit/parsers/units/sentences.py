@@ -1,9 +1,9 @@
-"""Text -> sentences, offline, in the language chosen or detected.
+"""Sentences of a text, offline, in a given or detected language.
 
-Punkt (Kiss & Strunk 2006, *Unsupervised Multilingual Sentence Boundary Detection*) decides in the 19 languages it has
-a model for, but for some abbreviations that it doesn't know; sentencex decides in all others. On top of both, in every
-language: a blank line ends a sentence, and so do the full stops of scripts that put no space after them. Where words
-aren't spaced, lines aren't wrapped at spaces either, so there the end of any line ends a sentence.
+Punkt (Kiss & Strunk 2006, *Unsupervised Multilingual Sentence Boundary Detection*) handles the languages for which it
+has a model, with some added abbreviations; sentencex handles all others. In every language, a blank line ends a
+sentence, and so do the full stops of scripts without spaces after them. In scripts without spaces between words, lines
+aren't wrapped at spaces, so each line break ends a sentence.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _ISO_639_1 = (
     "sm sn so sq sr ss st su sv sw ta te tg th ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo "
     "za zh zu"
 )
-#: Languages that can be asked for. sentencex has rules for them all, for many those of a relative.
+#: Supported languages. sentencex has rules for all of them, in many cases those of a related language.
 LANGUAGES = frozenset(_ISO_639_1.split())
 
 _LINE = re.compile(r"\n\s*")
@@ -40,7 +40,7 @@ _SAMPLE = 200
 _FEWEST_LETTERS = 200
 _PIECE = 1000
 _WINDOW = 4_000
-#: Words that no other language has so often: where they abound, nothing needs to be loaded to tell.
+# Words so frequent only in English that no model has to be loaded to detect it.
 _ENGLISH_WORD = re.compile(
     r"\b(?:the|of|and|that|with|this|which|from|have|has|been|were|they|their|when|but|you|your|what|would|are)\b",
     re.IGNORECASE,
@@ -50,17 +50,17 @@ _ENGLISH_SHARE = 0.08
 
 
 def check_language(language: str) -> str:
-    """Return the language if it names one.
+    """Return a valid language unchanged.
 
     Args:
         language: "auto" or an ISO 639-1 code.
 
     Raises:
-        InvalidParameterError: It is neither.
+        InvalidParameterError: The language is neither.
     """
     if language != "auto" and language not in LANGUAGES:
-        remedy = f"Known: {', '.join(sorted(LANGUAGES))}."
-        raise InvalidParameterError("language", 'must be "auto" or a code of ISO 639-1', language, remedy)
+        remedy = f"Supported languages: {', '.join(sorted(LANGUAGES))}."
+        raise InvalidParameterError("language", 'must be "auto" or an ISO 639-1 code', language, remedy)
     return language
 
 
@@ -69,13 +69,13 @@ def sentences(text: str, language: str = "auto", *, join_speech: bool = True) ->
 
     Args:
         text: The text.
-        language: ISO 639-1 code, or "auto" to detect it from samples of the text; a text of fewer than 200 letters
-            is taken for English, whose rules serve other alphabets too.
-        join_speech: Whether a question or exclamation in quotes or brackets belongs to the words in lower case behind
-            it (`"Is it?" she asked.`). Punkt itself ends a sentence between them.
+        language: ISO 639-1 code, or "auto" to detect it from samples of the text. A text with fewer than 200 letters is
+            treated as English, whose rules also suit other alphabets.
+        join_speech: Whether a quoted question or exclamation and the lower-case words after it are one sentence
+            (`"Is it?" she asked.`). Punkt itself splits them.
 
     Returns:
-        The sentences' spans without the white space between them.
+        Spans of the sentences, without the white space between them.
     """
     if language == "auto":
         language = detect_language(text)
@@ -111,10 +111,10 @@ def _between(text: str, starts: list[int]) -> Units:
 
 
 def detect_language(text: str) -> str:
-    """Return the ISO 639-1 code of a text's language, judged by its beginning, middle and end.
+    """Return the ISO 639-1 code of a text's language, detected from its beginning, middle and end.
 
     Args:
-        text: The text; with fewer than 200 letters it is taken for English.
+        text: The text; with fewer than 200 letters, it is treated as English.
     """
     middle = (len(text) - _SAMPLE) // 2
     sample = text if len(text) <= 3 * _SAMPLE else text[:_SAMPLE] + text[middle : middle + _SAMPLE] + text[-_SAMPLE:]
@@ -122,14 +122,14 @@ def detect_language(text: str) -> str:
         return "en"
     if is_surely_english(sample):
         return "en"
-    import py3langid  # Its model takes longer to load than everything else that a first split needs.
+    import py3langid  # Here, since its model takes longer to load than all other modules.
 
     code = str(py3langid.classify(sample.encode("utf-8", "replace").decode())[0])
     return "en" if code == "zxx" else code  # for "no language"
 
 
 def is_surely_english(sample: str) -> bool:
-    """Return whether a text is so full of common English words, and of no foreign letters, that it is English."""
+    """Return whether a text has many common English words and no letters outside ASCII."""
     found = len(_ENGLISH_WORD.findall(sample))
     if found < _FEWEST_ENGLISH_WORDS or found < _ENGLISH_SHARE * len(sample.split()):
         return False
@@ -137,10 +137,10 @@ def is_surely_english(sample: str) -> bool:
 
 
 def _sentencex_starts(text: str, language: str, certain: list[int]) -> Iterator[int]:
-    # Rust wants valid Unicode; one character for one keeps the offsets.
+    # Rust requires valid Unicode; one-to-one replacement keeps the offsets.
     valid = replace_surrogates(text)
-    # Where no white space stands between sentences sentencex takes quadratic time, so it gets the text in pieces,
-    # each of which ends where a sentence is certain to.
+    # Without white space between sentences, sentencex takes quadratic time, so it gets the text in pieces that end
+    # at certain sentence ends.
     start = 0
     for end in [*certain, len(text)]:
         if end - start >= _PIECE or end == len(text):
@@ -149,7 +149,7 @@ def _sentencex_starts(text: str, language: str, certain: list[int]) -> Iterator[
 
 
 def _starts_between(text: str, language: str, start: int, end: int) -> Iterator[int]:
-    """Yield where the sentences of a range begin; a very long one is read in windows."""
+    """Yield the starts of the sentences in a range, which is read in windows."""
     import sentencex
 
     is_first = True
@@ -157,5 +157,5 @@ def _starts_between(text: str, language: str, start: int, end: int) -> Iterator[
         stop = min(end, start + _WINDOW)
         found = [start + int(s["start_index"]) for s in sentencex.get_sentence_boundaries(language, text[start:stop])]
         yield from found if is_first else found[1:]
-        # The next window begins with the sentence that this one may have cut.
+        # The next window begins with the last sentence, which this window may have cut.
         start, is_first = (found[-1] if len(found) > 1 and stop < end else stop), False

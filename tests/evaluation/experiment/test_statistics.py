@@ -6,21 +6,21 @@ from kinsplit.chunk import Chunk, Document
 from kinsplit.evaluation.labels import Dataset
 from kinsplit.evaluation.measures.protocol import Chunking
 from kinsplit.evaluation.splitters import as_strategy
-from kinsplit.evaluation.statistics import STATISTICS, Made, describe
+from kinsplit.evaluation.statistics import STATISTICS, ChunkingProfile, describe
 from kinsplit.parsers import create
 from kinsplit.tokenizers import resolve
 
 TEXT = "Cats sleep all day. Dogs run.\n\nBirds well-fed sing."
 
 
-def made(*spans: tuple[int, int], text: str = TEXT, contexts: bool = True) -> Made:
+def made(*spans: tuple[int, int], text: str = TEXT, contexts: bool = True) -> ChunkingProfile:
     chunks = as_strategy(lambda _: spans).chunk(Document("d", text))
     return of(chunks, text, contexts=contexts)
 
 
-def of(chunks: list[Chunk], text: str, *, contexts: bool = True) -> Made:
+def of(chunks: list[Chunk], text: str, *, contexts: bool = True) -> ChunkingProfile:
     dataset = Dataset("made", (Document("d", text), Document("empty", "")), ())
-    return Made(Chunking(dataset, tuple(chunks), resolve("bundled")), 8, contexts, None, 0.5)
+    return ChunkingProfile(Chunking(dataset, tuple(chunks), resolve("bundled")), 8, contexts, None, 0.5)
 
 
 def test_every_statistic_says_what_it_is() -> None:

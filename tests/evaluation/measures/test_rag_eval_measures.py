@@ -21,7 +21,7 @@ def score(name: str, asked: str, texts: list[str]) -> float | None:
 
 def test_response_time_is_the_seconds_of_the_search() -> None:
     assert score("response_time", "?", ["a"]) == 0.125
-    assert not create("seconds").rises
+    assert not create("seconds").higher_is_better
 
 
 def test_relevancy_is_the_jaccard_similarity_of_words() -> None:

@@ -20,7 +20,7 @@ def test_every_pattern_makes_a_measure_of_that_name(pattern: str) -> None:
     measure = create(example(pattern), model="hash")
     assert measure.name == example(pattern)
     assert measure.description == descriptions()[pattern]
-    assert isinstance(measure.rises, bool)
+    assert isinstance(measure.higher_is_better, bool)
 
 
 @pytest.mark.parametrize("name", [pattern.removesuffix("[@k]") for pattern in names() if pattern.endswith("[@k]")])

@@ -2,39 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from kinsplit.evaluation.report import write_report
 from tests.evaluation.browser import measure
-from tests.evaluation.hostile import hostile
-from tests.evaluation.made_results import results
+from tests.evaluation.report.conftest import MADE
 
-MADE = {
-    "four strategies": results(),
-    "fifteen strategies": results(strategies=15, documents=60, questions=3),
-    "hostile": hostile(),
-}
+Findings = Mapping[tuple[str, int], dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
-def page_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """Return the page of results, which is made once."""
-
-    @cache
-    def write(name: str) -> Path:
-        return write_report(MADE[name], tmp_path_factory.mktemp("report") / "report.html")[0]
-
-    return write
+def light(page_of: Callable[[str], Path]) -> tuple[Findings, str]:
+    """Measure every page on a phone and on a desktop."""
+    return measure({(name, width): page_of(name) for name in MADE for width in (375, 1280)})
 
 
 @pytest.mark.parametrize("width", [375, 1280])
 @pytest.mark.parametrize("name", MADE)
-def test_nothing_overflows_overlaps_or_asks_the_network(page_of: Callable[[str], Path], name: str, width: int) -> None:
-    found, errors = measure(page_of(name), width)
+def test_nothing_overflows_overlaps_or_asks_the_network(light: tuple[Findings, str], name: str, width: int) -> None:
+    found, errors = light[0][name, width], light[1]
 
     assert errors == ""
     assert found["scrolled"] <= found["width"], "the page scrolls sideways"
@@ -47,26 +36,28 @@ def test_nothing_overflows_overlaps_or_asks_the_network(page_of: Callable[[str],
     assert found["scripts"] == 1
 
 
-def test_a_table_is_sorted_by_a_click(page_of: Callable[[str], Path]) -> None:
-    found, _ = measure(page_of("four strategies"), 1280)
+def test_a_table_is_sorted_by_a_click(light: tuple[Findings, str]) -> None:
+    found = light[0]["four strategies", 1280]
 
     assert found["before"] == ["sentence", "structure", "token 512", "semantic"]
     assert found["after"] == ["structure", "semantic", "sentence", "token 512"]
     assert found["sorted"] == "descending"
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_colours_can_be_told_from_what_they_stand_on(page_of: Callable[[str], Path], dark: bool) -> None:
-    colors = measure(page_of("four strategies"), 1280, dark=dark)[0]["colors"]
-
-    assert (_luminance(colors["--paper"]) < 0.1) == dark
-    for ink in ("--ink", "--faint", "--link"):
-        for ground in ("--paper", "--panel"):
-            assert _contrast(colors[ink], colors[ground]) >= 4.5, (ink, ground)
-    for ground in ("--mark", "--warn"):
-        assert _contrast(colors["--ink"], colors[ground]) >= 4.5, ground
-    for series in range(6):
-        assert _contrast(colors[f"--series-{series}"], colors["--paper"]) >= 3, series
+def test_colours_can_be_told_from_what_they_stand_on(
+    light: tuple[Findings, str], page_of: Callable[[str], Path]
+) -> None:
+    shown = ("four strategies", 1280)
+    dark, _ = measure({shown: page_of(shown[0])}, dark=True)
+    for colors, is_dark in ((light[0][shown]["colors"], False), (dark[shown]["colors"], True)):
+        assert (_luminance(colors["--paper"]) < 0.1) == is_dark
+        for ink in ("--ink", "--faint", "--link"):
+            for ground in ("--paper", "--panel"):
+                assert _contrast(colors[ink], colors[ground]) >= 4.5, (ink, ground)
+        for ground in ("--mark", "--warn"):
+            assert _contrast(colors["--ink"], colors[ground]) >= 4.5, ground
+        for series in range(6):
+            assert _contrast(colors[f"--series-{series}"], colors["--paper"]) >= 3, series
 
 
 def _contrast(first: str, second: str) -> float:

@@ -76,8 +76,11 @@ def test_other_measures_keep_their_own_unit() -> None:
 
     assert scale(found, "tokens").value(812.5) == "812.50"
     assert (scale(found, "seconds").value(0.25), scale(found, "seconds").unit) == ("250.00", "ms")
-    assert scale(found, "seconds").rises is False
-    assert scale(results(notes=[MeasureNote(name="MRR", description="", rises=False)]), "MRR").rises is False
+    assert scale(found, "seconds").higher_is_better is False
+    assert (
+        scale(results(notes=[MeasureNote(name="MRR", description="", higher_is_better=False)]), "MRR").higher_is_better
+        is False
+    )
     assert [statistic(value) for value in (1200.0, 679.374, 0.01234, 0)] == ["1,200", "679.37", "0.0123", "0"]
 
 

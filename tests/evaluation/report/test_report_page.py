@@ -6,6 +6,8 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable
+from functools import cache
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
@@ -14,10 +16,11 @@ import pytest
 
 from kinsplit.errors import InvalidParameterError, MissingExtraError
 from kinsplit.evaluation.report import write_report
-from kinsplit.evaluation.results import Hit, Results, StatisticNote, Text
+from kinsplit.evaluation.results import Hit, Results, Text
 from tests.cli.conftest import environment
-from tests.evaluation.hostile import ATTACKS, hostile
+from tests.evaluation.hostile import ATTACKS
 from tests.evaluation.made_results import HEADLINE, results
+from tests.evaluation.report.conftest import MADE
 
 _VOID = {"wbr", "meta", "img", "br", "link", "input", "hr"}
 
@@ -57,29 +60,36 @@ class Page(HTMLParser):
         return "".join(self.texts.get(tag, []))
 
 
-_WRITTEN: dict[str, Page] = {}
+@cache
+def read(path: Path) -> Page:
+    return Page(path.read_text(encoding="utf-8"))
 
 
 def write(found: Results, folder: Path) -> Page:
-    """Return the page of results; equal ones are written once, since drawing takes seconds."""
-    key = repr(found)
-    if key not in _WRITTEN:
-        (page, *_) = write_report(found, folder / "report.html")
-        _WRITTEN[key] = Page(page.read_text(encoding="utf-8"))
-    return _WRITTEN[key]
+    """Return the page of results without its plots of chunks, which take most of the time."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("draw_lengths", "draw_documents"):
+            patch.setattr(f"kinsplit.evaluation.report.chunk_charts.{name}", lambda *_: None)
+        return read(write_report(found, folder / "report.html")[0])
 
 
-def test_the_page_and_the_notebooks_plots_are_written(tmp_path: Path) -> None:
-    written = write_report(results(), tmp_path / "new" / "out.html")
-
-    assert [path.name for path in written] == ["out.html", "chunk_distributions.png", "chunks_per_doc.png"]
-    assert all(path.parent == tmp_path / "new" for path in written)
-    assert all(path.read_bytes().startswith(b"\x89PNG\r\n") for path in written[1:])
+@pytest.fixture
+def page(page_of: Callable[[str], Path]) -> Page:
+    """The page of four strategies."""
+    return read(page_of("four strategies"))
 
 
-def test_the_page_says_what_was_found(tmp_path: Path) -> None:
+def test_the_page_and_the_notebooks_plots_are_written(page_of: Callable[[str], Path]) -> None:
+    page = page_of("four strategies")
+    plots = [page.parent / name for name in ("chunk_distributions.png", "chunks_per_doc.png")]
+
+    assert sorted(page.parent.iterdir()) == sorted([page, *plots])
+    assert all(path.read_bytes().startswith(b"\x89PNG\r\n") for path in plots)
+
+
+def test_the_page_says_what_was_found(page: Page) -> None:
     made = results()
-    text = " ".join(write(made, tmp_path).text().split())
+    text = " ".join(page.text().split())
 
     assert "structure finds more than sentence: recall@1000t +6.0 points [2.9, 9.1], p = 0.004" in text
     assert made.warnings[0] in text
@@ -90,18 +100,13 @@ def test_the_page_says_what_was_found(tmp_path: Path) -> None:
         assert set(strategy.measures) <= set(re.findall(r"[\w@]+", text))
 
 
-def test_the_page_says_what_the_statistics_say(tmp_path: Path) -> None:
-    note = StatisticNote(name="mid_word", unit="share", description="Share of chunks that cut a word")
-    page = write(results(statistic_notes=[note]), tmp_path)
-
+def test_the_page_says_what_the_statistics_say(page: Page) -> None:
     assert "What the statistics say" in page.text()
     assert "Share of chunks that cut a word" in page.text()
     assert "1.2" in page.text()
 
 
-def test_it_can_be_read_without_eyes_mouse_or_script(tmp_path: Path) -> None:
-    page = write(results(), tmp_path)
-
+def test_it_can_be_read_without_eyes_mouse_or_script(page: Page) -> None:
     assert page.all("html") == [{"lang": "en"}]
     levels = [int(tag[1]) for tag, _ in page.elements if re.fullmatch("h[1-6]", tag)]
     assert levels[0] == 1
@@ -119,8 +124,7 @@ def test_it_can_be_read_without_eyes_mouse_or_script(tmp_path: Path) -> None:
     assert page.all("button") == [], "sorting is added by the script, so that no button is dead without it"
 
 
-def test_ids_are_unique_and_all_that_is_referred_to_is_there(tmp_path: Path) -> None:
-    page = write(results(), tmp_path)
+def test_ids_are_unique_and_all_that_is_referred_to_is_there(page: Page) -> None:
     ids = Counter(each["id"] for _, each in page.elements if "id" in each)
     used = {value[1:] for _, each in page.elements for name, value in each.items() if "href" in name and value}
     used |= {each["aria-labelledby"] or "" for _, each in page.elements if "aria-labelledby" in each}
@@ -129,9 +133,9 @@ def test_ids_are_unique_and_all_that_is_referred_to_is_there(tmp_path: Path) -> 
     assert used <= set(ids)
 
 
-@pytest.mark.parametrize("made", [results(), hostile()], ids=["plain", "hostile"])
-def test_it_asks_nothing_of_the_network_and_runs_only_its_own_script(tmp_path: Path, made: Results) -> None:
-    page = write(made, tmp_path)
+@pytest.mark.parametrize("name", ["four strategies", "hostile"])
+def test_it_asks_nothing_of_the_network_and_runs_only_its_own_script(page_of: Callable[[str], Path], name: str) -> None:
+    page = read(page_of(name))
     html = page.html
 
     assert len(page.all("script")) == len(page.all("style")) - html.count("<defs>\n  <style") == 1
@@ -147,8 +151,8 @@ def test_it_asks_nothing_of_the_network_and_runs_only_its_own_script(tmp_path: P
     assert re.findall(r"url\((?!#)", html) == []
 
 
-def test_hostile_text_is_shown_as_text(tmp_path: Path) -> None:
-    page = write(hostile(), tmp_path)
+def test_hostile_text_is_shown_as_text(page_of: Callable[[str], Path]) -> None:
+    page = read(page_of("hostile"))
     text, html = page.text(), page.html.encode()
 
     for attack in ATTACKS[:4]:
@@ -230,9 +234,9 @@ def test_nothing_measured_is_a_page_too(tmp_path: Path) -> None:
     assert "Nothing was measured of the questions." in page.text()
 
 
-def test_equal_results_give_equal_files_in_another_process_too(tmp_path: Path) -> None:
-    here = [path.read_bytes() for path in write_report(results(), tmp_path / "a" / "report.html")]
-    results().write(tmp_path / "r.json")
+def test_equal_results_give_equal_files_in_another_process_too(page_of: Callable[[str], Path], tmp_path: Path) -> None:
+    here = page_of("four strategies").parent
+    MADE["four strategies"]().write(tmp_path / "r.json")
     code = (
         "import sys; from pathlib import Path; from kinsplit.evaluation.results import Results\n"
         "from kinsplit.evaluation.report import write_report\n"
@@ -242,8 +246,8 @@ def test_equal_results_give_equal_files_in_another_process_too(tmp_path: Path) -
     command = [sys.executable, "-c", code, str(tmp_path / "r.json"), str(there)]
     subprocess.run(command, check=True, env=environment(PYTHONHASHSEED="7"), cwd=Path(__file__).parents[3])
 
-    names = ("report.html", "chunk_distributions.png", "chunks_per_doc.png")
-    assert [(there.parent / name).read_bytes() for name in names] == here
+    for name in ("report.html", "chunk_distributions.png", "chunks_per_doc.png"):
+        assert (there.parent / name).read_bytes() == (here / name).read_bytes()
 
 
 def test_without_a_strategy_nothing_is_written(tmp_path: Path) -> None:

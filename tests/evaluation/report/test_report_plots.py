@@ -15,25 +15,26 @@ from kinsplit.evaluation.report.charts import (
     budget_curves,
     comparison_chart,
     curves,
-    draw_distributions,
     drawn,
     emphasised,
-    height,
     label,
     look,
     png,
     svg,
 )
-from kinsplit.evaluation.report.documents import draw_documents
-from kinsplit.evaluation.report.documents import height as document_height
+from kinsplit.evaluation.report.chunk_charts import (
+    documents_height,
+    draw_documents,
+    draw_lengths,
+    lengths_height,
+)
 from kinsplit.evaluation.results import Results
 from tests.evaluation.hostile import hostile
 from tests.evaluation.made_results import comparison, results
 
 SHAPES = {
-    "one strategy": results(strategies=1, comparisons=[]),
+    "one strategy and document": results(strategies=1, documents=1, comparisons=[]),
     "fifteen strategies": results(strategies=15, documents=200, questions=2),
-    "one document": results(documents=1),
     "hostile": hostile(),
 }
 
@@ -47,7 +48,7 @@ def _texts(axes: Axes) -> list[Any]:
 
 @pytest.mark.parametrize("made", SHAPES.values(), ids=SHAPES)
 def test_every_text_lies_inside_the_picture_and_on_no_other(made: Results) -> None:
-    for draw, tall in ((draw_distributions, height(made)), (draw_documents, document_height(made))):
+    for draw, tall in ((draw_lengths, lengths_height(made)), (draw_documents, documents_height(made))):
         with drawn(tall) as figure:
             draw(figure, made)
             figure.canvas.draw()
@@ -65,8 +66,8 @@ def test_every_text_lies_inside_the_picture_and_on_no_other(made: Results) -> No
 
 def test_all_chunks_are_in_the_histograms() -> None:
     made = results(3)
-    with drawn(height(made)) as figure:
-        draw_distributions(figure, made)
+    with drawn(lengths_height(made)) as figure:
+        draw_lengths(figure, made)
         drawn_counts = [int(axes.patches[0].get_data().values.sum()) for axes in figure.axes]
 
     assert drawn_counts == [len(strategy.lengths) for strategy in made.strategies]
@@ -76,7 +77,7 @@ def test_a_few_very_long_chunks_do_not_hide_the_others() -> None:
     made = results(2)
     long = [s.model_copy(update={"lengths": [200] * 50 + [300] * 50 + [90_000]}) for s in made.strategies]
     with drawn(3) as figure:
-        draw_distributions(figure, made.model_copy(update={"strategies": long}))
+        draw_lengths(figure, made.model_copy(update={"strategies": long}))
         axes = figure.axes[0]
         counts = axes.patches[0].get_data().values
 

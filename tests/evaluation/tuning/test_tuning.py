@@ -77,12 +77,12 @@ def test_chance_must_not_explain_the_difference(tmp_path: Path, low: float, p_va
 
 
 def test_the_file_holds_the_choice_and_where_it_comes_from(tmp_path: Path) -> None:
-    found = tuned(tmp_path / "cache", strategies=["structure"], context="none")
+    found = tuned(tmp_path / "cache", strategies=["structure"], embedding_context="none")
     file = tmp_path / "kinsplit.toml"
     found.configuration().write(file, found.remarks())
     index = Configuration.read(file).index
     assert index.splitter() == found.choice
-    assert (index.embedder, index.context) == ("hash", "none")
+    assert (index.embedder, index.embedding_context) == ("hash", "none")
     remarks = [line for line in file.read_text().splitlines() if line.startswith("# ")]
     assert remarks[0].startswith("# Written by kinsplit tune")
     assert remarks[-1] == f"# {found.verdict}"
@@ -98,8 +98,8 @@ def test_another_run_finds_the_same_from_the_cache(tmp_path: Path) -> None:
 
 def test_the_cost_counts_what_boundaries_cost(tmp_path: Path) -> None:
     options = {"limits": Limits(2, None), "caps": Caps(ratio=None)}
-    word = tuned(tmp_path, strategies=["word"], context="none", **options).found.trials
-    semantic = tuned(tmp_path, strategies=["semantic"], context="none", **options).found.trials
+    word = tuned(tmp_path, strategies=["word"], embedding_context="none", **options).found.trials
+    semantic = tuned(tmp_path, strategies=["semantic"], embedding_context="none", **options).found.trials
     assert all(trial.cost and trial.cost.ratio == pytest.approx(1.0, abs=0.5) for trial in word)
     assert all(trial.cost and trial.cost.ratio >= 1.9 for trial in semantic[1:])
 

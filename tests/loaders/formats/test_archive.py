@@ -6,21 +6,20 @@ import io
 import tracemalloc
 import zipfile
 
-import docx
 import pytest
 
 from kinsplit.loaders import load
 from kinsplit.loaders.content import UnreadableError
 from kinsplit.loaders.formats.archive import Archive
 from kinsplit.loaders.registry import FORMATS
-from tests.loaders.office import changed, epub, presentation, saved, zipped
+from tests.loaders.office import changed, document, epub, presentation, saved, zipped
 
 _LAUGHS = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10 if n else "ha"}">' for n in range(10))
 _BOMB = f'<?xml version="1.0"?><!DOCTYPE x [{_LAUGHS}]><x>&l9;</x>'
 _FILE = '<?xml version="1.0"?><!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd">]><x>&e;</x>'
 
 GOOD = {
-    ".docx": saved(docx.Document()),
+    ".docx": saved(document()),
     ".pptx": saved(presentation("One")),
     ".epub": epub({"a.xhtml": "<p>Text</p>"}, ["a.xhtml"]),
 }
@@ -59,14 +58,16 @@ def test_a_bomb_in_a_chapter_refuses_the_book_whatever_the_chapter_is_called():
     assert memory(".epub", bomb) < 2**23
 
 
-@pytest.mark.parametrize("suffix", GOOD)
-def test_an_archive_of_very_many_files_is_refused(suffix):
-    memory(suffix, changed(GOOD[suffix], {f"media/{n}.png": "" for n in range(20_000)}))
+def test_an_archive_of_very_many_files_is_refused():
+    crowd = changed(GOOD[".docx"], {f"media/{n}.png": "" for n in range(20_000)})
+    for suffix in GOOD:  # Nothing of an archive is looked at before its files are counted.
+        with pytest.raises(UnreadableError, match=r"20,0.. files, as a zip bomb does"):
+            READ[suffix](crowd)
 
 
 @pytest.mark.parametrize("suffix", [".docx", ".pptx"])
 def test_media_are_never_unpacked_nor_read_as_anything_else(suffix):
-    harmless = changed(GOOD[suffix], {"media/film.mp4": bytes(2**27), "media/drawing.svg": _BOMB})
+    harmless = changed(GOOD[suffix], {"media/film.mp4": bytes(2**26 + 1), "media/drawing.svg": _BOMB})
     assert READ[suffix](harmless).contents
 
     # A part is what its relationship says, whatever it is called.
@@ -111,7 +112,7 @@ def test_a_book_whose_chapters_point_outside_has_none():
         lambda data, main: zipped({"a.txt": "a"}),
         lambda data, main: changed(data, {main: "<broken"}),
         lambda data, main: changed(data, {main: "<x/>"}),
-        lambda data, main: changed(data, {main: "<x>" * 100_000 + "</x>" * 100_000}),
+        lambda data, main: changed(data, {main: "<x>" * 50_000 + "</x>" * 50_000}),
         lambda data, main: b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600),
     ],
     ids=["empty", "cut", "other", "unclosed", "unknown", "deep", "ole"],

@@ -3,16 +3,15 @@ from __future__ import annotations
 import io
 import zipfile
 
-import docx
 import pytest
 
 from kinsplit.loaders.content import UnreadableError
 from kinsplit.loaders.formats.word import read
-from tests.loaders.office import changed, saved
+from tests.loaders.office import changed, document, saved
 
 
 def test_headings_lists_and_tables_come_in_order():
-    made = docx.Document()
+    made = document()
     made.add_heading("Syllabus", 0)
     made.add_heading("Grading", 1)
     made.add_paragraph("Problem sets count most.")
@@ -35,7 +34,7 @@ def test_headings_lists_and_tables_come_in_order():
 
 
 def test_the_title_is_the_first_heading_where_the_properties_have_none():
-    made = docx.Document()
+    made = document()
     made.core_properties.title = ""
     made.add_heading("Recursion", 1)
 
@@ -46,7 +45,7 @@ _MATH = "http://schemas.openxmlformats.org/officeDocument/2006/math"
 
 
 def test_equations_fields_and_text_of_another_direction_are_kept():
-    made = docx.Document()
+    made = document()
     made.add_paragraph("See ")
     data = saved(made)
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -68,7 +67,7 @@ def test_content_nested_without_end_is_one_error(name):
     deep = (
         f'<w:fldSimple w:instr=""/><m:oMath xmlns:m="{_MATH}">{f"<{name}>" * 50_000}{f"</{name}>" * 50_000}</m:oMath>'
     )
-    data = saved(docx.Document())
+    data = saved(document())
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         body = archive.read("word/document.xml").decode()
 

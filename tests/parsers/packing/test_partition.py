@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kinsplit.parsers.packing.group import Run
 from kinsplit.parsers.packing.measure import Scale
 from kinsplit.parsers.packing.partition import partition, with_overlap
+from kinsplit.parsers.packing.runs import Run
 
 
 def scale_of(lengths: list[int]) -> Scale:
@@ -27,7 +27,7 @@ def divisions(total: int) -> Iterator[list[Run]]:
         yield [Run(a, b) for a, b in pairwise(cuts)]
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(
     lengths=st.lists(st.integers(1, 9), min_size=1, max_size=9),
     least=st.integers(1, 3),

@@ -96,7 +96,7 @@ def test_the_fast_ways_give_what_comparing_one_by_one_gives(
     monkeypatch.setattr(centroids, "_FEW", few)
     random = np.random.default_rng(7)
     topics = random.normal(size=(40, 16))
-    vectors = topics[random.integers(0, 40, 700)] + 0.5 * random.normal(size=(700, 16))
+    vectors = topics[random.integers(0, 40, 300)] + 0.5 * random.normal(size=(300, 16))
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     capacity = Boundless(most)
     cluster(vectors.astype(np.float32), threshold, capacity)

@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from kinsplit.chunk import Chunk, Document
 from kinsplit.errors import InvalidParameterError
@@ -101,7 +101,6 @@ def test_a_short_text_is_a_parent_with_one_child() -> None:
     assert levels[0][0].id != levels[1][0].id
 
 
-@settings(max_examples=200, deadline=None)
 @given(text=texts(), parameters=strategy_parameters("hierarchical"))
 def test_every_chunk_below_the_top_has_a_parent_that_holds_it(text: str, parameters: dict[str, Any]) -> None:
     chunks = create("hierarchical", **parameters).chunk(Document("d", text))
@@ -157,7 +156,6 @@ def test_a_sentence_longer_than_its_parent_is_cut_for_both() -> None:
 
 
 @given(texts())
-@settings(max_examples=50)
 def test_children_of_whole_sentences_hold_as_many_as_fit(text: str) -> None:
     levels = chunked(text, parent_size=5000, child_size=30, children="sentence")
     found = sentences(text)

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from kinsplit.chunk import Chunk, Document
 from kinsplit.errors import InvalidParameterError
@@ -134,7 +134,6 @@ def test_contradictions_are_refused(parameters: dict[str, Any], field: str) -> N
     assert caught.value.field == field
 
 
-@settings(max_examples=200, deadline=None)
 @given(texts())
 def test_a_budget_without_bound_and_one_sentence_a_chunk_give_the_sentences(text: str) -> None:
     units = sentences(text, join_speech=False)

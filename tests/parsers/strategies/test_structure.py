@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from kinsplit.chunk import Chunk, Document
 from kinsplit.errors import InvalidParameterError
@@ -57,7 +57,6 @@ def test_a_heading_stays_with_the_deeper_one_below_it() -> None:
     assert shown(chunked("# A\n## B\n\nText.\n\n# C\n")) == [("A > B", "# A\n## B\n\nText."), ("C", "# C")]
 
 
-@settings(max_examples=200, deadline=None)
 @given(text=texts(), parameters=strategy_parameters("structure"))
 def test_no_heading_stands_in_the_middle_of_any_chunk(text: str, parameters: dict[str, Any]) -> None:
     chunks = create("structure", **parameters).chunk(Document("d", text))

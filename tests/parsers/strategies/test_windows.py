@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from kinsplit.chunk import Chunk, Document
@@ -59,7 +59,6 @@ def test_character_windows_keep_white_space_and_drop_what_is_blank() -> None:
     assert [chunk.text for chunk in chunks] == ["ab  ", "cd"]
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.text(st.characters(codec="ascii", exclude_characters="\r"), max_size=200), st.integers(2, 30), st.data())
 def test_character_windows_of_ascii_begin_at_every_stride(text: str, size: int, data: st.DataObject) -> None:
     overlap = data.draw(st.integers(0, size - 1))
@@ -169,7 +168,6 @@ def test_the_default_overlap_of_characters_is_a_quarter() -> None:
     assert create("character", chunk_size=3).parameters["chunk_overlap"] == 0
 
 
-@settings(max_examples=200, deadline=None)
 @given(texts(), st.integers(8, 60), st.data())
 def test_a_token_window_shorter_than_its_size_is_the_last_or_stands_before_a_cut(
     text: str, size: int, data: st.DataObject

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from kinsplit.parsers.units.blocks import blocks, parts, sections
 from tests.generators import texts
@@ -258,7 +258,6 @@ def test_a_mark_alone_on_its_line_ends_no_paragraph(text: str) -> None:
     assert [block.kind for block in blocks(text)] == ["paragraph"]
 
 
-@settings(max_examples=300, deadline=None)
 @given(texts())
 def test_blocks_hold_all_that_is_not_white_space_in_order(text: str) -> None:
     found = blocks(text)
@@ -274,19 +273,19 @@ def test_blocks_hold_all_that_is_not_white_space_in_order(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "<h1>" * 200_000,
-        "<h1 " * 200_000,
-        "<pre>\n" * 100_000,
-        "</h1>\n" * 100_000,
-        "# a" + " " * 300_000 + "b",
-        "= a" + " " * 300_000 + "b =",
-        "- " * 300_000,
-        "|-" * 300_000 + "\n" + "|-" * 300_000,
-        "```\n" * 100_001,
-        "- a\n\n" * 100_000,
-        "a\n---\n" * 50_000,
-        "# a\n" * 50_000,
-        "<" * 300_000,
+        "<h1>" * 50_000,
+        "<h1 " * 50_000,
+        "<pre>\n" * 25_000,
+        "</h1>\n" * 25_000,
+        "# a" + " " * 75_000 + "b",
+        "= a" + " " * 75_000 + "b =",
+        "- " * 75_000,
+        "|-" * 75_000 + "\n" + "|-" * 75_000,
+        "```\n" * 25_001,
+        "- a\n\n" * 25_000,
+        "a\n---\n" * 12_500,
+        "# a\n" * 12_500,
+        "<" * 75_000,
     ],
     ids=lambda text: repr(text[:8]),
 )

@@ -7,13 +7,14 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from kinsplit.stores.engine import AtOnce, BlockingStore, Held, finish
+from kinsplit.stores.engine import AtOnce, BlockingStore, Held
 from kinsplit.stores.engines.open_engines import Lease, Sharing
 from kinsplit.stores.engines.qdrant.async_store import AsyncQdrantStore
 from kinsplit.stores.engines.qdrant.collection import open_client, open_collection
 from kinsplit.stores.engines.qdrant.options import QdrantOptions, is_url
 from kinsplit.stores.protocol import Schema, Where
 from kinsplit.stores.schema import check_collection
+from kinsplit.support.aio import run
 
 if TYPE_CHECKING:
     from qdrant_client import AsyncQdrantClient
@@ -26,7 +27,7 @@ class _Folder(NamedTuple):
     writing: threading.RLock
 
     def close(self) -> None:
-        finish(cast("AsyncQdrantClient", self.client).close())
+        run(cast("AsyncQdrantClient", self.client).close())
 
 
 #: The folders that are open in this process.
@@ -71,21 +72,21 @@ class QdrantStore(BlockingStore):
     def __init__(self, place: str, options: QdrantOptions, collection: str, schema: Schema | None = None) -> None:
         check_collection(collection)
         client, writing = _open(place, options)
-        stored = finish(open_collection(client, place, options, collection, schema))
+        stored = run(open_collection(client, place, options, collection, schema))
         self._store = AsyncQdrantStore(client, f"{place}/{collection}", collection, stored, Held(writing))
         super().__init__(self._store)
 
     def count(self, level: int | None = None, where: Where | None = None) -> int:
         """Count the chunks of a level, or all, that a filter lets through; see `ChunkStore.count`."""
-        return finish(self._store.count(level, where))
+        return run(self._store.count(level, where))
 
     def sources(self, level: int | None = None, where: Where | None = None) -> dict[str, int]:
         """Return the number of chunks of every source that a filter lets through; see `ChunkStore.sources`."""
-        return finish(self._store.sources(level, where))
+        return run(self._store.sources(level, where))
 
     def close(self) -> None:
         """Let go of the collection. A second call does nothing."""
-        finish(self._store.close())
+        run(self._store.close())
 
 
 def _open(place: str, options: QdrantOptions) -> tuple[AsyncQdrantClient, AbstractContextManager[object]]:

@@ -18,23 +18,23 @@ from kinsplit.tokenizers.json_file import JsonTokenizer
 from kinsplit.tokenizers.protocol import Tokenizer
 from kinsplit.tokenizers.tiktoken_encoding import TiktokenTokenizer
 
-#: Where the bundled vocabulary comes from: BERT's uncased WordPiece, shared by all-MiniLM-L6-v2 and bge-*-en-v1.5.
+#: Name of the bundled tokenizer, BERT's uncased WordPiece, shared by all-MiniLM-L6-v2 and bge-*-en-v1.5.
 BUNDLED = "bundled"
-#: Hash of its file as the model's makers published it.
+#: SHA-256 of its file, as published with the model.
 BUNDLED_SHA256 = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
 
 
 def resolve(spec: str | object) -> Tokenizer:
-    """Return the tokenizer that a strategy's `tokenizer` parameter names.
+    """Return the tokenizer for the `tokenizer` parameter of a strategy.
 
     Args:
         spec: `"bundled"`, `"hf:REPOSITORY"`, `"tiktoken:ENCODING"`, the path of a `tokenizer.json` (or of a folder
-            that holds one), a fast tokenizer of `tokenizers`, `transformers` or `tiktoken`, or a callable that takes
-            a text and returns its tokens.
+            with one), a fast tokenizer of `tokenizers`, `transformers` or `tiktoken`, or a callable that returns the
+            tokens of a text.
 
     Raises:
-        TokenizerError: The named tokenizer is not there.
-        InvalidParameterError: The value names no tokenizer.
+        TokenizerError: The tokenizer can't be found or loaded.
+        InvalidParameterError: The value is not a tokenizer.
     """
     if isinstance(spec, str):
         return _named(spec)
@@ -58,8 +58,8 @@ def _named(spec: str) -> Tokenizer:
     scheme, _, name = spec.partition(":")
     if scheme == "object":
         raise TokenizerError(
-            f"tokenizer: {name} is a Python object, which can't be found by its description. "
-            "Give the strategy with the object itself again: Index(..., strategy=create(name, tokenizer=...))."
+            f"tokenizer: {name} is a Python object, which can't be loaded by its description. "
+            "Pass the object again: Index(..., strategy=create(name, tokenizer=...))."
         )
     if scheme == "tiktoken" and name:
         return TiktokenTokenizer(spec, _tiktoken_encoding(name))
@@ -123,7 +123,7 @@ _environment_lock = threading.Lock()
 
 @contextlib.contextmanager
 def _llama_index_cache(name: str) -> Iterator[None]:
-    """Let tiktoken find the encodings that lie inside llama-index-core; only the environment tells it where."""
+    """Let tiktoken find the encodings bundled with llama-index-core, through its environment variable."""
     from importlib.util import find_spec
 
     found = find_spec("llama_index.core") if find_spec("llama_index") else None

@@ -1,4 +1,4 @@
-"""Units -> chunks: windows, packs and merges over a `Scale`, each a run of neighbouring units."""
+"""Runs of adjacent units: windows, greedy packing and merging."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Run(NamedTuple):
     stop: int
 
 
-#: Whether units `first` to `stop - 1` fit, where lengths don't add up exactly.
+#: Whether units `first` to `stop - 1` fit the limit, if lengths don't add up exactly.
 Fits = Callable[[int, int], bool]
 
 
@@ -26,11 +26,11 @@ def windows(total: int, size: int, stride: int, tail: Literal["keep", "drop"] = 
     Args:
         total: Number of units.
         size: Length of a window.
-        stride: Distance between the starts of neighbouring windows.
-        tail: "keep" ends with a shorter window that reaches the end of the text, "drop" with the last full one.
+        stride: Distance between the starts of adjacent windows.
+        tail: "keep" adds a shorter window up to the end of the text, "drop" ends with the last full window.
 
     Returns:
-        The windows; none lies inside the one before it.
+        The windows; none lies inside its predecessor.
     """
     runs = []
     for first in range(0, total, stride):
@@ -43,7 +43,7 @@ def windows(total: int, size: int, stride: int, tail: Literal["keep", "drop"] = 
 
 
 def window_count(total: int, size: int, stride: int) -> int:
-    """Return the number of windows that `windows` makes when it keeps the tail."""
+    """Return the number of windows that `windows` makes with `tail="keep"`."""
     return 0 if total <= 0 else 1 + max(0, -(-(total - size) // stride))
 
 
@@ -57,19 +57,19 @@ def pack(
     edges: Sequence[int] = (),
     fits: Fits | None = None,
 ) -> list[Run]:
-    """Fill runs greedily up to a limit, each beginning with as much of the last one as the overlap allows.
+    """Pack units greedily into runs up to a limit, with overlap.
 
     Args:
-        scale: The units' lengths; none longer than the limit.
-        limit: Longest run.
-        overlap: Longest part of a run that repeats the end of the one before.
-        most: Most units in a run, if that is limited.
-        overlap_units: Overlap in units instead of in length.
-        edges: Ascending numbers of units before which a run must end; not together with an overlap.
+        scale: Lengths of the units; none exceeds the limit.
+        limit: Maximum length of a run.
+        overlap: Maximum length that a run repeats from the previous one.
+        most: Maximum number of units per run, or None.
+        overlap_units: Overlap in units instead of length.
+        edges: Ascending numbers of units before which a run must end; can't be combined with an overlap.
         fits: See `Fits`.
 
     Returns:
-        Runs whose first and last units both ascend and which together hold every unit.
+        Runs with ascending first and last units that together contain every unit.
     """
     left, right = scale.left.tolist(), scale.right.tolist()
     runs: list[Run] = []
@@ -80,7 +80,7 @@ def pack(
             stop = min(stop, first + most)
         stop = _before_edge(stop, first, edges)
         if stop <= reached:
-            # The overlap leaves no room for anything new: begin one unit later.
+            # The overlap leaves no room for new units: start one unit later.
             first += 1
             continue
         runs.append(Run(first, stop))
@@ -93,18 +93,18 @@ def pack(
 def merge(
     scale: Scale, least: int, limit: int, *, ends: Sequence[int], edges: Sequence[int] = (), fits: Fits | None = None
 ) -> list[Run]:
-    """Join units until a run is long enough, closing it where a block ends if one ends in reach.
+    """Merge units until a run is long enough, and end it at the end of a block if one is within the limit.
 
     Args:
-        scale: The units' lengths; none longer than the limit.
-        least: Length at which a run may close.
-        limit: Longest run.
+        scale: Lengths of the units; none exceeds the limit.
+        least: Minimum length of a run.
+        limit: Maximum length of a run.
         ends: Ascending numbers of units before which a block ends.
         edges: Ascending numbers of units before which a run must end.
         fits: See `Fits`.
 
     Returns:
-        Runs that hold every unit once. One shorter than `least` remains only where its neighbours have no room for it.
+        Runs that contain every unit once. A run is shorter than `least` only if its neighbours have no room for it.
     """
     left, right = scale.left.tolist(), scale.right.tolist()
     runs: list[Run] = []

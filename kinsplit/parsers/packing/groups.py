@@ -1,4 +1,4 @@
-"""Units of many texts -> groups of neighbouring units, none longer than the limit when measured as one text."""
+"""Groups of adjacent units that stay within the limit when each is measured as one text."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinsplit.parsers.packing.group import Fits, Run, pack
 from kinsplit.parsers.packing.measure import CHARACTERS_PER_TOKEN, Ruler, Scale
 from kinsplit.parsers.packing.refine import Refined
+from kinsplit.parsers.packing.runs import Fits, Run, pack
 from kinsplit.parsers.units.segment import Units
 from kinsplit.spans import Span
 from kinsplit.tokenizers import SEPARATORS
 
-#: Groups the units of text number `i`; `fits` is None while lengths are taken to add up.
+#: Function that groups the units of text number `i`; `fits` is None while lengths are assumed to add up.
 Grouping = Callable[[int, Fits | None], list[Run]]
 
 
 class Group(NamedTuple):
-    """A run of units and what it makes.
+    """A run of units and its text.
 
     Attributes:
         run: The units.
-        span: Where their text lies.
-        tokens: Its length, where tokens were counted.
+        span: Span of the text.
+        tokens: Length in tokens, if tokens were counted.
     """
 
     run: Run
@@ -36,16 +36,17 @@ class Group(NamedTuple):
 def group_units(
     texts: Sequence[str], refined: Sequence[Refined], ruler: Ruler, limit: int, grouping: Grouping
 ) -> list[list[Group]]:
-    """Group the units of each text so that no group, measured as one text, is longer than the limit.
+    """Group the units of each text so that no group, measured as one text, exceeds the limit.
 
-    Lengths are first taken to add up. A text in which a group turns out too long is grouped again, measuring each.
+    Lengths are first assumed to add up. If a group of a text turns out too long, the text is grouped again and every
+    group is measured.
 
     Args:
         texts: The texts.
-        refined: Their units.
-        ruler: Measures the groups.
-        limit: Longest group.
-        grouping: Groups the units of one text.
+        refined: Units of each text.
+        ruler: Ruler for the groups.
+        limit: Maximum length of a group.
+        grouping: Function that groups the units of one text.
 
     Returns:
         The groups of each text.
@@ -66,13 +67,13 @@ def group_units(
 
 
 def repack(texts: Sequence[str], refined: Sequence[Refined], ruler: Ruler, limit: int) -> list[Refined]:
-    """Join the parts of each unit that was cut again, as far as the limit allows.
+    """Rejoin the parts of each refined unit as far as the limit allows.
 
     Args:
         texts: The texts.
-        refined: Their units.
-        ruler: Measures the joined parts.
-        limit: Longest unit.
+        refined: Units of each text.
+        ruler: Ruler for the joined parts.
+        limit: Maximum length of a unit.
     """
     return [_repacked(text, r, ruler, limit) for text, r in zip(texts, refined, strict=True)]
 
@@ -86,12 +87,12 @@ def _repacked(text: str, refined: Refined, ruler: Ruler, limit: int) -> Refined:
     runs = _narrow(runs, refined.units, ruler, limit)
     firsts, lasts = [run.first for run in runs], [run.stop - 1 for run in runs]
     units = Units(refined.units.starts[firsts], refined.units.ends[lasts])
-    # Measured again, as the lengths of parts of a word don't add up.
+    # Lengths of parts of a word don't add up, so the joined units are measured again.
     return Refined(units, ruler.scale(units, ruler.lengths([text], [units])[0]), refined.origin[firsts])
 
 
 def _narrow(runs: list[Run], units: Units, ruler: Ruler, limit: int) -> list[Run]:
-    """Divide runs of few tokens and a great many characters, such as long white space; they lose their overlap."""
+    """Divide runs with few tokens but very many characters, such as long white space; they lose their overlap."""
     most = CHARACTERS_PER_TOKEN * limit
     pairs = np.array(runs, dtype=np.int64).reshape(-1, 2)
     wide = units.ends[pairs[:, 1] - 1] - units.starts[pairs[:, 0]] > most
@@ -109,7 +110,7 @@ def _narrow(runs: list[Run], units: Units, ruler: Ruler, limit: int) -> list[Run
 
 
 def _groups(text: str, refined: Refined, runs: Sequence[Run], ruler: Ruler) -> list[Group]:
-    """Return what runs of units make, with their tokens where those of the units are known to add up."""
+    """Return runs as groups, with token counts if those of the units are known to add up."""
     starts, ends = refined.units.starts.tolist(), refined.units.ends.tolist()
     spans = [Span(starts[run.first], ends[run.stop - 1]) for run in runs]
     if ruler.unit != "token" or not ruler.tokenizer.splits_at_space:
@@ -123,7 +124,7 @@ def _groups(text: str, refined: Refined, runs: Sequence[Run], ruler: Ruler) -> l
 
 
 def _counted(texts: Sequence[str], grouped: Sequence[list[Group]], ruler: Ruler) -> list[list[Group]]:
-    """Count the tokens of the groups of which they aren't known."""
+    """Count the tokens of groups without a known count."""
     unknown = [[g for g in groups if g.tokens is None] for groups in grouped]
     pieces = [text[g.span.start : g.span.end] for text, groups in zip(texts, unknown, strict=True) for g in groups]
     counts = iter(ruler.tokenizer.count(pieces).tolist())

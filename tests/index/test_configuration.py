@@ -18,13 +18,18 @@ def file(tmp_path: Path) -> Path:
 
 def test_everything_can_be_said(file: Path) -> None:
     file.write_text(
-        '[index]\nstrategy = "hierarchical"\nembedder = "hash:8"\ncontext = "none"\nterms = "german"\n\n'
+        '[index]\nstrategy = "hierarchical"\nembedder = "hash:8"\nembedding_context = "none"\nlanguage = "german"\n\n'
         '[index.parameters]\nparent_size = [900, 400]\nchild_size = 120\nunit = "word"\n'
     )
     index = Configuration.read(file).index
     strategy = parsers.create("hierarchical", parent_size=(900, 400), child_size=120, unit="word")
     assert index.splitter() == strategy
-    assert (index.embedder, index.context, index.terms) == ("hash:8", "none", "german")
+    assert (index.embedder, index.embedding_context, index.language) == ("hash:8", "none", "german")
+
+
+def test_keys_of_older_versions_are_read(file: Path) -> None:
+    file.write_text('[index]\ncontext = "none"\nterms = "german"\n')
+    assert Configuration.read(file).index == IndexSettings(embedding_context="none", language="german")
 
 
 def test_an_empty_file_says_nothing(file: Path) -> None:
@@ -43,7 +48,7 @@ def test_an_empty_file_says_nothing(file: Path) -> None:
         ("[index]\nstrategy = 3", "index.strategy", "must be a valid string"),
         ('[index]\nstrategy = "words"', "index.strategy", "must be the name of a strategy"),
         ('[index]\nstrategy = "word"\nparameters = [1]', "index.parameters", "must be a valid dictionary"),
-        ('[index]\nstrategy = "word"\n[index.parameters]\nsize = 3', "index.parameters.size", "is no parameter of"),
+        ('[index]\nstrategy = "word"\n[index.parameters]\nsize = 3', "index.parameters.size", "is not a parameter of"),
         (
             '[index]\nstrategy = "word"\n[index.parameters]\nchunk_size = 5\nchunk_overlap = 5',
             "index.parameters.chunk_overlap",
@@ -51,8 +56,8 @@ def test_an_empty_file_says_nothing(file: Path) -> None:
         ),
         ("[index.parameters]\nchunk_size = 5", "index.parameters", "need a strategy"),
         ('[index]\nembedder = "magic"', "index.embedder", "must be one of bundled"),
-        ('[index]\ncontext = "early"', "index.context", "must be 'headings', 'none' or 'late'"),
-        ('[index]\nterms = "klingon"', "index.terms", "must name a known language"),
+        ('[index]\nembedding_context = "early"', "index.embedding_context", "must be 'headings', 'none' or 'late'"),
+        ('[index]\nlanguage = "klingon"', "index.language", "must name a known language"),
     ],
 )
 def test_a_mistake_is_named_with_file_field_and_rule(file: Path, text: str, field: str, rule: str) -> None:
@@ -74,11 +79,11 @@ def test_what_is_no_toml_is_told_with_the_place(file: Path) -> None:
 @pytest.mark.parametrize("name", [name for name in parsers.names() if name != "llm"])
 def test_what_is_written_is_read_as_the_same(file: Path, name: str) -> None:
     strategy = parsers.create(name)
-    index = IndexSettings(strategy=name, parameters=strategy.described, context="none", terms="any")
+    index = IndexSettings(strategy=name, parameters=strategy.described, embedding_context="none", language="any")
     Configuration(index=index).write(file, 'Written by a test,\nfor "every" strategy.')
     again = Configuration.read(file).index
     assert again.splitter() == strategy
-    assert (again.context, again.terms, again.embedder) == ("none", "any", None)
+    assert (again.embedding_context, again.language, again.embedder) == ("none", "any", None)
     assert file.read_text().startswith('# Written by a test,\n# for "every" strategy.\n')
     Configuration(index=again).write(file)
     assert Configuration.read(file).index == again

@@ -14,8 +14,8 @@ from kinsplit import Document, Index
 from kinsplit.embedding import CachedEmbedder, VectorCache, use_vector_cache
 from kinsplit.embedding.hashing import HashEmbedder
 from kinsplit.errors import InvalidParameterError, SchemaMismatchError
-from kinsplit.identity import SURROUNDINGS
-from kinsplit.indexing.context import check_context, context_of, marked
+from kinsplit.identity import DOCUMENT_CONTEXT
+from kinsplit.indexing.context import check_embedding_context, embedding_context_of, marked
 from kinsplit.parsers import create
 from kinsplit.stores.verify import verify
 from tests.tokenizer_files import bundled_tokenizer
@@ -64,7 +64,9 @@ class Tokens(HashEmbedder):
 
 
 def opened(store: Path, embedder: object, context: str | None = None, **more: Any) -> Index:
-    return Index(f"edge:{store}", embedder=embedder, context=context, strategy=more.pop("strategy", STRUCTURE), **more)
+    return Index(
+        f"edge:{store}", embedder=embedder, embedding_context=context, strategy=more.pop("strategy", STRUCTURE), **more
+    )
 
 
 def vectors(index: Index, source: str) -> list[NDArray[np.float32]]:
@@ -95,7 +97,7 @@ def test_late_chunks_are_the_means_of_their_tokens_in_the_whole_document(tmp_pat
             assert np.linalg.norm(two) == pytest.approx(1, abs=1e-5)
         found = other.search("rocket oxygen", top_k=1)[0]
         assert "rocket" in found.text
-        assert SURROUNDINGS not in found.metadata
+        assert DOCUMENT_CONTEXT not in found.metadata
         assert verify(other.store) == []
 
 
@@ -138,7 +140,7 @@ def test_a_collection_is_opened_as_it_was_made(context: str, tmp_path: Path) -> 
         index.add(Document("a.md", MARKDOWN))
     for strategy in (None, STRUCTURE):
         with opened(tmp_path, Tokens(), strategy=strategy) as index:
-            assert index.context == context
+            assert index.embedding_context == context
             assert index.add(Document("a.md", MARKDOWN)).embedded == 0
 
 
@@ -146,7 +148,7 @@ def test_an_embedder_without_tokens_is_refused_before_anything_is_made(tmp_path:
     with pytest.raises(InvalidParameterError, match="'late' needs an embedder with vectors for tokens"):
         opened(tmp_path / "store", "hash", "late")
     assert not (tmp_path / "store").exists()
-    with pytest.raises(InvalidParameterError, match="context: must be one of headings, none, late"):
+    with pytest.raises(InvalidParameterError, match="embedding_context: must be one of headings, none, late"):
         opened(tmp_path / "store", "hash", "all")
 
 
@@ -159,7 +161,7 @@ def test_late_chunking_goes_past_the_cache(tmp_path: Path) -> None:
 
 def test_the_schema_tells_the_way() -> None:
     for context in ("headings", "none", "late"):
-        assert context_of(marked("model:384", check_context(context))) == context
+        assert embedding_context_of(marked("model:384", check_embedding_context(context))) == context
     assert marked("model:384", "headings") == "model:384"
 
 

@@ -1,0 +1,176 @@
+"""The far end of a worker: requests from the pool, calls under their limits, and replies."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import signal
+import struct
+import sys
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from kinsplit.errors import WorkerError
+
+# Seconds after which a worker ends by itself if its call is late and the process that would kill it is gone.
+_GRACE = 5.0
+
+LENGTH = struct.Struct("!Q")  # bytes that follow
+REPLY = struct.Struct("!c?QQ")  # outcome, whether the worker stays usable, bytes of the result, bytes that follow
+READY, RESULT, ERROR, NO_MEMORY, TOO_LARGE = b"S", b"R", b"E", b"M", b"L"
+#: Maximum bytes of a pickled exception; a larger one is reduced to the beginning of its message.
+ERROR_LIMIT = 2**16
+# Characters of that beginning.
+_MESSAGE = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Limits of a call.
+
+    Attributes:
+        time: Seconds.
+        memory: Bytes beyond what the worker already holds.
+        result: Bytes of the pickled result.
+    """
+
+    time: float
+    memory: int
+    result: int
+
+
+def read_exactly(count: int, pipe: IO[bytes]) -> bytes:
+    """Read a number of bytes.
+
+    Raises:
+        EOFError: The pipe ends before.
+    """
+    data = pipe.read(count)
+    if len(data) < count:
+        raise EOFError
+    return data
+
+
+def serve() -> None:
+    """Run calls until the pool closes the pipe."""
+    requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    _silence()
+    _reply(replies, *_prepared(_request(requests) or b""))
+    before = _held_memory()
+    while (request := _request(requests)) is not None:
+        limits, directory, payload = pickle.loads(request)  # noqa: S301 - from our own process
+        # Relative paths mean what they mean to the caller, who may have moved since the last call.
+        if directory is not None:
+            with contextlib.suppress(OSError):
+                os.chdir(directory)
+        outcome, answer = _outcome(limits, payload)
+        size = len(answer)
+        if outcome == RESULT and size > limits.result:
+            outcome, answer = TOO_LARGE, b""
+        # A worker that keeps much memory is replaced, for the next call begins with what this one holds.
+        goes_on = outcome != NO_MEMORY and _held_memory() - before < limits.memory
+        _reply(replies, outcome, answer, size, goes_on=goes_on)
+
+
+def _request(requests: IO[bytes]) -> bytes | None:
+    """Return the next request, or None at the end."""
+    head = requests.read(LENGTH.size)
+    return read_exactly(LENGTH.unpack(head)[0], requests) if head else None
+
+
+def _reply(replies: IO[bytes], outcome: bytes, answer: bytes = b"", size: int = 0, *, goes_on: bool = True) -> None:
+    replies.write(REPLY.pack(outcome, goes_on, size, len(answer)) + answer)
+    replies.flush()
+
+
+def _prepared(payload: bytes) -> tuple[bytes, bytes]:
+    try:
+        prepare = pickle.loads(payload)  # noqa: S301 - from our own process
+        if prepare is not None:
+            prepare()
+    except BaseException as error:
+        return ERROR, _pickled(error)
+    return READY, b""
+
+
+def _silence() -> None:
+    """Send what calls print to nowhere, let them read nothing, and let crashes leave no core files."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(nowhere, stream)
+    if sys.platform != "win32":
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+
+
+def _outcome(limits: Limits, payload: bytes) -> tuple[bytes, bytes]:
+    """Run a call and return its outcome and its pickled result or exception."""
+    try:
+        with _limited_memory(limits.memory), _limited_time(limits.time):
+            try:
+                function, args, kwargs = pickle.loads(payload)  # noqa: S301 - from our own process
+                return RESULT, pickle.dumps(function(*args, **kwargs), pickle.HIGHEST_PROTOCOL)
+            except MemoryError:
+                raise
+            except BaseException as error:
+                return ERROR, _pickled(error)
+    except MemoryError:
+        return NO_MEMORY, b""
+
+
+def _pickled(error: BaseException) -> bytes:
+    """Return an exception that another process can unpickle and raise."""
+    if isinstance(error, Exception):
+        try:
+            error.add_note("".join(traceback.format_exception(error)))
+            data = pickle.dumps(error, pickle.HIGHEST_PROTOCOL)
+            if len(data) <= ERROR_LIMIT:
+                pickle.loads(data)  # noqa: S301 - our own
+                return data
+        except MemoryError:
+            raise
+        except Exception:  # noqa: S110 - whatever its own methods raise; its message is carried below
+            pass
+    return pickle.dumps(WorkerError(f"{type(error).__name__}: {error}"[:_MESSAGE]))
+
+
+@contextlib.contextmanager
+def _limited_memory(limit: int) -> Iterator[None]:
+    if sys.platform != "linux":
+        yield
+        return
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    most = _held_memory() + limit
+    resource.setrlimit(resource.RLIMIT_DATA, (most if soft == resource.RLIM_INFINITY else min(most, soft), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+
+
+@contextlib.contextmanager
+def _limited_time(limit: float) -> Iterator[None]:
+    """Let the kernel end the process long after the limit, should the one that does so at the limit be gone."""
+    if sys.platform == "win32":
+        yield
+        return
+    signal.setitimer(signal.ITIMER_REAL, limit + _GRACE)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def _held_memory() -> int:
+    """Return the bytes that `RLIMIT_DATA` counts; 0 where they aren't known."""
+    try:
+        return int(Path("/proc/self/statm").read_bytes().split()[5]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0
