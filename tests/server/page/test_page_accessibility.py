@@ -142,7 +142,7 @@ def test_the_keyboard_alone_gets_from_question_to_source_and_back(visit: Visit) 
 def test_single_keys_can_be_switched_off(visit: Visit) -> None:
     page = visit("#/documents")
     page.get_by_role("button", name="Keyboard shortcuts").click()
-    page.get_by_label("Single keys act while I am not typing").uncheck()
+    page.get_by_label("Enable single-key shortcuts").uncheck()
     page.get_by_role("button", name="Close").click()
     page.keyboard.press("1")
     page.reload()
