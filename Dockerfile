@@ -1,4 +1,4 @@
-# The service. Build and run it with docker-compose.yml, or alone:
+# Image of the service. Build and run it with docker-compose.yml, or by itself:
 #
 #   docker build --tag kinsplit .
 #   docker run --publish 127.0.0.1:8000:8000 --volume ./kinsplit-data:/data/kinsplit-data \
@@ -7,7 +7,7 @@
 FROM python:3.11-slim
 
 WORKDIR /app
-# Dependencies first, which change seldom; constraints.txt names the release of PyTorch.
+# Dependencies first, since they seldom change; constraints.txt pins PyTorch.
 COPY pyproject.toml constraints.txt README.md LICENSE ./
 COPY kinsplit/__init__.py kinsplit/__init__.py
 RUN pip install --no-cache-dir --constraint constraints.txt ".[server,qdrant,pgvector]"
@@ -18,7 +18,7 @@ RUN pip install --no-cache-dir --no-deps . \
 
 USER kinsplit
 WORKDIR /data
-# Nobody but who publishes the port reaches it; 0.0.0.0 is the container's own network.
+# 0.0.0.0 is the container's own network; the service is reachable only if its port is published.
 ENV KINSPLIT_HOST=0.0.0.0 \
     KINSPLIT_LOG_JSON=true \
     KINSPLIT_CACHE=/cache

@@ -1,4 +1,4 @@
-"""docs/quality.md: what every strategy finds, how sure that is, and what follows from it."""
+"""Writer of docs/quality.md: results of every strategy, their certainty, and conclusions."""
 
 from __future__ import annotations
 
@@ -8,39 +8,40 @@ from dataclasses import dataclass
 from kinsplit.evaluation.labels import Dataset
 from kinsplit.evaluation.results import Comparison, Estimate, Results
 
-#: Below it a difference is more than chance.
+#: P-value below which a difference is more than chance.
 SIGNIFICANT = 0.05
-#: What labels end with of strategies that have the default's size instead of their own.
+#: Suffix of the labels of strategies that have the default's size instead of their own.
 _SIZE = ", 160 tokens"
 
-_INTRODUCTION = """# Which strategy finds what is labelled
+_INTRODUCTION = """# Which strategy finds the labelled text
 
-Written by `make bench-quality`, from labelled sets that are not part of the project ([what they are](datasets.md) and
-where they are looked for: `benchmarks/README.md`). Another run gives the same numbers.
+Written by `make bench-quality`, from labelled sets that are not part of the project ([formats](datasets.md);
+`benchmarks/README.md` says where they are looked for). Another run gives the same numbers.
 
-Every strategy is given the same documents, the same embedding model ({embedder}), the same ranking and the same budget:
-**the share (%) of the labelled text that the first N retrieved tokens hold**. Chunks of any size are compared fairly by
-it, since large chunks get fewer of the tokens and what overlaps is paid again ([measures](measures.md)). Brackets hold
-95 % bootstrap intervals over questions. Win / tie / loss counts questions beside kinsplit's default; p is the paired
-randomisation test's, corrected for the number of strategies in the table (Holm). **Bold** is the best of a column.
+Every strategy is given the same documents, the same embedding model ({embedder}), the same ranking and the same
+budget: **the share (%) of the labelled text within the first N retrieved tokens**. This compares chunks of any size
+fairly, since a budget holds fewer large chunks, and repeated text uses it up again ([measures](measures.md)).
+Brackets contain 95 % bootstrap intervals over questions. Win / tie / loss counts questions compared with kinsplit's
+default; p is that of the paired randomisation test, corrected for the number of strategies in the table (Holm).
+**Bold** is the best of a column.
 
-The ranking is kinsplit's own, kin scoring, for all of them, the peers' splitters included; the last column is what a
-plain vector store finds with the same chunks: cosine alone. The model has learnt English; elsewhere terms carry most.
-precision@5 is the share (%) of the first five chunks that is labelled; small chunks have more of it by nature. Sets
-with more than {most} questions are thinned evenly.
+All of them, including the peers' splitters, are ranked by kinsplit's kin scoring; the last column is what a plain
+vector store finds with the same chunks, by cosine alone. The model was trained on English; in other languages the
+ranking depends mostly on words. precision@5 is the share (%) of labelled text in the first five chunks, which is
+naturally higher for small chunks. Sets with more than {most} questions are thinned evenly.
 
-Rank measures such as nDCG are left out here: by the usual rule of relevance most questions have no relevant chunk among
-large ones, so every strategy would be judged by other questions.
+Rank measures such as nDCG are omitted: by the usual rule of relevance, most questions have no relevant chunk among
+large chunks, so every strategy would be judged on different questions.
 """
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What one set gave.
+    """Results of one set.
 
     Attributes:
         dataset: The set.
-        results: By ranker, "kin" and "dense".
+        results: Results by ranker, "kin" and "dense".
     """
 
     dataset: Dataset
@@ -52,15 +53,15 @@ def page(measured: Sequence[Measured], headline: str, budgets: Sequence[int], mo
 
     Args:
         measured: The sets, each with the same strategies, of which the first is the baseline.
-        headline: The measure that they are compared by.
-        budgets: Tokens, of the columns.
-        most: Questions of a set at most.
+        headline: The measure by which they are compared.
+        budgets: Token budgets, one per column.
+        most: Maximum number of questions of a set.
     """
     setting = measured[0].results["kin"].setting
     versions = ", ".join(f"{name} {number}" for name, number in setting.versions.items())
     parts = [
         _INTRODUCTION.format(embedder=setting.embedder, most=most),
-        "## What follows\n",
+        "## Conclusions\n",
         *_conclusions(measured, headline),
         "\n## All sets\n",
         *_overview(measured, headline),
@@ -72,7 +73,7 @@ def page(measured: Sequence[Measured], headline: str, budgets: Sequence[int], mo
 
 def _overview(measured: Sequence[Measured], headline: str) -> Iterator[str]:
     names = [one.dataset.name for one in measured]
-    yield f"{headline}, ranked with kin; the last columns count the sets on which a strategy is better and worse than"
+    yield f"{headline}, ranked with kin; the last columns count the sets on which a strategy is better or worse than"
     yield f"the default beyond chance (p < {SIGNIFICANT:g}).\n"
     yield f"| strategy | {' | '.join(names)} | mean | better | worse |"
     yield f"|---|{'---:|' * (len(names) + 3)}"
@@ -88,7 +89,7 @@ def _set(one: Measured, headline: str, budgets: Sequence[int]) -> Iterator[str]:
     kin, dense = one.results["kin"], one.results["dense"]
     yield f"\n## {one.dataset.name}: {len(one.dataset.documents)} documents, {len(one.dataset.questions)} questions\n"
     heads = " | ".join(f"{budget:,} tokens" for budget in budgets)
-    beside = "beyond the default | win / tie / loss | p"
+    beside = "over the default | win / tie / loss | p"
     yield f"| strategy | chunks | tokens each | {heads} | {beside} | precision@5 | dense |"
     yield f"|---|{'---:|' * (len(budgets) + 7)}"
     best = {name: max(_means(kin, name).values()) for name in [f"recall@{b}t" for b in budgets]}
@@ -113,14 +114,14 @@ def _set(one: Measured, headline: str, budgets: Sequence[int]) -> Iterator[str]:
 
 
 def _conclusions(measured: Sequence[Measured], headline: str) -> Iterator[str]:
-    """Yield what the numbers say, one line each; nothing that they don't."""
+    """Yield the conclusions that follow from the numbers."""
     sets = [one.results["kin"] for one in measured]
     default = sets[0].strategies[0].label
     others = [strategy.label for strategy in sets[0].strategies[1:]]
     verdicts = {label: [_verdict(_compared(result, label)) for result in sets] for label in others}
     better = {label: found.count(1) for label, found in verdicts.items() if 1 in found}
     if better:
-        yield f"- Better than {default} beyond chance, on so many sets: {_listed(better)}."
+        yield f"- Better than {default} beyond chance (number of sets): {_listed(better)}."
     else:
         yield f"- No strategy is better than {default} beyond chance on any set."
     average = _average([_means(result, headline) for result in sets])
@@ -128,20 +129,20 @@ def _conclusions(measured: Sequence[Measured], headline: str) -> Iterator[str]:
     yield f"- Highest on average: {', '.join(f'{label} ({100 * average[label]:.1f})' for label in first)}."
     sized = {label: label.removesuffix(_SIZE) for label in others if label.endswith(_SIZE)}
     gained = [f"{base} {100 * (average[label] - average[base]):+.1f}" for label, base in sized.items()]
-    yield "- Size decides more than the way to cut: 160 tokens instead of a strategy's own default are on average worth"
+    yield "- Size matters more than the way to cut: 160 tokens instead of a strategy's own default gain on average"
     yield f"  {', '.join(gained)} points."
     never = [label for label in others if all(v == -1 for v in verdicts[label])]
     if never:
         yield f"- Worse beyond chance on every set: {', '.join(never)}."
     gains = [100 * _gain(one, headline) for one in measured]
     worth = f"{min(gains):+.1f} to {max(gains):+.1f} points"
-    yield f"- Ranking the default's chunks with kin instead of cosine alone is worth {worth};"
+    yield f"- Ranking the default's chunks with kin instead of cosine alone gains {worth};"
     spreads = [100 * (ranked[0] - ranked[4]) for result in sets if (ranked := _ranked_means(result, headline))[4:]]
-    yield f"  how to cut is worth {min(spreads):.1f} to {max(spreads):.1f} from the best to the fifth best of a set."
+    yield f"  the best way to cut gains {min(spreads):.1f} to {max(spreads):.1f} over the fifth best of a set."
     unsure = [label for label in others if all(v == 0 for v in verdicts[label])]
     if unsure:
         yield f"- As good as {default} on every set, as far as these questions can tell: {'; '.join(unsure)}."
-    yield "- For your own documents: `kinsplit evaluate` makes such a table, and `kinsplit tune` searches for the best."
+    yield "- For your own documents, `kinsplit evaluate` makes such a table, and `kinsplit tune` searches for the best."
 
 
 def _average(tables: Sequence[Mapping[str, float]]) -> dict[str, float]:

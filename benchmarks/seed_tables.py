@@ -1,6 +1,6 @@
-"""The tables that the replaced systems published, beside what kinsplit makes: `python benchmarks/seed_tables.py`.
+"""Published tables of the replaced systems, compared with kinsplit: `python benchmarks/seed_tables.py`.
 
-It prints Markdown: `docs/seed-tables.md` is what it printed.
+It prints Markdown; `docs/seed-tables.md` is its output.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ TESLA = SHARED_DATA / "tesla_10k" / "seed" / "tesla_10k_2024.txt"
 WIKIPEDIA = SHARED_DATA / "wikipedia_ai" / "txt"
 #: The notebook's own example.
 QUERY = "What are the main applications of machine learning?"
-# Where the replaced system had no limit: more sentences than its budget of words holds.
+# For a system without a limit: more sentences than its budget of words can contain.
 _ANY = {"min_sentences": 1, "max_sentences": 1000}
 
-# Measured apart: with sentences cut off after 256 tokens the rule makes 3,451 chunks.
+# Measured separately: with sentences truncated after 256 tokens the rule gives 3,451 chunks.
 _BESIDE = (
-    " What lies between the published figure and the rule run here is half explained by sentences over 256 tokens, "
-    "which the replaced system cut off before it embedded them."
+    " Half of the difference between the published figure and the rerun is due to sentences over 256 tokens, which the "
+    "published system truncated before embedding."
 )
 
 app = typer.Typer(add_completion=False)
@@ -39,11 +39,11 @@ class Row:
     """A row of a table.
 
     Attributes:
-        name: What was split how.
-        published: The figures that the replaced system states.
-        rule: Those of its rule, run here on the same text; empty where the rule isn't known or needs no second run.
-        made: kinsplit's.
-        why: One sentence on the difference.
+        name: Strategy and sizes.
+        published: Figures stated by the replaced system.
+        rule: Figures of its rule, rerun here on the same text; empty if the rule isn't known or needs no second run.
+        made: Figures of kinsplit.
+        why: Reason for the difference.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Row:
 def main() -> None:
     """Print all tables; the embeddings of the first take a minute or two."""
     with tempfile.TemporaryDirectory() as folder, use_vector_cache(folder):
-        print("# The published tables, and the same from kinsplit\n")
+        print("# The published tables and kinsplit's results\n")
         print("Printed by `python benchmarks/seed_tables.py`.")
         if TESLA.is_file():
             with TESLA.open(encoding="utf-8", newline="") as file:
@@ -76,15 +76,15 @@ def tesla(text: str) -> Iterator[Row]:
     """Yield the rows of the 10-K search; words are counted as its database did."""
     by_punkt, own = punkt_sentences(text), kinsplit_sentences(text)
     fixed = _sized([" ".join(piece.split()) for piece in _texts("word", [text])])
-    yield Row("fixed, 500 words", "293, 499", "", fixed, "None.")
+    yield Row("fixed, 500 words", "293, 499", "", fixed, "no difference.")
     yield Row(
         "sentence, 500 words, 2 sentences of overlap",
         "403, 433",
         _sized(packed(by_punkt)),
         _sized(_texts("sentence", [text], unit="word", overlap_sentences=2)),
-        f"Over kinsplit's sentences, which also end at headings and blank lines, the replaced rule makes "
-        f"{_sized(packed(own))}; the rest is that it leaves the {_long(own)} sentences over the budget, mostly tables, "
-        "as they are, where kinsplit cuts them and fills the chunks up.",
+        f"On kinsplit's sentences, which also end at headings and blank lines, the published rule gives "
+        f"{_sized(packed(own))}. The remaining difference is that the rule keeps the {_long(own)} sentences over the "
+        "limit, mostly tables, whole, while kinsplit cuts them and fills the chunks.",
     )
     embedder = resolve("bundled")
     for threshold, published, beside in ((0.75, "3,454, 42", _BESIDE), (0.55, "not stated", "")):
@@ -95,16 +95,16 @@ def tesla(text: str) -> Iterator[Row]:
             published,
             by_rule,
             _sized(_texts("semantic", [text], threshold_kind="similarity", threshold=threshold, **_ANY)),
-            f"Over kinsplit's sentences, {len(own):,} where NLTK finds {len(by_punkt):,}, the rule makes {on_own}; the "
-            f"rest is long sentences, which kinsplit cuts.{beside}",
+            f"On kinsplit's {len(own):,} sentences (NLTK finds {len(by_punkt):,}), the rule gives {on_own}. The "
+            f"remaining difference is long sentences, which kinsplit cuts.{beside}",
         )
     yield Row(
         "semantic, kinsplit's defaults",
         "",
         "",
         _sized(_texts("semantic", [text])),
-        "The adaptive threshold with 3 to 20 sentences does what the replaced system asked for: not a chunk for "
-        "nearly every sentence.",
+        "The adaptive threshold with 3 to 20 sentences meets the aim of the published system, which was not to make "
+        "a chunk of nearly every sentence.",
     )
 
 
@@ -130,8 +130,8 @@ def wikipedia(texts: Sequence[str]) -> Iterator[Row]:
         "about 1,800, 0.581",
         "",
         scored(windows),
-        f"1,800 windows with a step of 450 are 810,000 characters and these revisions of the articles have {size:,}: "
-        "the notebook read other, longer texts, so no count or score of this table can be met but by chance.",
+        f"1,800 windows with a step of 450 are 810,000 characters, but these revisions of the articles have {size:,}: "
+        "the notebook read other, longer texts, so the counts and scores of this table can only match by chance.",
     )
     by_similarity = {"threshold_kind": "similarity", "threshold": 0.75}
     yield Row(
@@ -139,18 +139,18 @@ def wikipedia(texts: Sequence[str]) -> Iterator[Row]:
         "about 420, 0.590",
         scored(by_rule(0.75)),
         scored(_texts("semantic", texts, **by_similarity)),
-        "The rule as described cuts far more often than published; kinsplit finds more and shorter sentences and the "
-        "best cuts of all, where the rule takes the first that it may.",
+        "The rule as described cuts far more often than the published count suggests. kinsplit finds more and shorter "
+        "sentences, and the best cuts overall, while the rule takes the first one allowed.",
     )
     yield Row(
         "the same, 0.75 read as a distance",
         "about 420, 0.590",
         scored(by_rule(0.25)),
         scored(_texts("semantic", texts, threshold_kind="similarity", threshold=0.25)),
-        'Cut where the similarity is below 0.25, which fits the notebook\'s remark "lower = more splits", the rule '
-        "makes about the published number of chunks, though from shorter texts.",
+        'If it cuts where the similarity is below 0.25, which fits the notebook\'s remark "lower = more splits", the '
+        "rule gives about the published number of chunks, though from shorter texts.",
     )
-    yield Row("semantic, kinsplit's defaults", "", "", scored(_texts("semantic", texts)), "Adaptive, for comparison.")
+    yield Row("semantic, kinsplit's defaults", "", "", scored(_texts("semantic", texts)), "For comparison: adaptive.")
     children = _texts("hierarchical", texts)
     mean = sum(map(len, children)) / len(children)
     yield Row(
@@ -158,16 +158,16 @@ def wikipedia(texts: Sequence[str]) -> Iterator[Row]:
         "about 3,200, 0.607",
         "",
         scored(children),
-        f"A child of kinsplit's is never longer than 200 characters, {mean:.0f} on average; the notebook's 200 is a "
-        "target that whole sentences may pass, so longer texts gave little more children.",
+        f"kinsplit's children are never longer than 200 characters, {mean:.0f} on average. The notebook's 200 is a "
+        "target that whole sentences may exceed, so its longer texts gave only a few more children.",
     )
     yield Row(
         "context-aware by rules, without a model",
         "about 380, 0.592",
         "",
         scored(_texts("llm", texts, model="none")),
-        "The notebook states no sizes for its rules; kinsplit's begin a chunk at every heading and join paragraphs "
-        "until they have a quarter of 500 words.",
+        "The notebook states no sizes for its rules. kinsplit's rules begin a chunk at every heading and join "
+        "paragraphs up to a quarter of 500 words.",
     )
 
 
@@ -192,12 +192,12 @@ def _best(pieces: Sequence[str], embedder: Embedder) -> float:
 
 def _print(title: str, rows: Iterator[Row]) -> None:
     print(f"\n## {title}\n")
-    print("| | published | its rule, run here | kinsplit |\n|---|---|---|---|")
+    print("| | published | published rule, rerun | kinsplit |\n|---|---|---|---|")
     kept = []
     for row in rows:
         kept.append(row)
         print(f"| {row.name} | {row.published} | {row.rule} | {row.made} |")
-    print("\nWhy they differ:\n")
+    print("\nReasons for the differences:\n")
     for row in kept:
         print(f"- {row.name}: {row.why}")
 

@@ -1,8 +1,8 @@
 """Build the PDF handouts and the notebooks of the sample course from their Markdown sources.
 
 `course_sources/lecture_03.pdf.md` becomes `course/lecture_03.pdf`, `course_sources/lecture_04.ipynb.md` becomes
-`course/lecture_04.ipynb`. The same sources always give the same bytes, so a rebuild shows up in a diff only where the
-text has changed. Needs reportlab (in the `dev` extra):
+`course/lecture_04.ipynb`. The same sources always give the same bytes, so a rebuild appears in a diff only where the
+text has changed. It needs reportlab (in the `dev` extra):
 
     python examples/build_course.py
 """
@@ -26,7 +26,7 @@ COURSE = "Introduction to Programming"
 
 
 class Block(NamedTuple):
-    """One piece of a source: its kind (heading, code, list, table or paragraph), its label and its lines.
+    """A block of a source: its kind (heading, code, list, table or paragraph), label and lines.
 
     The label is the level of a heading, the language of a code fence and the bullet type of a list.
     """
@@ -37,7 +37,7 @@ class Block(NamedTuple):
 
 
 def blocks(source: str) -> Iterator[Block]:
-    """Read the small Markdown dialect of the sources: ATX headings, backtick fences, flat lists, pipe tables."""
+    """Parse the Markdown dialect of the sources: ATX headings, backtick fences, flat lists, pipe tables."""
     lines = iter(source.splitlines())
     for line in lines:
         if fence := re.fullmatch(r"```(\w*)", line):
@@ -59,7 +59,7 @@ def blocks(source: str) -> Iterator[Block]:
 
 
 def text_block(lines: list[str]) -> Block:
-    """Tell a list, a table and a paragraph apart by their first line, and join wrapped lines."""
+    """Return a list, table or paragraph, recognised by its first line, with wrapped lines joined."""
     if lines[0].startswith("|"):
         return Block("table", "", [line for line in lines if not re.fullmatch(r"[|\s:-]+", line)])
     if marker := re.match(r"(-|\d+\.) ", lines[0]):
@@ -69,7 +69,7 @@ def text_block(lines: list[str]) -> Block:
 
 
 def inline(text: str) -> str:
-    """Turn `code`, **bold** and *italic* into the mark-up of reportlab's paragraphs."""
+    """Convert `code`, **bold** and *italic* to the markup of reportlab's paragraphs."""
     parts = re.split(r"`([^`]+)`", text)
     prose = [re.sub(r"\*(.+?)\*", r"<i>\1</i>", re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", html.escape(p))) for p in parts]
     code = [f'<font face="Courier">{html.escape(part, quote=False)}</font>' for part in parts]
@@ -77,7 +77,7 @@ def inline(text: str) -> str:
 
 
 def build_pdf(source: str, target: Path) -> None:
-    """Lay the source out as an A4 handout; the footer is drawn last, so it is also the last text of each page."""
+    """Build an A4 handout. The footer is drawn last, so it is also the last text of each page."""
     from reportlab.lib.pagesizes import A4
     from reportlab.lib.styles import getSampleStyleSheet
     from reportlab.lib.units import mm
@@ -105,7 +105,7 @@ def build_pdf(source: str, target: Path) -> None:
 
 
 def flowable(block: Block, styles: Any) -> Any:  # reportlab has no types
-    """Set one block."""
+    """Return the reportlab flowable of a block."""
     from reportlab.lib import colors
     from reportlab.platypus import ListFlowable, Paragraph, Preformatted, Table
 
@@ -123,25 +123,27 @@ def flowable(block: Block, styles: Any) -> Any:  # reportlab has no types
             rows = [
                 [Paragraph(inline(cell.strip()), body) for cell in row.strip("| ").split("|")] for row in block.lines
             ]
-            look = [("GRID", (0, 0), (-1, -1), 0.5, colors.grey), ("VALIGN", (0, 0), (-1, -1), "TOP")]
-            return Table(rows, style=look, repeatRows=1, spaceBefore=6, spaceAfter=6)
+            style = [("GRID", (0, 0), (-1, -1), 0.5, colors.grey), ("VALIGN", (0, 0), (-1, -1), "TOP")]
+            return Table(rows, style=style, repeatRows=1, spaceBefore=6, spaceAfter=6)
     return Paragraph(inline(block.lines[0]), body)
 
 
 def build_notebook(source: str, target: Path) -> None:
-    """Make a notebook whose `python` fences are code cells, run in order, and whose other text is Markdown cells."""
+    """Build a notebook: `python` fences become code cells, run in order; other text becomes Markdown cells."""
     cells: list[dict[str, Any]] = []
     namespace: dict[str, Any] = {"__name__": "__main__"}
     parts = re.split(r"^```python\n(.*?)^```\n", source, flags=re.MULTILINE | re.DOTALL)
-    for place, part in enumerate(parts):
-        if place % 2:
-            count = place // 2 + 1
+    for position, part in enumerate(parts):
+        if position % 2:
+            count = position // 2 + 1
             outputs = run_cell(part, namespace, count)
             cells.append({"cell_type": "code", "execution_count": count, "outputs": outputs} | cell_body(part))
         else:
             sections = re.split(r"^(?=#{1,3} )", part, flags=re.MULTILINE)
             cells.extend({"cell_type": "markdown"} | cell_body(text) for text in sections if text.strip())
-    named = [{"id": f"{target.stem.replace('_', '-')}-{place:02}"} | cell for place, cell in enumerate(cells, start=1)]
+    named = [
+        {"id": f"{target.stem.replace('_', '-')}-{number:02}"} | cell for number, cell in enumerate(cells, start=1)
+    ]
     metadata = {
         "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
         "language_info": {"file_extension": ".py", "mimetype": "text/x-python", "name": "python", "version": "3.11"},
@@ -151,12 +153,12 @@ def build_notebook(source: str, target: Path) -> None:
 
 
 def cell_body(text: str) -> dict[str, Any]:
-    """Give the keys that every cell has."""
+    """Return the keys that every cell has."""
     return {"metadata": {}, "source": text.strip().splitlines(keepends=True)}
 
 
 def run_cell(code: str, namespace: dict[str, Any], count: int) -> list[dict[str, Any]]:
-    """Run one of our own cells as Jupyter would: what it prints, then the value of a last expression."""
+    """Run a code cell and return its outputs as Jupyter does: printed text, then the value of a final expression."""
     tree = ast.parse(code)
     last = ast.Expression(tree.body.pop().value) if isinstance(tree.body[-1], ast.Expr) else None  # type: ignore[attr-defined]
     printed, value = io.StringIO(), None

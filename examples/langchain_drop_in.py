@@ -1,6 +1,6 @@
-"""Put a kinsplit splitter where LangChain's own stood, and every chunk knows its place again.
+"""Replace a LangChain splitter with one from kinsplit, so that every chunk has its correct offset.
 
-Run it as it is: python examples/langchain_drop_in.py
+Run: python examples/langchain_drop_in.py
 """
 
 from langchain_core.documents import Document
@@ -11,7 +11,7 @@ from langchain_text_splitters import RecursiveCharacterTextSplitter, TextSplitte
 
 from kinsplit.integrations.langchain import ChunkKeys, text_splitter
 
-# Short, repetitive text, as in logs, tables and lecture notes, is what a search for each chunk's text stumbles over.
+# In short, repetitive text, as in logs, tables and lecture notes, searching for each chunk's text finds wrong offsets.
 LESSON = "Run it. Read the error. Run it. Fix it. Run it. Read the error. Run it. Done. " * 5
 
 
@@ -21,15 +21,15 @@ def words(text: str) -> int:
 
 
 def report(title: str, splitter: TextSplitter) -> None:
-    """Split the lesson, and show what each chunk says of its place."""
+    """Split the lesson, and print the offsets, ids and links of the chunks."""
     chunks = splitter.split_documents([Document(id="lesson.md", page_content=LESSON)])
     print(f"{title}: {len(chunks)} chunks")
     print("  start_index ", *(chunk.metadata["start_index"] for chunk in chunks))
     print("  ids         ", *dict.fromkeys(str(chunk.id)[:8] for chunk in chunks))
-    print("  neighbours  ", sum("prev_id" in chunk.metadata for chunk in chunks), "chunks know theirs\n")
+    print("  neighbours  ", sum("prev_id" in chunk.metadata for chunk in chunks), "chunks have links\n")
 
 
-# A start_index of -1 means: not found.
+# A start_index of -1 means that the text was not found.
 report(
     "LangChain, 12 words with 4 shared",
     RecursiveCharacterTextSplitter(
@@ -40,7 +40,7 @@ report(
 splitter = text_splitter("sentence", chunk_size=12, chunk_overlap=4, unit="word")
 report("kinsplit, 12 words with 4 shared", splitter)
 
-# With these keys `index()` writes what is new, changed or moved, and the store holds the chunks under their own ids.
+# With these keys `index()` writes only new, changed and moved chunks, and stores them under their own ids.
 store = InMemoryVectorStore(DeterministicFakeEmbedding(size=16))
 records = InMemoryRecordManager(namespace="lessons")
 records.create_schema()

@@ -1,6 +1,6 @@
-"""Put a kinsplit parser where LlamaIndex's own stood, and every node knows its place again.
+"""Replace a LlamaIndex node parser with one from kinsplit, so that every node has its correct offsets.
 
-Run it as it is: python examples/llama_index_drop_in.py
+Run: python examples/llama_index_drop_in.py
 """
 
 from itertools import pairwise
@@ -12,7 +12,7 @@ from llama_index.core.schema import BaseNode, TransformComponent
 
 from kinsplit.integrations.llama_index import node_parser
 
-# Short, repetitive text, as in logs, tables and lecture notes, is what a search for each chunk's text stumbles over.
+# In short, repetitive text, as in logs, tables and lecture notes, searching for each chunk's text finds wrong offsets.
 LESSON = "".join(
     f"## Exercise {n}\n\n{'Run it. Read the error. Run it. Fix it. Run it. Read the error. Run it. Done. ' * 4}\n\n"
     for n in range(1, 7)
@@ -20,14 +20,14 @@ LESSON = "".join(
 
 
 def report(title: str, stages: list[TransformComponent]) -> list[BaseNode]:
-    """Split the lesson twice, and count what is right."""
+    """Split the lesson twice, and count correct offsets, links and ids."""
     first, second = (
         IngestionPipeline(transformations=stages).run(documents=[Document(id_="lesson.md", text=LESSON)])
         for _ in range(2)
     )
     placed, reached = 0, 0
     for node in first:
-        # Nothing overlaps here, so a node's true place is the first one behind the node before.
+        # Without overlap, a node's true start is the first match after the end of the previous node.
         start = LESSON.index(node.text, reached)
         reached = start + len(node.text)
         placed += (node.start_char_idx, node.end_char_idx) == (start, reached)
@@ -38,9 +38,9 @@ def report(title: str, stages: list[TransformComponent]) -> list[BaseNode]:
     )
     kept = sum(node.id_ == again.id_ for node, again in zip(first, second, strict=True))
     print(f"{title}: {len(first)} nodes")
-    print(f"  where their offsets say        {placed:3} of {len(first)}")
+    print(f"  with correct offsets           {placed:3} of {len(first)}")
     print(f"  linked to the next, both ways  {linked:3} of {len(first) - 1}")
-    print(f"  with the same id on a new run  {kept:3} of {len(first)}\n")
+    print(f"  with the same id in a new run  {kept:3} of {len(first)}\n")
     return first
 
 
@@ -55,7 +55,7 @@ nodes = report(
 
 node = nodes[4]
 print(f"One node: {node.text[:24]!r}...")
-print("  lies at", (node.start_char_idx, node.end_char_idx), "of", node.ref_doc_id)
-print("  is chunk", node.metadata["chunk_index"] + 1, "of", node.metadata["total_chunks"])
+print("  at", (node.start_char_idx, node.end_char_idx), "of", node.ref_doc_id)
+print("  chunk", node.metadata["chunk_index"] + 1, "of", node.metadata["total_chunks"])
 print("  under the heading", repr(node.metadata["context"]))
 print("  with the id", node.id_)

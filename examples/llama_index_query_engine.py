@@ -1,6 +1,6 @@
-"""A native LlamaIndex query engine over the sample course: kin scoring, reranking and whole passages, all offline.
+"""A native LlamaIndex query engine on the sample course: kin scoring, reranking and whole passages, all offline.
 
-Run it as it is: python examples/llama_index_query_engine.py
+Run: python examples/llama_index_query_engine.py
 """
 
 from pathlib import Path
@@ -16,10 +16,10 @@ from kinsplit.integrations.llama_index import KinsplitRetriever, Rerank
 COURSE = Path(__file__).parent / "course"
 QUESTIONS = ("What is a base case, and what happens without one?", "When is binary search possible?")
 
-# Put a model of your own here; this one is never asked.
+# Use a real model here; this one is never called.
 Settings.llm = MockLLM()
 
-# A folder instead of memory, "edge:./kinsplit-data", keeps the index for the next run.
+# Use "edge:./kinsplit-data" instead of memory to keep the index for the next run.
 with Index("memory:", strategy="structure") as index:
     report = index.add(COURSE)
     print(f"{len(report.documents)} documents, {report.added} chunks\n")
@@ -27,16 +27,16 @@ with Index("memory:", strategy="structure") as index:
     engine = RetrieverQueryEngine.from_args(
         KinsplitRetriever(index, top_k=5, window=1, within_sections=True, budget=2000),
         node_postprocessors=[Rerank("late", top_n=2, embedder=index.embedder)],
-        # Leave this out where there is a model; without one the answer is what was found.
+        # Omit this with a real model; without one, the response is the retrieved text.
         response_mode=ResponseMode.CONTEXT_ONLY,
     )
     for question in QUESTIONS:
         response = engine.query(question)
         print(question)
         for hit in response.source_nodes:
-            place = hit.node.metadata
-            where = f"{place['source_id']} [{place['char_start']}:{place['char_end']}]"
-            stages = ", ".join(f"{stage} {score:.2f}" for stage, score in place["kinsplit"]["scores"].items())
-            print(f"  {where}  {place.get('context', '')}")
+            metadata = hit.node.metadata
+            where = f"{metadata['source_id']} [{metadata['char_start']}:{metadata['char_end']}]"
+            stages = ", ".join(f"{stage} {score:.2f}" for stage, score in metadata["kinsplit"]["scores"].items())
+            print(f"  {where}  {metadata.get('context', '')}")
             print(f"    {stages}")
         print(f"  {str(response)[:300]!r}...\n")

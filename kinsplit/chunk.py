@@ -87,10 +87,10 @@ class Field(NamedTuple):
 
     Attributes:
         attribute: Attribute of `Chunk`.
-        stored: Key in store payloads and framework metadata; None where it isn't part of them.
-        shown: Key in JSON rows, service responses and answers; None where these leave it out.
-        is_computed: Whether it follows from other fields.
-        is_optional: Whether payloads and metadata hold it only where it says more than the other fields.
+        stored: Key in store payloads and framework metadata; None if they leave it out.
+        shown: Key in JSON rows, service responses and answers; None if they leave it out.
+        is_computed: Whether it is computed from other fields.
+        is_optional: Whether payloads and metadata contain it only if it adds information.
     """
 
     attribute: str

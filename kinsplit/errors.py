@@ -24,7 +24,8 @@ KinsplitError
     ├── DiskFullError       too little disk space is free
     └── SchemaMismatchError the collection was made with another model or strategy
 
-KinsplitWarning             (a UserWarning) and those of the parts: BackendWarning, FallbackWarning, RerankWarning
+KinsplitWarning             (a UserWarning) and those of the parts: BackendWarning, FallbackWarning,
+│                           RenamedStrategyWarning, RerankWarning
 └── CacheWarning            a result can't be kept in the cache and is computed again
 ```
 """

@@ -240,7 +240,7 @@ class Index:
 
     async def _search(self, query: str, options: SearchOptions) -> list[Passage]:
         if not isinstance(query, str) or not query.strip():
-            raise InvalidParameterError("query", "must hold a question", query, "Ask something.")
+            raise InvalidParameterError("query", "must not be blank", query, "Ask a question.")
         reranker = self._reranker(options.rerank)
         if self._missing and not self.store.count():
             raise CollectionNotFoundError(self._missing)

@@ -302,7 +302,7 @@ def slow_functions() -> Iterator[str]:
     """Yield the functions whose time grows faster than a text."""
     for name, function in functions().items():
         function("Load what is needed.")
-        slow = [unit for unit in UNITS if not is_linear(function, unit, 8192, 0.04)]
+        slow = [unit for unit in UNITS if not is_linear(function, unit, 16_384, 0.06)]
         if slow:
             yield f"{name} on {slow}"
 

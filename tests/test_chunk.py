@@ -1,4 +1,4 @@
-"""The values that everything passes on."""
+"""Documents, chunks, spans and ids."""
 
 from __future__ import annotations
 

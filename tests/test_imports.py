@@ -33,7 +33,8 @@ LAYERS: dict[str, set[str]] = {
         *("chunk", "display", "embedding", "errors", "identity", "loaders", "parsers", "spans", "stores", "support"),
     },
     "index": {
-        *("chunk", "embedding", "errors", "indexing", "loaders", "parsers", "retrieval", "stores", "tokenizers"),
+        *("chunk", "embedding", "errors", "indexing", "loaders", "parsers", "retrieval", "stores", "support"),
+        "tokenizers",
     },
     "watch": {"errors", "index", "indexing", "loaders"},
     "wikipedia": {"errors", "support"},
@@ -46,7 +47,8 @@ LAYERS: dict[str, set[str]] = {
         *("loaders", "parsers", "retrieval", "spans", "stores", "support", "tokenizers"),
     },
     "integrations": {
-        *("chunk", "embedding", "errors", "identity", "index", "parsers", "retrieval", "spans", "stores", "tokenizers"),
+        *("chunk", "embedding", "errors", "identity", "index", "parsers", "retrieval", "spans", "stores", "support"),
+        "tokenizers",
     },
     "server": {
         *("answering", "chunk", "compat", "embedding", "errors", "index", "indexing", "language_models", "parsers"),

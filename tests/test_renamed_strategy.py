@@ -83,19 +83,23 @@ def test_ids_are_those_of_the_former_name() -> None:
     ]
 
 
-def test_a_collection_made_under_the_former_name_opens_and_is_up_to_date(tmp_path: Path) -> None:
+def test_a_collection_made_under_the_former_name_opens_and_nothing_is_embedded_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     address, document = f"edge:{tmp_path}/data", Document("pets.md", TEXT)
-    with Index(address, strategy=create("llm", model="none"), embedder="hash") as index:
-        index.add(document)
+    with monkeypatch.context() as before:
+        before.delitem(RENAMED, "contextual")
+        before.setattr(strategy_class("llm"), "name", "contextual")
+        with Index(address, strategy=create("llm", model="none"), embedder="hash") as index:
+            index.add(document)
     (file,) = tmp_path.glob(f"data/**/{SCHEMA_FILE}")
-    stored = json.loads(file.read_text())
-    assert '"name": "llm"' in stored["strategy"]
-    file.write_text(json.dumps({**stored, "strategy": stored["strategy"].replace('"llm"', '"contextual"')}))
+    assert json.loads(json.loads(file.read_text())["strategy"])["name"] == "contextual"
 
     with open_store(address, "default") as store:
         assert json.loads(store.schema.strategy)["name"] == "llm"
-    for strategy in (None, create("llm", model="none")):
+    for strategy, updated in ((None, 2), (create("llm", model="none"), 0)):
         with Index(address, strategy=strategy, embedder="hash") as index:
             assert index.strategy == create("llm", model="none")
             report = index.add(document)
-            assert (report.unchanged, report.updated, report.embedded) == (2, 0, 0)
+            # Only the name in the payloads changes.
+            assert (report.added, report.updated, report.deleted, report.embedded) == (0, updated, 0, 0)

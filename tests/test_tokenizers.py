@@ -1,4 +1,4 @@
-"""Tokenizers count what their reference counts, read text raw, and are found or refused clearly."""
+"""Tokenizers: counts and offsets as in their references, raw text, loading and errors."""
 
 from __future__ import annotations
 
@@ -60,14 +60,14 @@ def expected_starts(text: str, reference: tokenizers.Tokenizer) -> list[int]:
     read = reference.encode(text, add_special_tokens=False)
     unknown = {reference.token_to_id(name) for name in ("[UNK]", "<unk>")}
     return [
-        place
+        offset
         for token, (start, end) in zip(read.ids, read.offsets, strict=True)
-        for place in (range(start, end, 4) if token in unknown else [start])
+        for offset in (range(start, end, 4) if token in unknown else [start])
     ]
 
 
 @pytest.mark.parametrize("text", [f for f in FRAGMENTS if "[MASK]" not in f and "\ud800" not in f])
-def test_bundled_counts_and_places_are_the_references(text: str) -> None:
+def test_bundled_counts_and_offsets_are_the_references(text: str) -> None:
     expected = expected_starts(text, bundled_reference())
     bundled = resolve("bundled")
     assert bundled.count([text]).tolist() == [len(expected)]
@@ -315,7 +315,7 @@ def counting_every(step: int) -> Callable[[str], list[str]]:
     return lambda text: list(text[::step])
 
 
-def test_functions_without_a_name_are_told_apart_by_what_they_do() -> None:
+def test_functions_without_a_name_are_distinguished_by_their_code() -> None:
     by_word, by_letter, other_letter = (lambda t: t.split()), (lambda t: list(t)), (lambda text: list(text))
     assert describe(by_word) != describe(by_letter)
     assert describe(other_letter) == describe(by_letter)
@@ -328,7 +328,7 @@ def test_functions_without_a_name_are_told_apart_by_what_they_do() -> None:
     assert describe(itself).startswith("object:tests.test_tokenizers.")
 
 
-def test_methods_are_told_apart_by_what_they_belong_to() -> None:
+def test_methods_are_distinguished_by_their_objects() -> None:
     tiktoken = pytest.importorskip("tiktoken")
     ranks = {bytes([byte]): byte for byte in range(256)}
     one, other = (tiktoken.Encoding(name, pat_str=".", mergeable_ranks=ranks, special_tokens={}) for name in "ab")

@@ -1,7 +1,7 @@
-"""Question -> an answer with citations: retrieval, a prompt of numbered passages, a streamed answer, and its check.
+"""Answers with citations: retrieval, a prompt of numbered passages, a streamed answer, and a check of each sentence.
 
-`answer` tells events as they come, `ask` returns the finished `Answer`, and `in_threads` lets an event loop take the
-events of a model that blocks.
+`answer` yields events as they occur, `ask` returns the finished `Answer`, and `in_threads` runs a blocking model for an
+event loop.
 """
 
 from kinsplit.answering.as_json import event_to_dict, to_dict

@@ -1,4 +1,4 @@
-"""Answers and events as JSON has them, the same from the command line and from the service."""
+"""Answers and events as JSON, the same for the command line and the service."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kinsplit.chunk import Chunk, select
 
 
 def to_dict(answer: Answer) -> dict[str, Any]:
-    """Return a finished answer. Offsets are code points, of the answer's text in `at` and of a document elsewhere."""
+    """Return a finished answer. Offsets are in code points: `at` in the answer's text, all others in a document."""
     return {
         "question": answer.question,
         "text": answer.text,
@@ -34,7 +34,7 @@ def to_dict(answer: Answer) -> dict[str, Any]:
 
 
 def event_to_dict(event: Event) -> tuple[str, dict[str, Any]]:
-    """Return an event's name, as server-sent events have one, and its data."""
+    """Return an event's name, for server-sent events, and its data."""
     if isinstance(event, SourcesFound):
         return "sources", {"sources": [_source(source) for source in event.sources]}
     if isinstance(event, TextPiece):

@@ -1,4 +1,4 @@
-"""The sentences of an answer that state something, and what each of them cites."""
+"""The check of an answer: its claims, and the evidence for each in the sources that it cites."""
 
 from __future__ import annotations
 
@@ -18,28 +18,37 @@ from kinsplit.parsers.units.segment import words
 from kinsplit.parsers.units.sentences import sentences
 from kinsplit.spans import Span
 
+FloatArray = NDArray[np.float32]
+
+#: Minimum score of the best evidence for a sentence to count as found (see docs/asking.md for the measurements).
+THRESHOLD = 0.55
+
+# Numbers of one digit are often written as words.
+_NUMBER = re.compile(r"\d[\d.,]*\d")
+_GROUPING = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+
 _FENCE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1|\Z)", re.DOTALL | re.MULTILINE)
 _LINE = re.compile(r"[^\n]+")
 _LIST_MARK = re.compile(r"\s*(?:[-*+•>]|\d{1,3}[.)])\s+")
-# The end of what was bold in front of a sentence.
+# Closing emphasis before a sentence.
 _MARKUP = re.compile(r"[*_]+\s+")
 _LETTER = re.compile(r"\w")
-# A heading, a lead-in or a question states nothing.
+# Headings, lead-ins and questions make no claim.
 _NO_CLAIM = re.compile(r"\s*#{1,6}\s.*|.*[:?：？؟]\s*", re.DOTALL)
 _FEWEST_WORDS = 3
-# Stands for each character of a marker. Brackets around nothing but markers go with them.
+# Replaces each character of a marker. Brackets that hold only markers are removed with them.
 _MASK = "\0"
 _MARKERS = re.compile(rf"(?:(?<!\s)\s+)?(?:[(\[]\s*{_MASK}[{_MASK}\s,;]*[)\]]|{_MASK}+)")
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A sentence that states something.
+    """A sentence that makes a statement.
 
     Attributes:
-        at: Where it stands in the answer's text, up to its last marker.
+        at: Position in the answer's text, including its last marker.
         text: The sentence without its markers.
-        citations: What it cites.
+        citations: Its citations.
     """
 
     at: Span
@@ -48,23 +57,23 @@ class Claim:
 
 
 def claims(text: str, citations: Sequence[Citation]) -> list[Claim]:
-    """Return the sentences of an answer that state something.
+    """Return the sentences of an answer that make a statement.
 
-    A marker belongs to the sentence that it stands in or behind, also on a line of its own. Headings, lead-ins,
-    questions, code and what has fewer than three words state nothing, unless they cite a source.
+    A marker belongs to the sentence that it is in or follows, even on a line of its own. Headings, lead-ins, questions,
+    code and fragments of fewer than three words are no claims, unless they cite a source.
 
     Args:
         text: The answer.
-        citations: Of its markers, in order.
+        citations: The citations of its markers, in order.
     """
     fences = [fence.span() for fence in _FENCE.finditer(text)]
     starts, ends = [start for start, _ in fences], [end for _, end in fences]
     found: list[Claim] = []
-    places = [citation.at.start for citation in citations]
+    offsets = [citation.at.start for citation in citations]
     for line in _LINE.finditer(text):
         behind = bisect_right(starts, line.start())
         if not behind or ends[behind - 1] <= line.start():
-            own = citations[bisect_left(places, line.start()) : bisect_left(places, line.end())]
+            own = citations[bisect_left(offsets, line.start()) : bisect_left(offsets, line.end())]
             of_line = list(_of_line(text, line, own))
             if own and not of_line and found:
                 last = found[-1]
@@ -75,14 +84,14 @@ def claims(text: str, citations: Sequence[Citation]) -> list[Claim]:
 
 
 def _of_line(text: str, line: re.Match[str], citations: Sequence[Citation]) -> Iterator[Claim]:
-    """Yield the claims of a line: a model breaks none inside a sentence, but puts a list's items on one each."""
+    """Yield the claims of a line: models don't break lines inside sentences, but put each list item on its own line."""
     mark = _LIST_MARK.match(text, *line.span())
-    bare, places = _without_markers(text, mark.end() if mark else line.start(), line.end(), citations)
+    bare, offsets = _without_markers(text, mark.end() if mark else line.start(), line.end(), citations)
     spans = [Span(start, end) for start, end in zip(*(each.tolist() for each in sentences(bare)), strict=True)]
     starts = [span.start for span in spans]
     cited: dict[int, list[Citation]] = {}
     for citation in citations:
-        before = bisect_left(places, citation.at.start)
+        before = bisect_left(offsets, citation.at.start)
         owner = max(0, bisect_left(starts, before) - 1)
         cited.setdefault(owner, []).append(citation)
     for number, span in enumerate(spans):
@@ -91,8 +100,8 @@ def _of_line(text: str, line: re.Match[str], citations: Sequence[Citation]) -> I
         start = markup.end() if markup else span.start
         sentence = bare[start : span.end]
         if own or (_is_long_enough(sentence) and not _NO_CLAIM.fullmatch(sentence)):
-            end = max([places[span.end - 1] + 1, *(citation.at.end for citation in own)])
-            yield Claim(Span(places[start], end), sentence, tuple(own))
+            end = max([offsets[span.end - 1] + 1, *(citation.at.end for citation in own)])
+            yield Claim(Span(offsets[start], end), sentence, tuple(own))
 
 
 def _is_long_enough(sentence: str) -> bool:
@@ -102,7 +111,7 @@ def _is_long_enough(sentence: str) -> bool:
 
 
 def _without_markers(text: str, start: int, end: int, citations: Sequence[Citation]) -> tuple[str, list[int]]:
-    """Return a part of a text without markers and the white space before them, and where each code point came from."""
+    """Return a part of a text without markers and the white space before them, and the offset of each code point."""
     masked = list(text[start:end])
     for at in {citation.at for citation in citations}:
         masked[max(0, at.start - start) : at.end - start] = _MASK * (at.end - max(start, at.start))
@@ -112,10 +121,7 @@ def _without_markers(text: str, start: int, end: int, citations: Sequence[Citati
         kept.extend(range(start + behind, start + markers.start()))
         behind = markers.end()
     kept.extend(range(start + behind, end))
-    return "".join(text[place] for place in kept), kept
-
-
-FloatArray = NDArray[np.float32]
+    return "".join(text[offset] for offset in kept), kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +130,7 @@ class Part:
 
     Attributes:
         source: The source.
-        at: Where they stand in its text.
+        at: Their position in the source's text.
     """
 
     source: Source
@@ -137,12 +143,12 @@ class Part:
 
 
 class Comparison:
-    """The sentences of sources, and each two that follow each other, ready to be compared with others.
+    """The sentences and pairs of adjacent sentences of sources, prepared for comparison with other texts.
 
     Args:
         sources: The sources.
-        embedder: Compares meanings.
-        bm25: Compares words: its stems, without its stop words.
+        embedder: Compares meaning.
+        bm25: Compares words, by stem and without stop words.
     """
 
     def __init__(self, sources: Sequence[Source], embedder: Embedder, bm25: Bm25Embedder) -> None:
@@ -157,7 +163,7 @@ class Comparison:
         self.parts = [Part(single[i].source, Span(single[i].at.start, single[j].at.end)) for i, j in runs]
         self._words = [terms(self._bm25, part.text) for part in self.parts]
         vectors = embedder.embed([part.text for part in single]) if single else np.zeros((0, embedder.dimension))
-        # Two sentences' vector is the mean of both, which costs no further call of the model.
+        # The vector of a pair is the mean of both sentences, which takes no further call of the model.
         sums = [vectors[i] + vectors[j] for i, j in runs]
         self._vectors = [vector / (np.linalg.norm(vector) or 1.0) for vector in sums]
 
@@ -166,24 +172,16 @@ class Comparison:
         return np.asarray([own @ vector for own in self._vectors], dtype=np.float32)
 
     def overlaps(self, text: str) -> FloatArray:
-        """Return the share of a text's words that each part holds: float32[parts], 0 for a text without words."""
+        """Return the share of a text's words that each part contains: float32[parts], 0 for a text without words."""
         wanted = terms(self._bm25, text)
         shares = [len(wanted & words) / len(wanted) if wanted else 0.0 for words in self._words]
         return np.asarray(shares, dtype=np.float32)
 
 
 def terms(bm25: Bm25Embedder, text: str) -> frozenset[int]:
-    """Return the words of a text as the term ranking has them."""
+    """Return the words of a text as the term ranking indexes them."""
     (vector,) = bm25.embed([text])
     return frozenset(vector.indices)
-
-
-#: Score of the nearest evidence from which on a sentence counts as found (see docs/asking.md for what was measured).
-THRESHOLD = 0.55
-
-# Numbers of one digit are as often written as words.
-_NUMBER = re.compile(r"\d[\d.,]*\d")
-_GROUPING = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 
 
 def check(
@@ -191,16 +189,16 @@ def check(
 ) -> list[Check]:
     """Look up each sentence of an answer in the sources that it cites.
 
-    A sentence is found where its nearest evidence, one or two sentences of a source, is near enough by the mean of the
-    cosine of their vectors and the share of its words, and where none of its numbers is missing there. That is no
-    proof: a sentence that denies what its source says is near to it.
+    A sentence counts as found if its best evidence, one or two sentences of a source, scores at least the threshold and
+    contains all of its numbers. The score is the mean of the cosine and the share of the sentence's words. This is no
+    proof: a sentence that contradicts its source is similar to it.
 
     Args:
         text: The answer.
-        citations: Of its markers, in order.
-        embedder: Compares meanings.
+        citations: The citations of its markers, in order.
+        embedder: Compares meaning.
         bm25: Compares words.
-        threshold: From which score on a sentence counts as found, 0 to 1.
+        threshold: Minimum score, from 0 to 1, for a sentence to count as found.
     """
     found = claims(text, citations)
     cited = {c.number: c.source for claim in found for c in claim.citations if c.source is not None}
@@ -210,7 +208,7 @@ def check(
 
 
 def verdict(checks: Sequence[Check]) -> Verdict:
-    """Return how far the sources support an answer."""
+    """Return how far the sources support an answer, from the checks of its sentences."""
     good = [each.status == "found" for each in checks]
     if not any(good):
         return "unsupported"
@@ -227,15 +225,15 @@ def _checked(claim: Claim, comparison: Comparison, vector: Any, threshold: float
     cosines, overlaps = comparison.cosines(vector), comparison.overlaps(claim.text)
     scores, wanted = (cosines + overlaps) / 2, set(_numbers(claim.text))
 
-    def worth(place: int) -> tuple[int, float]:
-        """Of what is near enough, that with most of the claim's numbers comes first."""
-        score = float(scores[place])
-        held = wanted.intersection(_numbers(comparison.parts[place].text)) if score >= threshold else ()
+    def worth(index: int) -> tuple[int, float]:
+        """Rank parts above the threshold by the number of the claim's numbers that they contain, then by score."""
+        score = float(scores[index])
+        held = wanted.intersection(_numbers(comparison.parts[index].text)) if score >= threshold else ()
         return len(held), score
 
     evidence = []
     for number in sources:
-        own = [place for place, part in enumerate(comparison.parts) if part.source.number == number]
+        own = [index for index, part in enumerate(comparison.parts) if part.source.number == number]
         if own:
             best = max(own, key=worth)
             evidence.append(_evidence(comparison.parts[best], float(cosines[best]), float(overlaps[best])))
@@ -244,16 +242,16 @@ def _checked(claim: Claim, comparison: Comparison, vector: Any, threshold: float
     missing = tuple(number for number in _numbers(claim.text) if number not in held)
     is_found = bool(evidence) and evidence[0].score >= threshold and not missing
     if len(sources) < len(numbers) and is_found:
-        # Part of it rests on a source that is not there.
+        # It also cites a source that doesn't exist.
         return Check(claim.at, claim.text, numbers, "no_such_source", tuple(evidence), missing)
     return Check(claim.at, claim.text, numbers, "found" if is_found else "not_found", tuple(evidence), missing)
 
 
 def _evidence(part: Part, cosine: float, overlap: float) -> Evidence:
-    span = part.source.place(*part.at)
+    span = part.source.locate(*part.at)
     return Evidence(part.source.number, span, part.source.chunk_at(span), part.text, cosine, overlap)
 
 
 def _numbers(text: str) -> list[str]:
-    """Return the numbers of two or more digits in a text, each once, without what groups their digits."""
+    """Return the numbers of two or more digits in a text, each once, without digit grouping."""
     return list(dict.fromkeys(_NUMBER.findall(_GROUPING.sub("", text))))

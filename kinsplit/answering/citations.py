@@ -1,4 +1,4 @@
-"""Markers such as `[2]`, found in a text that comes in pieces."""
+"""Citation markers such as `[2]` in a streamed text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-# One to three digits each: a longer number is no passage's.
+# One to three digits each: no passage has a longer number.
 _NUMBER = r"(?:(?:passages?|sources?)\s{0,2})?\^?\d{1,3}"
 _DASHES = r"\-\u2010\u2011\u2013\u2014"
 _SIGNS = rf",;\uff0c\uff1b\u3001{_DASHES}"
@@ -14,10 +14,10 @@ _OPENS, _CLOSES = r"\[\u3010\uff3b", r"\]\u3011\uff3d"
 _MARKER = (
     rf"[{_OPENS}]\s{{0,2}}(?P<numbers>{_NUMBER}(?:\s{{0,2}}[{_SIGNS}]\s{{0,2}}{_NUMBER}){{0,9}})\s{{0,2}}[{_CLOSES}]"
 )
-# Ticks without a partner in their line are no code, and neither is what is very long.
+# Backticks without a partner in their line don't make code, nor do very long spans.
 _CODE = r"(?<!`)(?P<ticks>`{1,2})(?!`)[^\n]{0,300}?(?<!`)(?P=ticks)(?=[^`])"
 _FENCE = r"(?P<fence>`{3,}(?=[^`])|~{3,}(?=[^~]))"
-# What may still become one of these; never shorter than what it may become.
+# Unfinished text that may still become one of these; at least as long as the longest of them.
 _MAY_BE_MARKER = rf"[{_OPENS}][\s\w^{_SIGNS}]{{0,250}}\Z"
 _MAY_BE_CODE = r"(?<!`)`{1,2}(?!`)[^\n]{0,310}\Z"
 _MAY_BE_FENCE = r"`+\Z|~+\Z"
@@ -25,20 +25,20 @@ _OUTSIDE = re.compile(
     rf"(?P<marker>{_MARKER})|{_CODE}|{_FENCE}|(?P<open>{_MAY_BE_MARKER}|{_MAY_BE_FENCE}|{_MAY_BE_CODE})", re.IGNORECASE
 )
 _INSIDE = re.compile(rf"{_FENCE}|(?P<open>{_MAY_BE_FENCE})")
-# Behind these nothing is open any more: no code reaches across the first, no marker across the second.
+# Ends whatever is unfinished: code doesn't extend beyond the first character, markers not beyond the second.
 _END = "\n\0"
 _RANGE = re.compile(rf"(\d+)\s*[{_DASHES}]\s*\^?(\d+)|(\d+)")
-# More sources than this are never cited at once.
+# A range of more sources is read as its two ends.
 _LONGEST_RANGE = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """A marker.
+    """A citation marker.
 
     Attributes:
-        text: As it stands in the text.
-        numbers: What it names, each once.
+        text: The marker as written.
+        numbers: The numbers of the sources that it names, each once.
     """
 
     text: str
@@ -46,9 +46,9 @@ class Marker:
 
 
 class MarkerReader:
-    """Tells markers from text, however the text is cut into pieces.
+    """Separates markers from text, however the text is cut into pieces.
 
-    What stands in code, between backticks or in a fence, is no marker: `squares[2]`.
+    There are no markers in code, between backticks or in a fence: `squares[2]`.
     """
 
     def __init__(self) -> None:
@@ -56,38 +56,38 @@ class MarkerReader:
         self._fence = ""
 
     def feed(self, piece: str) -> Iterator[str | Marker]:
-        """Take a piece and yield what is certain by now.
+        """Take a piece of the text and yield everything that can be decided.
 
         Yields:
-            Pieces of the text, none empty, and markers.
+            Non-empty pieces of the text, and markers.
         """
         text = self._held + piece
-        told = at = 0
+        sent = at = 0
         while token := (_INSIDE if self._fence else _OUTSIDE).search(text, at):
             if token["open"] is not None:
                 break
             at = token.end()
             if token["fence"]:
-                self._fence = self._behind(token["fence"])
+                self._fence = self._fence_after(token["fence"])
             elif not self._fence and token["marker"]:
-                if told < token.start():
-                    yield text[told : token.start()]
+                if sent < token.start():
+                    yield text[sent : token.start()]
                 yield Marker(token["marker"], _numbers(token["numbers"]))
-                told = at
+                sent = at
         end = token.start() if token else len(text)
         self._held = text[end:]
-        if told < end:
-            yield text[told:end]
+        if sent < end:
+            yield text[sent:end]
 
     def finish(self) -> Iterator[str | Marker]:
-        """Yield what is left at the end of the text."""
+        """Yield the rest at the end of the text."""
         *parts, last = self.feed(_END)
         yield from parts
         if isinstance(last, str) and len(last) > len(_END):
             yield last.removesuffix(_END)
 
-    def _behind(self, ticks: str) -> str:
-        """Return by which ticks the code behind some ticks was opened; nothing if there is none."""
+    def _fence_after(self, ticks: str) -> str:
+        """Return the fence that is open after these backticks or tildes; empty if none is."""
         if not self._fence:
             return ticks
         is_end = ticks[0] == self._fence[0] and len(ticks) >= len(self._fence)

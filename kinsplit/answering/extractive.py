@@ -1,4 +1,4 @@
-"""The best sentences of the sources, for when no model answers."""
+"""Extractive answers: the best sentences of the sources, if no model answers."""
 
 from __future__ import annotations
 
@@ -13,39 +13,39 @@ from kinsplit.embedding.protocol import Embedder
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.parsers.units.segment import words
 
-# A row of a table, or a fence around code.
+# Table rows and code fences.
 _LINES = re.compile(r"^[ \t]*(?:\||```|~~~)", re.MULTILINE)
-#: Most sentences, and most of one source.
+#: Maximum number of sentences, and of sentences of one source.
 MOST, MOST_OF_SOURCE = 4, 2
 _FEWEST_WORDS = 4
 _LONGEST = 600
-# Of a source's rank beside what its sentence says: the search saw more than one sentence.
+# Weight of a source's rank relative to a sentence's score: the search has read more than one sentence.
 _RANK_WEIGHT = 0.1
 
 
 def quotes(question: str, sources: Sequence[Source], embedder: Embedder, bm25: Bm25Embedder) -> list[Part]:
-    """Return the sentences of sources that come nearest to a question, best first.
+    """Return the sentences of sources that are most similar to a question, best first.
 
-    They are ranked by the cosine with the question and the share of its words that they hold, added up, and by the rank
-    of their source; two that follow each other may be taken together, as a heading with what it is about. Questions and
-    what has fewer than four words are passed over, unless there is nothing else.
+    They are ranked by the sum of their cosine with the question and their share of its words, and by the rank of their
+    source. Two adjacent sentences may be taken together, such as a heading and the sentence below it. Questions and
+    fragments of fewer than four words are left out, unless there is nothing else.
 
     Args:
         question: The question.
-        sources: Best first.
-        embedder: Compares meanings.
+        sources: Sources, best first.
+        embedder: Compares meaning.
         bm25: Compares words.
     """
     comparison = Comparison(sources, embedder, bm25)
     scores = comparison.cosines(embedder.embed_query(question)) + comparison.overlaps(question)
     ranks = np.asarray([part.source.number for part in comparison.parts], dtype=np.float32)
     order = np.argsort(-(scores - _RANK_WEIGHT * ranks), kind="stable").tolist()
-    ranked = [comparison.parts[place] for place in order]
-    return list(_few([part for part in ranked if _tells(part)] or ranked))
+    ranked = [comparison.parts[index] for index in order]
+    return list(_select([part for part in ranked if _is_statement(part)] or ranked))
 
 
-def shown(part: Part) -> str:
-    """Return a quotation as a person reads it: prose on one line, tables and code on theirs; shortened if long."""
+def quotation(part: Part) -> str:
+    """Return a part in quotation marks: prose on one line, tables and code line by line; shortened if long."""
     if _LINES.search(part.text):
         text = "\n".join(line.rstrip() for line in part.text.splitlines() if line.strip())
     else:
@@ -53,11 +53,11 @@ def shown(part: Part) -> str:
     return f"“{text if len(text) <= _LONGEST else f'{text[:_LONGEST].rstrip()} …'}”"
 
 
-def _tells(part: Part) -> bool:
+def _is_statement(part: Part) -> bool:
     return len(words(part.text).starts) >= _FEWEST_WORDS and part.text.rstrip()[-1] not in "?？؟"
 
 
-def _few(ranked: Sequence[Part]) -> Iterator[Part]:
+def _select(ranked: Sequence[Part]) -> Iterator[Part]:
     taken: list[Part] = []
     for part in ranked:
         own = [other for other in taken if other.source is part.source]

@@ -1,4 +1,4 @@
-"""The doors: a question goes in, and events or the finished answer come out."""
+"""Entry points: events of an answer, or the finished answer."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from kinsplit.index import Index
 from kinsplit.language_models import resolve
 from kinsplit.retrieval import SearchKeywords, SearchOptions
 
-#: Passages that are looked for, unless told.
+#: Default number of passages to search for.
 TOP_K = 5
-#: Longest answer in tokens.
+#: Default maximum length of an answer in tokens.
 LONGEST = 1024
 
 
@@ -28,33 +28,33 @@ def answer(
     threshold: float = THRESHOLD,
     **options: Unpack[SearchKeywords],
 ) -> Events:
-    """Answer a question from an index, telling each step as it is made.
+    """Answer a question from an index, as a stream of events.
 
-    Closing the generator stops the model. Where no model is given, or it can't answer, the best sentences of the
-    sources are quoted, and a `Notice` says so.
+    Closing the generator stops the model. If there is no model, or it can't answer, the best sentences of the sources
+    are quoted, and a `Notice` says so.
 
     Args:
-        index: Where to search.
+        index: The index to search.
         question: The question.
-        model: What `kinsplit.language_models.resolve` takes: a name such as "ollama:llama3", an object of LlamaIndex or
-            LangChain, a function from prompt to answer; None quotes.
-        max_tokens: Longest answer, in the model's tokens; at most a quarter of its window.
+        model: Anything that `kinsplit.language_models.resolve` accepts: a name such as "ollama:llama3", a language
+            model of LlamaIndex or LangChain, or a function from prompt to answer; None quotes the sources.
+        max_tokens: Maximum length of the answer in the model's tokens; at most a quarter of its window is used.
         threshold: See `kinsplit.answering.checking.check`.
-        **options: See `kinsplit.retrieval.SearchOptions`; `top_k` is 5 unless it is given.
+        **options: See `kinsplit.retrieval.SearchOptions`; the default of `top_k` is 5.
 
     Yields:
-        `SourcesFound`; then pieces of the text, markers and notices as they come; at last `Finished`.
+        `SourcesFound`, then pieces of the text, citations and notices as they occur, and finally `Finished`.
 
     Raises:
-        InvalidParameterError: A blank question, no model, or a value that an option can't have.
+        InvalidParameterError: The question is blank, `model` is not a language model, or an option's value is invalid.
         StoreError: The search failed.
     """
     if max_tokens < 1:
         raise InvalidParameterError("max_tokens", "must be at least 1", max_tokens, f"The default is {LONGEST}.")
     if not 0 <= threshold <= 1:
-        raise InvalidParameterError("threshold", "must be 0 to 1", threshold, f"The default is {THRESHOLD}.")
+        raise InvalidParameterError("threshold", "must be from 0 to 1", threshold, f"The default is {THRESHOLD}.")
     if not isinstance(question, str) or not question.strip():
-        raise InvalidParameterError("question", "must hold a question", question, "Ask something.")
+        raise InvalidParameterError("question", "must not be blank", question, "Ask a question.")
     settings: SearchKeywords = {"top_k": TOP_K, **options}
     SearchOptions(**settings)
     chosen = None if model is None else resolve(model)
@@ -75,7 +75,7 @@ def ask(
 
 
 def collect(events: Iterator[Event]) -> Answer:
-    """Return the answer that events end with."""
+    """Return the finished answer of a stream of events."""
     *_, last = events
     assert isinstance(last, Finished), "the last event of all"  # noqa: S101
     return last.answer

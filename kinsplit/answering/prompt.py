@@ -1,4 +1,4 @@
-"""The prompt: numbered passages as data that nothing in them can turn into instructions."""
+"""The prompt: numbered passages, fenced so that nothing in them reads as an instruction."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hashlib import blake2b
 from kinsplit.answering.values import Source
 from kinsplit.tokenizers import replace_surrogates
 
-#: What the model is told to say when the passages don't hold the answer.
+#: The sentence that the model must answer with if the passages don't contain the answer.
 NOT_FOUND = "The passages do not hold the answer."
 
 _LONGEST_LABEL = 200
@@ -40,12 +40,12 @@ Answer the question below from it, each sentence with its number in square brack
 def build_prompt(question: str, sources: Sequence[Source]) -> str:
     """Return the prompt for a question.
 
-    The fences around passages and question carry a hash of all that stands between them, so no passage can hold its
-    own fence, and one question over the same passages always has the same prompt.
+    The fences around the passages and the question carry a hash of everything between them, so that no passage can
+    contain its own fence, and the same question over the same passages always has the same prompt.
 
     Args:
         question: The question.
-        sources: What the model may answer from.
+        sources: The sources that the model may use.
     """
     parts = [question, *(part for source in sources for part in (source.file, source.section, source.text))]
     digest = blake2b(repr(parts).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
@@ -68,5 +68,5 @@ def _pages(source: Source) -> str:
 
 
 def _label(text: str) -> str:
-    """Return a name that a document brings, on one line and unable to end its quotes."""
+    """Return a label from a document, on one line and escaped for an attribute in quotes."""
     return html.escape(" ".join(text.split())[:_LONGEST_LABEL])

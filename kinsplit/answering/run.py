@@ -1,4 +1,4 @@
-"""Question -> events: search, prompt, the model's answer as it comes, and its check against what it cites."""
+"""The events of an answer: search, prompt, the model's streamed answer, and its check against the sources."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import closing
 
 from kinsplit.answering.checking import check, verdict
 from kinsplit.answering.citations import Marker, MarkerReader
-from kinsplit.answering.extractive import quotes, shown
+from kinsplit.answering.extractive import quotation, quotes
 from kinsplit.answering.prompt import NOT_FOUND, build_prompt
 from kinsplit.answering.sources import fit, number
 from kinsplit.answering.values import (
@@ -33,11 +33,11 @@ from kinsplit.spans import Span
 
 
 class Draft:
-    """What was told so far.
+    """The answer so far.
 
     Args:
         question: The question.
-        sources: What can be cited.
+        sources: The sources that can be cited.
     """
 
     def __init__(self, question: str, sources: Sequence[Source]) -> None:
@@ -56,7 +56,7 @@ class Draft:
 
         Args:
             marker: The marker.
-            span: The place in the document that it is about; None takes the whole source.
+            span: The cited slice of the document; None for the whole source.
         """
         at = Span(len(self.text), len(self.text) + len(marker.text))
         self.text += marker.text
@@ -88,17 +88,17 @@ class Draft:
 
 Events = Generator[Event, None, None]
 
-# Of a model's window, the answer takes at most one part in so many.
+# The answer takes at most a quarter of a model's window.
 _SHARE = 4
-# A sentence that ends with one of these is whole, also before a quotation mark or the like.
+# Characters that end a complete sentence, closing quotation marks and brackets among them.
 _STOPS = ".!?…。！？؟।\"'”’»)]*_`"
-_QUOTED = "These are the best sentences that were found."
+_BEST_SENTENCES = "These are the best sentences that were found."
 
 
 def run(
     index: Index, question: str, model: LanguageModel | None, max_tokens: int, threshold: float, options: SearchKeywords
 ) -> Events:
-    """Answer a question; see `kinsplit.answering.answer`, which checks what it is given."""
+    """Answer a question; see `kinsplit.answering.answer`, which validates the arguments."""
     found = number(index.search(question, **options))
     longest = 0 if model is None else min(max_tokens, max(1, model.window // _SHARE))
     fitting = found if model is None else fit(question, found, model.window, longest)
@@ -111,24 +111,26 @@ def run(
         yield draft.piece(NOT_FOUND)
         yield draft.finish("not_in_material")
     elif model is None:
-        yield draft.notice("no_model", f"No model was asked. {_QUOTED}")
-        yield from _quoted(draft, index)
+        yield draft.notice("no_model", f"No model was asked. {_BEST_SENTENCES}")
+        yield from _quote(draft, index)
     elif not fitting:
-        message = f"{model.name} was not asked: its window of {model.window} tokens holds no passage. {_QUOTED}"
+        message = f"{model.name} was not asked: its window of {model.window} tokens holds no passage. {_BEST_SENTENCES}"
         yield draft.notice("left_out", message)
-        yield from _quoted(draft, index)
+        yield from _quote(draft, index)
     else:
-        if told := _left_out(found, fitting, model):
-            yield draft.notice("left_out", told)
-        yield from _answered(draft, index, model, longest, threshold)
+        if message := _left_out(found, fitting, model):
+            yield draft.notice("left_out", message)
+        yield from _answer(draft, index, model, longest, threshold)
 
 
-def _answered(draft: Draft, index: Index, model: LanguageModel, longest: int, threshold: float) -> Events:
-    """Let a model answer from the draft's sources."""
-    failure, is_cut = yield from _written(draft, model, longest)
+def _answer(draft: Draft, index: Index, model: LanguageModel, longest: int, threshold: float) -> Events:
+    """Let a model answer from the draft's sources, and check its answer."""
+    failure, is_cut = yield from _stream(draft, model, longest)
     if not draft.text.strip():
-        yield draft.notice("model_failed", f"No model answered: {failure or f'{model.name} said nothing.'} {_QUOTED}")
-        yield from _quoted(draft, index)
+        yield draft.notice(
+            "model_failed", f"No model answered: {failure or f'{model.name} said nothing.'} {_BEST_SENTENCES}"
+        )
+        yield from _quote(draft, index)
         return
     if failure:
         yield draft.notice("model_failed", f"The answer broke off: {failure}")
@@ -140,19 +142,19 @@ def _answered(draft: Draft, index: Index, model: LanguageModel, longest: int, th
         yield draft.notice("no_such_source", message)
     checks = check(draft.text, draft.citations, index.embedder, index.bm25, threshold)
     if failure or is_cut:
-        checks = _without_stump(checks, draft.text)
+        checks = _without_fragment(checks, draft.text)
     if failure:
         found: Verdict = "broken_off"
     elif len(unknown) == len({citation.number for citation in draft.citations}) and _says_not_found(draft.text):
-        # What it says beside that is checked like any other answer.
+        # Anything else that it says is checked like any other answer.
         found, checks = "not_in_material", [each for each in checks if not _says_not_found(each.text)]
     else:
         found = verdict(checks)
     yield draft.finish(found, model.name, checks)
 
 
-def _written(draft: Draft, model: LanguageModel, longest: int) -> Generator[Event, None, tuple[str, bool]]:
-    """Tell what a model writes, and return why it failed, if it did, and whether it was cut off."""
+def _stream(draft: Draft, model: LanguageModel, longest: int) -> Generator[Event, None, tuple[str, bool]]:
+    """Stream a model's answer, and return the reason if it failed, and whether it was cut off."""
     reader, failure, is_cut = MarkerReader(), "", False
     try:
         with closing(stream(model, build_prompt(draft.question, draft.sources), longest)) as pieces:
@@ -162,28 +164,28 @@ def _written(draft: Draft, model: LanguageModel, longest: int) -> Generator[Even
                 except StopIteration as end:
                     is_cut = bool(end.value)
                     break
-                yield from _told(draft, reader.feed(piece))
+                yield from _add(draft, reader.feed(piece))
     except LanguageModelError as error:
         failure = str(error)
-    yield from _told(draft, reader.finish())
+    yield from _add(draft, reader.finish())
     return failure, is_cut
 
 
-def _told(draft: Draft, parts: Iterable[str | Marker]) -> Generator[TextPiece | CitationFound, None, None]:
+def _add(draft: Draft, parts: Iterable[str | Marker]) -> Generator[TextPiece | CitationFound, None, None]:
     for part in parts:
         yield draft.marker(part) if isinstance(part, Marker) else draft.piece(part)
 
 
-def _quoted(draft: Draft, index: Index) -> Events:
-    """Let the sources speak for themselves."""
-    for place, quote in enumerate(quotes(draft.question, draft.sources, index.embedder, index.bm25)):
-        yield draft.piece(("\n\n" if place else "") + f"{shown(quote)} ")
-        yield draft.marker(Marker(f"[{quote.source.number}]", (quote.source.number,)), quote.source.place(*quote.at))
+def _quote(draft: Draft, index: Index) -> Events:
+    """Quote the best sentences of the sources."""
+    for position, quote in enumerate(quotes(draft.question, draft.sources, index.embedder, index.bm25)):
+        yield draft.piece(("\n\n" if position else "") + f"{quotation(quote)} ")
+        yield draft.marker(Marker(f"[{quote.source.number}]", (quote.source.number,)), quote.source.locate(*quote.at))
     yield draft.finish("quoted")
 
 
 def _left_out(found: list[Source], fitting: list[Source], model: LanguageModel) -> str:
-    """Return what had to be left out for a model's window; nothing if all fit."""
+    """Return a message about sources that a model's window has no room for; empty if all fit."""
     texts = {source.text for source in found}
     shortened, missing = sum(source.text not in texts for source in fitting), len(found) - len(fitting)
     parts = [f"{shortened} shortened"] * bool(shortened) + [f"{missing} left out"] * bool(missing)
@@ -192,15 +194,17 @@ def _left_out(found: list[Source], fitting: list[Source], model: LanguageModel) 
     return f"Of {len(found)} passages, {' and '.join(parts)} to fit the window of {model.name}, {model.window} tokens."
 
 
-def _without_stump(checks: list[Check], text: str) -> list[Check]:
-    """Leave out a last sentence that was cut off, maybe before what it would have cited."""
+def _without_fragment(checks: list[Check], text: str) -> list[Check]:
+    """Leave out the check of an unfinished last sentence, whose citations may be missing."""
     rest = text.rstrip()
-    is_stump = checks and checks[-1].status == "uncited" and checks[-1].at.end == len(rest) and rest[-1] not in _STOPS
-    return checks[:-1] if is_stump else checks
+    is_fragment = (
+        checks and checks[-1].status == "uncited" and checks[-1].at.end == len(rest) and rest[-1] not in _STOPS
+    )
+    return checks[:-1] if is_fragment else checks
 
 
 def _says_not_found(text: str) -> bool:
-    """Return whether a model said that the passages don't hold the answer, however it dressed the sentence up."""
+    """Return whether a text contains the sentence that the passages don't hold the answer, in any formatting."""
     return _plain(NOT_FOUND) in _plain(text)
 
 

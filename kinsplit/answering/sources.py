@@ -1,4 +1,4 @@
-"""Sources -> as many as a model's window holds beside the instructions and the answer."""
+"""Numbered sources, as many as fit into a model's window."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ from kinsplit.parsers.units.sentences import sentences
 from kinsplit.retrieval import Passage
 from kinsplit.spans import Span
 
-#: Share of the window that is planned with, since the tokens are an estimate.
+#: Usable share of the window, since token counts are estimates.
 PLANNED = 0.85
 
 
 def fit(question: str, sources: Sequence[Source], window: int, answer_tokens: int) -> list[Source]:
-    """Take sources best first while they fit; one that doesn't is shortened to the chunk that was found.
+    """Take sources best first while they fit; one that doesn't fit is shortened to its best hit.
 
-    Of the best source, if not even that chunk fits, the chunk's first sentences are taken. Any other one is left out,
-    and the next ones are tried.
+    If not even that chunk of the best source fits, its first sentences are taken. Any other source is left out, and the
+    next ones are tried.
 
     Args:
         question: The question.
-        sources: Best first.
-        window: The model's, in tokens.
-        answer_tokens: How many of them the answer may take.
+        sources: Sources, best first.
+        window: Size of the model's window in tokens.
+        answer_tokens: Tokens of the window to keep for the answer.
 
     Returns:
-        Sources with numbers from 1; none if the window is too small for any.
+        Sources numbered from 1; none if the window is too small for any.
     """
     room = int(PLANNED * window) - answer_tokens
     if sources and count_tokens(build_prompt(question, sources)) <= room:
-        return [replace(source, number=place) for place, source in enumerate(sources, 1)]
+        return [replace(source, number=position) for position, source in enumerate(sources, 1)]
     taken: list[Source] = []
     for source in sources:
-        forms = [source, _found(source), *([] if taken else _beginnings(source))]
+        forms = [source, _best_hit(source), *([] if taken else _beginnings(source))]
         for form in forms:
-            # The whole prompt is counted each time: of a sum of parts that are rounded up, it would be too much.
+            # The whole prompt is counted each time: the counts of its parts are rounded up and would add up to more.
             more = [*taken, replace(form, number=len(taken) + 1)]
             if count_tokens(build_prompt(question, more)) <= room:
                 taken = more
@@ -47,15 +47,15 @@ def fit(question: str, sources: Sequence[Source], window: int, answer_tokens: in
     return taken
 
 
-def _found(source: Source) -> Source:
-    """Return a source with the chunk that was found alone."""
+def _best_hit(source: Source) -> Source:
+    """Return a source reduced to its best hit."""
     best = source.best
     return replace(source, chunks=(best,), spans=best.spans, text=best.text, pages=pages_of(best))
 
 
 def _beginnings(source: Source) -> list[Source]:
-    """Return the found chunk's beginnings that end with a sentence, longest first; none of one in several places."""
-    found = _found(source)
+    """Return the beginnings of the best hit that end with a sentence, longest first; none if it has several spans."""
+    found = _best_hit(source)
     if len(found.spans) > 1:
         return []
     ends = sentences(found.text).ends.tolist()
@@ -64,7 +64,7 @@ def _beginnings(source: Source) -> list[Source]:
 
 
 def number(passages: Iterable[Passage]) -> list[Source]:
-    """Return passages as sources with numbers from 1, each followed by the whole files that belong beside it."""
+    """Return passages as sources numbered from 1, each followed by its related files."""
     numbers = count(1)
     return [source for passage in passages for source in _sources(passage, numbers)]
 

@@ -1,4 +1,4 @@
-"""What an answer is made of: numbered sources, citations of them, and what the check of each sentence found."""
+"""The values of an answer: numbered sources, citations, checks of sentences, notices, and events."""
 
 from __future__ import annotations
 
@@ -8,23 +8,22 @@ from typing import Literal
 from kinsplit.chunk import Chunk, heading_path
 from kinsplit.spans import Span, stretches
 
-#: "supported": every sentence that states something cites a source in which it was found. "partly_supported": some do.
-#: "unsupported": none does. "not_in_material": the material doesn't hold the answer, so the model says, or nothing was
-#: found at all. "quoted": no model answered, and the best sentences of the sources stand instead. "broken_off": the
-#: model failed in the middle.
+#: "supported": every claim was found in a source that it cites. "partly_supported": some were. "unsupported": none was.
+#: "not_in_material": the model says that the sources don't contain the answer, or the search found none. "quoted": no
+#: model answered, and the best sentences of the sources are quoted instead. "broken_off": the model failed midway.
 Verdict = Literal["supported", "partly_supported", "unsupported", "not_in_material", "quoted", "broken_off"]
 
-#: "no_model": none was given. "model_failed": it gave no answer, or broke off. "cut_short": it reached the longest
-#: answer. "left_out": sources were shortened or left out to fit the model's window. "nothing_found": no source.
-#: "no_such_source": the answer cites a number that no source has.
+#: "no_model": no model was given. "model_failed": it gave no answer, or failed midway. "cut_short": the answer reached
+#: its maximum length. "left_out": sources were shortened or left out to fit the model's window. "nothing_found": the
+#: search found no source. "no_such_source": the answer cites a number that no source has.
 NoticeKind = Literal["no_model", "model_failed", "cut_short", "left_out", "nothing_found", "no_such_source"]
 
-#: What the check of a sentence says. "not_found" is no judgement on its truth.
+#: Result of the check of a sentence. "not_found" says nothing about its truth.
 Status = Literal["found", "not_found", "uncited", "no_such_source"]
 
 
 def pages_of(chunk: Chunk) -> tuple[int, int] | None:
-    """Return the first and last page, counted from 1, on which a chunk lies, where its document has pages."""
+    """Return the first and last page of a chunk, counted from 1, if its document has pages."""
     first, last = chunk.metadata.get("page_start"), chunk.metadata.get("page_end")
     return None if first is None or last is None else (int(first), int(last))
 
@@ -34,14 +33,14 @@ class Source:
     """A passage with the number by which an answer cites it.
 
     Attributes:
-        number: From 1, best first.
-        best: The chunk that was found.
-        chunks: All chunks that the passage is made of.
-        spans: Where it lies in its document; nearly always one span.
-        text: What the model reads of it, the spans' text.
-        pages: First and last page, counted from 1, where the document has pages.
-        score: The passage's.
-        file: The file, or the id of a document that came from none.
+        number: Number from 1, best first.
+        best: The best hit.
+        chunks: All chunks of the passage.
+        spans: Position in the document; nearly always one span.
+        text: Text of the spans, which the model reads.
+        pages: First and last page, counted from 1, if the document has pages.
+        score: Score of the passage.
+        file: Path of the file, or the id of a document without one.
     """
 
     number: int
@@ -60,17 +59,17 @@ class Source:
 
     @property
     def section(self) -> str:
-        """Heading path of the chunk that was found."""
+        """Heading path of the best hit."""
         return heading_path(self.best.context)
 
-    def place(self, start: int, end: int) -> Span:
-        """Return where a part of the text lies in the document; of several slices, from the first to the last touched.
+    def locate(self, start: int, end: int) -> Span:
+        """Return the position of a part of the text in the document, from its first to its last slice.
 
         Args:
             start: First code point in the text.
-            end: One past the last.
+            end: One past the last code point.
         """
-        # A text that isn't made of its spans lies somewhere between the first and the last.
+        # If the text is not that of the spans, only its outer bounds are known.
         whole = Span(self.spans[0].start, self.spans[-1].end)
         touched = [
             Span(span.start + max(0, start - at), min(span.end, span.start + end - at))
@@ -79,22 +78,22 @@ class Source:
         ]
         return Span(touched[0].start, touched[-1].end) if touched else whole
 
-    def chunk_at(self, place: Span) -> Chunk:
-        """Return the chunk in which a place of the document lies, or else the one that was found."""
-        inside = (c for c in self.chunks if any(s.start <= place.start and place.end <= s.end for s in c.spans))
+    def chunk_at(self, span: Span) -> Chunk:
+        """Return the chunk that contains a span of the document, or else the best hit."""
+        inside = (c for c in self.chunks if any(s.start <= span.start and span.end <= s.end for s in c.spans))
         return next(inside, self.best)
 
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """A number in an answer that names a source.
+    """A number in an answer that refers to a source.
 
     Attributes:
         number: The number.
-        at: Where its marker stands in the answer's text; that of several numbers in one marker is the same.
-        source: The source; None if there is none of that number.
-        span: Where the source, or the sentence quoted of it, lies in its document; None without a source.
-        chunk: The chunk there.
+        at: Position of its marker in the answer's text, shared by the numbers of one marker.
+        source: The source; None if no source has this number.
+        span: Position of the source, or of the sentence quoted from it, in its document; None without a source.
+        chunk: The chunk at that position.
     """
 
     number: int
@@ -105,7 +104,7 @@ class Citation:
 
     @property
     def pages(self) -> tuple[int, int] | None:
-        """First and last page of what is cited: of the source, or of the chunk in which the sentence quoted lies."""
+        """First and last page of the source, or of the chunk that contains the quoted sentence."""
         if self.source is None or self.chunk is None or self.span is None:
             return None
         is_whole = self.span == (self.source.spans[0].start, self.source.spans[-1].end)
@@ -114,15 +113,15 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What comes nearest to a sentence in a source that it cites.
+    """The part of a cited source that is most similar to a sentence.
 
     Attributes:
-        number: The source's.
-        span: Where it lies in the document.
-        chunk: The chunk there.
-        text: The document's text there.
-        cosine: Between its vector and the sentence's.
-        overlap: Share of the sentence's words, by stem and without stop words, that it holds.
+        number: Number of the source.
+        span: Position in the document.
+        chunk: The chunk at that position.
+        text: The document's text at that position.
+        cosine: Cosine of its vector with the sentence's.
+        overlap: Share of the sentence's words that it contains, by stem and without stop words.
     """
 
     number: int
@@ -134,21 +133,21 @@ class Evidence:
 
     @property
     def score(self) -> float:
-        """The mean of both measures, by which a sentence counts as found: words alone are shared by its denial too."""
+        """Mean of cosine and overlap, which decides whether a sentence counts as found."""
         return (self.cosine + self.overlap) / 2
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A sentence of an answer, and what was found of it in the sources that it cites.
+    """The check of one sentence of an answer.
 
     Attributes:
-        at: Where it stands in the answer's text.
+        at: Position in the answer's text.
         text: The sentence without its markers.
         cited: Numbers that it cites.
-        status: What the check says.
-        evidence: What comes nearest to it in each source that it cites, best first.
-        missing: Numbers of two or more digits that it states and none of the evidence holds.
+        status: Result of the check.
+        evidence: The most similar part of each source that it cites, best first.
+        missing: Its numbers of two or more digits that no evidence contains.
     """
 
     at: Span
@@ -161,11 +160,11 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Something that a person who reads the answer should know.
+    """A notice for the reader of the answer.
 
     Attributes:
-        kind: What it is about.
-        message: The same for a person, in one sentence or a few.
+        kind: Its kind.
+        message: One or more sentences.
     """
 
     kind: NoticeKind
@@ -174,17 +173,17 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer with all that is known of it.
+    """A finished answer.
 
     Attributes:
-        question: As it was asked.
+        question: The question.
         text: The answer, with its markers.
         verdict: How far the sources support it.
         model: Name of the model that answered; None if none did.
-        sources: What was found, best first.
-        citations: In the order of the text.
-        checks: Of each sentence that states something.
-        notices: What should be known of it.
+        sources: The sources, best first.
+        citations: Citations in the order of the text.
+        checks: Checks of its claims.
+        notices: Notices for the reader.
     """
 
     question: str
@@ -199,10 +198,10 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class SourcesFound:
-    """The first event: what was found, and what the model will read of it.
+    """The first event: the sources that the model reads.
 
     Attributes:
-        sources: Best first; none if nothing was found.
+        sources: Sources, best first; none if the search found nothing.
     """
 
     sources: tuple[Source, ...]
@@ -221,11 +220,11 @@ class TextPiece:
 
 @dataclass(frozen=True, slots=True)
 class CitationFound:
-    """A marker in the answer's text; the texts of all pieces and markers, in order, are the answer's.
+    """A marker in the answer's text, which the texts of all pieces and markers make up in order.
 
     Attributes:
-        text: The marker, as the model wrote it.
-        citations: What it names; more than one for a marker such as `[1, 3]`.
+        text: The marker as the model wrote it.
+        citations: Its citations; several for a marker such as `[1, 3]`.
     """
 
     text: str

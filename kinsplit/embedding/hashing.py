@@ -1,4 +1,4 @@
-"""A deterministic stand-in for a model: no weights, no download, equal on every machine. For tests."""
+"""A deterministic substitute for a model, for tests: no weights, no download, the same on every machine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kinsplit.embedding.windows import mean_of_windows
 from kinsplit.errors import InvalidParameterError
 
 _WORD = re.compile(r"\w+")
-# As many dimensions as any of the stores takes.
+# Maximum of all stores.
 _MOST = 65_535
 
 
@@ -24,7 +24,7 @@ class HashEmbedder:
 
     Args:
         dimension: Length of a vector.
-        window: Most words read at once; a longer text is embedded as the mean of its windows, as with a real model.
+        window: Maximum number of words of one input; a longer text is embedded as the mean of its windows.
     """
 
     def __init__(self, dimension: int = 64, window: int = 256) -> None:
@@ -41,7 +41,7 @@ class HashEmbedder:
 
     @property
     def fingerprint(self) -> str:
-        """Dimension and window decide every vector."""
+        """Dimension and window, which determine every vector."""
         return f"hash:{self.dimension}:{self.window}"
 
     def windows(self, texts: Sequence[str]) -> list[int]:
@@ -60,7 +60,7 @@ class HashEmbedder:
         return mean_of_windows(vectors, [len(parts) for parts in windows])
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
-        """Embed a question like any other text."""
+        """Embed a query like any other text."""
         vector: NDArray[np.float32] = self.embed([text])[0]
         return vector
 
@@ -70,7 +70,7 @@ class HashEmbedder:
 
     def _fill(self, row: NDArray[np.float32], words: list[str]) -> None:
         pairs = (f"{first} {second}" for first, second in pairwise(words))
-        # A text without words still needs a direction: the hash of nothing.
+        # A text without words still needs a direction: the hash of the empty string.
         for term in (*words, *pairs) or ("",):
             bits = int.from_bytes(blake2b(term.encode(), digest_size=8).digest(), "little")
             row[(bits >> 1) % self.dimension] += 1.0 if bits & 1 else -1.0

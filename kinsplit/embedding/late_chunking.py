@@ -1,23 +1,18 @@
-"""Late chunking: a document is embedded as a whole, and each chunk is the mean of its tokens' vectors.
+"""Late chunking: a document is embedded as a whole, and each chunk gets the mean of its tokens' vectors.
 
-So a chunk's vector knows what stands around it: "the city" the Berlin that was named a paragraph before. After Günther,
-Mohr, Williams, Wang & Xiao 2024, *Late Chunking: Contextual Chunk Embeddings Using Long-Context Embedding Models*
-(arXiv 2409.04701), with their overlapping windows for documents longer than the model's.
+A chunk's vector thus reflects its context: "the city" is the Berlin of the paragraph before. After Günther, Mohr,
+Williams, Wang & Xiao 2024, *Late Chunking: Contextual Chunk Embeddings Using Long-Context Embedding Models* (arXiv
+2409.04701), with their overlapping windows for documents that are longer than the model's window.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    from tokenizers import Tokenizer
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from kinsplit.chunk import SEPARATOR
 from kinsplit.embedding.protocol import Embedder, Progress, TokenEmbedder, check_texts
@@ -27,8 +22,8 @@ from kinsplit.spans import Span
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-
-# Of a window, shared with the next one: each token has an eighth of a window on either side, but at a text's ends.
+# The fraction of a window that it shares with the next one: each token has at least an eighth of a window on either
+# side, except at the ends of a text.
 _OVERLAP = 4
 
 
@@ -36,11 +31,11 @@ class Reach(NamedTuple):
     """A window of a text.
 
     Attributes:
-        start: Where it begins.
-        end: Where it ends.
-        since: Of the tokens that begin from here
-        until: to here, the window gives the vectors.
-        tokens: Where its tokens begin, in the text.
+        start: Offset of its start in the text.
+        end: Offset of its end.
+        since: Offset of the first token whose vector it provides.
+        until: Offset of the first token after those.
+        tokens: Offsets of its tokens in the text.
     """
 
     start: int
@@ -56,17 +51,17 @@ def lay_windows(text: str, tokenizer: Tokenizer, window: int) -> list[Reach]:
     Args:
         text: The text.
         tokenizer: The model's, without truncation and padding.
-        window: Most tokens that the model reads at once, special tokens included.
+        window: Maximum number of tokens of one model input, including special tokens.
 
     Returns:
-        Windows in order. Every token of the text is given by one of them.
+        Windows in order. Exactly one of them provides the vector of each token.
     """
     budget = max(1, window - tokenizer.num_special_tokens_to_add(False))
-    tokens = _places(text, tokenizer)
+    tokens = _offsets(text, tokenizer)
     if len(tokens) <= budget:
         return [Reach(0, len(text), 0, len(text), tokens)]
     laid = list(_lay(text, tokens, tokenizer, budget))
-    # Two windows meet in the middle of what they share.
+    # Each of two windows provides half of the tokens that they share.
     shared = (np.searchsorted(tokens, (later.start, earlier.end)) for earlier, later in pairwise(laid))
     meets = [0, *(int(tokens[(first + last) // 2]) for first, last in shared), len(text)]
     between = zip(laid, pairwise(meets), strict=True)
@@ -74,7 +69,7 @@ def lay_windows(text: str, tokenizer: Tokenizer, window: int) -> list[Reach]:
 
 
 def _lay(text: str, tokens: NDArray[np.int64], tokenizer: Tokenizer, budget: int) -> Iterator[Reach]:
-    """Yield the windows, cut between words where possible; each still gives all its tokens."""
+    """Yield the windows, cut between words where possible; each still provides all of its tokens."""
     begins_word = np.array([start > 0 and text[start - 1].isspace() for start in tokens])
     first = last = 0
     while last < len(tokens):
@@ -82,8 +77,8 @@ def _lay(text: str, tokens: NDArray[np.int64], tokenizer: Tokenizer, budget: int
         last = _stop(first, budget, tokens, begins_word)
         while True:
             end = int(tokens[last]) if last < len(tokens) else len(text)
-            own = start + _places(text[start:end], tokenizer)
-            # It can have more tokens than it had inside the text, where a word is cut in two.
+            own = start + _offsets(text[start:end], tokenizer)
+            # A cut inside a word can yield more tokens than the whole text has there.
             if len(own) <= budget or last == first + 1:
                 break
             last -= 1
@@ -92,20 +87,20 @@ def _lay(text: str, tokens: NDArray[np.int64], tokenizer: Tokenizer, budget: int
 
 
 def _stop(first: int, count: int, tokens: NDArray[np.int64], begins_word: NDArray[np.bool_]) -> int:
-    """Return the last token at most `count` tokens on that begins a word, or else any."""
+    """Return the last token within the next `count` that begins a word, or else the last of them."""
     if first + count >= len(tokens):
         return len(tokens)
     words = np.flatnonzero(begins_word[first + 1 : first + count + 1])
     return first + 1 + int(words[-1]) if len(words) else first + max(1, count)
 
 
-def _places(text: str, tokenizer: Tokenizer) -> NDArray[np.int64]:
-    """Return where the tokens of a text begin, special ones left out, never decreasing."""
+def _offsets(text: str, tokenizer: Tokenizer) -> NDArray[np.int64]:
+    """Return the offsets of a text's tokens without special ones, never decreasing."""
     offsets = tokenizer.encode(text, add_special_tokens=False).offsets
     return np.maximum.accumulate(np.array([start for start, _ in offsets], dtype=np.int64))
 
 
-#: Where a piece lies, in order; nearly always one span.
+#: Spans of a piece in order; nearly always one.
 Spans = Sequence[Span]
 
 # Windows whose token vectors are in memory together.
@@ -113,10 +108,10 @@ _BATCH = 64
 
 
 def token_embedder(embedder: Embedder) -> TokenEmbedder:
-    """Return an embedder that has vectors for tokens, as late chunking needs it.
+    """Return an embedder with vectors for tokens, which late chunking needs.
 
     Raises:
-        InvalidParameterError: It has none.
+        InvalidParameterError: The embedder has none.
     """
     if not isinstance(embedder, TokenEmbedder):
         remedy = "Take the bundled model or another one of sentence-transformers."
@@ -129,24 +124,25 @@ def token_embedder(embedder: Embedder) -> TokenEmbedder:
 def embed_late(
     embedder: Embedder, texts: Sequence[str], pieces: Sequence[Sequence[Spans]], progress: Progress | None = None
 ) -> list[NDArray[np.float32]]:
-    """Embed pieces of texts, each with what stands around it.
+    """Embed pieces of texts, each in its context.
 
-    A text longer than the model's window is read in windows that overlap by a quarter, and each token's vector is taken
-    from the window in which it lies deeper. Token vectors have length 1 before they are averaged. A piece without
-    tokens is embedded for itself.
+    A text longer than the model's window is read in windows that overlap by a quarter, and each token's vector comes
+    from the window in which the token has more context. Token vectors have length 1 before they are averaged. A piece
+    without tokens is embedded on its own.
 
     Args:
-        embedder: Has vectors for tokens (see `TokenEmbedder`), and its `tokenizer`, without truncation and padding.
+        embedder: Embedder with vectors for tokens (see `TokenEmbedder`), and with its `tokenizer`, without truncation
+            and padding.
         texts: The texts.
-        pieces: Of each text the pieces, each as its spans.
-        progress: Told how many windows are done, and of how many.
+        pieces: The pieces of each text, each as its spans.
+        progress: Called with the number of embedded windows and their total.
 
     Returns:
-        Per text the vectors of its pieces, each of length 1: float32, shape (pieces, dimension).
+        The vectors of each text's pieces, each of length 1: float32, shape (pieces, dimension).
 
     Raises:
         InvalidParameterError: The embedder has no vectors for tokens.
-        EmbeddingError: It can't be said where its tokens lie.
+        EmbeddingError: The offsets of its tokens are unknown.
     """
     by_token, tokenizer, texts = token_embedder(embedder), _tokenizer_of(embedder), check_texts(texts)
     pooled = [_Pooled(own, embedder.dimension) for own in pieces]
@@ -175,7 +171,7 @@ def _tokenizer_of(embedder: Embedder) -> Tokenizer:
 
 
 class _Pooled:
-    """The pieces of one text, and the sums of their tokens' vectors."""
+    """The pieces of one text and the sums of their tokens' vectors."""
 
     def __init__(self, pieces: Sequence[Spans], dimension: int) -> None:
         self._pieces = pieces
@@ -184,14 +180,14 @@ class _Pooled:
         self._sums = np.zeros((len(pieces), dimension))
 
     def add(self, window: Reach, vectors: NDArray[np.float32]) -> None:
-        """Add the vectors that a window gives to the pieces in which their tokens begin."""
+        """Add the vectors of a window to the pieces in which their tokens begin."""
         begins, ends = np.clip(self._spans, window.since, window.until).T
         firsts, lasts = np.searchsorted(window.tokens, begins), np.searchsorted(window.tokens, ends)
-        for place in np.flatnonzero(firsts < lasts):
-            self._sums[self._owners[place]] += vectors[firsts[place] : lasts[place]].sum(axis=0, dtype=np.float64)
+        for index in np.flatnonzero(firsts < lasts):
+            self._sums[self._owners[index]] += vectors[firsts[index] : lasts[index]].sum(axis=0, dtype=np.float64)
 
     def vectors(self, text: str, embedder: Embedder) -> NDArray[np.float32]:
-        """Return the sums with length 1, and the piece's own vector where there is no sum."""
+        """Return the sums scaled to length 1, and the vector of the piece alone where the sum is zero."""
         lengths = np.linalg.norm(self._sums, axis=1, keepdims=True)
         vectors = np.asarray(self._sums / np.where(lengths > 0, lengths, 1), dtype=np.float32)
         empty = np.flatnonzero(lengths[:, 0] == 0).tolist()

@@ -1,4 +1,4 @@
-"""What the rest of kinsplit asks of an embedding model."""
+"""The protocols of embedding models."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ Progress = Callable[[int, int], None]
 class Embedder(Protocol):
     """A dense embedding model.
 
-    A text longer than the window is embedded as the mean of its windows, so nothing is ever cut off; `windows` tells a
-    caller beforehand which texts that concerns.
+    A text longer than the window is embedded as the mean of its windows, so nothing is ever truncated; `windows` tells
+    in advance which texts are affected.
 
-    An embedder of your own may have one attribute more: `repeatable = True` promises that its fingerprint changes
-    whenever its vectors do, also when you edit its code. Only then are its vectors, and what an evaluation finds with
-    them, kept on disk; see `repeatable`.
+    An embedder of your own may have one more attribute: `repeatable = True` promises that its fingerprint changes
+    whenever its vectors change, also when you edit its code. Only then are its vectors, and evaluation results based on
+    them, cached on disk; see `repeatable`.
     """
 
     @property
     def name(self) -> str:
-        """The spec that `kinsplit.embedding.create` makes this model from."""
+        """The spec from which `kinsplit.embedding.create` makes this model."""
 
     @property
     def dimension(self) -> int:
@@ -38,21 +38,21 @@ class Embedder(Protocol):
 
     @property
     def window(self) -> int:
-        """Most tokens that the model reads at once, special tokens included."""
+        """Maximum number of tokens of one model input, including special tokens."""
 
     @property
     def fingerprint(self) -> str:
-        """Differs wherever two models could give different vectors for one text; kept in a store's schema."""
+        """An identifier that differs between models with different vectors; recorded in a store's schema."""
 
     def windows(self, texts: Sequence[str]) -> list[int]:
-        """Count the windows of each text: 1 for a text that the model reads at once."""
+        """Count the windows of each text: 1 for a text that fits into the window."""
 
     def embed(self, texts: Sequence[str], progress: Progress | None = None) -> NDArray[np.float32]:
-        """Embed texts that will be searched.
+        """Embed texts for an index.
 
         Args:
             texts: Any number of texts, of any length.
-            progress: Told after each batch how many model inputs are done, and of how many.
+            progress: Called after each batch with the number of embedded model inputs and their total.
 
         Returns:
             One vector of length 1 per text, in order: float32, shape (len(texts), dimension).
@@ -62,7 +62,7 @@ class Embedder(Protocol):
         """
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
-        """Embed a question, with the prompt for questions where the model has one.
+        """Embed a query, with the model's prompt for queries if it has one.
 
         Returns:
             A vector of length 1: float32, shape (dimension,).
@@ -70,10 +70,10 @@ class Embedder(Protocol):
 
 
 def repeatable(embedder: Embedder) -> bool:
-    """Return whether another embedder with the same fingerprint embeds alike, in another run too.
+    """Return whether an equal fingerprint guarantees equal vectors, also in another run.
 
-    Embedders of kinsplit do. An object of another class may give other vectors as soon as its code is edited, which its
-    fingerprint, made of its name and its dimension, doesn't show; so it has to say that it does.
+    Embedders of kinsplit guarantee it. The vectors of another class may change when its code is edited, which its
+    fingerprint of name and dimension doesn't show; so the class has to declare it.
     """
     is_own = type(embedder).__module__.startswith("kinsplit.embedding.")
     return bool(getattr(embedder, "repeatable", is_own))
@@ -81,7 +81,7 @@ def repeatable(embedder: Embedder) -> bool:
 
 @runtime_checkable
 class TokenEmbedder(Protocol):
-    """An embedding model that also gives a vector for each token, for late interaction."""
+    """An embedding model that also provides a vector for each token, for late interaction."""
 
     def embed_tokens(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
         """Embed the tokens of texts.
@@ -90,7 +90,7 @@ class TokenEmbedder(Protocol):
             texts: Any number of texts, of any length.
 
         Returns:
-            Per text one vector of length 1 per token, special tokens left out: float32, shape (tokens, dimension).
+            One vector of length 1 per token of each text, without special tokens: float32, shape (tokens, dimension).
         """
 
 
@@ -99,8 +99,8 @@ class SparseVector:
     """A vector that is zero nearly everywhere.
 
     Attributes:
-        indices: Where it is not zero, each place once.
-        values: The value at each of these places.
+        indices: Distinct indices of the values that are not zero.
+        values: The value at each of these indices.
     """
 
     indices: tuple[int, ...]
@@ -115,7 +115,7 @@ class SparseVector:
 
 @runtime_checkable
 class AsyncEmbedder(Protocol):
-    """An embedding model that is asked over a network, and awaited."""
+    """An embedding model with asynchronous methods, such as one behind a network."""
 
     async def aembed(self, texts: Sequence[str], progress: Progress | None = None) -> NDArray[np.float32]:
         """See `Embedder.embed`."""
@@ -125,7 +125,7 @@ class AsyncEmbedder(Protocol):
 
 
 async def aembed(embedder: Embedder, texts: Sequence[str], progress: Progress | None = None) -> NDArray[np.float32]:
-    """Do as `Embedder.embed`: with the embedder's own asynchronous method where it has one, else in a thread.
+    """Do the same as `Embedder.embed` with the embedder's asynchronous method if it has one, else in a thread.
 
     Args:
         embedder: Any embedder.
@@ -138,7 +138,7 @@ async def aembed(embedder: Embedder, texts: Sequence[str], progress: Progress | 
 
 
 async def aembed_query(embedder: Embedder, text: str) -> NDArray[np.float32]:
-    """Do as `Embedder.embed_query`; see `aembed`."""
+    """Do the same as `Embedder.embed_query`; see `aembed`."""
     if isinstance(embedder, AsyncEmbedder):
         return await embedder.aembed_query(text)
     return await asyncio.to_thread(embedder.embed_query, text)
@@ -148,10 +148,10 @@ __all__ = ["check_texts", "replace_surrogates"]
 
 
 def check_texts(texts: Sequence[str]) -> list[str]:
-    """Return the texts ready for a model.
+    """Return the texts with lone surrogates replaced.
 
     Raises:
-        InvalidParameterError: `texts` is one string, whose characters would be taken for texts.
+        InvalidParameterError: `texts` is a single string, whose characters would count as texts.
     """
     if isinstance(texts, str):
         raise InvalidParameterError("texts", "must be a sequence of strings", texts, "Put the text into a list.")

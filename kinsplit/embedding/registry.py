@@ -1,30 +1,33 @@
-"""Embedders by name."""
+"""Registry of embedders, and verification of their files."""
 
 from __future__ import annotations
 
 import functools
 import re
 from collections.abc import Callable
-from typing import cast
+from pathlib import Path
+from typing import NamedTuple, cast
 
+from kinsplit.embedding.backends.integrity import damage, difference
 from kinsplit.embedding.cached import with_cache
 from kinsplit.embedding.protocol import Embedder
 from kinsplit.errors import EmbeddingError, InvalidParameterError
+from kinsplit.support.paths import cache_folder
 
 
 def names() -> list[str]:
-    """Return the forms of spec that `create` takes."""
+    """Return the forms of a spec that `create` takes."""
     return ["bundled", "hash", "hash:DIMENSION", "st:NAME_OR_PATH", "static", "static:FOLDER"]
 
 
 def create(spec: str) -> Embedder:
-    """Make an embedder; nothing is loaded before its first use.
+    """Create an embedder; nothing is loaded before its first use.
 
     Args:
         spec: "bundled" for the all-MiniLM-L6-v2 that comes with kinsplit, "st:NAME_OR_PATH" for any
             sentence-transformers model, "static" for the static model distilled from the bundled one at first use,
-            "static:FOLDER" for any model of model2vec, "hash" or "hash:DIMENSION" for tests. The first two may be
-            followed by what runs them, and where: "bundled:int8", "st:BAAI/bge-m3:torch", "st:BAAI/bge-m3:cuda"; see
+            "static:FOLDER" for any model of model2vec, "hash" or "hash:DIMENSION" for tests. A backend and a device may
+            follow the first two: "bundled:int8", "st:BAAI/bge-m3:torch", "st:BAAI/bge-m3:cuda"; see
             `kinsplit.embedding.sentence_transformer.SentenceTransformerEmbedder`.
 
     Raises:
@@ -38,17 +41,17 @@ def create(spec: str) -> Embedder:
 
 
 def resolve(embedder: object) -> Embedder:
-    """Return the embedder that a parameter names; one name always gives the same object, whose model loads once.
+    """Return the embedder of a parameter value; equal specs share one object, whose model loads once.
 
-    Inside `kinsplit.embedding.use_vector_cache` it is asked only for the vectors that the cache lacks.
+    Inside `kinsplit.embedding.use_vector_cache` it computes only the vectors that the cache lacks.
 
     Args:
         embedder: A spec as `create` takes it, an embedder, an embedding object of LlamaIndex or LangChain, or any
             object with `embed(texts)` (see `kinsplit.embedding.foreign.ForeignEmbedder`, which also takes its window).
 
     Raises:
-        InvalidParameterError: No embedder has that name, or the object is none.
-        EmbeddingError: It describes an object, which can't be found again.
+        InvalidParameterError: No embedder has that name, or the object is not an embedder.
+        EmbeddingError: The name describes an object, which can't be resolved.
     """
     if isinstance(embedder, str):
         return with_cache(_shared(embedder))
@@ -58,7 +61,7 @@ def resolve(embedder: object) -> Embedder:
 
 
 class _Same:
-    """An object as a key: equal to itself alone, whatever it takes for equal."""
+    """An object as a key, equal only to itself, whatever its own `__eq__` says."""
 
     def __init__(self, value: object) -> None:
         self.value = value
@@ -88,7 +91,49 @@ def _shared(spec: str) -> Embedder:
     return create(spec)
 
 
-# A model's spec, what runs it, and where.
+class Checked(NamedTuple):
+    """A file or a folder of a model.
+
+    Attributes:
+        path: Path of the file or the folder.
+        problem: Damage that was found; None without any.
+    """
+
+    path: Path
+    problem: str | None
+
+
+def verify(spec: str) -> list[Checked]:
+    """Read every file of a model, and compare it with what was published or signed.
+
+    Args:
+        spec: Name of the model; see `create`.
+
+    Returns:
+        The model's own files with a known sha256, and the folders that were made from it on this machine.
+
+    Raises:
+        InvalidParameterError: No embedder has that name, or it has no files.
+        EmbeddingError: The model's files are not on this machine.
+    """
+    from kinsplit.embedding.sentence_transformer import SentenceTransformerEmbedder
+    from kinsplit.embedding.static import NAME, StaticEmbedder
+
+    embedder = create(spec)
+    if isinstance(embedder, StaticEmbedder) and embedder.folder is None:
+        return _derived(NAME)
+    if isinstance(embedder, SentenceTransformerEmbedder):
+        own = [Checked(path, difference(path, digest)) for path, digest in embedder.digests().items()]
+        return [*own, *_derived(f"{embedder.key()}-*")]
+    raise InvalidParameterError("model", "must be a model whose files are known", spec, "Give 'bundled' or 'st:NAME'.")
+
+
+def _derived(pattern: str) -> list[Checked]:
+    folders = (path for path in sorted((cache_folder() / "models").glob(pattern)) if path.is_dir())
+    return [Checked(folder, damage(folder, full=True)) for folder in folders]
+
+
+# A model's spec, its backend and its device.
 _OPTIONS = re.compile(
     r"(.*?)(?::(auto|openvino|openvino-float32|int8|torch))?(?::(auto|cpu|mps|(?:cuda|xpu)(?::\d+)?))?", re.DOTALL
 )

@@ -1,4 +1,4 @@
-"""Any sentence-transformers model, on whatever runs it best."""
+"""Embedder for sentence-transformers models, on the backend that suits each best."""
 
 from __future__ import annotations
 
@@ -37,25 +37,25 @@ BACKENDS = ("auto", "openvino", "openvino-float32", "int8", "torch")
 
 
 class BackendWarning(KinsplitWarning):
-    """A model runs on PyTorch, since it can't be converted for the faster way."""
+    """A model runs on PyTorch because it can't be converted for a faster backend."""
 
 
 class SentenceTransformerEmbedder:
-    """A dense embedder for a model of sentence-transformers; it loads at first use, without output.
+    """A dense embedder for a model of sentence-transformers, which loads at first use, without output.
 
-    On a processor an encoder of the BERT family is converted once for OpenVINO, which is several times faster than
-    PyTorch, and kept in the cache folder; bfloat16 is used where the processor computes in it. Other models, and all on
-    a GPU, run through sentence-transformers itself in float32. Both ways give the same vectors (cosine 0.9999 and
-    above), and share a fingerprint; "int8" gives others, and has its own.
+    On a CPU, an encoder of the BERT family is converted once for OpenVINO, which is several times faster than PyTorch,
+    and stored in the cache folder; it uses bfloat16 where the CPU supports that. All other models, and every model on a
+    GPU, run in sentence-transformers itself in float32. Both give the same vectors (cosine 0.9999 and above) and share
+    a fingerprint; "int8" gives other vectors and has its own fingerprint.
 
     Args:
         model: Name on the Hugging Face Hub, or a folder.
-        backend: "auto"; "openvino", also with "-float32" for full precision; "int8", which is faster still, less exact,
+        backend: "auto"; "openvino", also with "-float32" for full precision; "int8", which is even faster, less exact,
             and needs the extra of that name; or "torch", the reference.
-        device: "cpu", "cuda", "cuda:1", "mps", "xpu", or "auto" for the fastest that is there. A backend other than
-            "auto" and "torch" runs on the CPU.
-        query_prompt: Put before a question, instead of what the model declares; "" for nothing.
-        batch_tokens: Most tokens of a batch, padding included; None for what suits the backend.
+        device: "cpu", "cuda", "cuda:1", "mps", "xpu", or "auto" for the fastest one available. Backends other than
+            "auto" and "torch" run on the CPU.
+        query_prompt: Prompt before a query, instead of the one that the model declares; "" for none.
+        batch_tokens: Maximum number of tokens of a batch, including padding; None for the backend's default.
 
     Raises:
         InvalidParameterError: A value that is not listed here.
@@ -85,7 +85,7 @@ class SentenceTransformerEmbedder:
         self.batch_tokens = batch_tokens
         self._lock = threading.RLock()
         self._opened: Backend | None = None
-        # Texts embedded last with their windows: whoever indexes asks for these next.
+        # The texts embedded last with their windows, which indexing asks for next.
         self._last: tuple[list[str], list[int]] = ([], [])
 
     @property
@@ -100,7 +100,7 @@ class SentenceTransformerEmbedder:
 
     @property
     def window(self) -> int:
-        """Most tokens that the model reads at once, special tokens included."""
+        """Maximum number of tokens of one model input, including special tokens."""
         return self._open().facts.window
 
     @property
@@ -110,12 +110,12 @@ class SentenceTransformerEmbedder:
 
     @property
     def runs_on(self) -> str:
-        """Backend, precision and device in words, such as "openvino bfloat16"; loads the model."""
+        """Backend, precision and device, such as "openvino bfloat16"; loads the model."""
         return self._open().label
 
     @property
     def fingerprint(self) -> str:
-        """Hash of the weights for a folder; a name on the Hub is trusted to keep its weights."""
+        """Hash of the weights of a folder; the weights behind a name on the Hub are assumed fixed."""
         facts = self._open().facts
         weights = self._weights[:16] if Path(self.model).expanduser().is_dir() else self.model
         prompts = ":".join(filter(None, (facts.query_prompt, facts.document_prompt)))
@@ -130,7 +130,7 @@ class SentenceTransformerEmbedder:
         return list(counts)
 
     def embed(self, texts: Sequence[str], progress: Progress | None = None) -> NDArray[np.float32]:
-        """Embed texts that will be searched; see `Embedder.embed`."""
+        """Embed texts for an index; see `Embedder.embed`."""
         texts = check_texts(texts)
         prompt = self._open().facts.document_prompt
         read = self._read(texts, prompt)
@@ -138,7 +138,7 @@ class SentenceTransformerEmbedder:
         return self._embed(read, prompt, progress)
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
-        """Embed a question, with the prompt for questions."""
+        """Embed a query, with the prompt for queries."""
         declared = self._open().facts.query_prompt
         prompt = declared if self.query_prompt is None else self.query_prompt
         vector: NDArray[np.float32] = self._embed(self._read(check_texts([text]), prompt), prompt, is_query=True)[0]
@@ -188,26 +188,26 @@ class SentenceTransformerEmbedder:
         return weights_digest(Path(self.model).expanduser())
 
     def _key(self, folder: Path) -> str:
-        """Name what decides the vectors of the model in a folder; one in the Hub's cache is named by its commit."""
+        """Return a key of all that affects the vectors of the model in a folder; in the Hub's cache, its commit."""
         name = re.sub(r"[^\w.-]+", "-", Path(self.model).name).strip(".-") or "model"
         if folder.parent.name == "snapshots":
             return f"{name}-{folder.name[:16]}"
         return f"{name}-{self._weights[:16]}-{settings_digest(folder)[:8]}"
 
     def _folder(self) -> Path | None:
-        """Return where the model's files lie; None where they are not on this machine yet."""
+        """Return the folder of the model's files; None if they are not on this machine yet."""
         return find_folder(self.model)
 
     def digests(self) -> dict[Path, str]:
-        """Return the model's own files of which the sha256 is known, with it: of the Hub's cache the large ones.
+        """Return the model's own files with a known sha256, which are the large ones of the Hub's cache.
 
         Raises:
-            EmbeddingError: They are not on this machine.
+            EmbeddingError: The files are not on this machine.
         """
         return known_digests(self._present())
 
     def key(self) -> str:
-        """Return how the names of the folders begin that are made of this model; see `digests`."""
+        """Return the prefix of the folders that are made from this model; see `digests`."""
         return self._key(self._present())
 
     def _present(self) -> Path:
@@ -217,7 +217,7 @@ class SentenceTransformerEmbedder:
         return folder
 
     def _load_from(self) -> str:
-        """Return what to load with sentence-transformers, of which the files are those that they should be."""
+        """Return the name or the folder to load with sentence-transformers, once its files are checked."""
         folder = self._folder()
         if folder is None:
             return self.model
@@ -234,7 +234,7 @@ class SentenceTransformerEmbedder:
         device = choose_device(self.device) if self.backend in {"auto", "torch"} else "cpu"
         if device != "cpu" or self.backend == "torch":
             return TorchBackend(self._load_from(), device)
-        # A model that is not here yet is downloaded by loading it.
+        # Loading a model that is missing downloads it.
         loaded = TorchBackend(self._load_from(), device) if self._folder() is None else None
         folder = self._folder()
         reason = why_not_convertible(folder) if folder else "it has no modules.json"
@@ -249,7 +249,7 @@ class SentenceTransformerEmbedder:
 
 
 def _own(window: Window, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the vectors of a window's own tokens, without the special ones, each of length 1."""
+    """Return the vectors of a window's tokens without special ones, each of length 1."""
     own = vectors[~np.array(window.encoding.special_tokens_mask, dtype=bool)]
     norms = np.linalg.norm(own, axis=1, keepdims=True)
     return np.asarray(own / np.maximum(norms, np.finfo(np.float32).tiny), dtype=np.float32)

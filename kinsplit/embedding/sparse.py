@@ -1,4 +1,4 @@
-"""BM25 as sparse vectors: the document side holds the term weights, the store multiplies by the IDF."""
+"""BM25 as sparse vectors of term weights, which the store multiplies by the IDF."""
 
 from __future__ import annotations
 
@@ -16,37 +16,36 @@ _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
 def with_parts(text: str) -> str:
-    """Return a text followed by the parts of its names in camel case: after `isSubset` also `is` and `Subset`.
+    """Return a text followed by the parts of its names in camel case, such as `is` and `Subset` of `isSubset`.
 
-    Names in snake case need none of it, since the underscore parts them for every tokenizer.
+    Names in snake case need no such parts, since every tokenizer splits them at the underscore.
     """
-    # One pattern for both would try every character of a long word as its beginning.
+    # A single pattern for both would try a match at every character of a long word.
     names = [word for word in _WORD.findall(text) if _JOINT.search(word)] if _JOINT.search(text) else []
     parts = [part for name in names for part in _PART.findall(name) if len(part) > 1]
     return f"{text}\n{' '.join(parts)}" if parts else text
 
 
-#: The language of those that take words as they are.
+#: Language without stop words and stemmer.
 ANY = "any"
-#: Written without spaces, so words come from a segmenter.
+#: Languages written without spaces, whose words come from a segmenter.
 _UNSPACED = ("chinese", "japanese")
 
-
-#: In fingerprints, of those that also weigh the parts of names (see `with_parts`).
+#: Marks in fingerprints that the parts of names count (see `with_parts`).
 _PARTS = "parts"
 
 
 class Bm25Embedder:
-    """BM25 with stop words and a stemmer, by Qdrant Edge's own implementation.
+    """BM25 with stop words and a stemmer, in Qdrant Edge's implementation.
 
-    Names in camel case count as a whole and by their parts. A run without white space or punctuation is one term,
-    however long it is, such as a file of hexadecimal digits; Chinese and Japanese are segmented where asked for.
+    Names in camel case count as a whole and by their parts. A run without whitespace or punctuation is one term,
+    whatever its length, such as a file of hexadecimal digits; Chinese and Japanese are segmented if chosen.
 
     Args:
-        language: English name of a language, such as "german", for its stop words and its stemmer. None, or "any",
-            takes words as they are, for mixed or other languages.
-        average_length: Expected length of a document in terms, stop words not counted. Qdrant's default of 256 serves
-            as long as all documents are about equally long; a multiple changes every score alike.
+        language: English name of a language, such as "german", for its stop words and its stemmer. None or "any" uses
+            words unchanged, for mixed or other languages.
+        average_length: Expected length of a document in terms, without stop words. Qdrant's default of 256 serves
+            as long as all documents are about equally long; another value scales every score by the same factor.
 
     Raises:
         InvalidParameterError: An unknown language, or a length that is not positive.
@@ -79,10 +78,10 @@ class Bm25Embedder:
 
     @classmethod
     def of(cls, fingerprint: str) -> Self:
-        """Return the embedder that has a fingerprint, as a store's schema keeps it.
+        """Return the embedder with a fingerprint, as recorded in a store's schema.
 
         Raises:
-            InvalidParameterError: It is no BM25's.
+            InvalidParameterError: It is not a fingerprint of BM25.
         """
         kind, _, settings = fingerprint.partition(":")
         language, _, rest = settings.partition(":")
@@ -95,15 +94,15 @@ class Bm25Embedder:
 
     @property
     def fingerprint(self) -> str:
-        """Language and average length decide every vector."""
+        """Language and average length, which determine every vector."""
         return f"bm25:{self.language or ANY}:{self.average_length:g}:{_PARTS}"
 
     def embed(self, texts: Sequence[str]) -> list[SparseVector]:
-        """Return the term weights of each text; a text without terms gives an empty vector."""
+        """Return the term weights of each text; a text without terms gets an empty vector."""
         return [_frozen(self._model.embed_document(with_parts(text))) for text in check_texts(texts)]
 
     def embed_query(self, text: str) -> SparseVector:
-        """Return weight 1 for each term of a question."""
+        """Return weight 1 for each term of a query."""
         return _frozen(self._model.embed_query(with_parts(replace_surrogates(text))))
 
 

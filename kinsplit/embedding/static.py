@@ -1,7 +1,7 @@
-"""Static models of model2vec: a text is the mean of its tokens' vectors, looked up in a table.
+"""Static models of model2vec: the vector of a text is the mean of its tokens' vectors from a table.
 
-Ten thousand sentences take a tenth of a second, which is why they draw boundaries. model2vec (Tulkens & van Dongen
-2024) makes them; reading them needs neither it nor torch.
+Ten thousand sentences take a tenth of a second, which is why semantic strategies use them. model2vec (Tulkens & van
+Dongen 2024) creates them; reading them needs neither model2vec nor torch.
 """
 
 from __future__ import annotations
@@ -21,37 +21,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinsplit.embedding.backends.integrity import check_files
-from kinsplit.embedding.backends.model_cache import read_kept
+from kinsplit.embedding.backends.model_cache import read_cached
 from kinsplit.embedding.bundled import REMEDY, SHA256, digests
 from kinsplit.embedding.protocol import Progress, check_texts
 from kinsplit.errors import EmbeddingError, MissingExtraError
 from kinsplit.tokenizers import JsonTokenizer
 
-# What the embedding of a word alone keeps of 384 dimensions, and how much less a frequent word counts: model2vec's own
-# choices, named here because they decide the vectors.
+# Dimensions that remain of 384, and the reduction of frequent words: model2vec's own defaults, stated here because they
+# determine the vectors.
 _DIMENSIONS = 256
 _SIF = 1e-4
-# Counts up when anything here changes.
+# Raise it when anything here changes.
 _RECIPE = 1
 
-
-#: Name of its folder.
+#: Name of the distilled model's folder.
 NAME = f"static-all-MiniLM-L6-v2-{SHA256[:8]}-{_RECIPE}"
 
 T = TypeVar("T")
 
 
 def read_distilled(read: Callable[[Path], T]) -> T:
-    """Read the folder of the static model, and distil it first where it isn't there: 16 seconds on two cores.
+    """Read the folder of the static model; if it is missing, distil it first, which takes 16 seconds on two cores.
 
     Args:
-        read: Reads the folder; it raises where that is damaged.
+        read: Function that reads the folder, and raises if it is damaged.
 
     Raises:
-        MissingExtraError: It has to be distilled, and model2vec is not installed.
-        EmbeddingError: The bundled model or the cache folder is not as it should be.
+        MissingExtraError: The model has to be distilled, and model2vec is not installed.
+        EmbeddingError: The bundled model is damaged, or the cache folder can't be used.
     """
-    return read_kept(NAME, _distil_bundled, read)
+    return read_cached(NAME, _distil_bundled, read)
 
 
 def _distil_bundled(folder: Path) -> None:
@@ -62,11 +61,11 @@ def _distil_bundled(folder: Path) -> None:
 
 
 def distil(source: Path, folder: Path) -> None:
-    """Distil a static model from a model of transformers: each token's vector is the model's of the token alone.
+    """Distil a static model from a transformer: the vector of a token is that of the token as a text of its own.
 
     Args:
         source: Folder of the model.
-        folder: Where the static model goes.
+        folder: Folder for the static model.
 
     Raises:
         MissingExtraError: model2vec is not installed.
@@ -77,23 +76,23 @@ def distil(source: Path, folder: Path) -> None:
         from model2vec.distill import distill
     except ImportError as error:
         raise MissingExtraError("model2vec[distill]", "static") from error
-    # Its bar, and what the loader says, are no output of the caller's.
+    # Progress bars and messages are not for the caller.
     with quiet(), contextlib.redirect_stderr(io.StringIO()):
         distill(str(source), pca_dims=_DIMENSIONS, sif_coefficient=_SIF, device="cpu").save_pretrained(folder)
 
 
-# Characters at a time: enough for tokie to use every core, few enough to keep little of the ids in memory.
+# Characters per batch: enough for tokie to use every core, few enough to limit the memory for token ids.
 _CHARACTERS = 1_000_000
 
 
 class StaticEmbedder:
-    """A table of token vectors. It reads a text of any length at once, so nothing is cut and there are no windows.
+    """A table of token vectors. It reads texts of any length, so there are no windows.
 
-    A text without a token that the table knows, blank text too, gets the vector of the unknown token.
+    A text without any token in the table, such as blank text, gets the vector of the unknown token.
 
     Args:
-        folder: Of a model as model2vec saves it. None takes the one distilled from the bundled model, which is made at
-            first use (see `kinsplit.embedding.static`).
+        folder: Folder of a model that model2vec saved. None takes the one distilled from the bundled model at first use
+            (see `kinsplit.embedding.static`).
     """
 
     def __init__(self, folder: str | Path | None = None) -> None:
@@ -114,7 +113,7 @@ class StaticEmbedder:
 
     @property
     def fingerprint(self) -> str:
-        """Hash of the table and its tokenizer: two machines distil models that differ in the last digits."""
+        """Hash of the table and its tokenizer, since models distilled on two machines differ in the last digits."""
         return f"static:{self._load().digest}:{self.dimension}"
 
     def windows(self, texts: Sequence[str]) -> list[int]:
@@ -138,7 +137,7 @@ class StaticEmbedder:
         return vectors
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
-        """Embed a question like any other text."""
+        """Embed a query like any other text."""
         vector: NDArray[np.float32] = self.embed([text])[0]
         return vector
 
@@ -157,10 +156,10 @@ class _Table:
     """A static model.
 
     Attributes:
-        rows: A weighted vector for each token id, float32[tokens, dimension].
-        tokenizer: Gives the ids.
-        unknown: Id of the unknown token, None where there is none.
-        digest: 16 hexadecimal digits that differ with everything above.
+        rows: Weighted vector of each token id, float32[tokens, dimension].
+        tokenizer: Tokenizer of the ids.
+        unknown: Id of the unknown token; None if there is none.
+        digest: 16 hexadecimal digits of a hash of everything above.
     """
 
     rows: NDArray[np.float32]
@@ -175,10 +174,10 @@ class _Table:
         ids, counts = self.tokenizer.encode(texts)
         known = (ids != -1 if self.unknown is None else ids != self.unknown).astype(np.float32)
         ends = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
-        # Texts as rows of a sparse matrix: several times faster than adding up gathered vectors.
+        # Texts as rows of a sparse matrix: several times faster than summing indexed vectors.
         used = csr_array((known, ids.astype(np.int32), ends), shape=(len(texts), len(self.rows)))
         sums = np.asarray(used @ self.rows, dtype=np.float32)
-        # Not numpy's norm, which copies them.
+        # numpy's norm would copy them.
         lengths = np.sqrt(np.einsum("td,td->t", sums, sums))
         if not lengths.all():
             sums[lengths == 0], lengths[lengths == 0] = self._nothing(), 1
@@ -207,7 +206,7 @@ def _load(folder: Path) -> _Table:
     if table is None or table.ndim != 2:
         raise _unusable(folder, f"model.safetensors holds {', '.join(tensors)}, and no table called embeddings")
     rows = table.astype(np.float32)
-    # A model of which model2vec has quantised the vocabulary: several tokens share a row, each with a weight.
+    # model2vec has quantised the vocabulary: several tokens share a row, each with a weight.
     if "mapping" in tensors:
         rows = rows[tensors["mapping"]]
     if "weights" in tensors:
@@ -221,5 +220,5 @@ def _load(folder: Path) -> _Table:
 
 def _unusable(folder: Path, reason: str) -> EmbeddingError:
     return EmbeddingError(
-        f"{folder}: is no static model ({reason}). Give a folder that model2vec's save_pretrained has written."
+        f"{folder}: is not a static model ({reason}). Give a folder that model2vec's save_pretrained has written."
     )

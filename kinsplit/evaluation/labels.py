@@ -12,11 +12,11 @@ from kinsplit.spans import Span
 
 
 class Place(NamedTuple):
-    """Where a label stands.
+    """A place that a label names.
 
     Attributes:
         source_id: Id of the document.
-        span: The text there; None for the document as such, where it alone was judged and no text of it.
+        span: Span of the document; None where the whole document was judged.
     """
 
     source_id: str
@@ -28,10 +28,9 @@ class Label:
     """A text that belongs to the answer of a question.
 
     Attributes:
-        places: Where it stands; one of them suffices. Several are copies of one text, or alternatives ("any of").
-        group: Name of those labels of the question that are worth something only together; "" for a label that is
-            worth something alone.
-        grade: How relevant it is, from 1.
+        places: Places of the text, any of which suffices: copies of one text, or alternatives.
+        group: Name of a group of labels that answer only together; "" for a label that answers alone.
+        grade: Degree of relevance, from 1.
     """
 
     places: tuple[Place, ...]
@@ -41,13 +40,13 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question, with what answers it where that is known.
+    """A question with its labels.
 
     Attributes:
-        id: Names it in qrels and runs.
+        id: Id in qrels and runs.
         text: The question.
-        labels: What answers it, all of which should be found; none where nothing was labelled.
-        answer: The answer itself, where one was written; "" otherwise.
+        labels: Texts that answer it, all of which should be found; empty for a question without labels.
+        answer: Reference answer; "" for none.
     """
 
     id: str
@@ -61,9 +60,9 @@ class Dataset:
     """Documents that are searched together, and questions about them.
 
     Attributes:
-        name: In reports.
-        documents: Each with an id of its own.
-        questions: Each with an id of its own.
+        name: Name in reports.
+        documents: Documents with unique ids.
+        questions: Questions with unique ids.
     """
 
     name: str
@@ -77,5 +76,5 @@ class Dataset:
 
     @property
     def labelled(self) -> bool:
-        """Whether any question says what answers it."""
+        """Whether any question has labels."""
         return any(question.labels for question in self.questions)

@@ -1,7 +1,7 @@
 """Results of an evaluation, and their file.
 
-The file has the shape of `rag_eval`'s, which kinsplit replaces: `summary` by strategy and `results` by question, with
-its names for its three measures. Whatever it does not know stands beside.
+The file extends that of `rag_eval`: `summary` by strategy and `results` by question, with its names for its three
+measures, and everything else under `kinsplit`.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class Estimate(_Frozen):
     Attributes:
         mean: The mean.
         low: Lower end of the interval.
-        high: Upper end.
-        count: Questions that had a value.
+        high: Upper end of the interval.
+        count: Number of questions with a value.
     """
 
     mean: float
@@ -38,15 +38,15 @@ class Estimate(_Frozen):
 
 
 class StrategyResult(_Frozen):
-    """What was found out about one strategy.
+    """The results of one strategy.
 
     Attributes:
-        label: Its name in the tables.
-        spec: What makes it again.
-        measures: By name, the mean over questions.
-        statistics: By name, what is said of the chunks without any question.
-        lengths: Characters of each chunk, in document order.
-        chunks_per_document: By source id.
+        label: Name in the tables.
+        spec: Specification that recreates the strategy.
+        measures: Mean over the questions by name of the measure.
+        statistics: Statistics of the chunks by name.
+        lengths: Length of each chunk in characters, in document order.
+        chunks_per_document: Number of chunks by source id.
     """
 
     label: str
@@ -58,12 +58,12 @@ class StrategyResult(_Frozen):
 
 
 class Text(_Frozen):
-    """A stretch of a document.
+    """Text of a document.
 
     Attributes:
         source_id: Id of the document.
-        spans: Where it lies, in document order; none for a document as such.
-        text: The text; of several spans, joined by a separator.
+        spans: Spans in document order; none for a whole document as a label.
+        text: The text; that of several spans is joined by a separator.
     """
 
     source_id: str
@@ -72,18 +72,18 @@ class Text(_Frozen):
 
 
 class Hit(Text):
-    """A chunk that was retrieved, with the ranker's score."""
+    """A retrieved chunk with the ranker's score."""
 
     score: float
 
 
 class QuestionResult(_Frozen):
-    """What one strategy retrieved for one question.
+    """The retrieval of one strategy for one question.
 
     Attributes:
-        question_id: The question.
+        question_id: Id of the question.
         strategy: Label of the strategy.
-        measures: By name; without those that say nothing of this question.
+        measures: Values by name, without measures that don't apply to the question.
         hits: The best chunks.
     """
 
@@ -99,7 +99,7 @@ class AskedQuestion(_Frozen):
     Attributes:
         id: Its id.
         text: The question.
-        labels: For each label, the places that hold it; empty where nothing is labelled.
+        labels: For each label its alternative texts; empty for a question without labels.
     """
 
     id: str
@@ -108,17 +108,17 @@ class AskedQuestion(_Frozen):
 
 
 class Comparison(_Frozen):
-    """A strategy beside the baseline, by the questions that both were judged on.
+    """Comparison of a strategy with the baseline, on the questions that both have a value for.
 
     Attributes:
-        measure: By which they are compared.
-        strategy: Label.
-        baseline: Label.
+        measure: Name of the measure.
+        strategy: Label of the strategy.
+        baseline: Label of the baseline.
         difference: Mean of strategy minus baseline with its paired bootstrap interval.
-        p_value: Of the paired randomisation test, two-sided, corrected for the number of comparisons (Holm).
-        wins: Questions on which the strategy is better.
-        ties: On which both are equal.
-        losses: On which the baseline is better.
+        p_value: P-value of the paired randomisation test, two-sided, corrected for the number of comparisons (Holm).
+        wins: Number of questions on which the strategy is better.
+        ties: Number of questions on which both are equal.
+        losses: Number of questions on which the baseline is better.
     """
 
     measure: str
@@ -132,12 +132,12 @@ class Comparison(_Frozen):
 
 
 class MeasureNote(_Frozen):
-    """What a reader has to know of a measure.
+    """Explanation of a measure.
 
     Attributes:
-        name: As it is shown.
-        description: What it says, in one line.
-        higher_is_better: Whether more is better.
+        name: Name of the measure.
+        description: Meaning in one line.
+        higher_is_better: Whether higher values are better.
     """
 
     name: str
@@ -147,12 +147,12 @@ class MeasureNote(_Frozen):
 
 
 class StatisticNote(_Frozen):
-    """What a reader has to know of a statistic.
+    """Explanation of a statistic.
 
     Attributes:
-        name: As it is shown.
-        unit: What it is counted in; "share" of 1.
-        description: What it says, in one line.
+        name: Name of the statistic.
+        unit: Unit; "share" for a number from 0 to 1.
+        description: Meaning in one line.
     """
 
     name: str
@@ -161,19 +161,19 @@ class StatisticNote(_Frozen):
 
 
 class Setting(_Frozen):
-    """What all strategies share.
+    """Settings that all strategies share.
 
     Attributes:
-        dataset: Its name.
-        documents: How many.
-        questions: How many.
-        embedder: The embedding model.
-        ranker: How chunks are ranked.
-        language: Language of the term ranking.
-        tokenizer: What counts tokens.
-        top_k: Chunks that each question gets, where a measure has no number of its own.
-        headline: The measure that the report begins with and comparisons are made by.
-        versions: Of the packages that made the numbers, by name.
+        dataset: Name of the dataset.
+        documents: Number of documents.
+        questions: Number of questions.
+        embedder: Name of the embedding model.
+        ranker: Name of the ranker.
+        language: Language of BM25.
+        tokenizer: Name of the tokenizer that counts tokens.
+        top_k: Number of chunks per question for measures without a number of their own.
+        headline: Name of the measure that strategies are compared by.
+        versions: Versions of the packages that affect the numbers.
     """
 
     dataset: str
@@ -190,17 +190,17 @@ class Setting(_Frozen):
 
 
 class Results(_Frozen):
-    """What an evaluation found out.
+    """Results of an evaluation.
 
     Attributes:
-        setting: What all strategies share.
-        strategies: One for each strategy, in the order in which they were named.
+        setting: Settings that all strategies share.
+        strategies: Results of each strategy, in the given order.
         questions: The questions.
-        results: One for each strategy and question.
-        comparisons: Each strategy but the baseline, beside the baseline.
-        warnings: What a reader has to know before believing the numbers.
-        notes: What is to be known of each measure.
-        statistic_notes: What is to be known of each statistic.
+        results: Retrieval of each strategy for each question.
+        comparisons: Comparison of each other strategy with the baseline.
+        warnings: Reasons for caution.
+        notes: Explanations of the measures.
+        statistic_notes: Explanations of the statistics.
     """
 
     setting: Setting
@@ -216,13 +216,13 @@ class Results(_Frozen):
         """Write the results to a file."""
         path.parent.mkdir(parents=True, exist_ok=True)
         text = json.dumps(self.to_json(), ensure_ascii=False, indent=2) + "\n"
-        # A lone surrogate, which UTF-8 can't hold, becomes JSON's own escape of it.
+        # A lone surrogate, which UTF-8 can't encode, is written as a JSON escape.
         path.write_text(text, encoding="utf-8", errors="backslashreplace")
 
     def to_json(self) -> dict[str, Any]:
-        """Return what is written: `summary` and `results` as `rag_eval` has them, and `kinsplit` with all of it.
+        """Return the content of the file: `summary` and `results` as in `rag_eval`, and `kinsplit` with everything.
 
-        The figures that `rag_eval` has are there as far as their measures were asked for.
+        The figures of `rag_eval` are there as far as the experiment has their measures.
         """
         texts = {question.id: question.text for question in self.questions}
         return {
@@ -252,7 +252,7 @@ class Results(_Frozen):
         """Read the results of an evaluation.
 
         Raises:
-            InvalidParameterError: The file holds something else.
+            InvalidParameterError: The file is not a results file.
         """
         rule = "must be a file that `kinsplit evaluate` wrote"
         try:

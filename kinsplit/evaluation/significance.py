@@ -18,16 +18,16 @@ from kinsplit.evaluation.results import Comparison, Estimate
 
 #: Resamples of an interval, and random sign flips of a test.
 RESAMPLES = 10_000
-#: Below it two values are equal: they differ by rounding alone.
+#: Differences below this are rounding errors.
 TIE = 1e-9
-#: Differences up to which every flip of signs is tried, as 2 ** 13 < RESAMPLES.
+#: Most differences for which every flip of signs is tried, as 2 ** 13 < RESAMPLES.
 _EXACT = 13
-#: Numbers that are in memory together.
+#: Most numbers in memory at once.
 _BLOCK = 4_000_000
 
 
 class Tally(NamedTuple):
-    """On how many questions something was better, equal and worse."""
+    """Numbers of questions with a better, an equal and a worse value."""
 
     wins: int
     ties: int
@@ -35,14 +35,14 @@ class Tally(NamedTuple):
 
 
 def estimates(values: ArrayLike) -> list[Estimate | None]:
-    """Return means with their 95 % intervals; the questions are resampled alike for all.
+    """Return means with their 95 % intervals, all from the same resamples of the questions.
 
     Args:
-        values: Of each question (row) by each of several measures (column), shape (questions, measures); NaN where a
-            measure says nothing of a question.
+        values: Value of each question (row) by each measure (column), shape (questions, measures); NaN where a measure
+            doesn't apply to a question.
 
     Returns:
-        One for each column; None for one without any value.
+        One estimate for each column; None for a column without values.
     """
     table = np.asarray(values, dtype=np.float64)
     known = ~np.isnan(table)
@@ -72,7 +72,7 @@ def _resampled(values: NDArray[np.float64]) -> NDArray[np.float64]:
     step, parts = max(1, _BLOCK // size), list[NDArray[np.float64]]()
     for done in range(0, RESAMPLES, step):
         rows = min(step, RESAMPLES - done)
-        # How often each question is drawn says as much as which ones are, and makes a mean a product.
+        # With the number of draws of each question, the means are one matrix product.
         drawn = random.integers(0, size, (rows, size)) + size * np.arange(rows)[:, None]
         times = np.bincount(drawn.ravel(), minlength=rows * size).reshape(rows, size)
         parts.append(times.astype(np.float64) @ values / size)
@@ -85,13 +85,13 @@ def randomisation_test(differences: Sequence[float]) -> float:
     Every flip of signs is tried where at most 13 differences aren't zero, else 10,000 random ones.
 
     Args:
-        differences: Of each question, one strategy's value minus the other's.
+        differences: For each question, one strategy's value minus the other's.
     """
     values = np.asarray(differences, dtype=np.float64)
     values = values[np.abs(values) > TIE]  # Flipping a zero changes nothing.
     if not len(values):
         return 1.0
-    least = abs(values.sum()) * (1 - 1e-12)  # What is equal but for rounding is as extreme.
+    least = abs(values.sum()) * (1 - 1e-12)  # Tolerates rounding errors.
     if len(values) <= _EXACT:
         bits = np.arange(2 ** len(values))[:, None] >> np.arange(len(values)) & 1
         return float(np.mean(np.abs((1 - 2 * bits) @ values) >= least))
@@ -113,11 +113,11 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def tally(differences: Sequence[float], *, higher_is_better: bool = True) -> Tally:
-    """Return on how many questions something was better, equal and worse.
+    """Count the questions with a better, an equal and a worse value.
 
     Args:
-        differences: Its values minus the other's.
-        higher_is_better: Whether more is better.
+        differences: Values of one strategy minus those of the other.
+        higher_is_better: Whether higher values are better.
     """
     values = np.asarray(differences, dtype=np.float64) * (1 if higher_is_better else -1)
     wins, losses = int((values > TIE).sum()), int((values < -TIE).sum())
@@ -127,16 +127,17 @@ def tally(differences: Sequence[float], *, higher_is_better: bool = True) -> Tal
 def compare(
     measure: str, baseline: str, values: dict[str, Sequence[float | None]], *, higher_is_better: bool = True
 ) -> list[Comparison]:
-    """Return each strategy beside the baseline, by the questions that both were judged on.
+    """Compare each strategy with the baseline, on the questions that both have a value for.
 
     Args:
         measure: Name of the measure.
         baseline: Label of the baseline.
-        values: By label, the value of each question; None where the measure says nothing of it.
-        higher_is_better: Whether more is better.
+        values: Values of the questions by label; None where the measure doesn't apply.
+        higher_is_better: Whether higher values are better.
 
     Returns:
-        One for each strategy that shares a question with the baseline; p-values are corrected for their number.
+        One comparison for each strategy that shares a question with the baseline; p-values are corrected for their
+        number.
     """
     differences = {
         label: found

@@ -1,4 +1,4 @@
-"""Writes the type stubs that show the generated classes to type checkers and editors.
+"""Type stubs that show the generated classes to type checkers and editors.
 
 Run `python -m kinsplit.integrations.stubs` after a strategy or one of its parameters has changed.
 """
@@ -94,20 +94,20 @@ def _overload(factory: str, name: str, result: str) -> str:
 
 def _type(info: FieldInfo) -> str:
     widened = any(isinstance(rule, BeforeValidator) for rule in info.metadata)
-    return "object" if widened else _written(info.annotation)
+    return "object" if widened else _source_of(info.annotation)
 
 
-def _written(annotation: object) -> str:
-    """Return an annotation as source, and `object` for what only the strategy can check."""
+def _source_of(annotation: object) -> str:
+    """Return an annotation as source code, or `object` for types that only the strategy can check."""
     origin, args = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
-        return _written(args[0])
+        return _source_of(args[0])
     if origin is Literal:
         return f"Literal[{', '.join(map(repr, args))}]"
     if origin in (Union, types.UnionType):
-        return " | ".join(dict.fromkeys(map(_written, args)))
+        return " | ".join(dict.fromkeys(map(_source_of, args)))
     if origin is tuple:
-        return f"tuple[{', '.join('...' if arg is ... else _written(arg) for arg in args)}]"
+        return f"tuple[{', '.join('...' if arg is ... else _source_of(arg) for arg in args)}]"
     return _SIMPLE.get(annotation, "object")  # type: ignore[call-overload, no-any-return]
 
 

@@ -1,4 +1,4 @@
-"""Language models by name, as objects of our own or of a framework: a prompt goes in, an answer comes out."""
+"""Language models by name, or as objects of kinsplit and of other frameworks."""
 
 from __future__ import annotations
 

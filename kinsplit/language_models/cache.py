@@ -1,4 +1,4 @@
-"""What language models answered, kept on disk."""
+"""Cache of the answers of language models on disk."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from kinsplit.language_models.protocol import LanguageModel
 from kinsplit.support.disk_cache import JsonCache
 from kinsplit.support.paths import cache_folder
 
-#: Bytes that the answers may take; those not used for the longest time go first.
+#: Maximum size in bytes; the least recently used answers are dropped first.
 LIMIT = 256 << 20
 
 
 class AnswerCache:
-    """Answers by model and prompt; several threads and processes may use one folder at once.
+    """Answers by model and prompt; several threads and processes may share a folder.
 
-    A folder that can't be read or written costs no answer: with one warning, nothing is kept from then on.
+    If the folder can't be read or written, the cache warns once and stores nothing from then on.
 
     Args:
-        folder: Where they lie.
+        folder: Path of the folder.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -28,21 +28,21 @@ class AnswerCache:
         self._cache = JsonCache(folder, LIMIT, "Answers of language models")
 
     def get(self, model: LanguageModel, prompt: str) -> list[int] | None:
-        """Return the numbers that were kept for a prompt, or None."""
+        """Return the cached numbers for a prompt, or None."""
         kept = self._get(model, prompt)
         return kept if isinstance(kept, list) and all(type(number) is int for number in kept) else None
 
     def put(self, model: LanguageModel, prompt: str, numbers: list[int]) -> None:
-        """Keep the answer to a prompt; that of a model without an identity is not kept."""
+        """Store the answer to a prompt, unless the model has no identity."""
         self._put(model, prompt, numbers)
 
     def get_text(self, model: LanguageModel, prompt: str) -> str | None:
-        """Return the text that was kept for a prompt, or None."""
+        """Return the cached text for a prompt, or None."""
         kept = self._get(model, prompt)
         return kept if isinstance(kept, str) else None
 
     def put_text(self, model: LanguageModel, prompt: str, text: str) -> None:
-        """Keep a text as the answer to a prompt; that of a model without an identity is not kept."""
+        """Store a text as the answer to a prompt, unless the model has no identity."""
         self._put(model, prompt, text)
 
     def _get(self, model: LanguageModel, prompt: str) -> object:
@@ -54,7 +54,7 @@ class AnswerCache:
 
 
 def answer_cache() -> AnswerCache:
-    """Return the user's cache: `answers` in the folder KINSPLIT_CACHE, or else in kinsplit's own."""
+    """Return the user's cache: `answers` in the folder KINSPLIT_CACHE, else in kinsplit's own."""
     return _opened(cache_folder() / "answers")
 
 

@@ -1,4 +1,4 @@
-"""A language model without a model, for tests."""
+"""A deterministic substitute for a language model, for tests."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _PIECE = 5
 
 
 class HashModel:
-    """Answers any schema with ascending numbers from 0 on, in steps that the prompt's hash determines.
+    """Answers any schema with ascending numbers from 0 in steps that the prompt's hash determines.
 
-    It needs no server, and one prompt always has one answer.
+    It needs no server, and a prompt always gets the same answer.
     """
 
     name = "hash"

@@ -1,7 +1,7 @@
 """Language models of LlamaIndex and LangChain, and functions, as language models of kinsplit.
 
-They are told by what they can do, so neither framework is imported. Their answers aren't kept: an object's name doesn't
-tell it from another one with other settings, and both frameworks have caches of their own.
+They are recognised by their methods, so neither framework is imported. Their answers aren't cached: an object's name
+doesn't distinguish it from one with other settings, and both frameworks have caches of their own.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from kinsplit.language_models.parsing import text_of
 from kinsplit.language_models.protocol import USUAL_WINDOW, LanguageModel, Pieces, Schema
 from kinsplit.tokenizers import describe
 
-# Where a message of LangChain says why it ends, by who made the model.
+# Keys of the reason for the end in a message of LangChain, which depend on the model's vendor.
 _REASONS = ("finish_reason", "done_reason", "stop_reason")
 
 
 def adapt(model: object) -> LanguageModel:
-    """Return an object as a language model.
+    """Adapt an object as a language model.
 
     Args:
         model: A LlamaIndex `LLM`, a LangChain chat model or LLM, or a function from prompt to answer.
 
     Raises:
-        InvalidParameterError: It is none of these.
+        InvalidParameterError: The object is none of these.
     """
     if callable(getattr(model, "complete", None)) and hasattr(model, "metadata"):
         return LlamaIndexModel(model)
@@ -42,7 +42,7 @@ def adapt(model: object) -> LanguageModel:
 
 
 class _ObjectModel(ABC):
-    """Asks an object, which has its own settings: neither schema nor longest answer is passed on."""
+    """Adapter of an object with its own settings: neither schema nor maximum length is passed on."""
 
     identity = None
     window = USUAL_WINDOW
@@ -58,7 +58,7 @@ class _ObjectModel(ABC):
             return self._ask(prompt)
 
     def stream(self, prompt: str, max_tokens: int | None = None) -> Pieces:
-        """See `StreamingModel.stream`; an object that can't stream says everything at once."""
+        """See `StreamingModel.stream`; an object that can't stream yields its whole answer at once."""
         del max_tokens
         with wrap_errors(self.name):
             return (yield from self._pieces(prompt))
@@ -86,7 +86,7 @@ class LlamaIndexModel(_ObjectModel):
         try:
             parts = self.model.stream_complete(prompt)
             first = next(parts, None)
-        except NotImplementedError:  # It is an abstract method, and many models have only this to say in it.
+        except NotImplementedError:  # Many models implement this abstract method so.
             return (yield from super()._pieces(prompt))
         with _closed(parts):
             for part in _from(first, parts):
@@ -113,8 +113,8 @@ class LangChainModel(_ObjectModel):
         reason = None
         with _closed(self.model.stream(prompt)) as parts:
             for part in parts:
-                told = getattr(part, "response_metadata", None) or {}
-                reason = next((told[key] for key in _REASONS if told.get(key)), reason)
+                metadata = getattr(part, "response_metadata", None) or {}
+                reason = next((metadata[key] for key in _REASONS if metadata.get(key)), reason)
                 if text := _text(part):
                     yield text
         return str(reason).lower() in ("length", "max_tokens")
@@ -128,12 +128,12 @@ class FunctionModel(_ObjectModel):
 
 
 def _text(answer: Any) -> str:
-    """Return what a message of LangChain, or a piece of one, says."""
+    """Return the text of a LangChain message, or of a piece of one."""
     return answer if isinstance(answer, str) else text_of(answer.content)
 
 
 def _closed(parts: Any) -> Any:
-    """Return a context that closes an iterator at its end, if it can be closed."""
+    """Return a context that closes an iterator, if it can be closed."""
     return closing(parts) if hasattr(parts, "close") else nullcontext(parts)
 
 

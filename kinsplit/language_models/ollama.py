@@ -19,16 +19,16 @@ _OPTIONAL = ("format", "think")
 
 
 class OllamaModel:
-    """A model that an Ollama server runs. It answers the same each time, as far as the server can.
+    """A model of an Ollama server, with deterministic answers as far as the server can.
 
     Args:
-        model: Its name there, such as "llama3" or "qwen2.5:14b".
-        host: Address of the server; None takes OLLAMA_HOST, and this machine where that isn't set.
-        window: Context window that the server is asked to give the model, in tokens. More takes more memory.
-        timeout: Seconds to wait for an answer.
+        model: Name on the server, such as "llama3" or "qwen2.5:14b".
+        host: Address of the server; None takes OLLAMA_HOST, or this machine if that isn't set.
+        window: Requested context window in tokens. A larger one takes more memory.
+        timeout: Maximum seconds to wait for an answer.
 
     Raises:
-        InvalidParameterError: The host is no address.
+        InvalidParameterError: The host is not a valid address.
     """
 
     def __init__(self, model: str, host: str | None = None, window: int = USUAL_WINDOW, timeout: float = 300.0) -> None:
@@ -47,7 +47,7 @@ class OllamaModel:
         return self._server.post(_PATH, body, self._text, _OPTIONAL)
 
     def stream(self, prompt: str, max_tokens: int | None = None) -> Pieces:
-        """See `StreamingModel.stream`; a JSON object in each line of the response holds a piece."""
+        """See `StreamingModel.stream`; each line of the response is a JSON object with a piece."""
         body = {**self._body(prompt, max_tokens), "stream": True}
         return self._server.stream(_PATH, body, self._read, _OPTIONAL)
 
@@ -60,7 +60,7 @@ class OllamaModel:
             "messages": [{"role": "user", "content": prompt}],
             "stream": False,
             "options": options,
-            # Thoughts would use up the answer's length.
+            # Thoughts would count towards the length of the answer.
             "think": False,
         }
 
@@ -87,7 +87,7 @@ class OllamaModel:
 
 
 def _url(host: str) -> str:
-    """Return an address as OLLAMA_HOST writes it, `[scheme://]host[:port]`, in full."""
+    """Return the full URL of an address in the form of OLLAMA_HOST, `[scheme://]host[:port]`."""
     text = host.strip() or "127.0.0.1"
     bare = "://" not in text
     try:
@@ -95,10 +95,10 @@ def _url(host: str) -> str:
         port = parts.port or (_PORT if bare else None)
     except ValueError as error:
         remedy = "Write for example 'http://127.0.0.1:11434'."
-        # What is wrong with an address may quote its password.
+        # The error may quote a password in the address.
         why = f": {error}" if redact_url(host) == host else ""
         raise InvalidParameterError("OLLAMA_HOST", f"must be an address{why}", redact_url(host), remedy) from None
-    # What a server listens on, all addresses, isn't what a client asks.
+    # A server can listen on all addresses; a client needs one.
     name = "127.0.0.1" if parts.hostname in (None, "0.0.0.0") else parts.hostname  # noqa: S104
     name = f"[{name}]" if ":" in name else name
     who = parts.netloc[: parts.netloc.rindex("@") + 1] if "@" in parts.netloc else ""

@@ -1,4 +1,4 @@
-"""Models of any server with OpenAI's chat interface: OpenAI itself, vLLM, llama.cpp, LM Studio, gateways."""
+"""Models of servers with OpenAI's chat API: OpenAI itself, vLLM, llama.cpp, LM Studio, gateways."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ _PATH = "/chat/completions"
 _OPENAI = "https://api.openai.com/v1"
 _REMEDY = "Set OPENAI_API_KEY, or OPENAI_BASE_URL for another server."
 _DONE = "[DONE]"
-# Most doubtful first: many servers know no schemas, reasoning models no temperature.
+# Least supported first: many servers know no schemas, reasoning models no temperature.
 _OPTIONAL = ("response_format", "max_tokens", "seed", "temperature")
 
 
 class OpenAIModel:
-    """A model that is asked by `POST BASE_URL/chat/completions`. It answers the same each time, if the server can.
+    """A model behind `POST BASE_URL/chat/completions`, with deterministic answers if the server can.
 
-    What a server refuses of the schema, the longest answer, the seed and the temperature is left out from then on.
+    If a server rejects the schema, the maximum length, the seed or the temperature, later requests leave it out.
 
     Args:
-        model: Its name there.
-        base_url: Address up to and with the version; None takes OPENAI_BASE_URL, and OpenAI's own where it isn't set.
-        api_key: None takes OPENAI_API_KEY; without one none is sent.
-        window: Its context window, in tokens.
-        timeout: Seconds to wait for an answer.
+        model: Name on the server.
+        base_url: URL up to and including the version; None takes OPENAI_BASE_URL, or OpenAI's own if that isn't set.
+        api_key: API key; None takes OPENAI_API_KEY, or sends no key if that isn't set.
+        window: Context window in tokens.
+        timeout: Maximum seconds to wait for an answer.
 
     Raises:
         InvalidParameterError: The key can't be sent.
@@ -49,7 +49,7 @@ class OpenAIModel:
         url = (base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI).strip().rstrip("/")
         key = (api_key or os.environ.get("OPENAI_API_KEY") or "").strip()
         if not key.isascii() or not key.isprintable() or " " in key:
-            rule, remedy = "must be printable ASCII without blanks", "Look whether OPENAI_API_KEY holds the key alone."
+            rule, remedy = "must be printable ASCII without blanks", "Check that OPENAI_API_KEY holds only the key."
             raise InvalidParameterError("api_key", rule, f"{len(key)} characters", remedy)
         self.model, self.window = model, window
         self.name = f"openai:{model}"
@@ -66,7 +66,7 @@ class OpenAIModel:
         return self._server.post(_PATH, body, self._text, _OPTIONAL)
 
     def stream(self, prompt: str, max_tokens: int | None = None) -> Pieces:
-        """See `StreamingModel.stream`; the pieces come as server-sent events."""
+        """See `StreamingModel.stream`; the pieces are server-sent events."""
         body = {**self._body(prompt, max_tokens), "stream": True}
         return self._server.stream(_PATH, body, self._read, _OPTIONAL)
 
@@ -86,7 +86,7 @@ class OpenAIModel:
     def _text(self, answer: Any) -> str:
         try:
             choice = answer["choices"][0]
-            content = _said(choice["message"])
+            content = _message_text(choice["message"])
         except (AttributeError, KeyError, IndexError, TypeError, RecursionError):
             raise LanguageModelError(f"{self.name}: the server answered with {quoted(answer)[:80]!r}.") from None
         self._check(choice.get("finish_reason"))
@@ -101,9 +101,9 @@ class OpenAIModel:
                 part = json.loads(data)
                 if isinstance(part, dict) and part.get("error"):
                     raise TransientError(f"{self.name}: the server says: {error_message(part)}.")
-                # The last event may hold no choice but the number of tokens; a server that can't stream, a message.
+                # The last event may contain only token counts; a server that can't stream sends a message.
                 choice = part["choices"][0] if part["choices"] else {}
-                content = _said(choice.get("delta") or choice.get("message") or {})
+                content = _message_text(choice.get("delta") or choice.get("message") or {})
                 reason = choice.get("finish_reason") or reason
             except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
                 raise TransientError(f"{self.name}: the server answered with {data[:80]!r}.") from None
@@ -115,11 +115,11 @@ class OpenAIModel:
         return bool(reason == "length")
 
     def _check(self, reason: object) -> None:
-        """Make sure that an answer that ended for some reason is one."""
+        """Raise an error if a filter ended the answer."""
         if reason == "content_filter":
             raise LanguageModelError(f"{self.name}: a filter of the server stopped the answer.")
 
 
-def _said(message: Mapping[str, Any]) -> str:
-    """Return what a message says, or by what it refuses to say anything."""
+def _message_text(message: Mapping[str, Any]) -> str:
+    """Return the text of a message, or of its refusal."""
     return text_of(message.get("content")) or text_of(message.get("refusal"))

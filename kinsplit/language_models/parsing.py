@@ -1,4 +1,4 @@
-"""What a language model was asked for, found in what it answered; and prompts that texts can't break out of."""
+"""Requested values in the answers of language models, and texts that can't break out of a prompt."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from kinsplit.tokenizers import replace_surrogates
 
 _THOUGHTS = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL)
 _BEGIN_OF_THOUGHTS, _ENDS_OF_THOUGHTS = re.compile(r"<think(?:ing)?>"), ("</think>", "</thinking>")
-# Types of parts of a message that are none of its text, although they may have some.
+# Types of message parts that don't belong to the answer, although they may have text.
 _NO_TEXT = frozenset({"reasoning", "thinking"})
 _OPENING = re.compile(r"[\[{]")
 _NUMBER = re.compile(r"[+-]?\d{1,18}(?:\.\d*)?")
-# What a model writes that knows JSON from hearsay: signs, other quotation marks, a comma at the end.
+# Arrays that are almost JSON: with signs, other quotation marks, or a trailing comma.
 _LOOSE_ARRAY = re.compile(r"\[([\s\d,.+\-\"']*)\]")
-# Numbers of an array without an end; the last one may be cut, so it needs something behind it.
+# Numbers of an unclosed array; the last one may be truncated, so a comma must follow it.
 _OPEN_ARRAY = re.compile(r"\[(?P<numbers>(?:\s*+\"?[+-]?\d{1,18}+(?:\.\d++)?\"?\s*+,)++)")
-# How much is looked through to find JSON in an answer, as a multiple of its length: what looks like the beginning of a
-# list a thousand times over would otherwise be read a thousand times. The parser gives up at about that depth.
+# Maximum characters parsed in search of JSON, as a multiple of the answer's length: a thousand opening brackets would
+# otherwise be parsed a thousand times. The parser gives up at about that depth.
 _LOOKS, _DEPTH = 8, 1000
 
 
 class _Unnumbered(str):
-    """A text whose lines aren't counted, which each of JSON's errors would do from the beginning."""
+    """A text whose lines aren't counted; each JSON error would otherwise count them from the beginning."""
 
     __slots__ = ()
 
@@ -38,11 +38,11 @@ class _Unnumbered(str):
 
 
 class Numbers(NamedTuple):
-    """The numbers that an answer names.
+    """The numbers in an answer.
 
     Attributes:
-        values: In the order of the answer.
-        whole: False if the answer broke off.
+        values: The numbers in the order of the answer.
+        whole: Whether the answer was complete.
     """
 
     values: list[int]
@@ -56,17 +56,17 @@ def numbers_schema(key: str) -> Schema:
 
 
 def read_numbers(answer: str, key: str) -> Numbers:
-    """Return the list of numbers that an answer holds, however it is dressed up.
+    """Return the list of numbers in an answer, whatever surrounds it.
 
-    An object's list under the key is taken before a bare list, and of several the longest. Numbers may be written as
-    strings or with zeros behind the point; of lists in a list, and of objects, the first number of each counts.
+    An object's list under the key takes precedence over a bare list, and of several the longest. Numbers may be strings
+    or end in ".0"; of lists in a list, and of objects, the first number of each counts.
 
     Args:
-        answer: What the model said: JSON, with or without a fence or prose around it.
-        key: Where the list is in the object that was asked for.
+        answer: Answer of the model: JSON, with or without a fence or prose around it.
+        key: Key of the list in the requested object.
 
     Returns:
-        The numbers; none if the answer holds no list of numbers.
+        The numbers; none if the answer contains no list of numbers.
     """
     answer = _without_thoughts(answer)
     named: list[list[int]] = []
@@ -86,12 +86,12 @@ def read_numbers(answer: str, key: str) -> Numbers:
 
 
 def read_objects(answer: str) -> Iterator[dict[str, Any]]:
-    """Yield the JSON objects that an answer holds, outermost only, however it is dressed up."""
+    """Yield the outermost JSON objects in an answer, whatever surrounds them."""
     return (value for value in _values(_without_thoughts(answer)) if isinstance(value, dict))
 
 
 def text_of(content: Any) -> str:
-    """Return what a message's content says, which may come in parts, of which some are thoughts or calls of tools."""
+    """Return the text of a message's content, which may have parts, among them thoughts and tool calls."""
     if isinstance(content, list):
         return "".join(map(text_of, content))
     if isinstance(content, dict):
@@ -100,12 +100,12 @@ def text_of(content: Any) -> str:
 
 
 def escape_tags(text: str) -> str:
-    """Return a text that can't end the element of a prompt that it stands in, and that UTF-8 can carry."""
+    """Return a text that can't close its element in a prompt, and that UTF-8 can encode."""
     return replace_surrogates(text).replace("</", "<\\/")
 
 
 def _values(answer: str) -> Iterator[Any]:
-    """Yield the objects and lists that an answer holds, outermost only."""
+    """Yield the outermost objects and lists in an answer."""
     decoder = json.JSONDecoder()
     answer = _Unnumbered(answer)
     at, left = 0, _LOOKS * (len(answer) + _DEPTH)
@@ -115,7 +115,7 @@ def _values(answer: str) -> Iterator[Any]:
         except json.JSONDecodeError as error:
             left -= error.pos - match.start()
             at = match.end()
-        except (ValueError, RecursionError):  # A number of too many digits, or too many lists in lists.
+        except (ValueError, RecursionError):  # A number with too many digits, or too deeply nested lists.
             left -= _DEPTH
             at = match.end()
         else:
@@ -123,8 +123,8 @@ def _values(answer: str) -> Iterator[Any]:
 
 
 def _without_thoughts(answer: str) -> str:
-    """Return an answer without what the model only thinks."""
-    # Where a chat template begins the thoughts, the answer only ends them.
+    """Return an answer without the thoughts of a reasoning model."""
+    # If the chat template opens the thoughts, the answer only closes them.
     first = _BEGIN_OF_THOUGHTS.search(answer)
     before = answer[: first.start()] if first else answer
     ends = (found + len(end) for end in _ENDS_OF_THOUGHTS if (found := before.rfind(end)) >= 0)

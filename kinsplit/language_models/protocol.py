@@ -1,30 +1,30 @@
-"""What kinsplit needs of a language model."""
+"""The protocols of language models."""
 
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping
 from typing import Any, Protocol, runtime_checkable
 
-#: A JSON schema. It describes an object, since OpenAI's own servers take no other.
+#: A JSON schema of an object; OpenAI's own servers accept no other.
 Schema = Mapping[str, Any]
 
-#: An answer in pieces, none of them empty; returns whether the longest answer allowed cut it off. Closing it makes the
-#: model stop.
+#: An answer in pieces, none of them empty; returns whether it was cut off at its maximum length. Closing the generator
+#: stops the model.
 Pieces = Generator[str, None, bool]
 
-#: Context window that is assumed where nothing tells it, in tokens.
+#: Assumed context window in tokens of a model that declares none.
 USUAL_WINDOW = 8192
 
 
 @runtime_checkable
 class LanguageModel(Protocol):
-    """Answers prompts; may be called from several threads at once.
+    """Answers prompts, also from several threads at once.
 
     Attributes:
-        name: What messages call it.
-        identity: What tells its answers from those of any other model, so that they can be kept and used again; None
-            if nothing does, and then they aren't kept.
-        window: Longest prompt and answer together, in the model's own tokens.
+        name: Name in messages.
+        identity: Key that distinguishes its answers from those of other models, so that they can be cached; None if
+            there is no such key, and nothing is cached.
+        window: Maximum length of prompt and answer together, in the model's own tokens.
     """
 
     @property
@@ -41,30 +41,29 @@ class LanguageModel(Protocol):
 
         Args:
             prompt: The prompt, as the user's only message.
-            schema: What the answer should look like, for servers that can hold the model to it. The prompt must ask
-                for it as well.
-            max_tokens: Longest answer, where the server knows such a limit.
+            schema: Schema of the answer, for servers that can enforce it. The prompt must describe it as well.
+            max_tokens: Maximum length of the answer, for servers that support a limit.
 
         Raises:
             ModelUnavailableError: No call will succeed for now.
-            LanguageModelError: This one didn't.
+            LanguageModelError: This call failed.
         """
         ...
 
 
 @runtime_checkable
 class StreamingModel(LanguageModel, Protocol):
-    """A language model that can answer in pieces, while it still thinks about the rest; see `stream`."""
+    """A language model that can stream its answer; see `stream`."""
 
     def stream(self, prompt: str, max_tokens: int | None = None) -> Pieces:
         """Answer a prompt in pieces.
 
         Args:
             prompt: The prompt, as the user's only message.
-            max_tokens: Longest answer, where the server knows such a limit.
+            max_tokens: Maximum length of the answer, for servers that support a limit.
 
         Raises:
             ModelUnavailableError: No call will succeed for now.
-            LanguageModelError: This one didn't, or broke off.
+            LanguageModelError: This call failed, or the answer broke off.
         """
         ...

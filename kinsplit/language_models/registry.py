@@ -1,4 +1,4 @@
-"""Language models by name."""
+"""Registry of language models."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from collections.abc import Callable
 from kinsplit.errors import InvalidParameterError, LanguageModelError
 from kinsplit.language_models.protocol import LanguageModel
 
-#: Seconds after which an answer is no longer waited for: a large model on a processor takes minutes.
+#: Default maximum of seconds to wait for an answer: a large model on a CPU takes minutes.
 TIMEOUT = 300.0
 
 
 def names() -> list[str]:
-    """Return the forms of spec that `create` takes."""
+    """Return the forms of a spec that `create` takes."""
     return ["ollama:MODEL", "openai:MODEL", "hash"]
 
 
 def check(spec: str) -> None:
-    """Make sure that a spec names a language model; nothing is loaded or asked.
+    """Check that a spec names a language model, without loading or calling it.
 
     Raises:
-        InvalidParameterError: It doesn't.
+        InvalidParameterError: No language model has that name.
     """
     scheme, colon, rest = spec.partition(":")
     maker = _MAKERS.get(scheme)
@@ -32,12 +32,12 @@ def check(spec: str) -> None:
 
 
 def create(spec: str, timeout: float = TIMEOUT) -> LanguageModel:
-    """Make a language model; nothing is asked before its first use.
+    """Create a language model; no server is contacted before its first use.
 
     Args:
         spec: "ollama:MODEL" for a model of the Ollama server at OLLAMA_HOST; "openai:MODEL" for a model of any server
-            with OpenAI's interface, at OPENAI_BASE_URL and with OPENAI_API_KEY; "hash" for tests.
-        timeout: Seconds to wait for an answer.
+            with OpenAI's API, at OPENAI_BASE_URL and with OPENAI_API_KEY; "hash" for tests.
+        timeout: Maximum seconds to wait for an answer.
 
     Raises:
         InvalidParameterError: No language model has that name.
@@ -48,16 +48,16 @@ def create(spec: str, timeout: float = TIMEOUT) -> LanguageModel:
 
 
 def resolve(model: object, timeout: float = TIMEOUT) -> LanguageModel:
-    """Return the language model that a parameter names; one name always gives the same object.
+    """Return the language model of a parameter value; equal specs share one object.
 
     Args:
         model: A spec as `create` takes it, a language model of kinsplit, a LlamaIndex `LLM`, a LangChain chat model, or
             a function from prompt to answer.
-        timeout: Seconds to wait for an answer of a model given by its spec; others have limits of their own.
+        timeout: Maximum seconds to wait for an answer of a model given by a spec; objects have limits of their own.
 
     Raises:
-        InvalidParameterError: It is none of these.
-        LanguageModelError: It describes an object, which can't be found again.
+        InvalidParameterError: The value is none of these.
+        LanguageModelError: The name describes an object, which can't be resolved.
     """
     if isinstance(model, str):
         return _shared(model, timeout)

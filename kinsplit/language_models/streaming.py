@@ -1,4 +1,4 @@
-"""Any language model's answer in pieces, without what the model only thinks."""
+"""Streams of answers from any language model, without the thoughts of reasoning models."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from kinsplit.tokenizers import replace_surrogates
 
 _TAGS = {"<think>": "</think>", "<thinking>": "</thinking>"}
 _OPENING = re.compile(rf"\s*({'|'.join(_TAGS)})")
-# Characters that no token has on average: an answer with more for each token that it may have, or a stream with more
-# for each token of the window, comes from a model that goes round in circles and knows no limit.
+# More characters than a token has on average: an answer or a stream with more per allowed token comes from a model that
+# repeats itself and ignores the limit.
 _CHARACTERS = 16
 
 
 def stream(model: LanguageModel, prompt: str, max_tokens: int | None = None) -> Pieces:
-    """Answer a prompt in pieces; the whole answer of a model that can't stream is one piece.
+    """Answer a prompt in pieces; a model that can't stream yields its whole answer as one piece.
 
-    Thoughts in `<think>` before the answer, which reasoning models write, are left out. A character that comes in two
-    halves is put together.
+    Thoughts of reasoning models in `<think>` before the answer are left out. A character whose surrogates come in two
+    pieces is joined.
 
     Args:
         model: The model.
         prompt: The prompt.
-        max_tokens: See `LanguageModel.complete`; a model that doesn't heed it is stopped some time after.
+        max_tokens: See `LanguageModel.complete`; a model that ignores the limit is stopped some time after it.
 
     Yields:
         Pieces, none empty.
 
     Returns:
-        Whether the longest answer allowed cut it off, as far as that is known.
+        Whether the answer was cut off at its maximum length, as far as that is known.
 
     Raises:
         LanguageModelError: See `LanguageModel.complete`.
@@ -40,9 +40,9 @@ def stream(model: LanguageModel, prompt: str, max_tokens: int | None = None) -> 
         model.stream(prompt, max_tokens) if isinstance(model, StreamingModel) else _whole(model, prompt, max_tokens)
     )
     thoughts, halves = _Thoughts(), _Halves()
-    # How much may still come, thoughts included, and how much may still be told.
-    coming = _CHARACTERS * model.window
-    telling = coming if max_tokens is None else _CHARACTERS * max_tokens
+    # Characters that may still be received, including thoughts, and that may still be yielded.
+    receivable = _CHARACTERS * model.window
+    yieldable = receivable if max_tokens is None else _CHARACTERS * max_tokens
     with wrap_errors(model.name), closing(pieces):
         while True:
             try:
@@ -51,12 +51,12 @@ def stream(model: LanguageModel, prompt: str, max_tokens: int | None = None) -> 
                 if rest := thoughts.feed(halves.finish()) + thoughts.finish():
                     yield rest
                 return bool(end.value)
-            if coming < 0 or telling < 0:
+            if receivable < 0 or yieldable < 0:
                 return True
-            coming -= len(piece)
-            if told := thoughts.feed(halves.feed(piece)):
-                telling -= len(told)
-                yield told
+            receivable -= len(piece)
+            if text := thoughts.feed(halves.feed(piece)):
+                yieldable -= len(text)
+                yield text
 
 
 def _whole(model: LanguageModel, prompt: str, max_tokens: int | None) -> Pieces:
@@ -67,7 +67,7 @@ def _whole(model: LanguageModel, prompt: str, max_tokens: int | None) -> Pieces:
 
 
 class _Halves:
-    """Puts characters together of which a server sends the halves that UTF-16 has, one after the other."""
+    """Joins characters whose UTF-16 surrogates a server sends one after the other."""
 
     def __init__(self) -> None:
         self._held = ""
@@ -83,7 +83,7 @@ class _Halves:
 
 
 class _Thoughts:
-    """Leaves out thoughts in front of an answer, of which even the tags may be cut."""
+    """Removes thoughts before an answer, whose tags may be split between pieces."""
 
     def __init__(self) -> None:
         self._held = ""
@@ -91,13 +91,13 @@ class _Thoughts:
         self._is_begun = False
 
     def feed(self, piece: str) -> str:
-        """Return what is known to belong to the answer by now."""
+        """Return the text that is known to belong to the answer."""
         if self._is_begun:
             return piece
         text = self._held + piece
         at = self._behind_thoughts(text)
         if self._end is not None:
-            # Enough to find an end that is cut; thoughts may be long.
+            # Enough to find a closing tag that is split; thoughts may be long.
             self._held = text[max(at, len(text) - len(self._end)) :]
             return ""
         self._held = text[at:].lstrip()
@@ -107,12 +107,12 @@ class _Thoughts:
         return self.finish()
 
     def finish(self) -> str:
-        """Return what looked like the beginning of a tag and was none. Thoughts without an end are no answer."""
+        """Return held text that turned out not to be a tag. Unclosed thoughts are not part of the answer."""
         held, self._held = self._held, ""
         return held if self._end is None else ""
 
     def _behind_thoughts(self, text: str) -> int:
-        """Return where thoughts end that a text begins with, as far as they go."""
+        """Return the offset after the thoughts at the beginning of a text."""
         at = 0
         while True:
             if self._end is None:

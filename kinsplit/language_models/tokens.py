@@ -1,4 +1,4 @@
-"""About how many tokens a text has for a language model whose own tokenizer isn't here."""
+"""Estimated token counts for a language model whose tokenizer isn't available."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import regex
 
 from kinsplit.tokenizers import BUNDLED, resolve
 
-# Bytes for each token, for which the bundled tokenizer is no measure: it has one token for a whole word of a script, or
-# for a sign, that it doesn't know. What a model has seen much of, it reads in pieces of some bytes; what is rare, byte
-# by byte. Measured with cl100k: 3.2 bytes of Thai, 2.7 of Hindi, 1.6 of emoji, 1.5 of Burmese and Georgian, 1.1 of
-# Amharic make one token.
+# Bytes per token where the bundled tokenizer is no measure, since it has a single token for a whole word of an unknown
+# script. Models read frequent scripts in pieces of several bytes, and rare ones byte by byte. Measured with cl100k: 3.2
+# bytes per token of Thai, 2.7 of Hindi, 1.6 of emoji, 1.5 of Burmese and Georgian, 1.1 of Amharic.
 _FEW = 4
 _WORDLESS = regex.compile(r"[\p{Devanagari}\p{Bengali}\p{Thai}]+")
 _SPARSE = regex.compile(r"[\p{Devanagari}\p{Bengali}\p{Thai}\u0080-\u024f\u1e00-\u1eff]+")
@@ -20,7 +19,7 @@ _RARE = regex.compile(
 
 
 def count_tokens(text: str) -> int:
-    """Return about how many tokens of any model a text has, rather too many."""
+    """Estimate the number of tokens of a text for any model, rather too high than too low."""
     # Words unknown to the bundled tokenizer are counted here, without it.
     (known,) = resolve(BUNDLED).count([_RARE.sub(" ", _WORDLESS.sub(" ", text))]).tolist()
     wordless, sparse, rare = (sum(map(_bytes, found.findall(text))) for found in (_WORDLESS, _SPARSE, _RARE))

@@ -1,44 +1,44 @@
-"""Files -> `Document`s: one module per format, one registry, offsets that stay valid.
+"""Loaders of files as `Document`s: one module per format, one registry, offsets that stay valid.
 
 ```python
-found = discover(["courses"], subjects=["cs"])  # files with their facts, and what was skipped
+found = discover(["courses"], subjects=["cs"])  # files with their facts, and skipped paths
 for loaded in load_files(found.files):          # or load(["courses"], subjects=["cs"]) for both steps
     if loaded.error:
-        print(loaded.error)                     # names the file; the rest go on
+        print(loaded.error)                     # names the file; the others are loaded
     for document in loaded.documents:
         ...
 ```
 
-**Ids.** A file's id is the name of the folder that was given, `/`, and the path below it
-(`courses/cs/6_0001/lecture_10.pdf`); for a file given by itself, its folder's name and its own. Ids therefore don't
-depend on the machine or the working directory. Bytes of a name that are not UTF-8 are written as hexadecimal escapes.
-JSON rows carry their own `docid`.
+**Ids.** A file's id consists of the name of the given folder, `/`, and the path below it
+(`courses/cs/6_0001/lecture_10.pdf`); for a file that is given itself, of its folder's name and its own. Ids therefore
+don't depend on the machine or the working directory. Bytes of a name that are not UTF-8 become hexadecimal escapes.
+JSON rows have their own `docid`.
 
-**What fails.** A file that can't be read and a folder below the given one that can't be listed are reported with their
-error, and the rest go on, whatever it is that a format's library raises. Files are read in worker processes
-(`kinsplit.support.workers`): one that crashes its reader, or takes more than the `Limits`, is an error like any other.
-JSON in a folder in which no `"docid"` occurs, as in a `package.json`, was made for another purpose: it is skipped with
-a warning, and refused only where the file itself is given.
+**Failures.** An unreadable file, or a folder below the given one that can't be listed, is reported with its error, and
+the others are loaded, whatever exception a format's library raises. Files are read in worker processes
+(`kinsplit.support.workers`): a crash of the reader, or a file that exceeds the `Limits`, is an error like any other.
+JSON without any `"docid"` in a folder, such as a `package.json`, has another purpose: it is skipped with a warning, and
+rejected only if the file itself is given.
 
 **Facts.** Every document's metadata has `file_path` (the file's id), `file_type` (the format's name), `group_id` (files
-of one folder whose names begin alike: `lecture_10.pdf`, `lecture_10_code.py`) and `sibling_files` (ids of the others of
-the group), and where known `title` (on one line), `course` and `subject`. Below the given folder the first folder is
-the subject and the second the course; a single folder is the course; without any, the given folder is. A `course.toml`
-in a folder tells all of these better, and groups (see `course_file`).
+of one folder with a common prefix: `lecture_10.pdf`, `lecture_10_code.py`) and `sibling_files` (ids of the others of
+the group), and if known `title` (on one line), `course` and `subject`. Below the given folder, the first folder is the
+subject and the second the course; a single folder is the course; without any, the given folder is. A `course.toml` in a
+folder overrides these and the groups (see `course_file`).
 
-**Encodings.** Offsets count the code points of `Document.text`, which is made by these rules, the first that fits:
+**Encodings.** Offsets count the code points of `Document.text`, which is decoded by the first rule that applies:
 
-1. A byte order mark (UTF-8, UTF-16, UTF-32) decides, and that one mark is dropped. Any other U+FEFF stays.
-2. Bytes of which every other one is almost always zero are UTF-16 without a mark.
+1. A byte order mark (UTF-8, UTF-16, UTF-32) decides, and that mark is dropped. Any other U+FEFF stays.
+2. Data in which almost every other byte is zero is UTF-16 without a mark.
 3. Valid UTF-8 is UTF-8.
-4. An encoding that the file declares (`<meta charset>` in HTML, a `coding:` line in code) is tried, if it holds ASCII.
+4. An encoding that extends ASCII and that the file declares (`<meta charset>`, or a `coding:` line in code) is tried.
 5. The best guess of `charset_normalizer`; where Windows-1252 is equally likely, it wins.
 6. UTF-8 with U+FFFD for every byte sequence that is not valid.
 
-Every decision but plain UTF-8 is a warning in `Loaded.warnings`. NUL and lone surrogates, which databases refuse,
-become U+FFFD one for one, so that offsets stay as they were, and are counted in a warning. Line ends of plain text,
-Markdown and code are left alone. The other formats have no text of their own: their modules say what text is made
-from them, and offsets refer to that text.
+Every decision except plain UTF-8 is a warning in `Loaded.warnings`. NUL and lone surrogates, which databases reject,
+become U+FFFD one for one, so that offsets don't change, and are counted in a warning. Line ends of plain text, Markdown
+and code are kept. The other formats have no plain text: their modules describe the text that is made from them, and
+offsets refer to that text.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ __all__ = [
     "suffixes",
 ]
 
-# Imported when they are first used: a worker process that reads files needs few of them, and starts at every run.
+# Imported at first use: a worker process that reads files needs few of them, and starts at every run.
 _HOME = {
     **dict.fromkeys(("Discovery", "SourceFile", "discover"), "discovery"),
     **dict.fromkeys(("Loaded", "load", "load_file", "load_files"), "run"),

@@ -1,4 +1,4 @@
-"""What a loader gives back, and how a format describes itself."""
+"""The content of files, and the description of formats."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from kinsplit.chunk import Moment, Part
 
 
 class UnreadableError(Exception):
-    """The bytes are not what their suffix promises; the message says why and what to do about it."""
+    """The content doesn't match the suffix of the file; the message gives the reason and the remedy."""
 
 
 class ForeignError(UnreadableError):
-    """The bytes are sound but made for another purpose, as a `package.json` is; in a folder no failure."""
+    """The content is valid but has another purpose, such as a `package.json`; in a folder this is no failure."""
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """One text found in a file.
+    """One text of a file.
 
     Attributes:
-        text: The text that offsets will count.
-        title: The title, where the format has one.
-        id: The id that the text brings along; None where the file's own id serves.
-        pages: Offset at which each page starts; empty where there are no pages.
-        times: When each part was said; empty where the text is of no recording.
-        outline: Its parts, where it marks them by no headings.
-        metadata: What the file itself says of the text beside its title.
+        text: The text to which offsets refer.
+        title: The title, if any.
+        id: Id of the text in the file; None if the file's own id serves.
+        pages: Offset of each page; empty without pages.
+        times: Times of its parts; empty unless it is the text of a recording.
+        outline: Its parts, if headings don't mark them.
+        metadata: Further metadata in the file.
     """
 
     text: str
@@ -41,11 +41,11 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Everything found in a file.
+    """All contents of a file.
 
     Attributes:
         contents: The texts, in file order.
-        warnings: What was decided or lost on the way, a sentence each.
+        warnings: Decisions and losses while reading, a sentence each.
     """
 
     contents: tuple[Content, ...]
@@ -59,8 +59,8 @@ class Format:
     Attributes:
         name: The `file_type` in the metadata.
         suffixes: Lower-case file name endings, with their dot.
-        description: What becomes of such a file, in a few words.
-        read: Turns the file's bytes into its contents; raises `UnreadableError`.
+        description: Short description of the resulting text.
+        read: Function from the file's bytes to its contents; raises `UnreadableError`.
     """
 
     name: str

@@ -1,17 +1,17 @@
-"""`course.toml`: what the place of files on disk doesn't tell of them.
+"""`course.toml`: facts of files that their paths don't show.
 
 ```toml
-course = "6.0001"            # these hold for the folder that the file lies in, and all below it
+course = "6.0001"            # these apply to the folder of this file and all below it
 subject = "cs"
 title = "Introduction to Computer Science and Programming in Python"
 
 [[files]]                    # for some files; of several entries that match, the last one wins
-match = "lectures/lec1*"     # as `pathlib` matches, from the right: also "*.pdf" and "week1/*"
+match = "lectures/lec1*"     # matched as in `pathlib`, from the right: also "*.pdf" and "week1/*"
 title = "What is Computation?"
 group_id = "lecture_1"       # files of one folder with one group are siblings, whatever their names
 ```
 
-Every key is optional, and an inner folder's file is stronger than an outer one's.
+Every key is optional, and an inner folder's file takes precedence over an outer one's.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from kinsplit.support.model import Settings
 
 NAME = "course.toml"
 
-# Hundreds of times what a person writes.
+# Hundreds of times the size of a handwritten file.
 _MOST_BYTES = 2**20
 
-# What a file says of its documents under these names, and the metadata keys.
+# Keys of the file, and the metadata keys of their values.
 _OF_A_FOLDER = {"course": "course", "subject": "subject", "title": "course_title"}
 _OF_FILES = {"course": "course", "subject": "subject", "title": "title", "group_id": "group_id"}
 
 
 class FileEntry(Settings):
-    """Facts of the files that a pattern matches."""
+    """Facts of the files that match a pattern."""
 
     match: str = Field(min_length=1)
     course: str | None = None
@@ -66,19 +66,19 @@ class CourseFile(Settings):
 
 @dataclass(frozen=True, slots=True)
 class CourseFiles:
-    """What the course files of some nested folders tell, the innermost last.
+    """The course files of nested folders, the innermost last.
 
     Attributes:
-        layers: Each folder that has such a file, with it.
+        layers: Each folder with such a file, and the file.
     """
 
     layers: tuple[tuple[Path, CourseFile], ...] = ()
 
     def inside(self, folder: Path) -> CourseFiles:
-        """Return what is told inside a folder.
+        """Return the course files that apply inside a folder.
 
         Raises:
-            LoadError: Its file can't be read.
+            LoadError: The folder's own file can't be read.
         """
         path = folder / NAME
         try:
@@ -87,26 +87,26 @@ class CourseFiles:
             with path.open("rb") as file:
                 data = file.read(_MOST_BYTES + 1)
             if len(data) > _MOST_BYTES:
-                raise LoadError(path, f"has more than {_MOST_BYTES:,} bytes, so it is no course file. Rename it.")
-            values = tomllib.loads(data.decode("utf-8-sig"))  # Windows writes a mark.
+                raise LoadError(path, f"has more than {_MOST_BYTES:,} bytes, so it is not a course file. Rename it.")
+            values = tomllib.loads(data.decode("utf-8-sig"))  # Windows writes a byte order mark.
             return CourseFiles((*self.layers, (folder, CourseFile(**values))))
         except OSError as error:
             raise LoadError(path, f"can't be read: {error.strerror}. Check its permissions.") from error
         except (ValueError, TypeError, RecursionError, InvalidParameterError) as error:
-            raise LoadError(path, f"is no course file: {str(error).rstrip('.')}.") from error
+            raise LoadError(path, f"is not a valid course file: {str(error).rstrip('.')}.") from error
 
     def of(self, path: Path) -> dict[str, str]:
-        """Return the metadata that are told of a file."""
+        """Return the metadata of a file."""
         found: dict[str, str] = {}
-        for folder, told in self.layers:
-            found |= _named(told, _OF_A_FOLDER)
-            place = PurePath(path.relative_to(folder))
-            for entry in told.files:
-                if place.match(entry.match):
-                    found |= _named(entry, _OF_FILES)
+        for folder, course in self.layers:
+            found |= _metadata(course, _OF_A_FOLDER)
+            relative = PurePath(path.relative_to(folder))
+            for entry in course.files:
+                if relative.match(entry.match):
+                    found |= _metadata(entry, _OF_FILES)
         return found
 
 
-def _named(told: Settings, keys: Mapping[str, str]) -> dict[str, str]:
-    values: dict[str, Any] = {key: getattr(told, own) for own, key in keys.items()}
+def _metadata(facts: Settings, keys: Mapping[str, str]) -> dict[str, str]:
+    values: dict[str, Any] = {key: getattr(facts, own) for own, key in keys.items()}
     return {key: " ".join(clean(value).text.split()) for key, value in values.items() if value is not None}

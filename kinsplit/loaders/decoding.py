@@ -1,4 +1,4 @@
-"""Bytes -> text, by the rules in the package docstring."""
+"""Decoding of bytes by the rules in the package docstring."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-# Those with a mark or with zeros are settled before anything is guessed; on short texts they are only ever wrong.
+# Encodings with a mark or with zeros are recognised before any guess; as guesses for short texts they are always wrong.
 _NEVER_GUESSED = ["utf_7", "utf_16", "utf_16_be", "utf_16_le", "utf_32", "utf_32_be", "utf_32_le"]
-# Ways to write text in ASCII, not encodings of it: they would change what the file shows.
+# Escapes of text in ASCII rather than encodings: they would change the text.
 _ESCAPES = frozenset({"unicode-escape", "raw-unicode-escape", "utf-7"})
 _REFUSED = re.compile("[\0\ud800-\udfff]")
 
 
 class Decoded(NamedTuple):
-    """A text and what had to be decided to get it."""
+    """A text and the decisions that were made to decode it."""
 
     text: str
     warnings: tuple[str, ...] = ()
@@ -33,10 +33,10 @@ def decode(data: bytes, declared: str | None = None) -> Decoded:
 
     Args:
         data: The whole file.
-        declared: The encoding that the file claims for itself.
+        declared: The encoding that the file declares.
 
     Returns:
-        The text without its byte order mark, and a warning for every decision but plain UTF-8. Never fails.
+        The text without its byte order mark, and a warning for every decision except plain UTF-8. Never fails.
     """
     for mark, encoding in _MARKS:
         if data.startswith(mark):
@@ -75,7 +75,7 @@ def _decode_marked(data: bytes, encoding: str) -> Decoded:
 
 
 def _unmarked_utf16(data: bytes) -> str | None:
-    # Latin text in UTF-16 is also valid UTF-8, full of NUL: only the pattern of the zeros tells.
+    # Latin text in UTF-16 is also valid UTF-8 with many NULs: only the pattern of the zeros distinguishes them.
     if len(data) % 2 or b"\0" not in data:
         return None
     half = len(data) // 2
@@ -94,14 +94,14 @@ def _try(data: bytes, encoding: str) -> str | None:
 
 
 def _declared(encoding: str) -> str | None:
-    """Return the encoding that a declaration means, or None where it can't be true."""
+    """Return the encoding that a declaration means, or None if it can't be right."""
     try:
         name = codecs.lookup(encoding).name
-        # The declaration was found by its ASCII letters, so in UTF-16 or EBCDIC it would not stand there.
+        # The declaration was found by its ASCII letters, so it can't be UTF-16 or EBCDIC.
         possible = name not in _ESCAPES and b"coding 1".decode(name) == "coding 1"
     except (LookupError, ValueError):
         return None
-    # As in browsers: a file that claims Latin-1 or ASCII and isn't UTF-8 is Windows-1252.
+    # As in browsers: a file that declares Latin-1 or ASCII and isn't UTF-8 is Windows-1252.
     return ("cp1252" if name in {"iso8859-1", "ascii"} else encoding) if possible else None
 
 

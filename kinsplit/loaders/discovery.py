@@ -1,4 +1,4 @@
-"""Paths -> files, with the facts that their place on disk tells."""
+"""Discovery of files below paths, with the facts of their paths."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from kinsplit.loaders.course_file import CourseFiles
 from kinsplit.loaders.facts import course_facts, kin_facts, readable
 from kinsplit.loaders.registry import format_of, known
 
-_NEVER_WALKED = frozenset({"__pycache__", "node_modules"})  # .venv and the like are hidden anyway
+_NEVER_WALKED = frozenset({"__pycache__", "node_modules"})  # .venv and the like are hidden
 
 
 class Listing(NamedTuple):
-    """What lies in a folder.
+    """The content of a folder.
 
     Attributes:
-        files: Those that can be loaded, without a `course.toml`.
-        folders: Those to search.
-        skipped: What is left alone.
+        files: Files that can be loaded, without a `course.toml`.
+        folders: Folders to search.
+        skipped: Everything else.
     """
 
     files: list[Path]
@@ -35,13 +35,13 @@ def list_folder(folder: Path) -> Listing:
     """List a folder.
 
     Raises:
-        LoadError: It can't be listed.
+        LoadError: The folder can't be listed.
     """
     listing = Listing([], [], [])
     for path in _visible(folder):
         kind = _kind(path)
         if kind == "folder":
-            # A link could lead back up; following it would give files a second id or no end.
+            # A link could lead back up: files would get a second id, or the search would never end.
             if path.is_symlink():
                 listing.skipped.append(path)
             elif path.name not in _NEVER_WALKED:
@@ -56,16 +56,16 @@ def list_folder(folder: Path) -> Listing:
 
 
 def folders_of(folder: Path) -> list[Path]:
-    """Return the folders in a folder, also links to such.
+    """Return the folders in a folder, including links to folders.
 
     Raises:
-        LoadError: It can't be listed.
+        LoadError: The folder can't be listed.
     """
     return [path for path in _visible(folder) if _kind(path) == "folder"]
 
 
 def _visible(folder: Path) -> list[Path]:
-    """Return what lies in a folder and isn't hidden, sorted."""
+    """Return the content of a folder without hidden entries, sorted."""
     try:
         return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
     except OSError as error:
@@ -76,24 +76,24 @@ def _kind(path: Path) -> Literal["folder", "file", "other"]:
     try:
         return "folder" if path.is_dir() else "file" if path.is_file() or dangling(path) else "other"
     except OSError:
-        return "file"  # It can't be looked at, and the others can: whoever reads it reports it.
+        return "file"  # Reading it will report the error.
 
 
 def dangling(path: Path) -> LoadError | None:
-    """Return why a path can't be followed, if it is a link that leads nowhere or in a circle."""
+    """Return the error of a link that leads nowhere or in a circle, or None."""
     try:
         if not path.is_symlink() or path.exists():
             return None
-        return LoadError(path, f"is a link to {str(path.readlink())!r}, which isn't there. Mend it, or delete it.")
+        return LoadError(path, f"is a link to {str(path.readlink())!r}, which doesn't exist. Fix it, or delete it.")
     except OSError:
-        return None  # Whoever looks at it next says why that fails.
+        return None  # The next access will report the error.
 
 
 def is_folder(path: Path) -> bool:
-    """Return whether a given path is a folder; a link that leads nowhere is none.
+    """Return whether a given path is a folder, which a link that leads nowhere is not.
 
     Raises:
-        LoadError: It doesn't exist, or can't be looked at.
+        LoadError: The path doesn't exist, or can't be accessed.
     """
     try:
         if not path.exists() and not path.is_symlink():
@@ -107,7 +107,7 @@ def checked_file(path: Path, subjects: Sequence[str]) -> Path:
     """Return the absolute path of a given file.
 
     Raises:
-        LoadError: It can't be loaded, or has no subjects to choose from.
+        LoadError: The file can't be loaded, or subjects were given, which only folders have.
     """
     if subjects:
         raise LoadError(path, "is a file, and subjects are folders. Give the folder that holds the subjects' folders.")
@@ -119,24 +119,24 @@ def checked_file(path: Path, subjects: Sequence[str]) -> Path:
 
 
 def absolute(path: Path) -> Path:
-    """Return the absolute path; `..` and `.` need resolving because the folder's name begins the ids."""
+    """Return the absolute path; `..` and `.` are resolved because the ids begin with the folder's name."""
     return path.resolve() if ".." in path.parts else path.absolute()
 
 
-# What marks the folder of an embedded collection, which may lie inside the folder that it was made from.
+# Marker of the folder of an embedded collection, which may be inside the indexed folder.
 _COLLECTION = "kinsplit.json"
 
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file to load, or a folder or link that can't be followed and is reported like a file that fails.
+    """A file to load, or an inaccessible folder or link, which is reported like a file that fails.
 
     Attributes:
-        path: Where it is, absolute.
-        source_id: Its id, the same on every machine (see the package docstring).
-        metadata: `file_path` (the id), `file_type`, `group_id`, `sibling_files`, and where known `course`, `subject`.
-        given: Whether the file itself was asked for, and not a folder that holds it.
-        error: Why there is nothing to load; None for a file.
+        path: Absolute path.
+        source_id: Id of the file, the same on every machine (see the package docstring).
+        metadata: `file_path` (the id), `file_type`, `group_id`, `sibling_files`, and if known `course` and `subject`.
+        given: Whether the file itself was given, and not a folder that contains it.
+        error: Reason why there is nothing to load; None for a file.
     """
 
     path: Path
@@ -147,18 +147,18 @@ class SourceFile:
 
     @property
     def resolved(self) -> Path:
-        """Where it is when links are followed; `Path.resolve` raises where they lead in a circle."""
+        """Path with links resolved; unlike `Path.resolve`, it doesn't raise for circular links."""
         return Path(os.path.realpath(self.path))
 
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
-    """What lies under some paths.
+    """The files below some paths.
 
     Attributes:
-        files: The files to load, and the folders and links that can't be followed, ordered by id.
-        skipped: What was met and left alone: unknown suffixes, links to folders, and things that are no files. Ordered.
-        folders: Ids of the folders that were searched with all that lies below: the given ones, or their subjects.
+        files: Files to load, and inaccessible folders and links, ordered by id.
+        skipped: Skipped paths in order: unknown suffixes, links to folders, and anything that is not a file.
+        folders: Ids of the folders that were searched completely: the given ones, or their subjects.
     """
 
     files: tuple[SourceFile, ...] = ()
@@ -167,18 +167,18 @@ class Discovery:
 
 
 def discover(paths: str | Path | Iterable[str | Path], *, subjects: Sequence[str] = ()) -> Discovery:
-    """Find the files under some paths, without opening any.
+    """Find the files below some paths, without opening them.
 
-    Hidden files and folders, `__pycache__` and `node_modules` are passed over. Links to folders are not followed. Links
-    to files are, wherever they lead; one that leads nowhere is a file that fails. A file reached through several paths
+    Hidden files and folders, `__pycache__` and `node_modules` are ignored. Links to folders are not followed. Links to
+    files are followed anywhere; one that leads nowhere is a file that fails. A file reached through several paths
     belongs to the first.
 
     Args:
-        paths: Files and folders. A file given by itself is taken even when hidden.
-        subjects: Names of sub-folders of the given folders; only these are searched. Default: everything.
+        paths: Files and folders. A file that is given itself may be hidden.
+        subjects: Names of the only sub-folders to search; empty for everything.
 
     Returns:
-        The files with their facts, and what was skipped.
+        The files with their facts, and the skipped paths.
 
     Raises:
         LoadError: A path or subject doesn't exist or can't be listed, a folder holds no file that can be loaded, a
@@ -186,7 +186,7 @@ def discover(paths: str | Path | Iterable[str | Path], *, subjects: Sequence[str
         InvalidParameterError: No path was given.
     """
     items = [paths] if isinstance(paths, str | Path) else list(paths)
-    if not items or "" in items:  # which Path takes for the folder one is in
+    if not items or "" in items:  # which Path takes for the working directory
         raise InvalidParameterError("paths", "must name files or folders", items, "Give at least one, and none empty.")
     given = [Path(item) for item in items]
     found: dict[Path, SourceFile] = {}
@@ -211,8 +211,8 @@ def discover(paths: str | Path | Iterable[str | Path], *, subjects: Sequence[str
             file = checked_file(path, subjects)
             alone.setdefault(file.parent, set()).add(file)
     for folder, names in alone.items():  # by folder, so that `*.md` lists it once
-        told, broken = _told(CourseFiles(), folder)
-        sources = _sources(folder, folder, sorted(names.union(list_folder(folder).files)), told)
+        courses, broken = _courses(CourseFiles(), folder)
+        sources = _sources(folder, folder, sorted(names.union(list_folder(folder).files)), courses)
         _add(found, ids, _failed(folder, folder, broken))
         _add(found, ids, (replace(source, given=True) for source in sources if source.path in names))
     files = tuple(sorted(found.values(), key=lambda source: source.source_id))
@@ -237,13 +237,13 @@ def _add(found: dict[Path, SourceFile], ids: dict[str, Path], sources: Iterable[
 def _search(root: Path, base: Path, top: Path, subject: str | None) -> Iterator[tuple[Listing, list[SourceFile]]]:
     """Walk a given folder, or a subject of it, and yield each folder's listing with its files."""
     empty = True
-    told, broken = _told(CourseFiles(), base) if top != base else (CourseFiles(), None)
+    courses, broken = _courses(CourseFiles(), base) if top != base else (CourseFiles(), None)
     if broken:
         yield Listing([], [], []), _failed(base, base, broken)
-    waiting = [(top, told)]
+    waiting = [(top, courses)]
     skipped = 0
     while waiting:
-        folder, told = waiting.pop()
+        folder, courses = waiting.pop()
         try:
             listing = list_folder(folder)
         except LoadError as error:
@@ -254,11 +254,11 @@ def _search(root: Path, base: Path, top: Path, subject: str | None) -> Iterator[
             continue
         if folder != top and folder / _COLLECTION in listing.files:
             continue
-        told, broken = _told(told, folder)
-        waiting.extend((inner, told) for inner in listing.folders)
+        courses, broken = _courses(courses, folder)
+        waiting.extend((inner, courses) for inner in listing.folders)
         skipped += len(listing.skipped)
         empty = empty and not listing.files
-        yield listing, [*_sources(base, folder, listing.files, told, subject), *_failed(base, folder, broken)]
+        yield listing, [*_sources(base, folder, listing.files, courses, subject), *_failed(base, folder, broken)]
     if empty:
         raise LoadError(
             top if subject else root,
@@ -277,27 +277,27 @@ def _tops(root: Path, base: Path, subjects: Sequence[str]) -> list[tuple[Path, s
     return [(there[subject], subject) for subject in dict.fromkeys(subjects)]
 
 
-def _told(told: CourseFiles, folder: Path) -> tuple[CourseFiles, LoadError | None]:
-    """Return what is told inside a folder, and why its own course file tells nothing."""
+def _courses(courses: CourseFiles, folder: Path) -> tuple[CourseFiles, LoadError | None]:
+    """Return the course files that apply inside a folder, and the error of its own one."""
     try:
-        return told.inside(folder), None
+        return courses.inside(folder), None
     except LoadError as error:
-        return told, error
+        return courses, error
 
 
 def _failed(base: Path, folder: Path, error: LoadError | None) -> list[SourceFile]:
-    """Return a course file that can't be read like any file that can't."""
+    """Return an unreadable course file as a file that fails."""
     path = folder / COURSE_FILE
     return [SourceFile(path, f"{_folder_id(base, folder)}/{COURSE_FILE}", {}, error=error)] if error else []
 
 
 def _sources(
-    base: Path, folder: Path, files: list[Path], told: CourseFiles, subject: str | None = None
+    base: Path, folder: Path, files: list[Path], courses: CourseFiles, subject: str | None = None
 ) -> list[SourceFile]:
     """Return the files of one folder with their facts."""
     facts = course_facts(base.name, folder.relative_to(base).parts, subject)
-    told_of = {file.name: told.of(file) for file in files}
-    groups = {name: facts_of["group_id"] for name, facts_of in told_of.items() if "group_id" in facts_of}
+    stated = {file.name: courses.of(file) for file in files}
+    groups = {name: own["group_id"] for name, own in stated.items() if "group_id" in own}
     kin = kin_facts(_folder_id(base, folder), [file.name for file in files], groups)
     sources = []
     for file in files:
@@ -305,7 +305,7 @@ def _sources(
         fmt = format_of(file)
         if fmt is not None:
             metadata: dict[str, Any] = {"file_path": own.source_id, "file_type": fmt.name, "group_id": own.group_id}
-            metadata |= {"sibling_files": own.siblings, **facts, **told_of[file.name]}
+            metadata |= {"sibling_files": own.siblings, **facts, **stated[file.name]}
             sources.append(SourceFile(file, own.source_id, metadata, error=dangling(file)))
     return sources
 

@@ -1,4 +1,4 @@
-"""What a file's place on disk says about it: its kin, its course, its subject."""
+"""Facts of a file from its path: its kin, its course, its subject."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ class Kin(NamedTuple):
     siblings: list[str]
 
 
-def kin_facts(folder_id: str, names: Sequence[str], told: Mapping[str, str]) -> dict[str, Kin]:
+def kin_facts(folder_id: str, names: Sequence[str], stated: Mapping[str, str]) -> dict[str, Kin]:
     """Group the files of one folder by their names.
 
     `lecture_10.pdf` and `lecture_10_code.py` form the group `lecture_10`; `lecture_1.pdf` is another group.
 
     Args:
-        folder_id: Id of the folder, before the files' names.
-        names: The files' names, sorted.
-        told: Groups that a course file tells, by file name.
+        folder_id: Id of the folder, the prefix of the files' ids.
+        names: Names of the files, sorted.
+        stated: Groups from a course file, by file name.
 
     Returns:
         The facts by file name.
     """
     stems = {name: PurePath(name).stem for name in names}
     known = set(stems.values())
-    groups = {name: told.get(name) or _group(stem, known) for name, stem in stems.items()}
+    groups = {name: stated.get(name) or _group(stem, known) for name, stem in stems.items()}
     ids = {name: readable(f"{folder_id}/{name}" if folder_id else name) for name in names}
     members: dict[str, list[str]] = {}
     for name, group in groups.items():
@@ -50,10 +50,10 @@ def course_facts(root: str, folders: Sequence[str], subject: str | None) -> dict
     Args:
         root: Name of the given folder.
         folders: Names of the folders below it, from the top.
-        subject: The subject that was asked for, which is then the first folder.
+        subject: The requested subject, which is then the first folder.
 
     Returns:
-        `course` and `subject`, as far as they are known.
+        `course` and `subject`, as far as known.
     """
     if subject is not None:
         facts = {"subject": subject, "course": folders[1] if len(folders) > 1 else ""}
@@ -65,7 +65,7 @@ def course_facts(root: str, folders: Sequence[str], subject: str | None) -> dict
 
 
 def _group(stem: str, known: set[str]) -> str:
-    """Return the shortest known stem that begins this one and ends before a `_` or `-`."""
+    """Return the shortest known stem that is a prefix of this one up to a `_` or `-`."""
     for at, character in enumerate(stem):
         if character in "_-" and stem[:at] in known:
             return stem[:at]
@@ -73,5 +73,5 @@ def _group(stem: str, known: set[str]) -> str:
 
 
 def readable(name: str) -> str:
-    """Return a name, or a path, as every store takes it: bytes that are not UTF-8 as hexadecimal escapes."""
+    """Return a name or a path that every store accepts, with hexadecimal escapes for bytes that are not UTF-8."""
     return clean(os.fsencode(name).decode("utf-8", "backslashreplace")).text

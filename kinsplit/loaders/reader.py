@@ -1,4 +1,4 @@
-"""One file -> its texts: what a worker process does, since a file may hang, exhaust or crash what reads it."""
+"""Reading of one file in a worker process, since a file may hang, exhaust or crash its reader."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from kinsplit.loaders.registry import format_of, known
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much a file may cost; one that costs more is reported, and the rest go on.
+    """Limits of a file; one that exceeds them is reported, and the others are loaded.
 
     Attributes:
-        size: Bytes of the file.
-        text: Bytes of the documents that are made of it.
-        memory: Bytes of memory that reading it may take. It is limited on Linux only.
-        seconds: Seconds that reading it may take.
+        size: Maximum bytes of the file.
+        text: Maximum bytes of its documents.
+        memory: Maximum bytes of memory while reading; enforced on Linux only.
+        seconds: Maximum seconds of reading.
 
     Raises:
-        InvalidParameterError: One of them isn't positive.
+        InvalidParameterError: A limit isn't positive.
     """
 
     size: int = 2**29
@@ -42,15 +42,15 @@ def read_file(path: Path, size: int, *, given: bool) -> Reading:
 
     Args:
         path: The file.
-        size: Bytes that it may have.
-        given: Whether the file itself was asked for, and not a folder that holds it.
+        size: Maximum bytes of the file.
+        given: Whether the file itself was given, and not a folder that contains it.
 
     Returns:
-        Its texts, without what stores refuse, and a warning for all that was decided or lost.
+        Its texts, without characters that stores reject, and a warning for every decision and loss.
 
     Raises:
-        LoadError: The file can't be read, or is not what its suffix promises.
-        MemoryError: There isn't enough memory for it.
+        LoadError: The file can't be read, or doesn't match its suffix.
+        MemoryError: There isn't enough memory for the file.
     """
     fmt = format_of(path)
     if fmt is None:
@@ -69,7 +69,7 @@ def read_file(path: Path, size: int, *, given: bool) -> Reading:
         raise LoadError(path, reason) from error
     except MemoryError:
         raise
-    except Exception as error:  # a library's or our own mistake, which must not cost all other files
+    except Exception as error:  # a fault of a library or of kinsplit, which must not stop the other files
         reason = f"makes the reader of {fmt.name} files fail: {error!r}. Convert it, and please report it to kinsplit."
         raise LoadError(path, reason) from error
 

@@ -1,4 +1,4 @@
-"""Which loader reads which file; the CLI and the docs list the formats from here."""
+"""Registry of formats, which the CLI and the docs list."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kinsplit.loaders.formats import (
     word,
 )
 
-#: Every format, in the order in which they are listed.
+#: All formats, in the order of lists.
 FORMATS: tuple[Format, ...] = (
     text.FORMAT,
     markdown.FORMAT,
@@ -41,12 +41,12 @@ _BY_SUFFIX = {suffix: fmt for fmt in FORMATS for suffix in fmt.suffixes}
 
 
 def format_of(path: Path) -> Format | None:
-    """Return the format that a file's name promises, or None for an unknown one."""
+    """Return the format of a file by its suffix, or None for an unknown one."""
     return _BY_SUFFIX.get(path.suffix.lower())
 
 
 def known() -> str:
-    """Return the known suffixes as an error names them, those of source code but Python's only by their number."""
+    """Return the known suffixes for errors, with only the number of those of source code other than Python."""
     others = (suffix for fmt in FORMATS if fmt is not code.FORMAT for suffix in fmt.suffixes)
     return f"{', '.join(sorted(others))} and {len(code.SUFFIXES)} of source code"
 

@@ -1,4 +1,4 @@
-"""Files -> documents, one file at a time; a broken one is reported and the rest go on."""
+"""Loading of files in worker processes; a broken file is reported, and the others are loaded."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ from kinsplit.loaders.discovery import SourceFile, discover
 from kinsplit.loaders.reader import Limits, read_file
 from kinsplit.support.workers import WorkerPool
 
-# Files that are read at the same time: while one is embedded, the next one is there. Each may take all of its memory.
+# Number of files read ahead, while an earlier one is embedded. Each may take all of its memory.
 _AHEAD = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What became of one file.
+    """The outcome for one file.
 
     Attributes:
         source: The file.
-        documents: Its documents; empty when it couldn't be loaded. A document's text may be blank.
-        warnings: What was decided or lost, each a phrase that follows the file's name.
-        error: Why it couldn't be loaded, or None.
+        documents: Its documents; empty if it couldn't be loaded. A document's text may be blank.
+        warnings: Decisions and losses, each a phrase that follows the file's name.
+        error: The reason why it couldn't be loaded, or None.
     """
 
     source: SourceFile
@@ -49,7 +49,7 @@ class Loaded:
 
     @property
     def path(self) -> Path:
-        """Where the file is."""
+        """Path of the file."""
         return self.source.path
 
 
@@ -60,11 +60,11 @@ def load(
 
     Args:
         paths: Files and folders.
-        subjects: Names of sub-folders of the given folders; only these are searched. Default: everything.
-        limits: How much a file may cost; None takes the defaults.
+        subjects: Names of the only sub-folders to search; empty for everything.
+        limits: Limits of each file; None takes the defaults.
 
     Returns:
-        The result of each file, ordered by id, loaded as they are asked for.
+        The outcome for each file, ordered by id, loaded lazily.
 
     Raises:
         LoadError: The paths are wrong (see `discover`); raised at once, not while iterating.
@@ -78,11 +78,11 @@ def load_files(files: Iterable[SourceFile], limits: Limits | None = None) -> Ite
 
     Args:
         files: The files, as `discover` gives them.
-        limits: How much a file may cost; None takes the defaults.
+        limits: Limits of each file; None takes the defaults.
 
     Yields:
-        The result of each file, in the same order. A file that can't be loaded, or one of whose documents has the id of
-            an earlier document, comes with an `error` and without documents.
+        The outcome for each file, in the same order. A file that can't be loaded, or that repeats the id of an earlier
+            document, comes with an `error` and without documents.
     """
     owners: dict[str, SourceFile] = {}
     with closing(_readings(files, limits or Limits())) as readings:
@@ -102,18 +102,17 @@ def load_files(files: Iterable[SourceFile], limits: Limits | None = None) -> Ite
 
 
 def load_file(source: SourceFile, limits: Limits | None = None) -> Loaded:
-    """Load one file, in a worker process (see `kinsplit.support.workers`) that a file may crash without any harm.
+    """Load one file in a worker process (see `kinsplit.support.workers`), which a file may crash without harm.
 
     Args:
         source: The file, as `discover` gives it.
-        limits: How much it may cost; None takes the defaults.
+        limits: Limits of the file; None takes the defaults.
 
     Returns:
-        Its documents and warnings; `error` is None. A file met in a folder that was made for another purpose gives no
-            documents and a warning.
+        Its documents and warnings; `error` is None. A file in a folder that has another purpose gives only a warning.
 
     Raises:
-        LoadError: The file can't be read, is not what its suffix promises, or costs too much; the folder couldn't be
+        LoadError: The file can't be read, doesn't match its suffix, or exceeds a limit; or the folder couldn't be
             listed.
     """
     limits = limits or Limits()
@@ -124,13 +123,13 @@ def load_file(source: SourceFile, limits: Limits | None = None) -> Loaded:
 def _readings(
     files: Iterable[SourceFile], limits: Limits
 ) -> Generator[tuple[SourceFile, Callable[[], Reading]], None, None]:
-    """Yield each file with what waits for its reading, while the next one is being read already."""
+    """Yield each file with a function that waits for its content, while the next one is being read."""
     pool, rest = _pool(limits), iter(files)
     begun: deque[tuple[SourceFile, Future[Reading]]] = deque()
     try:
         while True:
             for source in itertools.islice(rest, _AHEAD - len(begun)):
-                begun.append((source, _begun(source, pool, limits)))
+                begun.append((source, _submit(source, pool, limits)))
             if not begun:
                 return
             source, future = begun[0]
@@ -141,17 +140,17 @@ def _readings(
             future.cancel()
 
 
-def _begun(source: SourceFile, pool: WorkerPool, limits: Limits) -> Future[Reading]:
+def _submit(source: SourceFile, pool: WorkerPool, limits: Limits) -> Future[Reading]:
     if source.error is not None:
-        return Future()  # Nobody waits for it.
+        return Future()  # Never waited for.
     return pool.submit(read_file, source.path, limits.size, given=source.given)
 
 
 def _loaded(source: SourceFile, reading: Callable[[], Reading]) -> Loaded:
-    """Return what became of a file.
+    """Return the outcome for a file.
 
     Raises:
-        LoadError: It couldn't be read.
+        LoadError: The file couldn't be read.
     """
     if source.error is not None:
         raise source.error
@@ -172,7 +171,7 @@ def _document(source: SourceFile, content: Content) -> Document:
 
 @functools.lru_cache(maxsize=1)
 def _pool(limits: Limits) -> WorkerPool:
-    """Return the workers that all files are read in; they outlast a run, since a start costs more than most files."""
+    """Return the worker pool for all files, which outlasts a run, since starting it costs more than most files."""
     return WorkerPool(
         os.cpu_count() or 1,
         time_limit=limits.seconds,

@@ -56,7 +56,7 @@ ModelField = Annotated[
     Field(
         description='Language model that chooses the boundaries: "ollama:MODEL", "openai:MODEL" for any server with '
         "OpenAI's API, "
-        ' a language model of LlamaIndex or LangChain, a function, or "none" to use paragraphs and headings only.',
+        'a language model of LlamaIndex or LangChain, a function, or "none" to use paragraphs and headings only.',
         json_schema_extra={"type": "string"},
     ),
 ]

@@ -1,12 +1,11 @@
-"""Query -> passages: candidates judged with their kin, reranking, expansion, and a token budget."""
+"""Search: candidates scored with their kin, reranking, expansion and a token budget."""
 
-from kinsplit.retrieval.budget import within_budget
 from kinsplit.retrieval.candidate import Candidate
 from kinsplit.retrieval.candidates import Question, find_candidates
 from kinsplit.retrieval.expand import Expansion, arrange, expand
 from kinsplit.retrieval.options import SearchKeywords, SearchOptions
 from kinsplit.retrieval.passage import Passage, join
-from kinsplit.retrieval.pipeline import search
+from kinsplit.retrieval.pipeline import search, within_budget
 from kinsplit.retrieval.rerank import (
     CrossEncoderReranker,
     LanguageModelReranker,

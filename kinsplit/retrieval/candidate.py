@@ -1,4 +1,4 @@
-"""What every stage of a search passes on."""
+"""The candidates that the stages of a search pass on."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from kinsplit.chunk import Chunk
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A chunk that may answer the query.
+    """A chunk that may answer the question.
 
     Attributes:
         chunk: The chunk.
-        score: By which candidates are ranked, higher is better.
-        scores: Every stage's score by the stage's name, in the order of the stages. `dense` is the cosine and `bm25`
-            the term score, where the chunk was found by them; `siblings`, `parent`, `parent_dense` and `document` are
-            the evidence of its kin; `kin` is what they make together; `rerank` is a reranker's.
+        score: The score that candidates are ranked by; higher is better.
+        scores: The score of every stage, by name, in the order of the stages. `dense` is the cosine and `bm25` the term
+            score, where these rankings found the chunk; `siblings`, `parent`, `parent_dense` and `document` are the
+            evidence of its kin; `kin` is their weighted sum; `rerank` is the reranker's score.
     """
 
     chunk: Chunk
     score: float
     scores: Mapping[str, float] = field(default_factory=dict)
 
-    def judged(self, stage: str, score: float) -> Candidate:
-        """Return the candidate with a further stage's score, by which it is ranked from now on."""
+    def with_score(self, stage: str, score: float) -> Candidate:
+        """Return the candidate ranked by the score of a further stage."""
         return replace(self, score=score, scores={**self.scores, stage: score})

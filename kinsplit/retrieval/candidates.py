@@ -1,4 +1,4 @@
-"""Question -> rankings -> candidates, judged with their kin."""
+"""Candidates of a question, scored together with their kin."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from kinsplit.chunk import DOCUMENT, Chunk
 from kinsplit.embedding.protocol import SparseVector
 from kinsplit.retrieval.candidate import Candidate
-from kinsplit.retrieval.scoring import Evidence, Judged, judge, unit
+from kinsplit.retrieval.scoring import Evidence, ScoredEntry, score_with_kin, unit
 from kinsplit.retrieval.weights import KinWeights
 from kinsplit.stores.calls import get, rank
 from kinsplit.stores.protocol import Entry, Query, Where
@@ -20,13 +20,13 @@ from kinsplit.stores.protocol import Entry, Query, Where
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Question:
-    """What is asked, in the forms in which a store takes it.
+    """A question in the forms that a store searches by.
 
     Attributes:
         dense: The question's vector, shape (dimension,).
-        terms: Its terms.
+        terms: The question's term weights.
         level: Level of the chunks to find: 0 for leaves, 1 for their parents.
-        where: See `Query`.
+        where: Filter; see `Query`.
     """
 
     dense: NDArray[np.float32]
@@ -35,11 +35,11 @@ class Question:
     where: Where | None = None
 
     def by_meaning(self, level: int, limit: int, source_id: str | None = None) -> Query:
-        """Return the dense ranking to ask for, of one source or of all."""
+        """Return the query for the dense ranking of one source, or of all."""
         return Query("dense", self.dense, limit, level, self._within(source_id))
 
     def by_terms(self, level: int, limit: int, source_id: str | None = None) -> Query:
-        """Return the term ranking to ask for, of one source or of all."""
+        """Return the query for the term ranking of one source, or of all."""
         return Query("bm25", self.terms, limit, level, self._within(source_id))
 
     def _within(self, source_id: str | None) -> Where | None:
@@ -47,30 +47,31 @@ class Question:
 
 
 async def find_candidates(question: Question, weights: KinWeights, limit: int) -> list[Candidate]:
-    """Find the chunks that answer a question, in at most three calls to the store; see `find_places`."""
-    found = await find_places(question, weights, limit)
-    chunks = await get([judged.place.id for judged in found])
+    """Find the chunks that answer a question, in at most three calls to the store; see `find_entries`."""
+    found = await find_entries(question, weights, limit)
+    chunks = await get([scored.entry.id for scored in found])
     return to_candidates(found, {chunk.id: chunk for chunk in chunks})
 
 
-def to_candidates(found: Sequence[Judged], chunks: Mapping[str, Chunk]) -> list[Candidate]:
-    """Return the judged chunks with their texts, without those that were deleted in between."""
-    return [Candidate(chunks[j.place.id], j.score, j.scores) for j in found if j.place.id in chunks]
+def to_candidates(found: Sequence[ScoredEntry], chunks: Mapping[str, Chunk]) -> list[Candidate]:
+    """Return scored entries as candidates, without chunks that were deleted in the meantime."""
+    return [Candidate(chunks[s.entry.id], s.score, s.scores) for s in found if s.entry.id in chunks]
 
 
-async def find_places(question: Question, weights: KinWeights, limit: int) -> list[Judged]:
-    """Find the chunks that answer a question, each judged with its siblings, its parent and its document.
+async def find_entries(question: Question, weights: KinWeights, limit: int) -> list[ScoredEntry]:
+    """Find the chunks that answer a question, each scored with its siblings, its parent and its document.
 
-    One call asks for the best chunks by meaning and by terms, the best parents and the best documents. A second one
-    looks into the best documents, since a question that names its document finds there what is only a little like it.
+    One call fetches the best chunks by meaning and by terms, the best parents and the best documents. A second call
+    searches inside the best documents: a question that names its document also has answers there that resemble it only
+    a little.
 
     Args:
         question: The question.
-        weights: How much each kind of evidence counts; without weight it isn't asked for.
-        limit: Most candidates.
+        weights: Weight of each kind of evidence; rankings without weight are not requested.
+        limit: Maximum number of candidates.
 
     Returns:
-        Their places, best first; equal scores in order of source and place.
+        Entries, best first; equal scores in order of source and index.
     """
     pool, above = max(limit, weights.pool), question.level + 1
     wanted = {
@@ -99,14 +100,14 @@ async def find_places(question: Question, weights: KinWeights, limit: int) -> li
     dense = [*dense, *chain.from_iterable(inside[0::2])]
     terms = [*terms, *chain.from_iterable(inside[1::2])]
     evidence = Evidence(
-        places={entry.id: entry for entry in (*dense, *terms)},
+        entries={entry.id: entry for entry in (*dense, *terms)},
         dense=_scores(dense),
         bm25=_scores(terms),
         parent=_scores(found.get("parent", ())),
         parent_dense=_scores(found.get("parent_dense", ())),
         document=documents,
     )
-    return judge(evidence, weights, limit)
+    return score_with_kin(evidence, weights, limit)
 
 
 def _scores(entries: Iterable[Entry]) -> dict[str, float]:
@@ -114,10 +115,10 @@ def _scores(entries: Iterable[Entry]) -> dict[str, float]:
 
 
 def _best_documents(dense: Sequence[Entry], documents: dict[str, float], number: int) -> list[str]:
-    """Return the sources with the most evidence: their own terms, and their best chunk's meaning."""
+    """Return the sources with the highest sum of their own term score and their best chunk's cosine."""
     meaning: dict[str, float] = {}
     for entry in dense:
-        meaning.setdefault(entry.source_id, entry.score)  # Best first, so the first one counts.
+        meaning.setdefault(entry.source_id, entry.score)  # Entries come best first.
     shares = unit(meaning), unit(documents)
     total = {source: sum(share.get(source, 0.0) for share in shares) for source in {**meaning, **documents}}
     return sorted(total, key=lambda source: (-total[source], source))[:number]

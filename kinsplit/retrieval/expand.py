@@ -1,4 +1,4 @@
-"""Candidates -> passages: each hit with its kin, all of it fetched in one round trip."""
+"""Expansion of hits by their kin, which are fetched in one round trip."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from kinsplit.support.model import Settings
 
 
 class Expansion(Settings):
-    """What is added to a hit.
+    """Kin to add to a hit.
 
     Attributes:
-        window: Siblings to add on each side; they stop at the document's edges.
-        within_sections: Whether they also stop where the heading path changes.
+        window: Number of siblings to add on each side, within the document.
+        within_sections: Whether siblings stop where the heading path changes.
         parents: Whether to take the whole parent instead of siblings; a hit without a parent gets siblings.
     """
 
@@ -31,11 +31,11 @@ class Expansion(Settings):
     parents: bool = False
 
     def kin(self, hit: Chunk | Entry, fingerprint: str) -> list[str]:
-        """Return the ids of the parent that is to stand for a hit, or of the hit among its siblings, in order.
+        """Return the id of the parent that replaces a hit, or the ids of the hit and its siblings in order.
 
         Args:
             hit: The hit.
-            fingerprint: The strategy's, by which ids are computed.
+            fingerprint: Fingerprint of the strategy, from which ids are computed.
         """
         if self.parents and hit.parent_id is not None:
             return [hit.parent_id]
@@ -44,22 +44,22 @@ class Expansion(Settings):
     def siblings(self, hit: Chunk | Entry, fingerprint: str) -> dict[int, str]:
         """Return the ids of a hit and its siblings by index, in order; see `kin`."""
         first, last = max(0, hit.index - self.window), min(hit.total - 1, hit.index + self.window)
-        # To compute an id takes longer than to look it up.
-        told = {hit.index - 1: hit.prev_id, hit.index: hit.id, hit.index + 1: hit.next_id}
+        # Looking up an id is faster than computing it.
+        known = {hit.index - 1: hit.prev_id, hit.index: hit.id, hit.index + 1: hit.next_id}
         return {
-            index: told.get(index) or chunk_id(hit.source_id, fingerprint, hit.level, index)
+            index: known.get(index) or chunk_id(hit.source_id, fingerprint, hit.level, index)
             for index in range(first, last + 1)
         }
 
     def related(self, hit: Chunk | Entry, fingerprint: str) -> list[str]:
-        """Return the ids of the other files of the group of a document that is not chunked, if they aren't either."""
+        """Return the ids of the other files in an unchunked document's group, as if they were unchunked too."""
         if hit.total > 1 or hit.level or not self.window:
             return []
         return [chunk_id(source_id, fingerprint, 0, 0) for source_id in _sibling_files(hit)]
 
 
 async def expand(candidates: Sequence[Candidate], expansion: Expansion, fingerprint: str, top_k: int) -> list[Passage]:
-    """Expand candidates by their kin, which one call to the store fetches; see `arrange`."""
+    """Expand candidates by their kin, fetched in one call to the store; see `arrange`."""
     hits = {candidate.chunk.id: candidate.chunk for candidate in candidates}
     chunks = await fetch_kin(hits.values(), expansion, fingerprint, hits)
     return arrange(candidates, chunks, expansion, fingerprint, top_k)
@@ -71,16 +71,16 @@ async def fetch_kin(
     fingerprint: str,
     known: Mapping[str, Chunk] = MappingProxyType({}),
 ) -> dict[str, Chunk]:
-    """Fetch hits and all that may become part of their passages, in one call to the store.
+    """Fetch hits and all chunks that may become part of their passages, in one call to the store.
 
-    A second call asks by place for siblings whose ids lead nowhere, as do those of chunks that a framework keeps under
-    ids of its own.
+    A second call looks up siblings by index if their ids are not found: a framework may store chunks under ids of its
+    own.
 
     Args:
         hits: The hits.
-        expansion: What is added to a hit.
-        fingerprint: The strategy's, by which ids are computed.
-        known: What need not be fetched, by id.
+        expansion: Kin to add to a hit.
+        fingerprint: Fingerprint of the strategy, from which ids are computed.
+        known: Chunks that need not be fetched, by id.
 
     Returns:
         Chunks by the ids under which `arrange` looks for them.
@@ -98,14 +98,14 @@ async def fetch_kin(
         sources, levels, indices = ([*dict.fromkeys(column)] for column in zip(*lost, strict=True))
         where = {"source_id": sources, "chunk_index": indices}
         for chunk in await find(where, levels[0] if len(levels) == 1 else None):
-            # A framework's chunk that others made is the only one of its document.
+            # A chunk that a framework stored and kinsplit didn't make is the only one of its document.
             for id_ in lost.get((chunk.source_id, chunk.level, chunk.index), ()) if chunk.total > 1 else ():
                 chunks[id_] = chunk
     return chunks
 
 
 def wanted_ids(hits: Iterable[Chunk | Entry], expansion: Expansion, fingerprint: str) -> list[str]:
-    """Return the ids of all that may become part of the hits' passages, each once."""
+    """Return the ids of all chunks that may become part of the hits' passages, each once."""
     ids = (id_ for h in hits for id_ in (*expansion.kin(h, fingerprint), *expansion.related(h, fingerprint)))
     return list(dict.fromkeys(ids))
 
@@ -117,18 +117,18 @@ def arrange(
     fingerprint: str,
     top_k: int,
 ) -> list[Passage]:
-    """Expand candidates by their kin and merge what touches into passages.
+    """Expand candidates by their kin and merge adjacent ones into passages.
 
-    A passage has the score of its best hit. Hits are taken best first until `top_k` passages stand; what lies inside
-    them is added to their hits, so `top_k` counts passages after merging. Siblings make a passage at most two windows
-    long, so a document full of hits gives several passages and not itself; no chunk stands in two passages.
+    A passage has the score of its best hit. Hits are taken best first until there are `top_k` passages; a hit inside
+    one of them is added to its hits, so `top_k` counts passages after merging. A passage of siblings is at most two
+    windows long, so that a document full of hits gives several passages and not itself. No chunk is in two passages.
 
     Args:
         candidates: Hits, best first.
-        chunks: The hits and their kin by id, as far as they are stored.
-        expansion: What is added to a hit.
-        fingerprint: The strategy's, by which ids are computed.
-        top_k: Most passages.
+        chunks: The stored ones of the hits and their kin, by id.
+        expansion: Kin to add to a hit.
+        fingerprint: Fingerprint of the strategy, from which ids are computed.
+        top_k: Maximum number of passages.
 
     Returns:
         The passages, best first.
@@ -152,7 +152,7 @@ def arrange(
 
 
 class _Group:
-    """Neighbouring chunks, or a parent, on their way to become a passage."""
+    """Neighbouring chunks, or a parent, from which a passage is built."""
 
     def __init__(self, chunks: Iterable[Chunk], hit: Candidate, related: Sequence[Chunk]) -> None:
         self.chunks = {chunk.id: chunk for chunk in chunks}
@@ -160,11 +160,11 @@ class _Group:
         self.related = related
 
     def holds(self, chunk: Chunk, around: Sequence[Chunk]) -> bool:
-        """Return whether a hit, or the parent that stands for it, is part of the passage."""
+        """Return whether a hit, or the parent that replaces it, is part of the passage."""
         return chunk.id in self.chunks or (len(around) == 1 and around[0].id in self.chunks)
 
     def has_room_for(self, around: Sequence[Chunk], expansion: Expansion) -> bool:
-        """Return whether chunks can be joined with these and together are not too many; parents stay alone."""
+        """Return whether chunks can be joined with these without exceeding the limit; parents stay alone."""
         own = next(iter(self.chunks.values()))
         if (own.source_id, own.level) != (around[0].source_id, around[0].level) or own.level > self.hits[0].chunk.level:
             return False
@@ -186,7 +186,7 @@ def _sibling_files(hit: Chunk | Entry) -> Sequence[str]:
 
 
 def _around(chunk: Chunk, chunks: Mapping[str, Chunk], expansion: Expansion, fingerprint: str) -> list[Chunk]:
-    """Return the parent alone, or the hit among its siblings, in document order and without a gap."""
+    """Return the parent alone, or the hit and its siblings, consecutive and in document order."""
     found = [chunks[id_] for id_ in expansion.kin(chunk, fingerprint) if id_ in chunks] or [chunk]
     fitting = [continues(before, after) for before, after in pairwise(found)]
     own = next((number for number, other in enumerate(found) if other.id == chunk.id), 0)
@@ -197,12 +197,12 @@ def _around(chunk: Chunk, chunks: Mapping[str, Chunk], expansion: Expansion, fin
 
 
 def _beside(chunk: Chunk, around: Sequence[Chunk], groups: Sequence[_Group]) -> list[Chunk]:
-    """Return the chunks around a hit up to those that a passage already has."""
+    """Return the chunks around a hit, up to those that another passage already has."""
     return _stretch(around, chunk, [not any(c.id in group.chunks for group in groups) for c in around])
 
 
 def _stretch(around: Sequence[Chunk], chunk: Chunk, allowed: Sequence[bool]) -> list[Chunk]:
-    """Return the unbroken stretch of allowed chunks around one of them; all of them where it isn't among them."""
+    """Return the unbroken run of allowed chunks around one of them; all chunks if it isn't among them."""
     own = next((i for i, c in enumerate(around) if c.id == chunk.id), None)
     if own is None:
         return list(around)

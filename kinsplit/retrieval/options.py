@@ -1,4 +1,4 @@
-"""What a search can be told, the same at every door: Python, both frameworks, the command line."""
+"""Options of a search, the same for Python, both frameworks, the service and the command line."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from kinsplit.stores.filters import check_where
 from kinsplit.stores.protocol import Where
 from kinsplit.support.model import Settings
 
-# More of anything than a search can use, and few enough for every engine.
+# Upper bound of every count: more than a search needs, and safe for every engine.
 _MOST = 1_000_000
-# Candidates unless told: several for each passage, since neighbouring ones are merged and a budget skips some.
+# Default number of candidates: several per passage, since neighbours are merged and a budget skips some.
 _FEWEST, _PER_PASSAGE = 30, 4
 
 
 class SearchOptions(Settings):
-    """The settings of a search.
+    """Options of a search.
 
     Attributes:
-        top_k: Most passages, counted after neighbouring hits are merged.
-        candidates: Chunks to rerank and expand, at least `top_k`; None takes four for each passage, and at least 30, as
-            many as in the course search that kinsplit replaces.
-        window: Siblings that are added to a hit on each side.
+        top_k: Maximum number of passages, counted after neighbouring hits are merged.
+        candidates: Number of chunks to rerank and expand, at least `top_k`; None takes four per passage and at least
+            30, as in the course search that kinsplit replaces.
+        window: Number of siblings to add to a hit on each side.
         parents: Whether to return the whole parents of hits instead.
         within_sections: Whether siblings stop where the heading path changes.
-        rerank: A reranker, or its name (see `create_reranker`); it judges the candidates, and then the passages, unless
-            it judged no candidate.
-        budget: Most tokens of all passages together, by the strategy's tokenizer; a passage that doesn't fit is
-            skipped, and the next ones are tried. Where none fits, hits stand for themselves, without their kin.
-        where: Metadata keys and the value, the list of values, or the operators, such as {"$gte": 2020}, that a chunk
-            must have or meet; see `kinsplit.stores.protocol.Where`.
+        rerank: A reranker, or its name (see `create_reranker`). It scores the candidates and then, unless it scored
+            none of them, the passages.
+        budget: Maximum number of tokens of all passages together, by the strategy's tokenizer. A passage that doesn't
+            fit is skipped, and the next ones are tried. If none fits, the hits are returned without their kin.
+        where: Filter on metadata: keys with a value, a list of values, or operators such as {"$gte": 2020}; see
+            `kinsplit.stores.protocol.Where`.
         level: Level of the chunks to find: 0 for leaves, 1 for their parents.
-        weights: Of kin scoring.
+        weights: Weights of kin scoring.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
@@ -63,12 +63,12 @@ class SearchOptions(Settings):
 
     @property
     def limit(self) -> int:
-        """Most candidates."""
+        """Number of candidates to find."""
         return max(_FEWEST, _PER_PASSAGE * self.top_k) if self.candidates is None else self.candidates
 
     @property
     def expansion(self) -> Expansion:
-        """What is added to a hit."""
+        """The expansion of a hit by its kin."""
         return Expansion(window=self.window, parents=self.parents, within_sections=self.within_sections)
 
 

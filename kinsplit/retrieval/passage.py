@@ -1,4 +1,4 @@
-"""What a search returns: a slice, or several, of one source, with its score and where it comes from."""
+"""Passages: the results of a search, made of neighbouring chunks."""
 
 from __future__ import annotations
 
@@ -16,24 +16,22 @@ from kinsplit.stores.payload import GAP, PLACED
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A slice of one source that answers a query, or several slices where its chunks gather what lies apart.
+    """A slice of one document that answers a question, or several slices if its chunks have several spans.
 
     Attributes:
         source_id: Id of the document.
-        spans: Where it lies in the document, in document order; nearly always one span.
-        text: The document's text from `start` to `end`; of several spans the texts, joined by `SEPARATOR`.
-        score: The last stage's: a reranker's, or the best hit's.
-        scores: Every stage's score of the best hit (see `Candidate.scores`), and `rerank_passage` where a reranker read
-            the whole passage.
+        spans: Position in the document, in document order; nearly always one span.
+        text: The document's text from `start` to `end`; the texts of several spans are joined by `SEPARATOR`.
+        score: Score of the last stage: that of the reranker, or of the best hit.
+        scores: Scores of the best hit (see `Candidate.scores`), and `rerank_passage` if a reranker read the whole
+            passage.
         hits: The chunks that were found, best first.
-        chunks: All chunks that the passage is made of, in document order; its parent alone where parents were asked
-            for.
-        related: Where the document is not chunked, the other files of its group that aren't either (code beside a
-            lecture, say), whole.
+        chunks: All chunks of the passage, in document order; the parent alone if parents were requested.
+        related: The other unchunked files of an unchunked document's group, such as the code of a lecture, whole.
         context: Heading path of the best hit.
-        pages: First and last page, counted from 1, where the document has pages.
-        times: From when to when it was said, in seconds, where the document is a transcript.
-        metadata: The document's.
+        pages: First and last page, counted from 1, if the document has pages.
+        times: Start and end in seconds, if the document is a transcript.
+        metadata: Metadata of the document.
     """
 
     source_id: str
@@ -64,13 +62,13 @@ class Passage:
         """The hit that gave the passage its score."""
         return self.hits[0]
 
-    def judged(self, stage: str, score: float) -> Passage:
-        """Return the passage with a further stage's score, by which it is ranked from now on."""
+    def with_score(self, stage: str, score: float) -> Passage:
+        """Return the passage ranked by the score of a further stage."""
         return replace(self, score=score, scores={**self.scores, stage: score})
 
 
 def continues(before: Chunk, after: Chunk) -> bool:
-    """Return whether a chunk is the next sibling of another one, and they agree on the text that both have."""
+    """Return whether a chunk is the next sibling of another one and has the same text where they overlap."""
     own = before.source_id, before.level, before.index + 1
     return own == (after.source_id, after.level, after.index) and _agree(before, after)
 
@@ -84,7 +82,7 @@ def _agree(one: Chunk, other: Chunk) -> bool:
 
 
 def are_siblings(chunks: Iterable[Chunk]) -> bool:
-    """Return whether chunks, in any order, are siblings without a gap that agree on the text that they share."""
+    """Return whether chunks, in any order, are consecutive siblings with the same text where they overlap."""
     ordered = sorted(chunks, key=_index)
     return all(continues(before, after) for before, after in pairwise(ordered))
 
@@ -94,16 +92,16 @@ def _index(chunk: Chunk) -> int:
 
 
 def join(chunks: Iterable[Chunk], hits: Sequence[Candidate], related: Sequence[Chunk] = ()) -> Passage:
-    """Join neighbouring chunks into a passage, repeating no overlap; what lies apart in the document stays apart.
+    """Join neighbouring chunks into a passage without repeating their overlap; separate spans stay separate.
 
     Args:
-        chunks: Chunks of one level of one source without a gap in their indices.
-        hits: What was found of them, or inside them; the first one is the best.
+        chunks: Chunks of one level of one source with consecutive indices.
+        hits: The hits among them, or inside them, best first.
         related: See `Passage`.
 
     Raises:
-        StoreError: A chunk's text is not as long as its place, or chunks that overlap have different texts there, so
-            that the passage would not be the slice that it claims.
+        StoreError: A chunk's text is not as long as its spans, or overlapping chunks have different texts there: the
+            passage would not be the slice that it claims to be.
     """
     ordered = sorted(chunks, key=_index)
     for before, after in pairwise(ordered):
@@ -131,13 +129,13 @@ def join(chunks: Iterable[Chunk], hits: Sequence[Candidate], related: Sequence[C
 
 
 def _range(chunks: Sequence[Chunk], *keys: str) -> tuple[Any, Any] | None:
-    """Return the lowest and the highest value that chunks have under some keys, or None where they have none."""
+    """Return the lowest and the highest value that chunks have under some keys, or None if they have none."""
     values = [value for chunk in chunks for key in keys if (value := chunk.metadata.get(key)) is not None]
     return (min(values), max(values)) if values else None
 
 
 class _Piece(NamedTuple):
-    """A span of a chunk, its text, and the white space before it where that is known."""
+    """A span of a chunk, its text, and the white space before it if that is known."""
 
     span: Span
     text: str
@@ -160,7 +158,7 @@ def _pieces(chunk: Chunk) -> list[_Piece]:
 
 
 def _joined(pieces: Sequence[_Piece]) -> list[tuple[Span, str]]:
-    """Join pieces, in document order, to slices of the document."""
+    """Join pieces, in document order, into slices of the document."""
     spans: list[Span] = []
     texts: list[list[str]] = []
     for (start, end), text, gap in pieces:

@@ -1,6 +1,6 @@
-"""Kin scoring: a chunk is judged together with its siblings, its parent and its document.
+"""Kin scoring: a chunk's score includes evidence from its siblings, its parent and its document.
 
-That a passage's and its document's scores together rank better than either alone is an old finding of passage retrieval
+Passage retrieval has long known that the scores of a passage and its document together rank better than either alone
 (Callan, "Passage-Level Evidence in Document Retrieval", SIGIR 1994).
 """
 
@@ -15,39 +15,39 @@ from numpy.typing import NDArray
 from kinsplit.retrieval.weights import KinWeights
 from kinsplit.stores.protocol import Entry
 
-#: Characters of English that a token stands for, about, where a strategy doesn't count tokens.
+#: Approximate characters per token of English, for strategies that don't count tokens.
 _CHARACTERS_PER_TOKEN = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """A candidate before its text is read.
+class ScoredEntry:
+    """A candidate whose text hasn't been fetched yet.
 
     Attributes:
-        place: Which chunk it is.
-        score: By which candidates are ranked, higher is better.
+        entry: The chunk's position and kin.
+        score: The score that candidates are ranked by; higher is better.
         scores: See `kinsplit.retrieval.Candidate`.
     """
 
-    place: Entry
+    entry: Entry
     score: float
     scores: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What a store said about the candidates and their kin.
+    """The rankings of a store for the candidates and their kin.
 
     Attributes:
-        places: The candidates by id.
-        dense: Cosine by id of a chunk, of those found by it.
-        bm25: Term score by id of a chunk, of those found by it.
-        parent: Term score by id of a parent.
-        parent_dense: Cosine by id of a parent.
+        entries: The candidates by id.
+        dense: Cosine by chunk id, for the chunks of the dense ranking.
+        bm25: Term score by chunk id, for the chunks of the term ranking.
+        parent: Term score by parent id.
+        parent_dense: Cosine by parent id.
         document: Term score by source id.
     """
 
-    places: Mapping[str, Entry]
+    entries: Mapping[str, Entry]
     dense: Mapping[str, float]
     bm25: Mapping[str, float]
     parent: Mapping[str, float]
@@ -55,60 +55,60 @@ class Evidence:
     document: Mapping[str, float]
 
 
-def judge(evidence: Evidence, weights: KinWeights, limit: int | None = None) -> list[Judged]:
+def score_with_kin(evidence: Evidence, weights: KinWeights, limit: int | None = None) -> list[ScoredEntry]:
     """Rank candidates by the weighted sum of all evidence.
 
-    A chunk that the dense ranking doesn't have counts as its last one, above which it can't be; one that the term
-    ranking doesn't have counts as having no term in common. A sibling that isn't a candidate counts as the worst one.
+    A chunk missing from the dense ranking gets its lowest score, which is an upper bound; one missing from the term
+    ranking gets 0, as no term matches. A sibling that isn't a candidate gets the score of the worst candidate.
 
     Args:
         evidence: The candidates and all scores.
-        weights: How much each kind of evidence counts.
-        limit: Most candidates to return; None for all.
+        weights: Weight of each kind of evidence.
+        limit: Maximum number of candidates; None for all.
 
     Returns:
-        The candidates, best first; equal scores in order of source and place.
+        The candidates, best first; equal scores in order of source and index.
     """
-    places = list(evidence.places.values())
-    if not places:
+    entries = list(evidence.entries.values())
+    if not entries:
         return []
-    ids, sources = [place.id for place in places], [place.source_id for place in places]
-    parents = [place.parent_id for place in places]
+    ids, sources = [entry.id for entry in entries], [entry.source_id for entry in entries]
+    parents = [entry.parent_id for entry in entries]
     own = standard(_values(ids, evidence.dense, lowest=True)) + weights.bm25 * standard(_values(ids, evidence.bm25))
-    siblings = _siblings(places, own)
+    siblings = _siblings(entries, own)
     total = (
         own
-        + sibling_weight(places, weights) * standard(siblings)
+        + sibling_weight(entries, weights) * standard(siblings)
         + weights.parent * standard(_values(parents, evidence.parent))
         + weights.parent_dense * standard(_values(parents, evidence.parent_dense, lowest=True))
         + weights.document * standard(_values(sources, evidence.document))
     )
-    order = zip((-total).tolist(), sources, [place.index for place in places], range(len(places)), strict=True)
+    order = zip((-total).tolist(), sources, [entry.index for entry in entries], range(len(entries)), strict=True)
     best = [row for *_, row in sorted(order)[:limit]]
     found = []
     for row in best:
-        place = places[row]
+        entry = entries[row]
         stages = {
-            "dense": evidence.dense.get(place.id),
-            "bm25": evidence.bm25.get(place.id),
+            "dense": evidence.dense.get(entry.id),
+            "bm25": evidence.bm25.get(entry.id),
             "siblings": float(siblings[row]) if weights.siblings else None,
-            "parent": evidence.parent.get(place.parent_id or ""),
-            "parent_dense": evidence.parent_dense.get(place.parent_id or ""),
-            "document": evidence.document.get(place.source_id),
+            "parent": evidence.parent.get(entry.parent_id or ""),
+            "parent_dense": evidence.parent_dense.get(entry.parent_id or ""),
+            "document": evidence.document.get(entry.source_id),
             "kin": float(total[row]),
         }
-        found.append(Judged(place, float(total[row]), {name: s for name, s in stages.items() if s is not None}))
+        found.append(ScoredEntry(entry, float(total[row]), {name: s for name, s in stages.items() if s is not None}))
     return found
 
 
-def sibling_weight(places: Sequence[Entry], weights: KinWeights) -> float:
-    """Return the weight of the siblings' evidence for chunks of this length; see `KinWeights.siblings`."""
-    lengths = [place.token_count or place.length / _CHARACTERS_PER_TOKEN for place in places]
+def sibling_weight(entries: Sequence[Entry], weights: KinWeights) -> float:
+    """Return the weight of sibling evidence for chunks of this length; see `KinWeights.siblings`."""
+    lengths = [entry.token_count or entry.length / _CHARACTERS_PER_TOKEN for entry in entries]
     return weights.siblings * min(1.0, 100 / max(1.0, float(np.mean(lengths))))
 
 
 def unit(scores: Mapping[str, float]) -> dict[str, float]:
-    """Bring scores to a range from 0 to 1."""
+    """Scale scores to the range from 0 to 1."""
     if not scores:
         return {}
     low, high = min(scores.values()), max(scores.values())
@@ -116,7 +116,7 @@ def unit(scores: Mapping[str, float]) -> dict[str, float]:
 
 
 def _values(names: Sequence[str | None], scores: Mapping[str, float], *, lowest: bool = False) -> NDArray[np.float64]:
-    """Return the scores of some names; the others get the lowest one, or 0."""
+    """Return the score of each name; names without one get the lowest score, or 0."""
     if not scores:
         return np.zeros(len(names))
     missing = min(scores.values()) if lowest else 0.0
@@ -124,19 +124,19 @@ def _values(names: Sequence[str | None], scores: Mapping[str, float], *, lowest:
 
 
 def standard(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the distances from the mean in standard deviations; 0 where all values are equal."""
+    """Return standard scores: distances from the mean in standard deviations, 0 where all values are equal."""
     deviation = values.std()
     return (values - values.mean()) / deviation if deviation > 1e-9 else np.zeros_like(values)
 
 
-def _siblings(places: Sequence[Entry], own: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the mean score of each chunk's previous and next one; its own where it has none."""
-    # After the candidates come one row for nobody and one for all who are no candidates.
-    nobody, others = len(places), len(places) + 1
-    rows: dict[str | None, int] = {place.id: row for row, place in enumerate(places)}
+def _siblings(entries: Sequence[Entry], own: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the mean score of each chunk's neighbours; its own score where it has none."""
+    # Two more rows: one for no neighbour, one for neighbours that aren't candidates.
+    nobody, others = len(entries), len(entries) + 1
+    rows: dict[str | None, int] = {entry.id: row for row, entry in enumerate(entries)}
     rows[None] = nobody
-    before = np.array([rows.get(place.prev_id, others) for place in places])
-    after = np.array([rows.get(place.next_id, others) for place in places])
+    before = np.array([rows.get(entry.prev_id, others) for entry in entries])
+    after = np.array([rows.get(entry.next_id, others) for entry in entries])
     scores = np.append(own, [0.0, own.min()])
     number = (before != nobody).astype(int) + (after != nobody)
     means: NDArray[np.float64] = np.divide(scores[before] + scores[after], number, out=own.copy(), where=number > 0)

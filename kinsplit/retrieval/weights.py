@@ -1,4 +1,4 @@
-"""How much each kind of evidence counts for a chunk."""
+"""Weights of the kinds of evidence in kin scoring."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from kinsplit.support.model import Settings
 class KinWeights(Settings):
     """Weights and pool sizes of kin scoring, chosen by `benchmarks/retrieval.py` (see docs/kin-scoring.md).
 
-    Every score is taken as its distance from the candidates' mean in standard deviations, so weights compare. A chunk's
-    own score is its cosine plus `bm25` times its term score.
+    All scores are standardised over the candidates, so that weights are comparable. A chunk's own score is its cosine
+    plus `bm25` times its term score.
 
     Attributes:
-        bm25: Of the term score beside the cosine.
-        siblings: Of the mean own score of the previous and the next chunk, for chunks of 100 tokens. It falls with
-            the chunks' length, since long chunks say most of what their neighbours could add, and never exceeds 1.
-        parent: Of the parent's term score.
-        parent_dense: Of the cosine of the parent, the mean of its chunks' vectors.
-        document: Of the document's term score.
-        pool: Chunks to take from each ranking.
-        parents: Parents to rank.
-        documents: Documents to rank.
-        best_documents: Documents that are looked into in a second call.
-        inside: Chunks to take from each of their two rankings.
+        bm25: Weight of the term score relative to the cosine.
+        siblings: Weight of the mean own score of the previous and the next chunk, for chunks of 100 tokens. It falls
+            with the chunks' length, since long chunks hold most of what neighbours could add, and never exceeds 1.
+        parent: Weight of the parent's term score.
+        parent_dense: Weight of the parent's cosine; its vector is the mean of its chunks' vectors.
+        document: Weight of the document's term score.
+        pool: Number of chunks to take from each ranking.
+        parents: Number of parents to rank.
+        documents: Number of documents to rank.
+        best_documents: Number of documents to search inside with a second call.
+        inside: Number of chunks to take from each of their two rankings.
     """
 
     bm25: float = Field(default=0.5, ge=0)
@@ -39,5 +39,5 @@ class KinWeights(Settings):
     inside: int = Field(default=20, ge=1, le=10_000)
 
 
-#: A chunk is judged by itself alone.
+#: Weights that score a chunk by itself alone.
 NO_KIN = KinWeights(siblings=0, parent=0, parent_dense=0, document=0, best_documents=0)

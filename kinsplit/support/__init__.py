@@ -1,1 +1,1 @@
-"""Helpers that know nothing of chunks: settings, paths, literals, warnings, sync and async."""
+"""Helpers without knowledge of chunks: settings, paths, HTTP, caches, worker processes."""

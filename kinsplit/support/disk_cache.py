@@ -25,7 +25,7 @@ from kinsplit.support.paths import cache_folder
 #: Name of the file in its folder.
 FILE = "entries.sqlite"
 _JSON, _VECTOR = "json", "vector"
-# Marks the file as one of ours; raise the version when the tables change.
+# Marks of the file format; raise the version when the tables change.
 _APPLICATION, _VERSION = 0x6B696E73, 1
 _TABLES = {
     "entries": (
@@ -35,43 +35,43 @@ _TABLES = {
     "by_use": "CREATE INDEX by_use ON entries (used)",
 }
 # Seconds to wait for another process that writes.
-_PATIENCE = 60.0
-# Bytes of the longest value, and of what it may unpack to.
+_BUSY_TIMEOUT = 60.0
+# Maximum bytes of a value, and of unpacked JSON.
 _LONGEST, _LONGEST_JSON = 64 << 20, 512 << 20
-# Keys of one statement; SQLite takes no more than 999 everywhere.
+# Keys per statement; some builds of SQLite accept only 999.
 _TOGETHER = 500
-# Seconds for which a use isn't noted again, so that reading seldom writes.
+# Resolution of the time of use in seconds, so that reading seldom writes.
 _HOUR = 3600
-# Files that diskcache, which earlier versions used, left in a folder.
+# Files of diskcache, which earlier versions used.
 _OLD_FILES = ("cache.db", "cache.db-wal", "cache.db-shm")
 _OLD_VALUE = re.compile(r"[0-9a-f]{2}/[0-9a-f]{2}/[0-9a-f]{28}\.val")
 
 
 class DiskCache:
-    """Entries by key, safe with several threads and processes; when full, it forgets what wasn't used for longest.
+    """Entries by key, safe with several threads and processes; a full cache drops the least recently used ones.
 
-    Nothing that lies in the folder is executed, and no path is made from it: an entry is JSON or a vector, with a
-    checksum, and what is anything else is treated as missing.
+    Nothing in the folder is executed or used as a path: an entry is JSON or a vector, with a checksum, and anything
+    else counts as missing.
 
     Args:
-        folder: Where the file lies; it is made where it is missing.
-        size: Most bytes on disk, beside those of one write.
+        folder: Folder of the file, created if it is missing.
+        size: Maximum bytes on disk, apart from those of one write.
 
     Raises:
-        CacheError: The folder can't be written, or the file is damaged or not one of ours.
+        CacheError: The folder can't be written, or the file is damaged or not a cache of kinsplit.
     """
 
     def __init__(self, folder: Path, size: int) -> None:
         self.folder, self.size = folder, size
         self._lock, self._process = threading.Lock(), 0
         self._connection: sqlite3.Connection | None = None
-        # Connections that a parent process has opened: closing one in a child could harm it.
+        # Connections of a parent process: closing one in a child could damage it.
         self._inherited: list[sqlite3.Connection | None] = []
         with self._using():
             pass
 
     def get_json(self, key: bytes) -> Any:
-        """Return what was kept under a key, or None."""
+        """Return the value of a key, or None."""
         for packed in self._get(_JSON, [key]).values():
             unzip = zlib.decompressobj()
             with contextlib.suppress(zlib.error, ValueError, RecursionError):
@@ -80,17 +80,17 @@ class DiskCache:
         return None
 
     def put_json(self, key: bytes, value: Any) -> None:
-        """Keep what JSON can hold."""
+        """Store a JSON value."""
         text = json.dumps(value, separators=(",", ":"))
         if len(text) <= _LONGEST_JSON:
             self._put(_JSON, {key: zlib.compress(text.encode("utf-8"), 1)})
 
     def get_vectors(self, keys: Sequence[bytes], dimension: int) -> dict[bytes, NDArray[np.float32]]:
-        """Return the vectors that were kept, by key.
+        """Return the stored vectors, by key.
 
         Args:
             keys: The keys.
-            dimension: Length of a vector; one of another length is treated as missing.
+            dimension: Length of a vector; one of another length counts as missing.
         """
         return {
             key: np.frombuffer(data, dtype="<f4").astype(np.float32)
@@ -99,11 +99,11 @@ class DiskCache:
         }
 
     def put_vectors(self, vectors: Mapping[bytes, NDArray[np.float32]]) -> None:
-        """Keep vectors, all in one transaction."""
+        """Store vectors in one transaction."""
         self._put(_VECTOR, {key: vector.astype("<f4").tobytes() for key, vector in vectors.items()})
 
     def close(self) -> None:
-        """Let go of the file; another use opens it again."""
+        """Close the file; the next use opens it again."""
         with self._lock:
             if self._connection is not None and self._process == os.getpid():
                 self._connection.close()
@@ -123,11 +123,11 @@ class DiskCache:
         with self._using() as connection:
             for some in (keys[start : start + _TOGETHER] for start in range(0, len(keys), _TOGETHER)):
                 marks = ",".join("?" * len(some))
-                asked = (
+                query = (
                     "SELECT key, value, checksum, used FROM entries WHERE kind = ? AND length(value) <= ? "  # noqa: S608
                     f"AND typeof(value) = 'blob' AND key IN ({marks})"
                 )
-                for key, value, checksum, used in connection.execute(asked, (kind, _LONGEST, *some)):
+                for key, value, checksum, used in connection.execute(query, (kind, _LONGEST, *some)):
                     if _checksum(kind, key, value) == checksum:
                         found[key] = value
                         unnoted += [(now, key)] if used != now else []
@@ -138,7 +138,7 @@ class DiskCache:
 
     def _put(self, kind: str, values: Mapping[bytes, bytes]) -> None:
         now = _now()
-        # One that nearly fills the cache would push everything else out.
+        # A value that nearly fills the cache would displace everything else.
         rows = [
             (key, kind, value, _checksum(kind, key, value), now)
             for key, value in values.items()
@@ -149,7 +149,7 @@ class DiskCache:
             self._forget(connection)
 
     def _forget(self, connection: sqlite3.Connection) -> None:
-        """Delete what wasn't used for longest, some more than has to go, so that it isn't done at every write."""
+        """Delete the least recently used entries, more than necessary, so that not every write has to delete."""
         while _bytes(connection) > self.size:
             ((count,),) = connection.execute("SELECT count(*) FROM entries")
             if not count:
@@ -159,20 +159,22 @@ class DiskCache:
 
     @contextlib.contextmanager
     def _using(self) -> Iterator[sqlite3.Connection]:
-        """Yield the connection to one thread at a time, and tell clearly of what fails."""
+        """Yield the connection to one thread at a time, and convert its errors."""
         if self._process != os.getpid():
-            # After a fork: the lock may be held by a thread that isn't here, and the connection is the parent's.
+            # After a fork: a thread of the parent may hold the lock, and the connection is the parent's.
             self._inherited.append(self._connection)
             self._lock, self._process, self._connection = threading.Lock(), os.getpid(), None
         nothing_lost = "Delete the folder: nothing in it is needed"
         try:
             with self._lock:
                 if self._connection is None:
-                    self._connection = self._opened()
+                    self._connection = self._connect()
                 yield self._connection
         except sqlite3.OperationalError as error:
             if "locked" in str(error):
-                raise CacheError(f"{self.folder}: another process keeps the cache locked. Wait for its end.") from error
+                raise CacheError(
+                    f"{self.folder}: another process keeps the cache locked. Wait until it ends."
+                ) from error
             remedy = "Choose a folder that can be written and has room."
             raise CacheError(f"{self.folder}: the cache can't be used ({error}). {remedy}") from error
         except sqlite3.Error as error:
@@ -181,12 +183,12 @@ class DiskCache:
             remedy = "Choose a folder that can be written."
             raise CacheError(f"{self.folder}: nothing can be kept there ({error}). {remedy}") from error
 
-    def _opened(self) -> sqlite3.Connection:
+    def _connect(self) -> sqlite3.Connection:
         self.folder.mkdir(parents=True, exist_ok=True)
         if self.folder.is_relative_to(cache_folder()):
             _remove_old(self.folder)
         connection = sqlite3.connect(
-            self.folder / FILE, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
+            self.folder / FILE, timeout=_BUSY_TIMEOUT, isolation_level=None, check_same_thread=False
         )
         try:
             connection.execute("PRAGMA trusted_schema = OFF")
@@ -202,12 +204,12 @@ class DiskCache:
 
 
 class JsonCache:
-    """JSON by key, for what can be made again: a folder that can't be used costs one warning and is not used further.
+    """A cache of JSON by key that warns once if its folder can't be used, and stores nothing from then on.
 
     Args:
-        folder: Where it is kept; None keeps nothing.
+        folder: Folder of the cache; None stores nothing.
         size: See `DiskCache`.
-        what: Name of the kept values, for the warning.
+        what: Name of the values, for the warning.
     """
 
     def __init__(self, folder: Path | None, size: int, what: str) -> None:
@@ -218,20 +220,20 @@ class JsonCache:
                 self._cache = DiskCache(folder, size)
 
     def get(self, key: bytes) -> Any:
-        """Return what was kept under a key, or None."""
+        """Return the value of a key, or None."""
         if self._cache is not None:
             with self._lenient():
                 return self._cache.get_json(key)
         return None
 
     def put(self, key: bytes, value: Any) -> None:
-        """Keep what JSON can hold."""
+        """Store a JSON value."""
         if self._cache is not None:
             with self._lenient():
                 self._cache.put_json(key, value)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         if self._cache is not None:
             self._cache.close()
 
@@ -254,7 +256,7 @@ def _checksum(kind: str, key: bytes, value: bytes) -> int:
 
 
 def _bytes(connection: sqlite3.Connection) -> int:
-    """Return the bytes of the pages that hold anything."""
+    """Return the total size of the used pages in bytes."""
     pages, free, size = (
         int(connection.execute(f"PRAGMA {name}").fetchone()[0])
         for name in ("page_count", "freelist_count", "page_size")
@@ -275,8 +277,8 @@ def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:
-    """Let readers read while another process writes; before this change SQLite doesn't wait for others by itself."""
-    until = time.monotonic() + _PATIENCE
+    """Allow reads while another process writes; for this change, SQLite doesn't wait for others by itself."""
+    until = time.monotonic() + _BUSY_TIMEOUT
     while True:
         try:
             connection.execute("PRAGMA journal_mode = WAL")
@@ -289,7 +291,7 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
 
 
 def _check_tables(connection: sqlite3.Connection) -> None:
-    """Make the tables in a new file, and make sure that one that is there has these and nothing else."""
+    """Create the tables in a new file, and check those of an existing one."""
     found = dict(connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL"))
     marks = tuple(connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version"))
     if not found and marks == (0, 0):
@@ -306,14 +308,14 @@ def _make_tables(connection: sqlite3.Connection, statements: Iterable[str]) -> N
 
 
 def _remove_old(folder: Path) -> None:
-    """Remove what an earlier version kept in a folder of kinsplit's own: it was pickled, and is never read."""
+    """Remove the pickled entries of an earlier version from a folder of kinsplit's own; they are never read."""
     if not (folder / _OLD_FILES[0]).is_file():
         return
     values = [path for path in folder.glob("*/*/*.val") if _OLD_VALUE.fullmatch(path.relative_to(folder).as_posix())]
     for path in (*(folder / name for name in _OLD_FILES), *values):
         path.unlink(missing_ok=True)
     for parent in {path.parent for path in values}:
-        with contextlib.suppress(OSError):  # Something else lies in it.
+        with contextlib.suppress(OSError):  # It isn't empty.
             parent.rmdir()
             parent.parent.rmdir()
     warnings.warn(

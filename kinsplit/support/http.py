@@ -1,4 +1,4 @@
-"""HTTP exchanges that end: limited in time, and in bytes both as they arrive and as they unpack."""
+"""HTTP requests with limits of their time, and of their bytes both packed and unpacked."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Any, Self
 
 import httpx
 
-#: Bytes of an error's body that are read; messages show far less.
+#: Maximum bytes read of an error's body; messages show far less.
 ERROR_BODY = 1 << 16
-# Bytes that are unpacked at a time: a thousandth as many may hold them.
+# Bytes unpacked at a time, which may be packed into a thousandth.
 _PART = 1 << 16
 _GZIP = zlib.MAX_WBITS | 16
 # No longer true once a body was read and decoded; the declared charset may also name a slow codec.
@@ -22,10 +22,10 @@ _DECODED_HEADERS = ("content-encoding", "content-length", "content-type", "trans
 
 
 class ResponseTooLongError(Exception):
-    """A response is longer than its limit.
+    """A response exceeds its limit.
 
     Args:
-        what: What was longer, and than what.
+        what: The excess, such as "more than 1,000 bytes".
     """
 
     def __init__(self, what: str) -> None:
@@ -34,10 +34,10 @@ class ResponseTooLongError(Exception):
 
 
 class ExchangeTimeoutError(httpx.ReadTimeout):
-    """An exchange is not over in time.
+    """An exchange exceeds its time.
 
     Args:
-        seconds: The time.
+        seconds: The time limit.
         request: The request.
     """
 
@@ -47,17 +47,17 @@ class ExchangeTimeoutError(httpx.ReadTimeout):
 
 
 class Client:
-    """Sends requests, one after another, each of which ends in time.
+    """Sends requests one after another, each with a time limit.
 
-    httpx limits only the wait for the next bytes: a server that sends one byte now and then is never given up. Here the
-    connection is shut down when the time of the whole exchange is over, in whatever state it is. Redirects are not
-    followed, and no packing other than gzip is asked for or unpacked.
+    httpx limits only the wait for the next bytes, so a server that sends a byte now and then can hold a request
+    forever. This client shuts the connection down when the time of the whole exchange is over. Redirects are not
+    followed, and only gzip is requested and unpacked.
 
     Args:
-        wait: Most seconds to wait for the next bytes.
-        connect: Most seconds to wait for a connection.
-        headers: Sent with each request.
-        auth: Sent with each request.
+        wait: Maximum seconds to wait for the next bytes.
+        connect: Maximum seconds to wait for a connection.
+        headers: Headers of each request.
+        auth: Authentication of each request.
         **options: See `httpx.Client`.
     """
 
@@ -92,11 +92,11 @@ class Client:
 
     @contextmanager
     def exchange(self, request: httpx.Request, seconds: float) -> Iterator[httpx.Response]:
-        """Send a request and yield the response, of which the body is read by `body` or `read_response`.
+        """Send a request and yield the response, whose body `read_body` or `read_response` reads.
 
         Args:
             request: The request.
-            seconds: Most seconds from here to the end of the block.
+            seconds: Maximum seconds until the end of the block.
 
         Raises:
             ExchangeTimeoutError: The time is over.
@@ -107,7 +107,7 @@ class Client:
         def end() -> None:
             over.set()
             for stream in self._streams:
-                # Not the method of a TLS socket, which is not made to be called while another thread reads.
+                # Not the method of a TLS socket, which isn't safe while another thread reads.
                 with suppress(OSError):
                     socket.socket.shutdown(stream.get_extra_info("socket"), socket.SHUT_RDWR)
 
@@ -127,28 +127,28 @@ class Client:
             finally:
                 response.close()
         except Exception as error:
-            # Cut off, a response may look broken in any way,
+            # A connection that was shut down can look broken in any way,
             if over.is_set():
                 raise ExchangeTimeoutError(seconds, request) from error
             raise
         else:
-            # or whole, where only the end of the connection says that it is.
+            # or complete, if only its end marks the end of the response.
             if over.is_set():
                 raise ExchangeTimeoutError(seconds, request)
         finally:
             timer.cancel()
 
 
-def body(response: httpx.Response, limit: int) -> Iterator[bytes]:
+def read_body(response: httpx.Response, limit: int) -> Iterator[bytes]:
     """Yield a response's body, unpacked.
 
     Args:
         response: The response.
-        limit: Most bytes, both as they arrive and unpacked.
+        limit: Maximum bytes, both packed and unpacked.
 
     Raises:
         ResponseTooLongError: There are more.
-        httpx.DecodingError: It is packed otherwise than it says, or than was asked for.
+        httpx.DecodingError: Its packing is not the declared or not the requested one.
     """
     arriving = _counted(response.iter_raw(), limit)
     packing = response.headers.get("content-encoding", "").strip().lower()
@@ -160,19 +160,19 @@ def body(response: httpx.Response, limit: int) -> Iterator[bytes]:
 
 
 def read_response(response: httpx.Response, limit: int) -> httpx.Response:
-    """Return a response with its body read: UTF-8, and of an error no more than its first bytes.
+    """Return a response with its body read as UTF-8; of an error, only the first bytes.
 
     Args:
         response: The response.
-        limit: See `body`; that of an error is `ERROR_BODY`, at which it is cut.
+        limit: See `read_body`; the body of an error is truncated at `ERROR_BODY`.
     """
     data = bytearray()
     if response.is_success:
-        for part in body(response, limit):
+        for part in read_body(response, limit):
             data += part
     else:
         with suppress(ResponseTooLongError, httpx.DecodingError):
-            for part in body(response, ERROR_BODY):
+            for part in read_body(response, ERROR_BODY):
                 data += part
     headers = [(name, value) for name, value in response.headers.multi_items() if name not in _DECODED_HEADERS]
     return httpx.Response(
@@ -193,7 +193,7 @@ def _counted(parts: Iterable[bytes], limit: int) -> Iterator[bytes]:
 
 
 def _unpacked(parts: Iterable[bytes]) -> Iterator[bytes]:
-    """Unpack no more at a time than is asked for: 64 KiB may hold 64 MiB."""
+    """Unpack on request only: 64 KiB may contain 64 MiB."""
     unzip, is_begun = zlib.decompressobj(_GZIP), False
     try:
         for part in parts:

@@ -1,4 +1,4 @@
-"""The Hugging Face Hub: whether it has what a loader would ask it for again and again."""
+"""A quick check for a repository of the Hugging Face Hub."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ _TIMEOUT = 10.0
 
 
 def check_repository(*names: str, files: Sequence[str] = ("config.json", "modules.json")) -> None:
-    """Make sure that a repository is in the Hub's cache on this machine, or on the Hub itself, asked once.
+    """Check that a repository is in the Hub's cache on this machine, or on the Hub itself, with a single request.
 
-    Loaders ask six times for each of a dozen files, with longer and longer pauses, before they say that there is none.
+    Loaders request each of a dozen files six times, with growing pauses, before they report a missing repository.
 
     Args:
-        *names: Names that the repository may have.
-        files: Files of which one tells that it is in the cache; the Hub is asked for the first.
+        *names: Possible names of the repository.
+        files: Files that show that it is in the cache; the first one is requested from the Hub.
 
     Raises:
-        LookupError: It is in neither place, or the Hub can't be reached.
+        LookupError: The repository is in neither, or the Hub can't be reached.
     """
     from huggingface_hub import get_hf_file_metadata, hf_hub_url, try_to_load_from_cache
     from huggingface_hub.errors import EntryNotFoundError, GatedRepoError, RepositoryNotFoundError
@@ -29,15 +29,15 @@ def check_repository(*names: str, files: Sequence[str] = ("config.json", "module
     for name in names:
         try:
             get_hf_file_metadata(hf_hub_url(name, files[0]), timeout=_TIMEOUT)
-        except EntryNotFoundError:  # The repository is there.
+        except EntryNotFoundError:  # The repository exists.
             return
         except GatedRepoError as error:
             raise LookupError("its licence has to be accepted on the Hugging Face Hub, and HF_TOKEN set") from error
         except RepositoryNotFoundError:
             why = why or "the Hugging Face Hub has no model of that name"
-        except Exception as error:  # Of whatever library the Hub's client uses.
-            told = " ".join(str(error).split())[:200] or type(error).__name__
-            why = f"it is not on this machine, and the Hugging Face Hub can't be reached ({told})"
+        except Exception as error:  # The Hub's client raises exceptions of several libraries.
+            reason = " ".join(str(error).split())[:200] or type(error).__name__
+            why = f"it is not on this machine, and the Hugging Face Hub can't be reached ({reason})"
         else:
             return
     raise LookupError(why)

@@ -1,4 +1,4 @@
-"""Values of parameters as a command line has them: JSON where it parses as JSON, and text otherwise."""
+"""Parameter values on a command line: JSON if it parses as JSON, else text."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import json
 import re
 from typing import Any
 
-# What would end or change a text that isn't quoted.
+# Characters that would end or change an unquoted text.
 _UNSAFE = re.compile(r"""^\s|\s$|[,"\[\]{}]""")
 
 
 def read_value(text: str) -> Any:
-    """Return the value that a text stands for."""
+    """Return the value of a text."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -19,7 +19,7 @@ def read_value(text: str) -> Any:
 
 
 def write_value(value: Any) -> str:
-    """Return the text that stands for a value, also between commas."""
+    """Return the text of a value, safe between commas."""
     if isinstance(value, str) and read_value(value) == value and not _UNSAFE.search(value):
         return value
     return json.dumps(value, ensure_ascii=False)

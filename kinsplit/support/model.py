@@ -1,4 +1,4 @@
-"""Frozen settings, checked when they are made."""
+"""Frozen settings, validated when they are created."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WORDS = {
 
 
 class Settings(BaseModel):
-    """A pydantic model whose first mistake is raised as an `InvalidParameterError`."""
+    """A pydantic model that raises its first fault as an `InvalidParameterError`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 

@@ -1,4 +1,4 @@
-"""Where kinsplit keeps what it can make again: models, vectors, answers."""
+"""The folder of kinsplit's caches of models, vectors and answers."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 
 
 def cache_folder() -> Path:
-    """Return the folder that KINSPLIT_CACHE names, else kinsplit's own in the user's cache, such as ~/.cache/kinsplit.
+    """Return the folder in KINSPLIT_CACHE, else kinsplit's own in the user's cache, such as ~/.cache/kinsplit.
 
-    Nothing in it is needed: what is deleted is made again.
+    Nothing in it is essential: deleted content is made again.
     """
     from platformdirs import user_cache_path
 

@@ -35,7 +35,7 @@ class Fault(NamedTuple):
 
     @property
     def rule(self) -> str:
-        """The message as it stands after "FIELD: "."""
+        """The message in the form that follows "FIELD: "."""
         rule = self.message.removeprefix("Value error, ").removeprefix("Input ")
         return rule[0].lower() + rule[1:]
 

@@ -63,7 +63,7 @@ def serve() -> None:
     before = _held_memory()
     while (request := _request(requests)) is not None:
         limits, directory, payload = pickle.loads(request)  # noqa: S301 - from our own process
-        # Relative paths mean what they mean to the caller, who may have moved since the last call.
+        # Relative paths refer to the caller's working directory, which may have changed since the last call.
         if directory is not None:
             with contextlib.suppress(OSError):
                 os.chdir(directory)
@@ -71,13 +71,13 @@ def serve() -> None:
         size = len(answer)
         if outcome == RESULT and size > limits.result:
             outcome, answer = TOO_LARGE, b""
-        # A worker that keeps much memory is replaced, for the next call begins with what this one holds.
+        # A worker that still holds much memory is replaced, since the next call's limit counts from there.
         goes_on = outcome != NO_MEMORY and _held_memory() - before < limits.memory
         _reply(replies, outcome, answer, size, goes_on=goes_on)
 
 
 def _request(requests: IO[bytes]) -> bytes | None:
-    """Return the next request, or None at the end."""
+    """Read the next request; return None at the end."""
     head = requests.read(LENGTH.size)
     return read_exactly(LENGTH.unpack(head)[0], requests) if head else None
 
@@ -98,7 +98,7 @@ def _prepared(payload: bytes) -> tuple[bytes, bytes]:
 
 
 def _silence() -> None:
-    """Send what calls print to nowhere, let them read nothing, and let crashes leave no core files."""
+    """Discard the output of calls, give them no input, and disable core dumps."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(nowhere, stream)
@@ -124,7 +124,7 @@ def _outcome(limits: Limits, payload: bytes) -> tuple[bytes, bytes]:
 
 
 def _pickled(error: BaseException) -> bytes:
-    """Return an exception that another process can unpickle and raise."""
+    """Pickle an exception so that another process can raise it."""
     if isinstance(error, Exception):
         try:
             error.add_note("".join(traceback.format_exception(error)))
@@ -157,7 +157,7 @@ def _limited_memory(limit: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _limited_time(limit: float) -> Iterator[None]:
-    """Let the kernel end the process long after the limit, should the one that does so at the limit be gone."""
+    """Let the kernel end the process long after the limit, in case the pool's process is gone."""
     if sys.platform == "win32":
         yield
         return
@@ -169,7 +169,7 @@ def _limited_time(limit: float) -> Iterator[None]:
 
 
 def _held_memory() -> int:
-    """Return the bytes that `RLIMIT_DATA` counts; 0 where they aren't known."""
+    """Return the bytes that `RLIMIT_DATA` counts; 0 if unknown."""
     try:
         return int(Path("/proc/self/statm").read_bytes().split()[5]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:

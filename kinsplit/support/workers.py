@@ -1,4 +1,4 @@
-"""Processes for calls that may hang, exhaust the memory or crash: such a call fails, and nothing else does.
+"""Worker processes for calls that may hang, exhaust the memory or crash: only such a call fails.
 
 ```python
 with WorkerPool(2, time_limit=10, memory_limit=2**30) as pool:
@@ -6,16 +6,16 @@ with WorkerPool(2, time_limit=10, memory_limit=2**30) as pool:
     await pool.call_async(math.factorial, 20)
 ```
 
-A worker is a fresh interpreter that runs one call at a time and is used again. It never imports the main module, so
-a pool works in scripts without a `__main__` guard, in notebooks and in `python -c`; on the other hand, a function that
-is defined there can't be called. Each worker has pipes of its own: there are no semaphores to leak, and one that is
-killed while it answers confuses no other. `multiprocessing`, and pools that build on it, offer neither.
+A worker is a fresh interpreter that runs one call at a time and is reused. It never imports the main module, so a pool
+works in scripts without a `__main__` guard, in notebooks and in `python -c`; on the other hand, functions defined there
+can't be called. Each worker has pipes of its own: there are no semaphores to leak, and a worker that is killed while it
+answers doesn't disturb the others. `multiprocessing`, and pools built on it, offer neither.
 
-The time limit, the limit on results and the replacement of dead workers hold on every system. The memory limit is the
-kernel's (`RLIMIT_DATA`), and holds on Linux only. What a call prints is dropped.
+The time limit, the limit on results and the replacement of dead workers work on every system. The memory limit is the
+kernel's (`RLIMIT_DATA`), and works on Linux only. Output of calls is discarded.
 
-This protects from accidents and from input that exhausts a machine. It is not a sandbox: a worker may do whatever the
-process that started it may do.
+This protects from accidents and from input that exhausts a machine. It is not a sandbox: a worker has all rights of the
+process that started it.
 """
 
 from __future__ import annotations
@@ -59,15 +59,14 @@ _COMMAND = (
 
 
 class WorkerPool:
-    """Worker processes, started when they are first needed.
+    """A pool of worker processes, started on demand.
 
     Args:
-        workers: Most calls at the same time; others wait.
-        time_limit: Seconds that a call may take; neither the start of a worker nor the wait for one counts.
-        memory_limit: Bytes of memory that a call may take beyond what its worker holds already.
-        result_limit: Bytes of a pickled result.
-        prepare: Called in each worker before its first call, for instance to import what calls need. What it takes
-            counts towards no limit.
+        workers: Maximum number of concurrent calls; others wait.
+        time_limit: Maximum seconds of a call, without the start of a worker and the wait for one.
+        memory_limit: Maximum bytes of memory of a call beyond those that its worker already holds.
+        result_limit: Maximum bytes of a pickled result.
+        prepare: Function called in each worker before its first call, for instance for imports. It has no limits.
     """
 
     def __init__(
@@ -88,45 +87,45 @@ class WorkerPool:
 
         Args:
             function: A function that can be imported by its name.
-            *args: Its arguments, which are pickled.
-            **kwargs: Its keyword arguments, which are pickled.
+            *args: Arguments, which are pickled.
+            **kwargs: Keyword arguments, which are pickled.
 
         Raises:
             TimeLimitError: The call takes too long.
-            MemoryLimitError: It needs too much memory.
-            ResultSizeError: Its result is too large.
-            WorkerDiedError: It crashes its process, or the system kills that.
+            MemoryLimitError: The call needs too much memory.
+            ResultSizeError: The result is too large.
+            WorkerDiedError: The call crashes its process, or the system kills it.
             WorkerError: No worker can be started, or something can't be pickled.
-            Exception: Whatever the function raises.
+            Exception: Any exception of the function.
         """
-        return self._answered(_Call(function, args, kwargs))
+        return self._result_of(_Call(function, args, kwargs))
 
     def submit(self, function: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
         """Call a function in a worker without waiting.
 
         Returns:
-            Its result, or what `call` would raise. To cancel it ends the call even if it is running.
+            A future of the result. Cancelling it ends the call even while it is running.
         """
         self._check()
         call = _Call[_T](function, args, kwargs)
-        self._threads.submit(self._settle, call)
+        self._threads.submit(self._run, call)
         return call
 
     async def call_async(self, function: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
-        """Do what `call` does without blocking the event loop. To cancel it ends the call."""
+        """Do the same as `call` without blocking the event loop. Cancellation ends the call."""
         import asyncio
 
         return await asyncio.wrap_future(self.submit(function, *args, **kwargs))
 
     def close(self) -> None:
-        """End all workers: calls that are running or waiting fail."""
+        """End all workers; running and waiting calls fail."""
         self._closed = True
         self._end_all()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     @property
     def is_closed(self) -> bool:
-        """Whether it takes no more calls."""
+        """Whether the pool is closed."""
         return self._closed
 
     def __enter__(self) -> Self:
@@ -139,30 +138,30 @@ class WorkerPool:
 
     def _set_up(self) -> None:
         self._process, self._closed = os.getpid(), False
-        self._places = threading.BoundedSemaphore(self._workers)
+        self._slots = threading.BoundedSemaphore(self._workers)
         self._threads = ThreadPoolExecutor(self._workers, thread_name_prefix="kinsplit-worker")
         self._idle: list[_Worker] = []
         self._watchdog = _Watchdog()
-        # Also when nobody closes the pool, and before the interpreter ends.
+        # Also if the pool is never closed, and before the interpreter ends.
         self._end_all = weakref.finalize(self, self._watchdog.end)
 
     def _check(self) -> None:
-        if self._process != os.getpid():  # Forked: the workers are another process's.
+        if self._process != os.getpid():  # After a fork, the workers belong to the parent.
             self._set_up()
         if self._closed:
-            raise WorkerError("The pool of workers is closed. Make another one.")
+            raise WorkerError("The pool of workers is closed. Create a new one.")
 
-    def _settle(self, call: _Call[_T]) -> None:
+    def _run(self, call: _Call[_T]) -> None:
         if not call.set_running_or_notify_cancel():
             return
         try:
-            call.set_result(self._answered(call))
+            call.set_result(self._result_of(call))
         except BaseException as error:
             call.set_exception(error)
 
-    def _answered(self, call: _Call[_T]) -> _T:
+    def _result_of(self, call: _Call[_T]) -> _T:
         self._check()
-        with self._places:
+        with self._slots:
             worker = self._idle_worker() or _Worker(self._watchdog, self._prepare)
             try:
                 answer: _T = worker.answer(call, self._limits)
@@ -174,10 +173,10 @@ class WorkerPool:
                     worker.end()
 
     def _idle_worker(self) -> _Worker | None:
-        """Return a worker that still runs, if there is one."""
+        """Return an idle worker that is still running, or None."""
         while True:
             try:
-                worker = self._idle.pop()  # Atomic, as append is: no lock is needed that a fork could leave locked.
+                worker = self._idle.pop()  # Atomic like append, so there is no lock that a fork could leave locked.
             except IndexError:
                 return None
             if worker.is_running:
@@ -186,13 +185,13 @@ class WorkerPool:
 
 
 class _Call(Future[_T]):
-    """A call, and its future where it is submitted."""
+    """A call, which is also the future of a submitted one."""
 
     def __init__(self, function: Callable[..., _T], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         super().__init__()
         try:
             self.payload = pickle.dumps((function, args, kwargs), pickle.HIGHEST_PROTOCOL)
-        except Exception as error:  # whatever the objects' own methods raise
+        except Exception as error:  # the objects' own methods may raise anything
             raise WorkerError(f"{function!r} or an argument of it can't be pickled: {error}") from error
         self.is_stopped = False
         self.worker: _Worker | None = None
@@ -207,15 +206,15 @@ class _Call(Future[_T]):
 
 
 class _Worker:
-    """The near end of a worker process. One thread at a time uses it; any may stop its call.
+    """The near end of a worker process, used by one thread at a time; any thread may stop its call.
 
     Args:
-        watchdog: Ends its calls at their deadlines.
-        prepare: What the process does before its first call, pickled.
+        watchdog: Watchdog that ends calls at their deadlines.
+        prepare: Pickled function to be called before the first call.
 
     Attributes:
         is_usable: Whether it can take another call.
-        deadline: When its call is late, in seconds of `time.monotonic`; infinity without a call.
+        deadline: Deadline of its call in seconds of `time.monotonic`; infinity without a call.
     """
 
     def __init__(self, watchdog: _Watchdog, prepare: bytes) -> None:
@@ -229,7 +228,7 @@ class _Worker:
                 [sys.executable, *_COMMAND, *sys.path],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                # Ctrl-C is for the process that waits, which then ends its workers.
+                # Ctrl-C interrupts only the waiting process, which then ends its workers.
                 start_new_session=True,
                 creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
             )
@@ -250,12 +249,12 @@ class _Worker:
 
     @property
     def is_running(self) -> bool:
-        """Whether the process hasn't ended."""
+        """Whether the process is running."""
         return self._process.poll() is None
 
     def answer(self, call: _Call[_T], limits: Limits) -> _T:
         """Run a call and return its result, or raise its exception."""
-        call.worker = self  # Before it is asked whether the call is stopped: `cancel` does both the other way round.
+        call.worker = self  # Before the check for a stop, since `cancel` does both in reverse order.
         if call.is_stopped:
             self.is_usable = True
             raise CancelledError
@@ -264,28 +263,28 @@ class _Worker:
             raise MemoryLimitError(limits.memory)
         try:
             value: _T | Exception = pickle.loads(answer)  # noqa: S301 - from a process of our own
-        except Exception as error:  # whatever the objects' own methods raise
+        except Exception as error:  # the objects' own methods may raise anything
             raise WorkerError(f"the result can't be unpickled: {error!r}") from error
         if outcome == ERROR:
             raise cast(Exception, value)
         return cast(_T, value)
 
     def stop(self, call: object, reason: BaseException) -> None:
-        """Kill the process if it runs this call, which then fails for this reason."""
+        """Kill the process if it is running this call, which then fails with the given reason."""
         with self._lock:
             if self._call is call and self._owner == os.getpid():
                 self._reason = reason
                 self._process.kill()
 
     def stop_late_call(self) -> None:
-        """Kill the process if its call is past the deadline."""
+        """Kill the process if the deadline of its call has passed."""
         with self._lock:
             call, is_late = self._call, self.deadline <= time.monotonic()
         if is_late:
             self.stop(call, TimeLimitError(self._limit))
 
     def end(self) -> None:
-        """Kill the process and release what belongs to it."""
+        """Kill the process and release its resources."""
         self.is_usable, self.deadline = False, math.inf
         self._watchdog.workers.discard(self)
         with self._lock:
@@ -294,11 +293,11 @@ class _Worker:
             self._process.kill()
             self._process.wait()
         for pipe in (self._requests, self._replies):
-            with contextlib.suppress(OSError):  # Closing writes what the process didn't take.
+            with contextlib.suppress(OSError):  # Closing flushes data that the process didn't read.
                 pipe.close()
 
     def _exchange(self, call: object, request: bytes, limits: Limits) -> tuple[bytes, bytes]:
-        """Send a request and return the outcome and what comes with it."""
+        """Send a request and return the outcome and its payload."""
         self.is_usable = False
         with self._lock:
             self._call, self._limit, self.deadline = call, limits.time, time.monotonic() + limits.time
@@ -310,7 +309,7 @@ class _Worker:
             if outcome == TOO_LARGE or length > max(limits.result, ERROR_LIMIT):
                 raise ResultSizeError(size, limits.result)
             answer = read_exactly(length, self._replies)
-        except (OSError, EOFError, ValueError):  # The last one where another thread ended the worker.
+        except (OSError, EOFError, ValueError):  # ValueError if another thread ended the worker.
             code = self._process.wait()
             raise (self._reason or WorkerDiedError(code)) from None
         finally:
@@ -321,12 +320,12 @@ class _Worker:
 
 
 class _Watchdog:
-    """One thread that ends the calls of a pool at their deadlines; it starts with the first call.
+    """A thread that ends the calls of a pool at their deadlines; it starts with the first call.
 
-    A timer for each call would start a thread on the way of every search.
+    A timer per call would start a thread in every search.
 
     Attributes:
-        workers: The workers whose processes haven't been ended.
+        workers: The workers with a running process.
     """
 
     def __init__(self) -> None:
@@ -336,7 +335,7 @@ class _Watchdog:
         self._wakes_at, self._is_ended = math.inf, False
 
     def expect(self, deadline: float) -> None:
-        """Be awake at a deadline, in seconds of `time.monotonic`."""
+        """Wake up at a deadline, in seconds of `time.monotonic`."""
         if self._thread is None:
             with self._lock:
                 if self._thread is None:
@@ -355,17 +354,17 @@ class _Watchdog:
     def _watch(self) -> None:
         while not self._is_ended:
             self._wake.clear()
-            # A deadline that is set from here on is before this one, and wakes the thread.
+            # Any deadline set from here on is earlier, and wakes the thread.
             self._wakes_at = math.inf
             for worker in tuple(self.workers):
                 worker.stop_late_call()
             self._wakes_at = nearest = min((worker.deadline for worker in tuple(self.workers)), default=math.inf)
-            # A deadline that was set between the two lines above has woken it already.
+            # A deadline set between the two lines above has already set the event.
             self._wake.wait(None if nearest == math.inf else max(nearest - time.monotonic(), 0))
 
 
 def _working_directory() -> str | None:
     try:
-        return os.getcwd()  # noqa: PTH109 - a string is what the worker needs
+        return os.getcwd()  # noqa: PTH109 - the worker needs a string
     except OSError:  # It was deleted.
         return None

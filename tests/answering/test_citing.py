@@ -55,7 +55,7 @@ def read(*pieces: str) -> list[str | tuple[int, ...]]:
         ("", []),
     ],
 )
-def test_markers_are_told_from_text_however_it_is_cut(text: str, parts: list[object]) -> None:
+def test_markers_are_separated_from_text_however_it_is_cut(text: str, parts: list[object]) -> None:
     assert read(text) == parts
     assert read(*text) == parts
     for cut in range(len(text)):
@@ -80,11 +80,11 @@ def test_nothing_of_a_text_is_lost(text: str) -> None:
 
 
 @pytest.mark.parametrize("piece", ["[1 ", "`x", "1, ", "\n", "`a[1]` "])
-def test_what_goes_on_for_ever_is_told_nevertheless(piece: str) -> None:
-    reader, told = MarkerReader(), 0
+def test_what_goes_on_for_ever_is_passed_on_nevertheless(piece: str) -> None:
+    reader, length = MarkerReader(), 0
     for _ in range(2000):
-        told += sum(len(part.text if isinstance(part, Marker) else part) for part in reader.feed(piece))
-    assert told > 2000 * len(piece) - 1000
+        length += sum(len(part.text if isinstance(part, Marker) else part) for part in reader.feed(piece))
+    assert length > 2000 * len(piece) - 1000
 
 
 def test_what_can_not_become_a_marker_is_not_held_back() -> None:

@@ -95,7 +95,7 @@ def test_names_that_a_document_brings_can_not_leave_their_quotes() -> None:
     assert len(opening) < 600
 
 
-def test_a_model_is_told_file_pages_and_section() -> None:
+def test_the_prompt_names_file_pages_and_section() -> None:
     from dataclasses import replace
 
     one = replace(source(1, "A heap.", file="lecture.pdf", section="Trees > Heaps"), pages=(3, 4))

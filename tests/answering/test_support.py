@@ -9,7 +9,7 @@ import pytest
 from kinsplit import Index
 from kinsplit.answering.checking import Part, check, verdict
 from kinsplit.answering.citations import Marker, MarkerReader
-from kinsplit.answering.extractive import MOST, quotes, shown
+from kinsplit.answering.extractive import MOST, quotation, quotes
 from kinsplit.answering.run import Draft
 from kinsplit.answering.values import Check
 from kinsplit.embedding import create
@@ -92,26 +92,26 @@ def test_the_nearest_sentences_are_quoted_once_and_few_of_one_source() -> None:
     assert len({part.text for part in found}) == len(found) <= MOST
     assert all(not part.text.endswith("?") for part in found)
     for part in found:
-        span = part.source.place(*part.at)
+        span = part.source.locate(*part.at)
         assert span.end - span.start == len(part.text)
 
 
 def test_a_source_of_short_words_alone_is_quoted_all_the_same() -> None:
     (found,) = quotes("What?", [source(1, "Heap.")], create("hash"), Bm25Embedder())
-    assert shown(found) == "“Heap.”"
-    assert shown(quotes("x", [source(1, "word " * 500)], create("hash"), Bm25Embedder())[0]).endswith(" …”")
+    assert quotation(found) == "“Heap.”"
+    assert quotation(quotes("x", [source(1, "word " * 500)], create("hash"), Bm25Embedder())[0]).endswith(" …”")
 
 
 @pytest.mark.parametrize(
-    ("text", "quotation"),
+    ("text", "expected"),
     [
         ("A heap\n  is a tree.", "“A heap is a tree.”"),
         ("See this.\n\n| a  | b |\n|---|---|\n| 1 | 2 |", "“See this.\n| a  | b |\n|---|---|\n| 1 | 2 |”"),
         ("```\nif x:\n    y()\n```", "“```\nif x:\n    y()\n```”"),
     ],
 )
-def test_a_quotation_of_a_table_or_code_keeps_its_lines(text: str, quotation: str) -> None:
-    assert shown(Part(source(1, text), Span(0, len(text)))) == quotation
+def test_a_quotation_of_a_table_or_code_keeps_its_lines(text: str, expected: str) -> None:
+    assert quotation(Part(source(1, text), Span(0, len(text)))) == expected
 
 
 def test_sentences_of_scripts_without_spaces_are_quoted_as_well() -> None:

@@ -16,8 +16,8 @@ from tests.answering.helpers import Scripted, source
 
 def test_a_place_in_the_text_is_one_in_the_document() -> None:
     one = source(1, "A heap is a tree.", start=100)
-    assert one.place(2, 6) == Span(102, 106)
-    assert one.place(0, 17) == Span(100, 117)
+    assert one.locate(2, 6) == Span(102, 106)
+    assert one.locate(0, 17) == Span(100, 117)
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ def test_a_place_in_the_text_is_one_in_the_document() -> None:
 def test_a_place_in_slices_that_lie_apart_is_in_the_slice_touched(part: str, place: Span) -> None:
     apart = replace(source(1, "first\n\nsecond"), spans=(Span(10, 15), Span(50, 56)))
     at = apart.text.index(part)
-    assert apart.place(at, at + len(part)) == place
+    assert apart.locate(at, at + len(part)) == place
 
 
 def test_the_chunk_of_a_place_is_the_one_that_holds_it() -> None:

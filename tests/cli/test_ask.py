@@ -167,7 +167,7 @@ def test_passages_that_an_answer_does_not_cite_are_no_sources_of_it(indexed: Cli
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ([" "], "question: must hold a question"),
+        ([" "], "question: must not be blank"),
         (["x", "--model", "llama3"], "model: must be one of ollama:MODEL, openai:MODEL, hash (got 'llama3')"),
         (["x", "--max-tokens", "0"], "max_tokens: must be at least 1"),
         (["x", "--top-k", "0"], "top_k: must be at least 1"),

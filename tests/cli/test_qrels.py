@@ -99,7 +99,7 @@ def test_no_thresholds_may_be_loose_enough(cli: Cli, labelled: Path) -> None:
         (["--level", "0.5"], "levels: must rise"),
         (["--strategy", SMALL, "--strategy", SMALL], "label: must be unique"),
         (["--strategy", "a/b=sentence", "--strategy", "a:b=sentence"], "strategy"),
-        (["--strategy", "a/b=sentence", "--strategy", "a b=sentence"], "label: must have names that differ"),
+        (["--strategy", "a/b=sentence", "--strategy", "a b=sentence"], "label: must differ from the others"),
         (["--strategy", "nonsense"], "strategy: must name a splitter"),
         (["--embedder", "nonsense"], "embedder: must be one of"),
         (["--tune", "--least", "2"], "least: must be above 0"),

@@ -164,7 +164,7 @@ def test_only_a_rerankers_warnings_are_the_commands_own(indexed: Cli, monkeypatc
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ([" "], "query: must hold a question"),
+        ([" "], "query: must not be blank"),
         (["x", "--top-k", "0"], "top_k: must be at least 1 (got 0)"),
         (["x", "--candidates", "0"], "candidates: must be at least 1"),
         (["x", "--window", "-1"], "window: must be at least 0"),

@@ -152,7 +152,7 @@ def test_a_wrong_argument_is_one_line(
 def test_one_strategy_has_no_questions_won(cli: Cli, tmp_path: Path) -> None:
     results(strategies=1, comparisons=[]).write(tmp_path / "one.json")
 
-    assert "nothing to be compared with" in cli("show", "one.json").stdout
+    assert "nothing to compare it with" in cli("show", "one.json").stdout
     assert "--questions: needs two strategies" in cli("show", "one.json", "--questions", "1").stderr
 
 

@@ -91,5 +91,5 @@ def test_questions_without_labels_are_refused(cli: Cli, woods: Path) -> None:
     (woods / "queries.json").write_text(json.dumps(["How old is the oak?", "How old is the elm?"]))
     result = cli("tune", woods / "docs.jsonl", "--queries", woods / "queries.json", *OPTIONS)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "questions: must be at least two that are labelled" in result.stderr
+    assert "questions: must include at least two labelled ones" in result.stderr
     assert not Path("kinsplit.toml").exists()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kinsplit.embedding import create
+from kinsplit.embedding import create, verify
 from kinsplit.embedding.backends import base, convert, quantise
 from kinsplit.embedding.backends.base import sorted_batches
 from kinsplit.embedding.backends.integrity import STAMP
@@ -16,7 +16,6 @@ from kinsplit.embedding.backends.openvino import OpenVinoBackend
 from kinsplit.embedding.backends.telemetry import without_telemetry
 from kinsplit.embedding.bundled import BundledEmbedder
 from kinsplit.embedding.sentence_transformer import BackendWarning, SentenceTransformerEmbedder
-from kinsplit.embedding.verify import verify
 from kinsplit.errors import CacheWarning, EmbeddingError, InvalidParameterError, MissingExtraError
 from kinsplit.support.paths import cache_folder
 from tests.embedding.tiny_models import make_model
@@ -31,7 +30,7 @@ ODD = (
     "word " * 46,
     "word " * 47,
     "x" * 20_000,
-    "antidisestablishmentarianism " * 400,
+    "antidisestablishmentarianism " * 40,
     "[CLS] [SEP] [PAD] [MASK]",
 )
 
@@ -90,14 +89,12 @@ def test_backends_agree_on_odd_texts(tiny, backend):
 
 
 def test_the_bundled_model_gives_the_same_vectors_in_bfloat16():
-    texts = [" ".join(["A lecture about sorting, recursion and 東京."] * count) for count in range(1, 25, 4)]
+    texts = [" ".join(["A lecture about sorting, recursion and 東京."] * count) for count in (1, 7, 21)]
     found = cosines(BundledEmbedder().embed(texts), BundledEmbedder(backend="torch").embed(texts))
     assert found.mean() >= 0.9999
 
 
-@pytest.mark.parametrize(
-    ("family", "pooling"), [("bert", "cls"), ("roberta", "mean"), ("mpnet", "mean"), ("distilbert", "cls")]
-)
+@pytest.mark.parametrize(("family", "pooling"), [("roberta", "mean"), ("mpnet", "mean"), ("distilbert", "cls")])
 def test_other_encoders_are_converted_with_their_pooling(tmp_path, family, pooling):
     folder = make_model(tmp_path, family, pooling)
     model, reference = (SentenceTransformerEmbedder(folder, backend=kind) for kind in ("openvino-float32", "torch"))
@@ -127,7 +124,6 @@ def test_a_converted_model_starts_without_torch_output_and_identifier(tiny, warm
     (tmp_path / "home").mkdir()
     code = f"""
 import sys
-from kinsplit.embedding.verify import verify
 from kinsplit.embedding import create
 embedder = create({f"st:{tiny}"!r})
 embedder.embed(["a text", "another"]), embedder.embed_query("a question"), embedder.embed_tokens(["text"])
@@ -173,7 +169,7 @@ def test_every_file_of_a_model_is_read_to_verify_it(tiny, warm):
     weights[-1] ^= 1
     file.write_bytes(weights)
     os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
-    assert [one.problem for one in verify(f"st:{tiny}")] == ["model.bin holds something else than it did"]
+    assert [one.problem for one in verify(f"st:{tiny}")] == ["model.bin has changed"]
     assert [one.path.name for one in verify("bundled")][:2] == ["model.safetensors", "tokenizer.json"]
     with pytest.raises(InvalidParameterError, match="model: must be a model whose files are known"):
         verify("hash")

@@ -8,7 +8,7 @@ import pytest
 from kinsplit.embedding.backends import integrity
 from kinsplit.embedding.backends.integrity import STAMP, damage
 from kinsplit.embedding.backends.integrity import sha256 as digest
-from kinsplit.embedding.backends.model_cache import cache_folder, made_once
+from kinsplit.embedding.backends.model_cache import cache_folder, make_once
 from kinsplit.errors import EmbeddingError, InvalidParameterError
 
 
@@ -22,10 +22,10 @@ def fill(folder: Path) -> None:
     (folder / "weights").write_text("all of them")
 
 
-def test_a_folder_is_made_once(cache):
-    made = made_once("model-1.0", fill)
+def test_a_folder_is_make_once(cache):
+    made = make_once("model-1.0", fill)
     (made / "weights").write_text("changed")
-    assert made_once("model-1.0", fill) == made == cache / "models" / "model-1.0"
+    assert make_once("model-1.0", fill) == made == cache / "models" / "model-1.0"
     assert (made / "weights").read_text() == "changed"
 
 
@@ -35,16 +35,16 @@ def test_what_fails_leaves_nothing_and_is_tried_again(cache):
         raise RuntimeError("out of disk")
 
     with pytest.raises(RuntimeError, match="out of disk"):
-        made_once("model", fail)
+        make_once("model", fail)
     assert not [path for path in (cache / "models").iterdir() if path.is_dir()]
-    assert (made_once("model", fill) / "weights").is_file()
+    assert (make_once("model", fill) / "weights").is_file()
 
 
 def test_the_draft_of_a_process_that_was_killed_is_thrown_away(cache):
     draft = cache / "models" / ".model.draft"
     draft.mkdir(parents=True)
     (draft / "half").touch()
-    assert sorted(path.name for path in made_once("model", fill).iterdir()) == [STAMP, "weights"]
+    assert sorted(path.name for path in make_once("model", fill).iterdir()) == [STAMP, "weights"]
 
 
 def make_slowly(results) -> None:
@@ -53,7 +53,7 @@ def make_slowly(results) -> None:
         time.sleep(0.3)
         fill(folder)
 
-    results.put((made_once("model", slow) / "weights").read_text())
+    results.put((make_once("model", slow) / "weights").read_text())
 
 
 def test_of_several_processes_one_makes_it_and_all_get_it():
@@ -79,18 +79,18 @@ def test_the_users_cache_serves_where_no_other_is_named(monkeypatch, tmp_path):
 @pytest.mark.parametrize("name", ["", "..", "a/b", ".hidden", "a\n"])
 def test_a_name_that_leads_elsewhere_is_refused(name):
     with pytest.raises(InvalidParameterError, match="name"):
-        made_once(name, fill)
+        make_once(name, fill)
 
 
 def test_a_cache_folder_that_cannot_be_written_is_one_clear_error(tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     monkeypatch.setenv("KINSPLIT_CACHE", str(tmp_path / "file"))
     with pytest.raises(EmbeddingError, match="KINSPLIT_CACHE"):
-        made_once("model", fill)
+        make_once("model", fill)
 
 
 def test_a_folder_that_nobody_touched_is_whole_and_a_copy_is_read_once(cache, monkeypatch):
-    folder = made_once("model", fill)
+    folder = make_once("model", fill)
     assert damage(folder) is damage(folder, full=True) is None
     os.utime(folder / "weights", (1, 1))
     read = []
@@ -105,8 +105,8 @@ def test_a_folder_that_nobody_touched_is_whole_and_a_copy_is_read_once(cache, mo
 @pytest.mark.parametrize(
     ("harm", "problem"),
     [
-        (lambda folder: (folder / "weights").write_text("all of thEm"), "weights holds something else"),
-        (lambda folder: (folder / "weights").write_text("all"), "weights has 3 bytes, and had 11"),
+        (lambda folder: (folder / "weights").write_text("all of thEm"), "weights has changed"),
+        (lambda folder: (folder / "weights").write_text("all"), "weights has 3 bytes, expected 11"),
         (lambda folder: (folder / "weights").unlink(), "weights is missing"),
         (lambda folder: (folder / STAMP).unlink(), "stamp.json is missing"),
         (lambda folder: (folder / STAMP).write_text("{}"), "can't be checked"),
@@ -119,15 +119,15 @@ def test_a_folder_that_nobody_touched_is_whole_and_a_copy_is_read_once(cache, mo
     ids=["changed", "cut", "deleted", "unsigned", "empty stamp", "cut stamp", "changed stamp"],
 )
 def test_a_model_that_was_changed_is_damaged(cache, harm, problem):
-    folder = made_once("model", lambda folder: (folder / "weights").write_text("all of them"))
+    folder = make_once("model", lambda folder: (folder / "weights").write_text("all of them"))
     harm(folder)
     assert problem in damage(folder)
 
 
 def test_what_keeps_its_size_and_its_time_is_found_when_everything_is_read(cache):
-    folder = made_once("model", fill)
+    folder = make_once("model", fill)
     before = (folder / "weights").stat()
     (folder / "weights").write_text("all of thEm")
     os.utime(folder / "weights", ns=(before.st_atime_ns, before.st_mtime_ns))
     assert damage(folder) is None
-    assert damage(folder, full=True) == "weights holds something else than it did"
+    assert damage(folder, full=True) == "weights has changed"

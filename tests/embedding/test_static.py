@@ -105,7 +105,7 @@ def test_a_folder_that_is_no_static_model_is_one_clear_error(name, content, tmp_
     folder = tmp_path / "absent" if content is None else made(tmp_path / "model")
     if content is not None:
         (folder / name).write_bytes(content)
-    with pytest.raises(EmbeddingError, match=r"is no static model.*save_pretrained"):
+    with pytest.raises(EmbeddingError, match=r"is not a static model.*save_pretrained"):
         StaticEmbedder(folder).embed(["a"])
 
 

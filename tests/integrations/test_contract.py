@@ -19,8 +19,9 @@ import kinsplit.integrations.langchain as langchain_classes
 import kinsplit.integrations.llama_index as llama_index_classes
 from kinsplit.integrations.langchain import KinsplitTextSplitter, text_splitter
 from kinsplit.integrations.llama_index import KinsplitNodeParser, node_parser
+from kinsplit.integrations.shared.generated import generated_name
 from kinsplit.integrations.shared.metadata import BOOKKEEPING
-from kinsplit.parsers import create, names, parameters
+from kinsplit.parsers import create, names, parameters, strategy_class
 from tests.integrations.helpers import TEXT, small
 
 #: Keys that are only in the metadata of some chunks.
@@ -193,8 +194,8 @@ def test_no_documents_give_nothing(name: str) -> None:
 @every_strategy
 def test_classes_show_the_strategys_parameters(name: str) -> None:
     parser, splitter = node_parser(name), text_splitter(name)
-    assert type(parser) is getattr(llama_index_classes, f"Kinsplit{name.title()}NodeParser")
-    assert type(splitter) is getattr(langchain_classes, f"Kinsplit{name.title()}TextSplitter")
+    assert type(parser) is getattr(llama_index_classes, generated_name(strategy_class(name), "NodeParser"))
+    assert type(splitter) is getattr(langchain_classes, generated_name(strategy_class(name), "TextSplitter"))
     assert isinstance(parser, llama_index.core.node_parser.NodeParser)
     assert isinstance(splitter, langchain_text_splitters.TextSplitter)
     assert type(parser).class_name() == type(parser).__name__

@@ -7,7 +7,6 @@ import copy
 import threading
 import time
 from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,7 +23,7 @@ from kinsplit.errors import InvalidParameterError
 from kinsplit.integrations.langchain import ChunkKeys, KinsplitVectorStore, text_splitter
 from kinsplit.integrations.llama_index import KinsplitVectorStore as LlamaIndexStore
 from kinsplit.integrations.llama_index import node_parser
-from kinsplit.stores import Schema, open_async_store
+from kinsplit.stores import ChunkStore, Schema, open_async_store, open_store
 from tests.integrations.helpers import TEXT
 
 HASH = HashEmbedder()
@@ -46,12 +45,23 @@ class TestMemory(VectorStoreIntegrationTests):
         return KinsplitVectorStore(self.get_embeddings(), "memory:")
 
 
+SCHEMA = Schema("fake", 6, "bm25:english:256:parts", '{"name": "given", "parameters": {}}', "given")
+
+
+@pytest.fixture(scope="module")
+def edge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ChunkStore]:
+    """A store that many tests share, since opening an embedded one takes longer than most of them."""
+    store = open_store(f"edge:{tmp_path_factory.mktemp('edge')}", "c", SCHEMA)
+    yield store
+    store.close()
+
+
 class TestEdge(VectorStoreIntegrationTests):
     @pytest.fixture
-    def vectorstore(self, tmp_path: Path) -> Iterator[VectorStore]:
-        store = KinsplitVectorStore(self.get_embeddings(), f"edge:{tmp_path}")
+    def vectorstore(self, edge: ChunkStore) -> Iterator[VectorStore]:
+        store = KinsplitVectorStore(self.get_embeddings(), edge)
         yield store
-        store.close()
+        store.delete()
 
 
 class TestQdrant(VectorStoreIntegrationTests):
@@ -71,8 +81,7 @@ class TestAwaited(VectorStoreIntegrationTests):
 
     @pytest.fixture
     async def vectorstore(self) -> AsyncIterator[VectorStore]:
-        schema = Schema("fake", 6, "bm25:english:256:parts", '{"name": "given", "parameters": {}}', "given")
-        store = await open_async_store("qdrant::memory:", "c", schema)
+        store = await open_async_store("qdrant::memory:", "c", SCHEMA)
         with Index("memory:", embedder=HASH) as other:
             yield KinsplitVectorStore(self.get_embeddings(), other.store, async_store=store)
             assert other.store.count() == 0

@@ -181,7 +181,7 @@ def test_settings_can_set_the_chunk_size() -> None:
         Settings._node_parser = before
 
 
-def test_callbacks_are_told_when_nodes_are_parsed() -> None:
+def test_callbacks_are_called_when_nodes_are_parsed() -> None:
     handler = LlamaDebugHandler(print_trace_on_end=False)
     parser = node_parser("sentence", callback_manager=CallbackManager([handler]))
     parser([document()])

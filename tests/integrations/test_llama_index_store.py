@@ -40,9 +40,10 @@ from pydantic import ValidationError
 from kinsplit import Document as CoreDocument
 from kinsplit import Index
 from kinsplit.embedding.hashing import HashEmbedder
+from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import InvalidParameterError
 from kinsplit.integrations.llama_index import KinsplitVectorStore, node_parser, vector_store
-from kinsplit.stores import open_async_store
+from kinsplit.stores import ChunkStore, Schema, open_async_store, open_store
 from kinsplit.stores.verify import verify
 from tests.integrations.helpers import TEXT
 
@@ -106,10 +107,21 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return {"memory": "memory:", "edge": f"edge:{tmp_path}", "qdrant": "qdrant::memory:"}[request.param]
 
 
-@pytest.fixture
-def store(address: str) -> Iterator[KinsplitVectorStore]:
-    store = KinsplitVectorStore(address)
+@pytest.fixture(scope="module")
+def edge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ChunkStore]:
+    """A store that many tests share, since opening an embedded one takes longer than most of them."""
+    schema = Schema("fake", HASH.dimension, Bm25Embedder().fingerprint, '{"name": "given", "parameters": {}}', "given")
+    opened = open_store(f"edge:{tmp_path_factory.mktemp('edge')}", "c", schema)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(params=["memory", "edge", "qdrant"])
+def store(request: pytest.FixtureRequest) -> Iterator[KinsplitVectorStore]:
+    addresses = {"memory": "memory:", "qdrant": "qdrant::memory:"}
+    store = KinsplitVectorStore(addresses.get(request.param) or request.getfixturevalue("edge"))
     yield store
+    store.clear()
     store.close()
 
 

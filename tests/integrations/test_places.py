@@ -123,7 +123,7 @@ def test_a_passage_ends_before_a_sibling_that_is_missing_and_says_so(framework: 
     chunks = split(framework)
     store = kept(framework, engine, [chunk for number, chunk in enumerate(chunks) if number != MIDDLE + 1])
 
-    with pytest.warns(UserWarning, match=r"2 siblings .* chunk 6 of 'lecture', are not in the collection"):
+    with pytest.warns(UserWarning, match=r"2 siblings .* chunk 6 of 'lecture', are missing from the collection"):
         (passage,) = process(expansion(framework, store, window=2), [found(framework, chunks[MIDDLE], 0.5)])
 
     assert passage.text == LECTURE[chunks[3].metadata["char_start"] : chunks[5].metadata["char_end"]]
@@ -138,7 +138,7 @@ def test_versions_of_a_document_are_not_joined(framework: str) -> None:
     store = kept(framework, "kinsplit", [*chunks[: hit + 1], *older[hit + 1 :]])
     assert Hit(older[hit + 1]).text.startswith("It said"), "the sentence that both have"
 
-    with pytest.warns(UserWarning, match="not of the same version"):
+    with pytest.warns(UserWarning, match="of another version"):
         (passage,) = process(expansion(framework, store), [found(framework, chunks[hit], 0.5)])
 
     assert passage.text == LECTURE[chunks[hit - 1].metadata["char_start"] : chunks[hit].metadata["char_end"]]
@@ -259,7 +259,7 @@ def test_a_parent_that_is_missing_is_said_to_be(framework: str) -> None:
     store = kept(framework, "kinsplit", [renamed(framework, chunk) for chunk in chunks])
     leaf = next(chunk for chunk in chunks if chunk.metadata["level"] == 0)
 
-    with pytest.warns(UserWarning, match="1 parents .* chunk 0 of 'lecture', are not in the collection"):
+    with pytest.warns(UserWarning, match="1 parents .* chunk 0 of 'lecture', are missing from the collection"):
         (passage,) = process(expansion(framework, store, parents=True), [found(framework, leaf, 0.5)])
 
     assert passage.text == Hit(leaf).text

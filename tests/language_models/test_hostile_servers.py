@@ -17,7 +17,7 @@ from kinsplit.language_models import LanguageModel
 from kinsplit.language_models.http import server, sse
 from kinsplit.language_models.ollama import OllamaModel
 from kinsplit.language_models.openai import OpenAIModel
-from kinsplit.support.http import Client, ResponseTooLongError, body, read_response
+from kinsplit.support.http import Client, ResponseTooLongError, read_body, read_response
 from tests.hostile_server import Hostile
 
 #: What a hostile server has to send at most, so that a client that would read it all ends as well.
@@ -88,7 +88,7 @@ def test_a_small_answer_that_unpacks_to_a_large_one_is_not_unpacked(
 def test_what_is_unpacked_takes_no_more_memory_than_is_asked_for() -> None:
     packed = packed_all(b"x")
     response = httpx.Response(200, headers={"content-encoding": "gzip"}, stream=httpx.ByteStream(packed))
-    parts = body(response, 1 << 20)
+    parts = read_body(response, 1 << 20)
     assert max(len(next(parts)) for _ in range(8)) <= _PART
     with pytest.raises(ResponseTooLongError, match="more than 1,048,576 bytes"):
         list(parts)

@@ -375,7 +375,7 @@ def test_a_redirect_is_not_followed(model: LanguageModel, fake: FakeServer) -> N
 
 @pytest.mark.parametrize("url", ["ftp://example.org/v1", "example.org/v1", "http://gpu:port/v1"])
 def test_an_address_that_is_none_is_told(url: str) -> None:
-    with pytest.raises(ModelUnavailableError, match=r"is no address.*OPENAI_BASE_URL"):
+    with pytest.raises(ModelUnavailableError, match=r"is not a valid address.*OPENAI_BASE_URL"):
         OpenAIModel("gpt", base_url=url).complete("Hi")
 
 
@@ -454,7 +454,7 @@ def test_a_name_and_a_password_in_an_address_are_sent_and_not_shown(
     "url", ["http://user:sec/ret@gpu/v1", "http://user:sec#ret@gpu", "http://user:secret@gpu:port"]
 )
 def test_the_password_of_an_address_that_is_none_is_not_shown(url: str) -> None:
-    with pytest.raises(ModelUnavailableError, match="is no address") as caught:
+    with pytest.raises(ModelUnavailableError, match="is not a valid address") as caught:
         OpenAIModel("gpt", base_url=url).complete("Hi")
     assert "sec" not in "".join(traceback.format_exception(caught.value))
     for host in (url, url.removeprefix("http://")):

@@ -72,15 +72,15 @@ def test_it_also_holds_for_a_file_given_by_itself_and_for_subjects(course):
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        ("course = ", "is no course file"),
+        ("course = ", "is not a valid course file"),
         ("course = 6", "course: must be a valid string"),
         ("cuorse = 'x'", "cuorse: is not known here"),
         ("[[files]]\ntitle = 'x'", "match: field required"),
         ("files = 3", "files: must be a valid list"),
         ("[[files]]\nmatch = ''", "files.0.match: string should have at least 1 character"),
         ("[[files]]\nmatch = '.'", 'files.0.match: must name files .*Write "\\*" for all'),
-        ("x = " + "[" * 3000, "is no course file"),
-        ("\0", "is no course file"),
+        ("x = " + "[" * 3000, "is not a valid course file"),
+        ("\0", "is not a valid course file"),
         (" " * (2**20 + 1), "has more than 1,048,576 bytes"),
     ],
 )
@@ -111,7 +111,7 @@ def test_a_course_file_in_another_encoding_is_one_error(course, encoding):
 
     (failed,) = [loaded for loaded in load(course) if loaded.error]
 
-    assert "course.toml: is no course file: 'utf-8' codec can't decode" in str(failed.error)
+    assert "course.toml: is not a valid course file: 'utf-8' codec can't decode" in str(failed.error)
 
 
 def test_a_broken_file_above_the_asked_subjects_is_reported_too(course):

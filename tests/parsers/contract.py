@@ -1,4 +1,4 @@
-"""The invariants of every strategy, as one checker that all tests share."""
+"""A checker of the invariants of all strategies."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _CLUSTER = regex.compile(r"[\n -~]+(?=[\n -~])|(\X)")
 
 
 def limit_of(strategy: Strategy, level: int) -> tuple[int, str]:
-    """Return the longest chunk that a level allows and the unit it is counted in."""
+    """Return the limit of a level's chunks and its unit."""
     p = strategy.parameters
     if strategy.name == "hierarchical":
-        # What is made of whole sentences has but its parent's limit.
+        # Children of whole sentences only have their parent's limit.
         leaf = p["child_size"] if p["children"] == "limit" else p["parent_size"][-1]
         return (leaf, *reversed(p["parent_size"]))[level], p["unit"]
     if strategy.name == "multigranular":
@@ -35,7 +35,7 @@ def limit_of(strategy: Strategy, level: int) -> tuple[int, str]:
 
 
 def check_chunks(strategy: Strategy, document: Document, chunks: list[Chunk]) -> None:
-    """Check every invariant on the chunks that a strategy made of a document."""
+    """Check all invariants of the chunks of a document."""
     text = document.text
     assert bool(chunks) == bool(text.strip()) or strategy.parameters.get("tail") == "drop"
     by_id = {chunk.id: chunk for chunk in chunks}
@@ -84,7 +84,7 @@ def check_level(strategy: Strategy, document: Document, chunks: list[Chunk], by_
         gaps = [gap.span() for gap in re.finditer(rb"\0+", covered)]
         missing = [(begin, text[begin:end]) for begin, end in gaps if not text[begin:end].isspace()]
         assert not missing, f"lost: {missing[:5]}"
-    # Passages are cut before they are gathered, so a grapheme cluster has to fit a passage.
+    # Passages are cut before they are gathered, so a grapheme cluster has to fit into a passage.
     check_clusters(text, chunks, ruler, strategy.parameters.get("passage_size") or limit)
 
 
@@ -95,7 +95,7 @@ def lengths(ruler: Ruler, texts: Sequence[str]) -> list[int]:
 
 
 def check_spans(strategy: Strategy, text: str, chunk: Chunk, before: Chunk | None) -> None:
-    """Check where a chunk lies, and what of it its sibling before has."""
+    """Check the spans of a chunk and its overlap with the previous sibling."""
     assert chunk.text == strategy.separator.join(text[start:end] for start, end in chunk.spans)
     assert all(start < end for start, end in chunk.spans)
     assert all(text[a.end : b.start].strip() for a, b in pairwise(chunk.spans)), "spans that touch are one"
@@ -105,9 +105,9 @@ def check_spans(strategy: Strategy, text: str, chunk: Chunk, before: Chunk | Non
         assert chunk.end > reached, "no chunk lies inside the one before"
         assert chunk.overlap == max(0, reached - chunk.start)
         return
-    places = {place for start, end in (before.spans if before else ()) for place in range(start, end)}
-    assert not places.issuperset(place for start, end in chunk.spans for place in range(start, end))
-    assert chunk.overlap == len(list(takewhile(places.__contains__, range(*chunk.spans[0]))))
+    offsets = {at for start, end in (before.spans if before else ()) for at in range(start, end)}
+    assert not offsets.issuperset(at for start, end in chunk.spans for at in range(start, end))
+    assert chunk.overlap == len(list(takewhile(offsets.__contains__, range(*chunk.spans[0]))))
 
 
 def check_clusters(text: str, chunks: list[Chunk], ruler: Ruler, limit: int) -> None:
@@ -119,8 +119,8 @@ def check_clusters(text: str, chunks: list[Chunk], ruler: Ruler, limit: int) -> 
         if match[1] and len(match[1]) > 1:
             inside.update(dict.fromkeys(range(match.start() + 1, match.end()), match[1]))
     for chunk in chunks:
-        for place in (edge for span in chunk.spans for edge in span):
-            cluster = inside.get(place)
+        for edge in (edge for span in chunk.spans for edge in span):
+            cluster = inside.get(edge)
             # White space at the edge of a chunk is trimmed, also where it forms a cluster with what follows.
             if cluster is not None and not any(c.isspace() for c in cluster):
                 most = CHARACTERS_PER_TOKEN * limit if ruler.unit == "token" else len(cluster)

@@ -1,4 +1,4 @@
-"""Odd texts and limits give a documented result or a clear error; no text is ever lost."""
+"""Odd texts and limits: a documented result or a clear error, and no lost text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a tokenizer drops is in the chunks all the same, and no chunk is endless for it."""
+"""Characters that a tokenizer drops are in the chunks, and chunks stay within their limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Inputs that once lost text or broke a limit."""
+"""Inputs that once lost text or exceeded a limit."""
 
 from __future__ import annotations
 

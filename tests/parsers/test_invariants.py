@@ -1,4 +1,4 @@
-"""Every strategy keeps its promises on every text."""
+"""Invariants of every strategy on arbitrary texts."""
 
 from __future__ import annotations
 

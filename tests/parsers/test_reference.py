@@ -1,4 +1,4 @@
-"""The strategies' documentation is made from them, and its examples hold."""
+"""The generated documentation of strategies, and its examples."""
 
 from __future__ import annotations
 

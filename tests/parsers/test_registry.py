@@ -1,4 +1,4 @@
-"""The list of strategies, their parameters, and strategies as values."""
+"""The registry of strategies, their parameters, and strategies as values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Inputs on which other splitters went wrong, by their numbers in the list of collected reports, through the core."""
+"""Inputs on which other splitters fail, numbered as in the list of collected reports, through the core."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The figures that the replaced systems report, reproduced from their own texts."""
+"""Figures reported by earlier systems, reproduced from their texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The invariants on odd files, on a book without line ends and on texts in other scripts."""
+"""Invariants on odd files, on a book without line breaks and on texts in other scripts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ every_strategy = pytest.mark.parametrize("name", names())
 
 
 def decoded(path: Path) -> str:
-    """Return a file's text in the encoding that its name tells, UTF-8 with replacements otherwise."""
+    """Return the text of a file in the encoding given in its name, by default UTF-8 with replacements."""
     encoding = next((encoding for encoding in _ENCODINGS if encoding in path.name), "utf-8")
     return path.read_bytes().decode(encoding, errors="replace")
 

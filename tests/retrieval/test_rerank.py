@@ -64,7 +64,7 @@ def test_the_earlier_score_counts_beside_the_judgement_where_a_reranker_wants_it
 
 
 def test_judgements_count_alone_where_an_item_has_no_score_or_no_judgement() -> None:
-    unscored = Reading[tuple[str, float]](READING.text, lambda item: None, READING.judged)
+    unscored = Reading[tuple[str, float]](READING.text, lambda item: None, READING.with_score)
     judgements = [Ranked(0, 0.0), Ranked(1, 0.9), Ranked(2, 1.0)]
 
     assert rerank(Blending(judgements), "q", ITEMS, unscored) == [("c", 1.0), ("b", 0.9), ("a", 0.0)]
@@ -159,7 +159,7 @@ def test_a_language_model_names_the_order(answer: str, order: list[int]) -> None
 
 @pytest.mark.parametrize("answer", ["", "I can't.", "[]", "[7]", '{"order": "first"}'])
 def test_an_answer_without_an_order_is_an_error_that_shows_it(answer: str) -> None:
-    with pytest.raises(KinsplitError, match="named no order of 3 texts"):
+    with pytest.raises(KinsplitError, match="gave no order of 3 texts"):
         LanguageModelReranker(say(answer)).rerank("q", ["x", "y", "z"])
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kinsplit.errors import InvalidParameterError
 from kinsplit.retrieval import NO_KIN, KinWeights
-from kinsplit.retrieval.scoring import Evidence, judge, sibling_weight
+from kinsplit.retrieval.scoring import Evidence, score_with_kin, sibling_weight
 from kinsplit.stores import Entry
 
 ALONE = NO_KIN.model_copy(update={"bm25": 0.5})
@@ -28,14 +28,14 @@ def evidence(*entries: Entry, **scores: dict[str, float]) -> Evidence:
 
 
 def order(found: Evidence, weights: KinWeights) -> list[str]:
-    return [judged.place.id for judged in judge(found, weights)]
+    return [scored.entry.id for scored in score_with_kin(found, weights)]
 
 
 def test_own_score_is_the_cosine_and_half_the_terms_in_standard_deviations() -> None:
     entries = [entry(f"d{i}", i) for i in range(3)]
     dense, terms = {"d0": 0.9, "d1": 0.5, "d2": 0.1}, {"d0": 1.0, "d1": 4.0, "d2": 1.0}
 
-    found = {j.place.id: j.score for j in judge(evidence(*entries, dense=dense, bm25=terms), ALONE)}
+    found = {j.entry.id: j.score for j in score_with_kin(evidence(*entries, dense=dense, bm25=terms), ALONE)}
 
     z = [(np.array(list(s.values())) - np.mean(list(s.values()))) / np.std(list(s.values())) for s in (dense, terms)]
     assert found == pytest.approx(dict(zip(dense, z[0] + 0.5 * z[1], strict=True)))
@@ -49,7 +49,7 @@ def test_own_score_is_the_cosine_and_half_the_terms_in_standard_deviations() -> 
         ("document", {"e": 5.0, "d": 1.0}),
     ],
 )
-def test_equal_chunks_are_told_apart_by_their_kin(kind: str, scores: dict[str, float]) -> None:
+def test_equal_chunks_differ_by_their_kin(kind: str, scores: dict[str, float]) -> None:
     pair = entry("a", source="d", parent="p0"), entry("b", source="e", parent="p1")
     found = evidence(*pair, dense={"a": 0.5, "b": 0.5}, **{kind: scores})
 
@@ -71,9 +71,9 @@ def test_what_a_ranking_does_not_have_counts_as_its_worst() -> None:
     entries = [entry(f"d{i}", i) for i in range(3)]
     found = evidence(*entries, dense={"d0": 0.9, "d1": 0.2}, bm25={"d2": 1.0})
 
-    (first, second, third) = judge(found, NO_KIN.model_copy(update={"bm25": 0.0}))
-    assert (first.place.id, second.score) == ("d0", third.score)
-    assert "dense" not in {j.place.id: j for j in (second, third)}["d2"].scores
+    (first, second, third) = score_with_kin(found, NO_KIN.model_copy(update={"bm25": 0.0}))
+    assert (first.entry.id, second.score) == ("d0", third.score)
+    assert "dense" not in {j.entry.id: j for j in (second, third)}["d2"].scores
 
 
 @pytest.mark.parametrize(("tokens", "share"), [(50, 1.0), (100, 1.0), (200, 0.5), (1000, 0.1)])
@@ -96,16 +96,16 @@ def test_every_candidate_is_judged_once_with_finite_scores_best_first(scores: li
         document={"d": 2.0},
     )
 
-    judged = judge(found, KinWeights())
+    judged = score_with_kin(found, KinWeights())
 
-    assert sorted(j.place.id for j in judged) == sorted(e.id for e in entries)
+    assert sorted(j.entry.id for j in judged) == sorted(e.id for e in entries)
     assert all(np.isfinite(list(j.scores.values())).all() for j in judged)
     assert [j.score for j in judged] == sorted((j.score for j in judged), reverse=True)
     assert all(j.score == j.scores["kin"] for j in judged)
 
 
 def test_nothing_found_is_nothing() -> None:
-    assert judge(evidence(), KinWeights()) == []
+    assert score_with_kin(evidence(), KinWeights()) == []
 
 
 def test_a_wrong_weight_is_named() -> None:

@@ -77,7 +77,7 @@ def store(tmp_path, monkeypatch):
         yield store
 
 
-def test_an_index_is_made_once_and_kept(store, tmp_path, monkeypatch):
+def test_an_index_is_make_once_and_kept(store, tmp_path, monkeypatch):
     save(store, "doc", make_chunks("doc", TEXTS, user="me", year=2020))
     (hits,) = store.search([Query("dense", DENSE.embed_query("class"), 3, 0, {"user": "me"})])
     assert len(hits) == 3

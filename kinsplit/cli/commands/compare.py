@@ -55,7 +55,7 @@ def compare(
 
     terminal = Terminal(as_json=as_json)
     if not query.strip():
-        raise InvalidParameterError("query", "must not be blank", query, "Write a question.")
+        raise InvalidParameterError("query", "must not be blank", query, "Ask a question.")
     made = strategies_of(strategy, embedder=embedder)
     dataset = Dataset("compare", load_documents(docs or [Path("docs")]), (Question("1", query),))
     experiment = Experiment(

@@ -52,7 +52,7 @@ def verify(
 
 
 def _verify_model(model: str, terminal: Terminal) -> None:
-    from kinsplit.embedding.verify import verify as check
+    from kinsplit.embedding import verify as check
 
     with spinner(terminal.err, "Verifying"):
         checked = check(model)

@@ -1,1 +1,1 @@
-"""The engines that run a transformer model, and its conversion between them."""
+"""Backends that run a transformer model, and the conversion between them."""

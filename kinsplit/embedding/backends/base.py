@@ -1,4 +1,4 @@
-"""What runs a model: the protocol, and the input that is put together for it."""
+"""The protocol of backends, their batches and their devices."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Backend(Protocol):
     """A loaded model.
 
     Attributes:
-        label: What it runs on, in words.
-        facts: What the model declares.
-        batch_tokens: Most tokens of a batch that it runs well with, padding included.
+        label: Backend, precision and device in words.
+        facts: Declarations of the model.
+        batch_tokens: Maximum number of tokens of an efficient batch, including padding.
     """
 
     label: str
@@ -36,26 +36,26 @@ class Backend(Protocol):
         """Yield the vectors of each batch, in order, each of length 1: float32, shape (len(batch), dimension).
 
         Args:
-            batches: Windows, whose encodings hold the prompt already.
-            prompt: What was put before each.
-            is_query: Whether they are questions; some models read these otherwise.
+            batches: Windows, whose encodings already contain the prompt.
+            prompt: The prompt before each window.
+            is_query: Whether the windows are queries, which some models encode differently.
         """
         ...
 
     def token_vectors(self, batches: Sequence[Batch]) -> Iterator[list[NDArray[np.float32]]]:
-        """Yield, for each batch and each of its windows, the vectors of all tokens: float32, shape (tokens, width)."""
+        """Yield the vectors of all tokens of each window in each batch: float32, shape (tokens, width)."""
         ...
 
 
 def sorted_batches(lengths: Sequence[int], batch_tokens: int) -> list[list[int]]:
-    """Put inputs of like length together, so that little is padded.
+    """Batch inputs of similar length, so that little padding is needed.
 
     Args:
-        lengths: Of the inputs, in tokens.
-        batch_tokens: Most tokens of a batch, padding included; a longer input is a batch of its own.
+        lengths: Lengths of the inputs in tokens.
+        batch_tokens: Maximum number of tokens of a batch, including padding; a longer input is a batch of its own.
 
     Returns:
-        The places of the inputs; the longest first, so that memory is short at once or never.
+        Indexes of the inputs; the longest first, so that a shortage of memory shows at once.
     """
     order = sorted(range(len(lengths)), key=lambda index: -lengths[index])
     batches, start = [], 0
@@ -67,15 +67,15 @@ def sorted_batches(lengths: Sequence[int], batch_tokens: int) -> list[list[int]]
 
 
 _DEVICE = re.compile(r"auto|cpu|mps|(cuda|xpu)(:\d+)?")
-# What an NVIDIA driver (also under Windows and in its Linux) and an AMD driver leave; Apple's processors need none.
+# Files of an NVIDIA driver (also on Windows and WSL) and of an AMD driver; Apple's processors need none.
 _DRIVERS = ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd", r"C:\Windows\System32\nvcuda.dll")
 
 
 def check_device(device: str) -> str:
-    """Return a device's name if it is one.
+    """Return a device's name after a check.
 
     Raises:
-        InvalidParameterError: It is none.
+        InvalidParameterError: It is not the name of a device.
     """
     if not _DEVICE.fullmatch(device):
         rule = "must be 'auto', 'cpu', 'cuda', 'cuda:NUMBER', 'mps' or 'xpu'"
@@ -84,10 +84,10 @@ def check_device(device: str) -> str:
 
 
 def choose_device(device: str) -> str:
-    """Return the device that "auto" means here, the fastest that PyTorch can use; any other as it is."""
+    """Resolve "auto" to the fastest device that PyTorch can use; return any other device unchanged."""
     if device != "auto":
         return device
-    if not _may_have_accelerator():  # Importing torch only to ask takes seconds.
+    if not _may_have_accelerator():  # The import of torch takes seconds.
         return "cpu"
     import torch
 

@@ -1,4 +1,4 @@
-"""A sentence-transformers model in OpenVINO's form."""
+"""Conversion of sentence-transformers models for OpenVINO."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from kinsplit.errors import EmbeddingError
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-#: Part of a converted model's name in the cache: raise it when what is made here changes.
+#: Part of a converted model's name in the cache: raise it when the conversion changes.
 VERSION = 1
-#: Most that a number of a converted model's vectors may differ from the original's, both in float32.
+#: Maximum difference between the values of a converted model's vectors and the original's, both in float32.
 _TOLERANCE = 1e-3
-# Of different lengths, so that padding matters, and long enough for positions beyond those of the example.
+# Texts of different lengths, so that padding matters, with positions beyond those of the traced example.
 _PROBE = ("A class is a blueprint for objects.", "", "naïve café 東京 🤣", "The quick brown fox jumps. " * 12)
 
 
 def convert(source: str, folder: Path) -> None:
-    """Convert a model, and make sure that the result gives the same vectors.
+    """Convert a model, and verify that the result gives the same vectors.
 
     Args:
         source: The model's folder.
-        folder: Is filled.
+        folder: Folder for the result.
 
     Raises:
-        EmbeddingError: The model can't be loaded or converted, or its conversion gives other vectors.
+        EmbeddingError: The model can't be loaded or converted, or the result gives different vectors.
     """
     model = load_model(source)
     facts_of(model, source).save(folder)
@@ -46,7 +46,7 @@ def convert(source: str, folder: Path) -> None:
             module, example = _module(model)
             converted = openvino.convert_model(module, example_input=example)
             openvino.save_model(converted, folder / MODEL, compress_to_fp16=False)
-    except Exception as error:  # OpenVINO and torch raise whatever they like.
+    except Exception as error:  # OpenVINO and torch raise exceptions of any kind.
         raise EmbeddingError(f"The embedding model {source!r} can't be converted: {error}. {_REMEDY}") from error
     _compare(model, folder, source)
 
@@ -55,7 +55,7 @@ _REMEDY = "Use the backend 'torch' for it."
 
 
 def _module(model: SentenceTransformer) -> tuple[Any, dict[str, Any]]:
-    """Return the transformer with its pooling as one module, and an example of its input."""
+    """Return the transformer and its pooling as one module, and an example of its input."""
     import torch
 
     transformer, pooling = model[0].auto_model, model[1]
@@ -84,5 +84,5 @@ def _compare(model: SentenceTransformer, folder: Path, source: str) -> None:
     texts = [window.text for window in windows]
     expected = model.encode(texts, prompt="", normalize_embeddings=True, show_progress_bar=False)
     difference = float(np.abs(found - np.asarray(expected)).max())
-    if not difference <= _TOLERANCE:  # NaN is no match either.
+    if not difference <= _TOLERANCE:  # False for NaN too.
         raise EmbeddingError(f"Converted, the embedding model {source!r} gives vectors {difference:.2g} off. {_REMEDY}")

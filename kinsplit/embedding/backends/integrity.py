@@ -1,4 +1,4 @@
-"""Whether a model's files still hold what they held when they were made or published."""
+"""Integrity of a model's files, by a signature or by published checksums."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 
 from kinsplit.errors import EmbeddingError
 
-#: In the folder of a model that kinsplit made: the size, the time of change and the sha256 of each other file.
+#: File with the size, modification time and sha256 of each other file in the folder of a converted or distilled model.
 STAMP = "stamp.json"
 
 
 def sign(folder: Path) -> None:
-    """Write down what the files of a folder hold."""
+    """Record the content of a folder's files."""
     files = {}
     for path in sorted(folder.rglob("*")):
         if path.is_file() and path.name != STAMP:
@@ -27,14 +27,15 @@ def sign(folder: Path) -> None:
 
 
 def damage(folder: Path, *, full: bool = False) -> str | None:
-    """Return what differs from what was signed, or None.
+    """Return the first difference from the signed content, or None.
 
-    Sizes and times are compared, and the content of a file only where its time differs: that takes no time, and finds
-    what a full disk, a broken copy or an editor leaves behind. It is no seal: who can write the folder can sign it.
+    Sizes and times are compared, and the content of a file only if its time differs: that takes no time, and finds the
+    damage of a full disk, a broken copy or an editor. It is no protection against tampering: anyone who can write the
+    folder can sign it.
 
     Args:
-        folder: A folder that was signed.
-        full: Whether every file is read and its sha256 compared.
+        folder: A signed folder.
+        full: Whether to read every file and compare its sha256.
     """
     try:
         stamp = json.loads((folder / STAMP).read_text(encoding="utf-8"))
@@ -45,29 +46,29 @@ def damage(folder: Path, *, full: bool = False) -> str | None:
         for name, (size, time, digest) in files.items():
             facts = (folder / name).stat()
             if facts.st_size != size:
-                return f"{name} has {facts.st_size} bytes, and had {size}"
+                return f"{name} has {facts.st_size} bytes, expected {size}"
             if (full or facts.st_mtime_ns != time) and sha256(folder / name) != digest:
-                return f"{name} holds something else than it did"
+                return f"{name} has changed"
             touched |= facts.st_mtime_ns != time
     except FileNotFoundError as error:
         return f"{Path(error.filename).name} is missing"
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         return f"it can't be checked ({error})"
-    if touched:  # By a copy for example; the next time it is known.
+    if touched:  # By a copy, for example; the new times are recorded.
         with contextlib.suppress(OSError):
             sign(folder)
     return None
 
 
 def check_files(expected: Mapping[Path, str], remedy: str) -> None:
-    """Make sure that files are those expected.
+    """Verify the checksums of files.
 
     Args:
-        expected: The sha256 of each file.
-        remedy: What to do where one isn't.
+        expected: Expected sha256 of each file.
+        remedy: Remedy for the error.
 
     Raises:
-        EmbeddingError: One is missing, or another one.
+        EmbeddingError: A file is missing or differs.
     """
     for path, digest in expected.items():
         if (problem := difference(path, digest)) is not None:
@@ -75,7 +76,7 @@ def check_files(expected: Mapping[Path, str], remedy: str) -> None:
 
 
 def sha256(path: Path) -> str:
-    """Hash a file."""
+    """Return the sha256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

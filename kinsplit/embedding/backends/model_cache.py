@@ -1,4 +1,4 @@
-"""Converted and distilled models in the cache folder: made at first use, made again where they are damaged."""
+"""Cache of converted and distilled models, which are made at first use and again if they are damaged."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from kinsplit.support.paths import cache_folder
 _NAME = re.compile(r"\w[\w.-]*")
 
 
-def made_once(name: str, make: Callable[[Path], None]) -> Path:
-    """Return a model's folder in the cache folder, and make it first where it is not there.
+def make_once(name: str, make: Callable[[Path], None]) -> Path:
+    """Return a model's folder in the cache folder, and make it first if it is missing.
 
-    Of several processes that ask at once, one makes the folder and the others wait for it. It gets its name only when
-    it is whole, so a process that is killed meanwhile leaves no half of a model behind; and it is signed, so that what
-    happens to it later is found (see `kinsplit.embedding.backends.integrity`).
+    If several processes need it at once, one makes the folder and the others wait. The folder gets its name only when
+    it is complete, so a process that is killed leaves no partial model; and it is signed, so that later damage is
+    detected (see `kinsplit.embedding.backends.integrity`).
 
     Args:
-        name: Of the folder: letters and digits, with "-", "_" and "." inside. It should name everything that the
-            content depends on: the source's fingerprint, the kind, and the version of what makes it.
-        make: Fills an empty folder.
+        name: Name of the folder: letters and digits, with "-", "_" and "." inside. It should contain everything that
+            the content depends on: the source's fingerprint, the kind, and the version of the conversion.
+        make: Function that fills an empty folder.
 
     Raises:
-        InvalidParameterError: The name is no name of a folder.
+        InvalidParameterError: The name can't be that of a folder.
         EmbeddingError: The cache folder can't be written.
     """
     if not _NAME.fullmatch(name):
@@ -61,7 +61,7 @@ def _make(folder: Path, make: Callable[[Path], None]) -> None:
     try:
         if folder.is_dir():  # Another process made it meanwhile.
             return
-        shutil.rmtree(draft, ignore_errors=True)  # Of one that was killed.
+        shutil.rmtree(draft, ignore_errors=True)  # Of a process that was killed.
         draft.mkdir()
         make(draft)
         sign(draft)
@@ -74,23 +74,23 @@ def _make(folder: Path, make: Callable[[Path], None]) -> None:
 T = TypeVar("T")
 
 
-def read_kept(name: str, make: Callable[[Path], None], read: Callable[[Path], T]) -> T:
-    """Read what the cache folder keeps under a name, and make it first where it is missing or damaged.
+def read_cached(name: str, make: Callable[[Path], None], read: Callable[[Path], T]) -> T:
+    """Read a model from the cache folder, and make it first if it is missing or damaged.
 
-    Where the cache folder can't be written, it is made in a folder that is deleted once it is read.
+    If the cache folder can't be written, the model is made in a temporary folder, which is deleted after reading.
 
     Args:
-        name: See `kinsplit.embedding.backends.model_cache.made_once`.
-        make: Fills an empty folder.
-        read: Reads the folder; it raises where that is damaged.
+        name: See `make_once`.
+        make: Function that fills an empty folder.
+        read: Function that reads the folder, and raises if it is damaged.
 
     Raises:
-        EmbeddingError: It can't be made, or not be read although it was made just now.
+        EmbeddingError: The model can't be made, or can't be read although it was just made.
     """
     try:
-        folder = made_once(name, make)
+        folder = make_once(name, make)
     except EmbeddingError as error:
-        # Only a cache folder that can't be written has this cause; what `make` raises is passed on.
+        # Only a cache folder that can't be written has this cause; errors of `make` are passed on.
         if not isinstance(error.__cause__, OSError):
             raise
         return _without_cache(make, read, error)
@@ -98,12 +98,12 @@ def read_kept(name: str, make: Callable[[Path], None], read: Callable[[Path], T]
     if problem is None:
         try:
             return read(folder)
-        except Exception as error:  # OpenVINO raises whatever it likes.
+        except Exception as error:  # OpenVINO raises exceptions of any kind.
             problem = f"it can't be read: {' '.join(str(error).split())[:200]}"
     _remove(folder)
-    rule = f"{folder}: this model, which was made of another one, is damaged or of an earlier version"
+    rule = f"{folder}: this converted model is damaged or of an earlier version"
     warnings.warn(f"{rule} ({problem}). It is made again.", CacheWarning, stacklevel=2)
-    return _read(read, made_once(name, make))
+    return _read(read, make_once(name, make))
 
 
 def _without_cache(make: Callable[[Path], None], read: Callable[[Path], T], reason: EmbeddingError) -> T:
@@ -124,23 +124,23 @@ def _read(read: Callable[[Path], T], folder: Path) -> T:
 
 
 def _remove(folder: Path) -> None:
-    """Take a damaged model away in one step, so that no other process sees half of it."""
+    """Remove a damaged model in one step, so that no other process sees part of it."""
     away = cache_folder() / "models" / f".{folder.name}.{uuid.uuid4().hex}"
     try:
         folder.rename(away)
     except FileNotFoundError:
-        return  # Another process took it away.
+        return  # Another process removed it.
     except OSError as error:
         raise EmbeddingError(f"{folder}: this converted model is damaged ({error}). Delete the folder.") from error
     shutil.rmtree(away, ignore_errors=True)
 
 
 def open_converted(key: str, source: Callable[[], str], backend: str) -> OpenVinoBackend:
-    """Open a model in OpenVINO's form.
+    """Open a model that is converted for OpenVINO.
 
     Args:
-        key: Names the model with all that decides its vectors.
-        source: Returns the model's folder; only called to convert it.
+        key: Key of the model, and of everything that affects its vectors.
+        source: Function that returns the model's folder, called only to convert it.
         backend: "openvino" (or "auto"), "openvino-float32" or "int8".
 
     Raises:
@@ -154,11 +154,11 @@ def open_converted(key: str, source: Callable[[], str], backend: str) -> OpenVin
         conversion.convert(source(), folder)
 
     def quantise(folder: Path) -> None:
-        # Reading it first makes sure that it is there and whole.
-        read_kept(plain, convert, lambda found: quantisation.quantise(found, folder))
+        # Reading ensures that the converted model exists and is complete.
+        read_cached(plain, convert, lambda found: quantisation.quantise(found, folder))
 
     plain = f"{key}-{runtime}-v{conversion.VERSION}"
     if backend != "int8":
-        return read_kept(plain, convert, lambda folder: OpenVinoBackend(folder, precision))
+        return read_cached(plain, convert, lambda folder: OpenVinoBackend(folder, precision))
     name = f"{key}-int8-{quantisation.quantiser()}-{runtime}-v{quantisation.VERSION}"
-    return read_kept(name, quantise, lambda folder: OpenVinoBackend(folder, label="openvino int8"))
+    return read_cached(name, quantise, lambda folder: OpenVinoBackend(folder, label="openvino int8"))

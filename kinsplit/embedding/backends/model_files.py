@@ -1,4 +1,4 @@
-"""A model's own files: where they lie, what they hold, and whether they can be converted."""
+"""A model's own files: their folder, their checksums, their declarations, and whether they can be converted."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 def find_folder(model: str) -> Path | None:
-    """Return a model's folder: the one that is named, or the one that the Hugging Face Hub's cache holds.
+    """Return a model's folder: the given one, or that in the Hugging Face Hub's cache.
 
     Args:
         model: Name on the Hub, or a folder.
 
     Returns:
-        None for a name whose files are not on this machine yet.
+        The folder; None for a name whose files are not on this machine yet.
 
     Raises:
-        EmbeddingError: A path that doesn't exist.
+        EmbeddingError: The path doesn't exist.
     """
     path = Path(model).expanduser()
     if path.exists():
@@ -51,14 +51,14 @@ def find_folder(model: str) -> Path | None:
 
 
 def repositories(model: str) -> tuple[str, ...]:
-    """Return the names that a model may have on the Hub: one without an owner is also looked for at its makers'."""
+    """Return the possible names of a model on the Hub: one without an owner may belong to sentence-transformers."""
     return (model,) if "/" in model else (model, f"sentence-transformers/{model}")
 
 
 def why_not_convertible(folder: Path) -> str | None:
-    """Return what keeps a model from being converted, or None.
+    """Return the reason why a model can't be converted, or None.
 
-    Converted are encoders of `FAMILIES` with mean or first-token pooling, and optionally normalisation.
+    Encoders of `FAMILIES` with mean or first-token pooling, and optionally normalisation, can be converted.
     """
     modules = [module["type"].rpartition(".")[2] for module in _read(folder / "modules.json") or ()]
     if modules not in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"]):
@@ -74,7 +74,7 @@ def why_not_convertible(folder: Path) -> str | None:
 
 
 def _modes(pooling: dict[str, Any]) -> list[str]:
-    """Return how a model pools: the older configurations have a switch for each way."""
+    """Return the pooling modes of a model; older configurations have a switch for each mode."""
     if "pooling_mode" in pooling:
         mode = pooling["pooling_mode"]
         return [mode] if isinstance(mode, str) else list(mode)
@@ -87,18 +87,18 @@ def _read(file: Path) -> Any:
 
 
 def known_digests(folder: Path) -> dict[Path, str]:
-    """Return the sha256 of a model's files as far as it is known: the Hub's cache names large files by it."""
+    """Return the known sha256 of a model's files: in the Hub's cache, the names of large files."""
     names = {path: path.resolve().name for path in sorted(folder.rglob("*")) if path.is_symlink()}
     return {path: name for path, name in names.items() if _SHA256.fullmatch(name)}
 
 
 def weights_digest(folder: Path) -> str:
-    """Hash every file of weights below a folder."""
+    """Hash all weights below a folder."""
     return _digest(path for path in folder.rglob("*") if path.suffix in {".safetensors", ".bin"})
 
 
 def settings_digest(folder: Path) -> str:
-    """Hash what else decides a model's vectors: its tokenizer, pooling, window and prompts."""
+    """Hash everything else that affects a model's vectors: tokenizer, pooling, window and prompts."""
     return _digest(folder.rglob("*.json"))
 
 
@@ -115,14 +115,14 @@ _FACTS, _TOKENIZER = "model.json", "tokenizer.json"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelFacts:
-    """What a sentence-transformers model declares.
+    """Declarations of a sentence-transformers model.
 
     Attributes:
         dimension: Length of a vector.
-        window: Most tokens that it reads at once, special tokens included.
-        pad: Id of the token that fills shorter inputs.
-        prompts: Texts that are put before a text, by what it is.
-        tokenizer: Without truncation and padding.
+        window: Maximum number of tokens of one input, including special tokens.
+        pad: Id of the padding token.
+        prompts: Prompts by kind of text.
+        tokenizer: The tokenizer, without truncation and padding.
     """
 
     dimension: int
@@ -133,23 +133,23 @@ class ModelFacts:
 
     @property
     def query_prompt(self) -> str:
-        """What the model wants before a question."""
+        """Prompt before a query."""
         return self.prompts.get("query") or ""
 
     @property
     def document_prompt(self) -> str:
-        """What the model wants before a text that will be searched."""
+        """Prompt before a text for an index."""
         return next(filter(None, (self.prompts.get(key) for key in ("document", "passage", "corpus"))), "")
 
     def save(self, folder: Path) -> None:
-        """Write the facts into a folder."""
+        """Write the declarations into a folder."""
         facts = {"dimension": self.dimension, "window": self.window, "pad": self.pad, "prompts": dict(self.prompts)}
         (folder / _TOKENIZER).write_text(self.tokenizer.to_str(), encoding="utf-8")
         (folder / _FACTS).write_text(json.dumps(facts, indent=2), encoding="utf-8")
 
 
 def read_facts(folder: Path) -> ModelFacts:
-    """Return what `ModelFacts.save` wrote."""
+    """Read the declarations that `ModelFacts.save` wrote."""
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(str(folder / _TOKENIZER))
@@ -157,21 +157,21 @@ def read_facts(folder: Path) -> ModelFacts:
 
 
 def facts_of(model: SentenceTransformer, name: str) -> ModelFacts:
-    """Return what a loaded model declares.
+    """Return the declarations of a loaded model.
 
     Args:
         model: The model.
-        name: For errors.
+        name: Name of the model, for errors.
 
     Raises:
-        EmbeddingError: It has no fast tokenizer.
+        EmbeddingError: The model has no fast tokenizer.
     """
     from tokenizers import Tokenizer
 
     backend = getattr(model.tokenizer, "backend_tokenizer", model.tokenizer)
     if not isinstance(backend, Tokenizer):
         raise EmbeddingError(f"The embedding model {name!r} has no fast tokenizer (tokenizer.json).")
-    # A copy: the model sets truncation and padding on its own at every call.
+    # A copy, since the model sets truncation and padding of its own tokenizer at every call.
     tokenizer = Tokenizer.from_str(backend.to_str())
     tokenizer.no_truncation()
     tokenizer.no_padding()

@@ -1,4 +1,4 @@
-"""Converted models on the processor, by OpenVINO; PyTorch is not loaded for them."""
+"""The backend for converted models on the CPU with OpenVINO, without PyTorch."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from kinsplit.embedding.backends.telemetry import without_telemetry
 if TYPE_CHECKING:
     from openvino import CompiledModel, InferRequest
 
-#: The converted model's file, and its outputs.
+#: File of the converted model, and its outputs.
 MODEL, SENTENCE, TOKENS = "model.xml", "sentence_embedding", "token_embeddings"
-# Kernels are made per shape, so lengths are rounded up to few of them.
+# OpenVINO compiles kernels per shape, so lengths are rounded up to a multiple of this.
 _STEP = 8
 _PRECISIONS = {"bf16": "bfloat16", "f32": "float32"}
 
 
 class OpenVinoBackend:
-    """A model in OpenVINO's form, which any number of threads may use at once.
+    """A converted model, which is thread-safe.
 
     Args:
-        folder: What `kinsplit.embedding.backends.convert` or `kinsplit.embedding.backends.quantise` made.
-        precision: "bf16" or "f32"; None takes bfloat16 where the processor computes in it.
-        label: See `Backend`; None names the precision.
+        folder: Folder that `kinsplit.embedding.backends.convert` or `kinsplit.embedding.backends.quantise` made.
+        precision: "bf16" or "f32"; None takes bfloat16 if the CPU supports it.
+        label: See `Backend`; None describes the precision.
 
     Raises:
         Exception: A file is missing or damaged.
@@ -47,7 +47,7 @@ class OpenVinoBackend:
         self._sentence = self._compile(SENTENCE)
 
     def vectors(self, batches: Sequence[Batch], prompt: str, is_query: bool) -> Iterator[NDArray[np.float32]]:
-        """See `Backend.vectors`; the encodings hold the prompt, and the model reads questions like other texts."""
+        """See `Backend.vectors`; the encodings contain the prompt, and queries are encoded like other texts."""
         del prompt, is_query
         for _, vectors in self._run(self._sentence, batches):
             yield vectors
@@ -63,7 +63,7 @@ class OpenVinoBackend:
 
     def _run(self, model: CompiledModel, batches: Sequence[Batch]) -> Iterator[tuple[Batch, NDArray[np.float32]]]:
         """Keep every stream busy, and yield the results in order."""
-        # One more than there are streams, so that none waits for Python.
+        # One more than the number of streams, so that none waits for Python.
         wanted = min(len(batches), model.get_property("OPTIMAL_NUMBER_OF_INFER_REQUESTS") + 1)
         idle = [model.create_infer_request() for _ in range(wanted)]
         running: deque[tuple[Batch, InferRequest]] = deque()
@@ -82,7 +82,7 @@ class OpenVinoBackend:
     ) -> tuple[Batch, NDArray[np.float32]]:
         batch, request = running.popleft()
         request.wait()
-        found = np.array(request.get_output_tensor(0).data, dtype=np.float32)  # A copy: the request is used again.
+        found = np.array(request.get_output_tensor(0).data, dtype=np.float32)  # A copy, since the request is reused.
         idle.append(request)
         return batch, found
 
@@ -102,7 +102,7 @@ class OpenVinoBackend:
         for result in model.get_results():
             if output not in result.input_value(0).get_names():
                 model.remove_result(result)
-        # Streams, so that batches run side by side; pinned threads would fight with another process for one core.
+        # Streams run batches in parallel; pinned threads of two processes would compete for one core.
         settings = {
             "INFERENCE_PRECISION_HINT": self._precision,
             "PERFORMANCE_HINT": "THROUGHPUT",
@@ -112,13 +112,13 @@ class OpenVinoBackend:
 
 
 def best_precision() -> str:
-    """Return "bf16" where the processor computes in bfloat16 (AVX512-BF16, AMX), else "f32"."""
+    """Return "bf16" if the CPU supports bfloat16 (AVX512-BF16, AMX), else "f32"."""
     return "bf16" if "BF16" in _core().get_property("CPU", "OPTIMIZATION_CAPABILITIES") else "f32"
 
 
 @functools.cache
 def _core() -> Any:
-    with without_telemetry():  # Importing it is enough for an identifier in the home folder.
+    with without_telemetry():  # The import alone writes an identifier into the home folder.
         import openvino
 
         return openvino.Core()

@@ -1,4 +1,4 @@
-"""A converted model in 8-bit integers."""
+"""Quantisation of converted models to 8-bit integers."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from kinsplit.embedding.backends.telemetry import without_telemetry
 from kinsplit.embedding.windows import read_windows
 from kinsplit.errors import EmbeddingError, MissingExtraError
 
-#: Part of a quantised model's name in the cache: raise it when what is made here changes.
+#: Part of a quantised model's name in the cache: raise it when the quantisation changes.
 VERSION = 1
 _CALIBRATION = Path(__file__).with_name("calibration.txt")
 
 
 def quantiser() -> str:
-    """Return name and version of the library that quantises.
+    """Return name and version of the quantisation library.
 
     Raises:
-        MissingExtraError: It is not installed.
+        MissingExtraError: The library is not installed.
     """
     try:
         return f"nncf{version('nncf')}"
@@ -36,11 +36,11 @@ def quantiser() -> str:
 
 
 def quantise(source: Path, folder: Path) -> None:
-    """Quantise a converted model: post-training, with the ranges that its activations have on calibration.txt.
+    """Quantise a converted model post-training, with the ranges of its activations on calibration.txt.
 
     Args:
         source: The converted model's folder.
-        folder: Is filled.
+        folder: Folder for the result.
 
     Raises:
         MissingExtraError: NNCF is not installed.
@@ -65,13 +65,13 @@ def quantise(source: Path, folder: Path) -> None:
                     model_type=nncf.ModelType.TRANSFORMER,
                 )
             openvino.save_model(quantised, folder / MODEL, compress_to_fp16=False)
-    except Exception as error:  # NNCF raises whatever it likes.
+    except Exception as error:  # NNCF raises exceptions of any kind.
         raise EmbeddingError(f"{source.name} can't be quantised: {error}. Use the backend 'openvino'.") from error
 
 
 @contextmanager
 def _silent() -> Iterator[None]:
-    """Keep NNCF's bars and messages off stdout, where a command's result goes."""
+    """Keep NNCF's progress bars and messages off stdout, where commands print results."""
     logger = logging.getLogger("nncf")
     level = logger.level
     logger.setLevel(logging.ERROR)

@@ -1,4 +1,4 @@
-"""No reports to others while a model is converted."""
+"""Suppression of telemetry while a model is converted."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _lock = threading.RLock()
 
 @contextmanager
 def without_telemetry() -> Iterator[None]:
-    """Keep OpenVINO and NNCF from reporting that they are used.
+    """Keep OpenVINO and NNCF from reporting their use.
 
     Unless a file in the home folder forbids it, both send events to Google Analytics when they convert a model, and
-    write an identifier into the home folder. Nothing that reads a user's documents may do that unasked.
+    write an identifier into the home folder. A program that reads users' documents must not do that without consent.
     """
     from openvino_telemetry.utils.opt_in_checker import ConsentCheckResult, OptInChecker
     from openvino_telemetry.utils.sender import TelemetrySender

@@ -1,4 +1,4 @@
-"""Models through sentence-transformers itself: the reference, and the way to a GPU."""
+"""The backend that runs models in sentence-transformers itself: the reference, and the only one for GPUs."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 _BATCH_TOKENS = {"cpu": 4096}
-#: A GPU wants more at once.
+#: Larger batches for a GPU.
 _ON_A_GPU = 65_536
 
 
 class TorchBackend:
     """A model that sentence-transformers runs in float32, used by one thread at a time.
 
-    Its tokenizer is not made for more; PyTorch spreads each batch over the cores.
+    Its tokenizer is not thread-safe; PyTorch distributes each batch over the cores.
 
     Args:
         model: Name on the Hugging Face Hub, or a folder.
-        device: As PyTorch names it.
+        device: PyTorch's name of the device.
 
     Raises:
         EmbeddingError: The model can't be loaded.
@@ -79,11 +79,11 @@ def load_model(name: str, device: str = "cpu") -> SentenceTransformer:
     """Load a model without output.
 
     Args:
-        name: On the Hugging Face Hub, or a folder.
-        device: As PyTorch names it.
+        name: Name on the Hugging Face Hub, or a folder.
+        device: PyTorch's name of the device.
 
     Raises:
-        EmbeddingError: It can't be loaded.
+        EmbeddingError: The model can't be loaded.
     """
     try:
         if not Path(name).exists():
@@ -92,7 +92,7 @@ def load_model(name: str, device: str = "cpu") -> SentenceTransformer:
 
         with quiet():
             return SentenceTransformer(name, device=device, local_files_only=Path(name).is_dir())
-    except Exception as error:  # The libraries below raise whatever they like.
+    except Exception as error:  # The libraries raise exceptions of any kind.
         raise EmbeddingError(
             f"The embedding model {name!r} can't be loaded: {error}. Give the name of a "
             "sentence-transformers model that this machine can reach, or a folder that holds one."
@@ -101,7 +101,7 @@ def load_model(name: str, device: str = "cpu") -> SentenceTransformer:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Keep the loader's bars and hints off the terminal."""
+    """Keep the loader's progress bars and hints off the terminal."""
     logging: Any = import_module("transformers.utils.logging")  # It has no annotations.
     bars, verbosity = logging.is_progress_bar_enabled(), logging.get_verbosity()
     logging.disable_progress_bar()

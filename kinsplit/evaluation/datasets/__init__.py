@@ -1,11 +1,11 @@
 """Labelled sets from files, in several formats; every label is verified on loading.
 
 ```python
-dataset = load("courses", "queries.jsonl")     # documents that kinsplit.loaders reads, and questions about them
-dataset = load("beir/scifact")                 # a folder that holds both; the format is found from what lies there
+dataset = load("courses", "queries.jsonl")     # documents that kinsplit.loaders reads, and questions
+dataset = load("beir/scifact")                 # a folder with both; the format is detected
 ```
 
-Offsets are code points of a document's text as it is loaded: nothing is stripped, normalised or converted.
+Offsets count code points of the loaded text; nothing is stripped, normalised or converted.
 """
 
 from __future__ import annotations

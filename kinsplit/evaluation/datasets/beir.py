@@ -6,8 +6,8 @@ queries.jsonl     {"_id": "q1", "text": "..."}
 qrels/test.tsv    query-id  corpus-id  score
 ```
 
-A title becomes the first line of its document, as BEIR's own search puts it in front of the text. Of the queries only
-those of the split are taken. Another split than `test` is taken by naming its file as the questions.
+A title becomes the first line of its document, as in BEIR's own search. Only the queries of the split `test` are read;
+to read another split, name its file as the questions.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _string(row: Row, field: str) -> str:
     return value
 
 
-# As many as 64 bits have; Python refuses to read very long numbers.
+# Digits of a 64-bit number; Python refuses to parse very long numbers.
 _DIGITS = 18
 
 

@@ -47,7 +47,7 @@ def _texts(path: Path) -> list[Path]:
 
 
 def _table(path: Path) -> csv.DictReader[str]:
-    # Line ends as they are: a question may hold one.
+    # Line endings are kept, since a question may hold one.
     return csv.DictReader(StringIO(read_text(path), newline=""))
 
 
@@ -58,7 +58,7 @@ def _read(given: Given, name: str) -> Dataset:
     stated = []
     for path in given.questions:
         for row in _rows(path):
-            # A made set names the file with its path, in the way of the system that it was made on.
+            # A generated set names the file by its path, in the form of the system that it was generated on.
             corpus = PurePosixPath(str(row.value["corpus_id"]).replace("\\", "/"))
             id_ = corpus.stem if corpus.suffix in _SUFFIXES else corpus.name
             query_id = f"{id_}-{numbers[id_]:03}"
@@ -74,7 +74,7 @@ def _documents(paths: Sequence[Path]) -> tuple[Document, ...]:
         other = texts.setdefault(path.stem, path)
         if other != path:
             raise LoadError(path, f"would be the corpus {path.stem!r} like {other}. Rename one of them.")
-    # The mark at the beginning is a character of the text, which Chroma's offsets count.
+    # A byte order mark counts as a character in Chroma's offsets.
     documents = [Document(id_, read_text(path, keep_mark=True), {"title": id_}) for id_, path in texts.items()]
     return checked(documents, paths[0])
 
@@ -83,7 +83,7 @@ def _rows(path: Path) -> list[Row]:
     try:
         return [Row(path, f"row {number}", value) for number, value in enumerate(_table(path), 1)]
     except csv.Error as error:
-        raise LoadError(path, f"is no CSV that can be read: {error}.") from error
+        raise LoadError(path, f"is not valid CSV: {error}.") from error
 
 
 def _labels(row: Row, source_id: str, query_id: str, problems: Problems) -> list[StatedLabel]:

@@ -17,19 +17,19 @@ ROWS = "docs.jsonl"
 
 
 class DatasetWarning(KinsplitWarning):
-    """Something about a dataset that a person should know before believing its figures."""
+    """A problem of a dataset that may affect its figures."""
 
 
 def load_documents(paths: Sequence[Path], questions: Iterable[Path] = ()) -> tuple[Document, ...]:
     """Load the documents under some paths.
 
     Args:
-        paths: Files and folders. Of a folder with a `docs.jsonl` only that is read; anything else is read as
-            `kinsplit index` reads it, with the ids that it gives.
-        questions: Files that are none of the documents, though they may lie among them.
+        paths: Files and folders. In a folder with a `docs.jsonl` only that is read; anything else is read as by
+            `kinsplit index`, with the same ids.
+        questions: Files to leave out, since they hold questions.
 
     Raises:
-        LoadError: A document can't be loaded, or none has text: figures about the others would mislead.
+        LoadError: A document can't be loaded, or none has text.
     """
     rows = [rows_file(path) for path in paths]
     left_out = {path.resolve() for path in questions}
@@ -44,23 +44,23 @@ def load_documents(paths: Sequence[Path], questions: Iterable[Path] = ()) -> tup
         for warning in loaded.warnings:
             warnings.warn(DatasetWarning(inline(f"{loaded.source.source_id}: {warning}")), stacklevel=2)
         for document in loaded.documents:
-            # Of the other facts no measure asks, and every chunk would carry them.
+            # No measure uses the other metadata, which every chunk would carry.
             title = {"title": document.metadata["title"]} if "title" in document.metadata else {}
             documents.append(replace(document, metadata=title))
     return checked(documents, paths[0])
 
 
 def rows_file(path: Path) -> Path | None:
-    """Return the file of rows that a path means, or None where it means files of any other kind."""
+    """Return the file of rows that a path names or holds, or None."""
     file = path / ROWS if path.is_dir() else path
     return file if file.suffix.lower() in (".json", ".jsonl") and file.is_file() else None
 
 
 def checked(documents: Sequence[Document], path: Path) -> tuple[Document, ...]:
-    """Return documents of which at least one says something.
+    """Return the documents if at least one has text.
 
     Raises:
-        LoadError: None does.
+        LoadError: None has text.
     """
     if not any(document.text.strip() for document in documents):
         raise LoadError(path, "holds no document with text. Name the documents that the questions are about.")

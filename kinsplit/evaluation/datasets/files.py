@@ -14,8 +14,8 @@ class Row(NamedTuple):
     """An object of a file.
 
     Attributes:
-        path: The file.
-        place: Where in it: "line 3", "row 3".
+        path: Path of the file.
+        place: Place in the file: "line 3", "row 3".
         value: The object.
     """
 
@@ -25,14 +25,14 @@ class Row(NamedTuple):
 
 
 def read_text(path: Path, *, keep_mark: bool = False) -> str:
-    """Return a UTF-8 file's text, line ends as they are.
+    """Return the text of a UTF-8 file with its line endings.
 
     Args:
-        path: The file.
-        keep_mark: Whether a byte order mark stays as U+FEFF, which offsets count.
+        path: Path of the file.
+        keep_mark: Whether to keep a byte order mark as U+FEFF, which counts in offsets.
 
     Raises:
-        LoadError: It can't be read, or isn't UTF-8.
+        LoadError: The file can't be read, or isn't UTF-8.
     """
     try:
         return path.read_bytes().decode("utf-8" if keep_mark else "utf-8-sig")
@@ -46,7 +46,7 @@ def lines(path: Path) -> Iterator[Row]:
     r"""Yield the objects of a JSONL file; lines end at \n alone, since U+2028 or \x85 may stand inside one.
 
     Raises:
-        LoadError: A line holds no JSON object.
+        LoadError: A line is not a JSON object.
     """
     for number, line in enumerate(read_text(path).split("\n"), 1):
         if line.strip():
@@ -54,10 +54,10 @@ def lines(path: Path) -> Iterator[Row]:
 
 
 def first_line(path: Path) -> Row | None:
-    """Return the first object of a JSONL file, None for an empty one; no more of it is read.
+    """Return the first object of a JSONL file without reading the rest; None for an empty file.
 
     Raises:
-        LoadError: It is no JSON object.
+        LoadError: The first line is not a JSON object.
     """
     with path.open(encoding="utf-8-sig", errors="replace", newline="\n") as file:
         for number, line in enumerate(file, 1):
@@ -70,7 +70,7 @@ def read_json(path: Path) -> Any:
     """Return the value of a JSON file.
 
     Raises:
-        LoadError: It holds none.
+        LoadError: The file is not valid JSON.
     """
     return _parsed(path, read_text(path), "")
 
@@ -79,7 +79,7 @@ def object_row(path: Path, place: str, value: object) -> Row:
     """Return a value as a row.
 
     Raises:
-        LoadError: It is no object.
+        LoadError: The value is not an object.
     """
     if not isinstance(value, dict):
         raise LoadError(path, f"{place}: must be a JSON object (got {shown(value)}).")
@@ -87,7 +87,7 @@ def object_row(path: Path, place: str, value: object) -> Row:
 
 
 def shown(value: object) -> str:
-    """Return a value as a message shows it."""
+    """Return a value for an error message."""
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."
 
@@ -103,10 +103,10 @@ def _parsed(path: Path, text: str, where: str) -> Any:
 
 
 class Problems:
-    """What was found to be wrong so far.
+    """The problems of a labelled set found so far.
 
     Args:
-        path: The file that is named where it holds nothing at all.
+        path: File to name if there is no question.
     """
 
     def __init__(self, path: Path) -> None:
@@ -115,14 +115,14 @@ class Problems:
         self._described = ""
 
     def add(self, row: Row, query_id: object, field: str, rule: str, value: object, remedy: str) -> None:
-        """Tell one problem.
+        """Add a problem.
 
         Args:
-            row: Where.
-            query_id: The question that it belongs to; None where that isn't known.
-            field: The field.
-            rule: What is allowed, as a sentence without a full stop.
-            value: What is there.
+            row: Row with the problem.
+            query_id: Id of its question; None if unknown.
+            field: Name of the field.
+            rule: Rule that the value breaks, without a full stop.
+            value: The value.
             remedy: What to do about it.
         """
         self.count += 1
@@ -135,10 +135,10 @@ class Problems:
         """Raise the first problem.
 
         Args:
-            empty: Whether there is no question at all, which is a problem too.
+            empty: Whether there are no questions, which is a problem too.
 
         Raises:
-            LoadError: There is one.
+            LoadError: There is a problem.
         """
         if self.count:
             more = self.count - 1

@@ -11,11 +11,11 @@ from kinsplit.evaluation.labels import Dataset
 
 
 class Given(NamedTuple):
-    """The paths that somebody names.
+    """The paths of a labelled set.
 
     Attributes:
-        documents: Files and folders with the documents, or folders with all that belongs to a set.
-        questions: Files with the questions and their labels; none where they lie in those folders.
+        documents: Files and folders with the documents, or folders with the whole set.
+        questions: Files with the questions and labels; empty if they are in those folders.
     """
 
     documents: tuple[Path, ...]
@@ -27,11 +27,11 @@ class Format:
     """A format of labelled sets.
 
     Attributes:
-        name: Names it.
-        shape: What lies in its folder, or which files make it up, in one line.
-        find: Returns the given paths with every file named that the format needs; None if they are not its own.
-        read: Reads what `find` returned, verifies it, and returns it under a name. It raises a LoadError, which names
-            the first problem and counts the others.
+        name: Name of the format.
+        shape: Files of the format, in one line.
+        find: Function that completes paths with all files of the format; it returns None if they have another format.
+        read: Function that reads and verifies the result of `find` and returns a dataset with a name. Its LoadError
+            describes the first problem and counts the others.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """Normalised texts with a map to their sources, so that spans on one can be read on the other.
 
-SC-Qrels labels a text whose quotation marks, dashes and white space were made plain, and so its offsets fit no file;
-`normalise(text)` makes that text again and takes its spans back to the file's own.
+SC-Qrels labels texts after replacing quotation marks, dashes and white space, so its offsets don't fit the files;
+`normalise(text)` recreates such a text and maps its spans back to the file.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ Offsets = NDArray[np.int64]
 
 
 class Rewritten(NamedTuple):
-    """What a step made of a text.
+    """The result of a step.
 
     Attributes:
         text: The new text.
-        starts: Where what each of its characters stands for begins in the old text; never falls.
-        ends: Where that ends; never falls.
+        starts: Start in the old text of what each new character stands for, in ascending order.
+        ends: End of the same, in ascending order.
     """
 
     text: str
@@ -44,13 +44,13 @@ Step = Callable[[str], Rewritten]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Normalised:
-    """A normalised text that knows where it came from.
+    """A normalised text with a map to its source.
 
     Attributes:
-        source: The text as it was.
-        text: The normalised text.
-        starts: Where what each of its characters stands for begins in the source, shape (characters,).
-        ends: Where that ends in the source, shape (characters,).
+        source: Original text.
+        text: Normalised text.
+        starts: Start in the source of what each character stands for, shape (characters,).
+        ends: End of the same, shape (characters,).
     """
 
     source: str
@@ -59,25 +59,25 @@ class Normalised:
     ends: Offsets
 
     def to_source(self, span: Span) -> Span:
-        """Return where a span of the normalised text, which isn't empty, lies in the source."""
+        """Return the span of the source for a span of the normalised text, which must not be empty."""
         return Span(int(self.starts[span.start]), int(self.ends[span.end - 1]))
 
     def from_source(self, span: Span) -> Span | None:
-        """Return the least span of the normalised text that holds all that is left of a span of the source.
+        """Return the span of the normalised text for a span of the source.
 
         Returns:
-            The span; None where nothing is left, as of white space at the text's edge.
+            The smallest span that holds everything left of it; None if nothing is left.
         """
         first = int(np.searchsorted(self.ends, span.start, side="right"))
         stop = int(np.searchsorted(self.starts, span.end, side="left"))
         return Span(first, stop) if first < stop else None
 
     def at(self, offset: int) -> int:
-        """Return where in the normalised text a place of the source is."""
+        """Return the offset in the normalised text for an offset in the source."""
         return int(np.searchsorted(self.ends, offset, side="right"))
 
     def find(self, wanted: str) -> Iterator[Span]:
-        """Yield where a text that is normalised itself occurs, as spans of the source, without overlap."""
+        """Yield the occurrences of a normalised text, as spans of the source without overlap."""
         at = self.text.find(wanted) if wanted else -1
         while at >= 0:
             yield self.to_source(Span(at, at + len(wanted)))
@@ -116,7 +116,7 @@ def nfkc(text: str) -> Rewritten:
     return _composed(text, "NFKC")
 
 
-#: What the SC-Qrels pipeline does to a text before it is labelled.
+#: Steps of the SC-Qrels pipeline.
 SC_QRELS: tuple[Step, ...] = (quotes, dashes, spaces, strip)
 _NAMED = {"sc-qrels": SC_QRELS}
 
@@ -126,7 +126,7 @@ def normalise(text: str, steps: Sequence[Step] = SC_QRELS) -> Normalised:
 
     Args:
         text: The text.
-        steps: What is done to it, one after the other.
+        steps: Steps in order.
     """
     made = _as_long(text)
     for step in steps:
@@ -136,10 +136,10 @@ def normalise(text: str, steps: Sequence[Step] = SC_QRELS) -> Normalised:
 
 
 def steps_of(name: str) -> tuple[Step, ...]:
-    """Return the steps of a normalisation that has a name.
+    """Return the steps of a normalisation by its name.
 
     Raises:
-        InvalidParameterError: None is called so.
+        InvalidParameterError: The name is unknown.
     """
     if name not in _NAMED:
         raise InvalidParameterError("normalise", "must name a normalisation", name, f"Known: {', '.join(_NAMED)}.")
@@ -147,7 +147,7 @@ def steps_of(name: str) -> tuple[Step, ...]:
 
 
 def normalised_document(document: Document, steps: Sequence[Step] = SC_QRELS) -> Document:
-    """Return a document with its text normalised, and its pages, times and parts where they stand in that.
+    """Return a document with its text normalised, and its pages, times and parts moved accordingly.
 
     Args:
         document: The document.
@@ -157,7 +157,7 @@ def normalised_document(document: Document, steps: Sequence[Step] = SC_QRELS) ->
 
 
 def normalised_dataset(dataset: Dataset, steps: Sequence[Step] = SC_QRELS) -> Dataset:
-    """Return a dataset with its documents normalised, and its labels where they stand in these.
+    """Return a dataset with its documents normalised, and its labels moved accordingly.
 
     Args:
         dataset: The dataset.

@@ -29,16 +29,16 @@ def load(
     """Load documents and the questions about them, and verify every label.
 
     Args:
-        documents: Files and folders: the documents, or folders that hold documents and questions. Several folders make
-            one set, whose documents are searched together.
-        questions: The files with the questions; None looks for them in the folders.
-        format: Name of the format; None finds it from what lies there.
-        name: Of the dataset; None takes the folder's.
+        documents: Files and folders with documents, or folders with documents and questions. Several folders make one
+            set, whose documents are searched together.
+        questions: Files with the questions; None to find them in the folders.
+        format: Name of the format; None to detect it.
+        name: Name of the dataset; None for the name of the folder.
 
     Raises:
-        LoadError: A path isn't there, no format or more than one fits, or something in the files is wrong: the first
-            problem with its file, line and remedy, and how many more there are.
-        InvalidParameterError: No format has that name, or no path was given.
+        LoadError: A path doesn't exist, no format or more than one fits, or the files have problems: the first one is
+            described with its file, line and remedy, and the others are counted.
+        InvalidParameterError: The format is unknown, or no path is given.
     """
     given = Given(_paths("documents", documents), () if questions is None else _paths("questions", questions))
     chosen, found = _chosen(given, format)
@@ -67,9 +67,9 @@ def _chosen(given: Given, name: str | None) -> tuple[Format, Given]:
     path = (given.questions or given.documents)[0]
     if fitting:
         several = ", ".join(fmt.name for fmt, _ in fitting)
-        raise LoadError(path, f"could be of the formats {several}. Name one of them, or the file with the questions.")
+        raise LoadError(path, f"fits the formats {several}. Name one of them, or the file with the questions.")
     if name is not None:
         (shape,) = (fmt.shape for fmt in FORMATS if fmt.name == name)
-        raise LoadError(path, f"is not of the format {name}, which is {shape}.")
+        raise LoadError(path, f"doesn't have the format {name}, which is {shape}.")
     shapes = "; ".join(f"{fmt.name}: {fmt.shape}" for fmt in FORMATS)
-    raise LoadError(path, f"is of no known format of questions. Known ones are {shapes}.")
+    raise LoadError(path, f"has no known format of questions. Known formats: {shapes}.")

@@ -6,9 +6,8 @@ questions*.json      [{"qid": "q1", "question": "...", "docid": "a"}, ...]
 annotations*.json    [{"qid": "q1", "docid": "a", "start": 0, "end": 5, "text": "...", "logic": "AND", "group": "g1"}]
 ```
 
-The offsets count the text after SC-Qrels' normalisation, `kinsplit.evaluation.datasets.normalised.SC_QRELS`; the
-labels that are
-returned are those of the documents as they are stored.
+Offsets refer to the text after SC-Qrels' normalisation (`kinsplit.evaluation.datasets.normalised.SC_QRELS`); the labels
+of the dataset refer to the stored documents.
 """
 
 from __future__ import annotations

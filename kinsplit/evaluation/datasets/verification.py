@@ -13,19 +13,19 @@ from kinsplit.evaluation.labels import Label, Place, Question
 from kinsplit.loaders.decoding import clean
 from kinsplit.spans import Span
 
-# Halves of pairs, which JSON can hold, and no file in UTF-8.
+# Lone surrogates, which JSON can hold but UTF-8 can't.
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 class StatedPlace(NamedTuple):
-    """Where a label is said to stand.
+    """A place of a label as a file states it.
 
     Attributes:
-        field: Where the file says so.
-        source_id: The document.
-        span: Its bounds; None for the document as such.
-        text: The text that is said to be there, if it is.
-        row: Where the file says so, if it isn't beside the question.
+        field: Field of the file.
+        source_id: Id of the document.
+        span: Bounds of the span; None for the whole document.
+        text: Text that the span should hold, if it is stated.
+        row: Row of the place, if it differs from that of the question.
     """
 
     field: str
@@ -37,7 +37,7 @@ class StatedPlace(NamedTuple):
 
 @dataclass(frozen=True)
 class StatedLabel:
-    """A label as a file has it; see `Label`."""
+    """A label as a file states it; see `Label`."""
 
     places: Sequence[StatedPlace]
     group: str = ""
@@ -46,15 +46,15 @@ class StatedLabel:
 
 @dataclass(frozen=True)
 class StatedQuestion:
-    """A question as a file has it; see `Question`.
+    """A question as a file states it; see `Question`.
 
     Attributes:
-        row: Where it stands.
-        id: Its id.
+        row: Row of the question.
+        id: Id of the question.
         text: The question.
         labels: Its labels.
-        answer: Its answer, "" for none.
-        field: What the file calls the question's text.
+        answer: Reference answer; "" for none.
+        field: Name of the field with the question.
     """
 
     row: Row
@@ -68,15 +68,15 @@ class StatedQuestion:
 def verified(
     stated: Iterable[StatedQuestion], documents: Sequence[Document], problems: Problems
 ) -> tuple[Question, ...]:
-    """Return questions whose every label stands where it is said to.
+    """Verify questions and their labels.
 
     Args:
-        stated: As the files have them.
+        stated: Questions as the files state them.
         documents: All documents.
-        problems: What is wrong is told to it, and raised when all was seen.
+        problems: Collects the problems, which are raised at the end.
 
     Raises:
-        LoadError: Something is wrong, or there is no question.
+        LoadError: There is a problem, or no question.
     """
     sources = {document.id: document for document in documents}
     questions: list[Question] = []
@@ -84,7 +84,7 @@ def verified(
     for one in stated:
         before = problems.count
         _check_text(one, seen, problems)
-        # What is stated twice is no other label.
+        # A label that is stated twice counts once.
         labels = dict.fromkeys(_label(label, one, sources, problems) for label in one.labels)
         if problems.count == before:
             questions.append(Question(one.id, one.text, tuple(labels), one.answer))
@@ -110,7 +110,7 @@ def _check_text(one: StatedQuestion, seen: dict[str, Row], problems: Problems) -
 
 def _label(label: StatedLabel, one: StatedQuestion, sources: Mapping[str, Document], problems: Problems) -> Label:
     places = (_place(place, one, sources, problems) for place in label.places)
-    # Of one that is wrong there is no place, and the question is never used.
+    # A wrong place is None, and its question is never used.
     return Label(tuple(dict.fromkeys(place for place in places if place is not None)), label.group, label.grade)
 
 
@@ -130,7 +130,7 @@ def _place(
 
 
 def _fits(place: StatedPlace, span: tuple[Any, Any], one: StatedQuestion, text: str, problems: Problems) -> bool:
-    """Return whether a span lies in a text and holds what it is said to hold; tell what is wrong otherwise."""
+    """Return whether a span lies in a text and holds the stated text; add the problem otherwise."""
     row, (start, end), before = place.row or one.row, span, problems.count
     if not (_whole(start) and _whole(end) and 0 <= start < end <= len(text)):
         rule = f"must be [start, end) within the {len(text):,} characters of {place.source_id!r}"
@@ -151,12 +151,12 @@ def _fits(place: StatedPlace, span: tuple[Any, Any], one: StatedQuestion, text: 
 
 
 def _is(text: str, said: object) -> bool:
-    # The loaders replace what databases refuse, one for one.
+    # The loaders replace characters that databases refuse, one for one.
     return isinstance(said, str) and text in (said, clean(said).text)
 
 
 def _broken(value: object) -> str:
-    """Return the rule for a text that a value breaks, "" for none."""
+    """Return the rule that a value breaks as a text; "" for none."""
     if not isinstance(value, str) or not value.strip():
         return "must be a string of visible text"
     return "must not hold a lone surrogate" if _SURROGATE.search(value) else ""
@@ -166,18 +166,17 @@ def _whole(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-#: SC-Qrels' words: a span that answers alone, one that answers only with the others of its group, and one that answers
-#: in place of the others of its group.
+#: The logic of SC-Qrels: a span that answers alone, together with the others of its group, or instead of them.
 ALONE, TOGETHER, INSTEAD = LOGIC = ("COMPLETE_SPAN", "AND", "OR")
 
 
 class Mark(NamedTuple):
-    """A span that somebody marked as an answer.
+    """An annotated span.
 
     Attributes:
-        places: It, and its copies.
+        places: The span and its copies.
         logic: One of `LOGIC`.
-        group: The marks of its question that the logic refers to.
+        group: Name of the group that the logic refers to.
     """
 
     places: Sequence[StatedPlace]
@@ -186,7 +185,7 @@ class Mark(NamedTuple):
 
 
 def labels_of(marks: Sequence[Mark]) -> list[StatedLabel]:
-    """Return the labels that marks make, in their order: alternatives are one label, all others one each."""
+    """Return the labels of marks, in their order: one for all alternatives of a group, and one for each other mark."""
     labels: list[StatedLabel] = []
     alternatives: dict[str, list[StatedPlace]] = {}
     for places, logic, group in marks:

@@ -32,7 +32,7 @@ from kinsplit.parsers import Strategy
 from kinsplit.support.paths import cache_folder
 from kinsplit.tokenizers import BUNDLED, resolve
 
-#: The measures of an evaluation that names none; those that say nothing of a dataset are left out of its results.
+#: The default measures; those that don't apply to a dataset are left out of its results.
 MEASURES = (
     *(f"recall@{budget}t" for budget in (100, 250, 500, 1000, 2000, 4000)),
     *("P@5", "R@5", "MRR", "nDCG@10", "MAP", "AGS@5"),
@@ -40,7 +40,7 @@ MEASURES = (
     *("seconds", "jaccard", "query_terms", "cosine"),
 )
 HEADLINE = "recall@1000t"
-#: By which strategies are compared where nothing is labelled.
+#: The default headline of a dataset without labels.
 UNLABELLED = "query_terms"
 
 
@@ -50,23 +50,25 @@ class Experiment:
 
     Attributes:
         dataset: The documents and questions.
-        strategies: By label; the first one is the baseline. A strategy, any other splitter that
-            `kinsplit.evaluation.splitters.as_strategy` takes, or a list of chunks' texts that were made elsewhere, in
-            the order of the documents. Whatever is given, strategies are what the attribute holds.
-        embedder: A name, an embedder of kinsplit, LlamaIndex or LangChain, or any object with `embed(texts)`.
-        ranker: A name of `kinsplit.evaluation.experiment.rankers.names()`, or a ranker.
+        strategies: Splitters by label, the baseline first: strategies, anything that
+            `kinsplit.evaluation.as_strategy` takes, or lists with the texts of chunks, in the order of the documents.
+            The attribute holds strategies, whatever is given.
+        embedder: Name of an embedder, an embedder of kinsplit, LlamaIndex or LangChain, or any object with
+            `embed(texts)`.
+        ranker: Name of a ranker (see `kinsplit.evaluation.ranker_names`), or a ranker.
         measures: Measures or their names; None for `MEASURES`. The headline is added where it is missing.
-        headline: Name of the measure that strategies are compared by; None for recall@1000t, or query_terms where
-            nothing is labelled.
-        top_k: Chunks that a measure looks at that has no number of its own, and that results show.
+        headline: Name of the measure that strategies are compared by; None for recall@1000t, or query_terms for a
+            dataset without labels.
+        top_k: Number of chunks that results show, and that measures without a number of their own look at.
         embedding_context: What is embedded besides a chunk's text; see `kinsplit.indexing.context.EmbeddingContext`.
         language: Language of the stop words and the stemmer of BM25, such as "german", or "any" for words as they are.
-        tokenizer: Counts the tokens of budgets.
-        rule: Which chunks are relevant to a label, for the measures of ranks.
-        model: Writes and judges answers, for the measures of answers; what `kinsplit.language_models.resolve` takes.
-        cache: Whether vectors and outcomes are kept in kinsplit's cache folder; or another folder for them. What is
-            made with a strategy, a ranker or an embedder of somebody's own class is not kept, since it changes with
-            that class's code (an embedder can say otherwise, see `kinsplit.embedding.protocol.repeatable`).
+        tokenizer: Spec of the tokenizer that counts the tokens of budgets.
+        rule: Rule that makes a chunk relevant to a label, for the rank measures.
+        model: Language model that writes and judges answers, for the answer measures: anything that
+            `kinsplit.language_models.resolve` takes.
+        cache: Whether to cache vectors and outcomes in kinsplit's cache folder; or another folder for them. Runs with a
+            strategy, a ranker or an embedder of the user's own class are not cached, since the class may change (an
+            embedder can opt in, see `kinsplit.embedding.protocol.repeatable`).
     """
 
     dataset: Dataset
@@ -138,16 +140,15 @@ class Experiment:
         return tuple(found.values())
 
     def run(self, progress: Callable[[Step], None] | None = None) -> Results:
-        """Split, embed, ask and judge.
+        """Split, embed, search and score.
 
-        Vectors are kept as they are made, chunks when a strategy has split, outcomes when it was asked, also when the
-        run is stopped: another run goes on from there.
+        Vectors, chunks and rankings are cached as they are computed, so that a stopped run continues where it was.
 
         Args:
-            progress: Told of every step.
+            progress: Called with each step.
 
         Raises:
-            InvalidParameterError: A splitter fails, or returns something else than chunks.
+            InvalidParameterError: A splitter fails, or returns something other than chunks.
         """
         summary = Summary(self.setup)
         for label, evidence in self.evidence(progress):
@@ -161,12 +162,12 @@ class Experiment:
                 yield run.label, run.evidence()
 
     def plan(self) -> list[Plan]:
-        """Return what a run would do for each strategy; nothing is embedded and no language model is asked."""
+        """Return the work of a run for each strategy, without embedding anything or asking a language model."""
         with self._runs() as runs:
             return [run.plan() for run in runs]
 
     def chunking(self, label: str) -> Chunking:
-        """Return the chunks of one strategy; nothing is embedded but what it needs to find its boundaries."""
+        """Return the chunks of one strategy; only texts that decide its boundaries are embedded."""
         with self._runs() as runs:
             (found,) = (run for run in runs if run.label == label)
             return found.chunking()

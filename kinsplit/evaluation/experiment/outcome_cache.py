@@ -11,9 +11,9 @@ from typing import Any
 import kinsplit
 from kinsplit.support.disk_cache import JsonCache
 
-#: Bytes on disk; what was not used for the longest time goes first.
+#: Most bytes on disk; the least recently used records are removed first.
 _SIZE = 1 << 29
-#: The parts of kinsplit whose code decides what is retrieved.
+#: The parts of kinsplit whose code affects what is retrieved.
 _PARTS = (
     "chunk.py",
     "identity.py",
@@ -30,12 +30,12 @@ _PARTS = (
 
 
 class OutcomeCache:
-    """Records by key, safe with several processes.
+    """A cache of records, safe with several processes.
 
-    A folder that can't be read or written costs nothing but time: with one warning, nothing is kept from then on.
+    After one warning, a folder that can't be read or written is not used any more.
 
     Args:
-        folder: Where they lie; None keeps nothing.
+        folder: Folder of the cache; None for no cache.
     """
 
     def __init__(self, folder: Path | None) -> None:
@@ -47,17 +47,17 @@ class OutcomeCache:
         return found if isinstance(found, dict) else None
 
     def put(self, key: str, record: dict[str, Any]) -> None:
-        """Keep a record of what JSON can hold."""
+        """Store a record of JSON values."""
         self._cache.put(key.encode(), record)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._cache.close()
 
 
 @cache
 def code_version() -> str:
-    """Return a hash of the code that decides what is retrieved: what older code retrieved counts no more."""
+    """Return a hash of the code that affects what is retrieved, so that outcomes of older code are not used."""
     root, digest = Path(kinsplit.__file__).parent, hashlib.blake2b(digest_size=16)
     for part in _PARTS:
         path = root / part
@@ -67,6 +67,6 @@ def code_version() -> str:
 
 
 def hashed(*parts: Any) -> str:
-    """Return a hash of what JSON can hold; what it can't counts by its text."""
+    """Return a hash of JSON values; other objects are hashed as their `str`."""
     data = json.dumps(parts, sort_keys=True, default=str)
     return hashlib.blake2b(data.encode(), digest_size=16).hexdigest()

@@ -9,17 +9,17 @@ from kinsplit.parsers.base import Cost
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be done for one strategy.
+    """The work to do for one strategy.
 
     Attributes:
-        label: The strategy.
-        chunks: Chunks to search; None where only a model can say, since it draws the boundaries.
-        tokens: Tokens to embed for them, contexts included; None as above.
-        texts: Texts to embed, equal ones counted once; None as above.
-        kept: Of these texts, those with a vector from earlier runs; None as above.
-        questions: Questions to ask.
-        answered: Of these, those with an outcome from earlier runs. Where it is all of them, nothing is embedded.
-        cost: Of the language model that draws the boundaries.
+        label: Label of the strategy.
+        chunks: Number of chunks to search; None where a model decides the boundaries.
+        tokens: Number of tokens to embed, contexts included; None as above.
+        texts: Number of different texts to embed; None as above.
+        kept: Number of these texts whose vector is cached; None as above.
+        questions: Number of questions.
+        answered: Number of questions whose ranking is cached. If all are, nothing is embedded.
+        cost: Cost of the language model that decides the boundaries.
     """
 
     label: str

@@ -17,7 +17,7 @@ _RRF = 60
 
 
 class Ranked(NamedTuple):
-    """A chunk with the score by which it is ranked."""
+    """A chunk with its score."""
 
     chunk: Chunk
     score: float
@@ -27,9 +27,9 @@ class Ranker(NamedTuple):
     """A way to rank chunks.
 
     Attributes:
-        name: Of the way with all its settings: outcomes are kept by it.
-        description: In one line.
-        rank: Returns the best leaves for a question, best first, at most so many.
+        name: Name with all settings, part of the key of cached outcomes.
+        description: Description in one line.
+        rank: Function that returns at most the given number of leaves for a question, best first.
     """
 
     name: str
@@ -38,10 +38,10 @@ class Ranker(NamedTuple):
 
 
 def kin(weights: KinWeights | None = None) -> Ranker:
-    """Return kin scoring, which every search of kinsplit uses.
+    """Return kin scoring, the ranker of every search of kinsplit.
 
     Args:
-        weights: Of its evidence; None for the defaults.
+        weights: Weights of the kin; None for the defaults.
     """
     chosen = weights or KinWeights()
 
@@ -94,7 +94,7 @@ def create(name: str) -> Ranker:
     """Return a ranker by its name.
 
     Raises:
-        InvalidParameterError: No ranker has that name.
+        InvalidParameterError: There is no ranker of that name.
     """
     if name in _RANKERS:
         return _RANKERS[name]

@@ -11,16 +11,16 @@ from kinsplit.spans import Span
 
 
 class Answer(NamedTuple):
-    """What was retrieved for one question.
+    """The ranking for one question.
 
     Attributes:
-        places: Of each retrieved chunk its number among the leaves, best first.
-        scores: The ranker's.
-        cosines: Between the question and each chunk.
-        seconds: Wall time of the search, the question's embedding included.
+        positions: Position of each retrieved chunk among the leaves, best first.
+        scores: Scores of the ranker.
+        cosines: Cosine between the question and each chunk.
+        seconds: Wall time of the search, including the embedding of the question.
     """
 
-    places: list[int]
+    positions: list[int]
     scores: list[float]
     cosines: list[float]
     seconds: float
@@ -28,14 +28,14 @@ class Answer(NamedTuple):
 
 @dataclass
 class Record:
-    """What one strategy made of a dataset, as far as it is known.
+    """The chunks and rankings of one strategy, as far as they are computed.
 
     Attributes:
-        chunks: Of all levels, each document's together, as the strategy returned them.
-        split_seconds: Wall time of splitting; None where a part of the work was kept from an earlier run.
-        embed_seconds: Wall time of embedding, likewise; None also before it was done.
-        warnings: What was told while the work was done.
-        answers: By `question_key`.
+        chunks: Chunks of all levels, as the strategy returned them.
+        split_seconds: Wall time of splitting; None where vectors came from a cache.
+        embed_seconds: Wall time of embedding; None as above, and before it is done.
+        warnings: Warnings that the run raised.
+        answers: Rankings by `question_key`.
     """
 
     chunks: list[Chunk]
@@ -50,7 +50,7 @@ class Record:
         return [chunk for chunk in self.chunks if chunk.level == 0]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the record without what the documents themselves hold."""
+        """Return the record without the documents' metadata."""
         return {
             **{f.name: getattr(self, f.name) for f in fields(self)},
             "chunks": [[getattr(chunk, name) for name in _KEPT] for chunk in self.chunks],
@@ -59,11 +59,11 @@ class Record:
 
     @classmethod
     def from_json(cls, kept: Mapping[str, Any], documents: Mapping[str, Document]) -> Self:
-        """Return a record that was kept.
+        """Return the record of a cached value.
 
         Args:
-            kept: What `to_json` returned.
-            documents: By id, those that were split.
+            kept: Value that `to_json` returned.
+            documents: Documents by id.
         """
         chunks = [_chunk(dict(zip(_KEPT, row, strict=True)), documents) for row in kept["chunks"]]
         answers = {key: Answer(*answer) for key, answer in kept["answers"].items()}

@@ -26,9 +26,9 @@ from kinsplit.stores import ChunkStore, Query, Schema, open_store
 if TYPE_CHECKING:
     from types import TracebackType
 
-#: Characters that are split together.
+#: Characters of a batch to split.
 _CHARACTERS = 500_000
-#: By how much a ranking that holds too few tokens is asked for again.
+#: Factor by which a ranking with too few tokens is extended.
 _MORE = 2
 
 
@@ -36,8 +36,8 @@ class Depth(NamedTuple):
     """How far rankings go.
 
     Attributes:
-        chunks: Chunks that a search is asked for. Its order and its time are those of this search.
-        tokens: Where they hold fewer tokens and the collection has more, further chunks follow behind them.
+        chunks: Number of chunks of the search, whose order and time are reported.
+        tokens: Least number of tokens; where the chunks hold fewer, those of a longer search follow.
     """
 
     chunks: int
@@ -45,7 +45,7 @@ class Depth(NamedTuple):
 
 
 class Clock:
-    """An embedder that knows how long it took.
+    """An embedder that measures its time.
 
     Args:
         embedder: The embedder.
@@ -81,7 +81,7 @@ class Clock:
 def split(
     strategy: Strategy, documents: Sequence[Document], progress: Progress | None = None
 ) -> tuple[list[Chunk], float]:
-    """Return the chunks of all documents as the strategy makes them, and how many seconds it took."""
+    """Return the chunks of all documents, and the seconds that splitting took."""
     chunks, done, seconds = list[Chunk](), 0, 0.0
     for batch in by_size(documents, _CHARACTERS):
         begin = time.perf_counter()
@@ -94,8 +94,8 @@ def split(
 
 
 @dataclass(frozen=True, slots=True)
-class _Made:
-    """A strategy whose chunks are already made, as the indexer takes it."""
+class _ExistingChunks:
+    """A strategy that returns existing chunks, for the indexer."""
 
     name: str
     fingerprint: str
@@ -106,11 +106,11 @@ class _Made:
 
 
 class Questions:
-    """The questions as a store takes them, each embedded once for all strategies.
+    """The embedded questions, shared by all strategies.
 
     Args:
-        embedder: Embeds them as it does the chunks.
-        bm25: Weighs their terms, likewise.
+        embedder: Embedder of questions and chunks.
+        bm25: Term weights of questions and chunks.
     """
 
     def __init__(self, embedder: Embedder, bm25: Bm25Embedder) -> None:
@@ -118,9 +118,9 @@ class Questions:
         self._known: dict[str, tuple[Question, float]] = {}
 
     def ask(self, text: str) -> tuple[Question, float]:
-        """Return a question, and how many seconds it took to embed it."""
+        """Return an embedded question, and the seconds that embedding took."""
         if not self._known:
-            self._embedder.embed_query(text)  # Loads the model, which is no part of an answer's time.
+            self._embedder.embed_query(text)  # Loads the model, whose time is not part of a search.
         if text not in self._known:
             begin = time.perf_counter()
             question = Question(self._embedder.embed_query(text), self._bm25.embed_query(text))
@@ -130,45 +130,45 @@ class Questions:
 
 @dataclass
 class Collection:
-    """The chunks of one strategy in a store of their own, with all that is needed to ask for them.
+    """The chunks of one strategy in a store of their own.
 
     Attributes:
-        store: Holds them.
-        leaves: The chunks that are searched.
-        tokens: Of each leaf.
-        vectors: By id of a leaf.
+        store: The store.
+        leaves: Chunks that are searched.
+        tokens: Number of tokens of each leaf.
+        vectors: Vectors by id of the leaf.
     """
 
     store: ChunkStore
     leaves: Sequence[Chunk]
     tokens: Sequence[int]
     vectors: Mapping[str, NDArray[np.float32]]
-    _places: Mapping[str, int] = field(init=False)
+    _positions: Mapping[str, int] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._places = {leaf.id: place for place, leaf in enumerate(self.leaves)}
+        self._positions = {leaf.id: position for position, leaf in enumerate(self.leaves)}
 
     def answer(self, asked: tuple[Question, float], ranker: Ranker, depth: Depth) -> Answer:
-        """Return what is retrieved for a question; see `Questions.ask`."""
+        """Return the ranking for a question of `Questions.ask`."""
         question, embedding = asked
         begin = time.perf_counter()
         found = list(ranker.rank(self.store, question, depth.chunks))
         seconds = embedding + time.perf_counter() - begin
         found = self._extended(found, question, ranker, depth)
         return Answer(
-            places=[self._places[chunk.id] for chunk, _ in found],
+            positions=[self._positions[chunk.id] for chunk, _ in found],
             scores=[float(score) for _, score in found],
             cosines=[float(self.vectors[chunk.id] @ question.dense) for chunk, _ in found],
             seconds=seconds,
         )
 
     def _extended(self, found: list[Ranked], question: Question, ranker: Ranker, depth: Depth) -> list[Ranked]:
-        """Return a ranking with as many further chunks as fill the tokens, in the order of a longer search.
+        """Return a ranking followed by chunks of longer searches, up to the depth in tokens.
 
-        What was found first keeps its place, so that a larger budget never changes what a smaller one holds.
+        The first ranking stays as it is, so that a larger budget never changes the content of a smaller one.
         """
         limit, found = depth.chunks, list(found)
-        while limit < len(self.leaves) and self._held(found) < depth.tokens:
+        while limit < len(self.leaves) and self._count_tokens(found) < depth.tokens:
             limit *= _MORE
             known = {chunk.id for chunk, _ in found}
             lowest = found[-1].score if found else float("inf")
@@ -176,8 +176,8 @@ class Collection:
             found += [Ranked(chunk, min(score, lowest)) for chunk, score in more]
         return found
 
-    def _held(self, found: Sequence[Ranked]) -> int:
-        return sum(self.tokens[self._places[chunk.id]] for chunk, _ in found)
+    def _count_tokens(self, found: Sequence[Ranked]) -> int:
+        return sum(self.tokens[self._positions[chunk.id]] for chunk, _ in found)
 
     def __enter__(self) -> Collection:
         return self
@@ -201,21 +201,21 @@ def index(
     """Embed chunks into a store in memory, as `kinsplit.indexing.indexer.Indexer` does for every collection.
 
     Args:
-        chunks: What the strategy made of the documents.
-        tokens: Counts the tokens of texts.
+        chunks: Chunks of the documents.
+        tokens: Function that counts the tokens of texts.
         strategy: The strategy.
         documents: The documents.
-        embedder: Embeds chunks.
-        bm25: Weighs their terms.
-        embedding_context: What is embedded of a chunk beside its text.
-        progress: Told how many documents are stored.
+        embedder: Embedder of the chunks.
+        bm25: Term weights of the chunks.
+        embedding_context: What is embedded besides a chunk's text.
+        progress: Called with the number of stored documents.
     """
     by_source = dict[str, list[Chunk]]()
     for chunk in chunks:
         by_source.setdefault(chunk.source_id, []).append(chunk)
     schema = Schema(embedder.fingerprint, embedder.dimension, bm25.fingerprint, "{}", strategy.fingerprint)
     store = open_store("memory:", "evaluation", schema)
-    made = cast("Strategy", _Made(strategy.name, strategy.fingerprint, by_source))
+    made = cast("Strategy", _ExistingChunks(strategy.name, strategy.fingerprint, by_source))
     for done, _ in enumerate(Indexer(store, made, embedder, bm25, embedding_context).run(documents), 1):
         if progress:
             progress(done, len(documents))

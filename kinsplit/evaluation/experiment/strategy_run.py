@@ -240,5 +240,5 @@ def _outcomes(chunking: Chunking, record: Record) -> Iterator[Outcome]:
         if answer is None:  # The strategy made no chunks.
             yield Outcome(question, (), (), (), 0.0)
         else:
-            ranking = tuple(chunking.chunks[position] for position in answer.places)
+            ranking = tuple(chunking.chunks[position] for position in answer.positions)
             yield Outcome(question, ranking, answer.scores, answer.cosines, answer.seconds)

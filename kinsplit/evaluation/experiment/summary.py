@@ -33,26 +33,26 @@ from kinsplit.evaluation.splitters import spec_of
 from kinsplit.evaluation.statistics import STATISTICS, describe
 from kinsplit.support.warnings import record_warnings
 
-#: Questions below which intervals are so wide that little can be told apart.
+#: Number of questions below which intervals are too wide to tell strategies apart.
 FEWEST = 30
 
 
 def cautions(
     dataset: Dataset, measures: Sequence[Measure], headline: str, chunkings: Mapping[str, Chunking]
 ) -> Iterator[str]:
-    """Yield what makes a comparison say little, in sentences.
+    """Yield the reasons why a comparison says little, in sentences.
 
     Args:
         dataset: The documents and questions.
-        measures: What judges.
-        headline: The measure by which strategies are compared.
-        chunkings: By label.
+        measures: The measures.
+        headline: Name of the measure that strategies are compared by.
+        chunkings: Chunkings by label.
     """
     judged = sum(bool(question.labels) for question in dataset.questions)
     if not dataset.labelled:
         yield (
-            f"No question has labels, so nothing says whether what was found answers it: {headline} doesn't tell which "
-            "strategy is better. Label some questions, or let `kinsplit questions` make labelled ones."
+            f"No question has labels, so nothing shows whether the retrieved text answers it: {headline} doesn't tell "
+            "which strategy is better. Label some questions, or let `kinsplit questions` write labelled ones."
         )
     elif judged < len(dataset.questions):
         yield f"{len(dataset.questions) - judged:,} of {len(dataset.questions):,} questions have no labels."
@@ -61,8 +61,8 @@ def cautions(
         yield f"Only {asked}: fewer than {FEWEST} seldom tell strategies apart."
     for rule in {measure.rule: None for measure in measures if isinstance(measure, RankMeasure)}:
         qrels = {label: chunking.alignment.qrels(dataset.questions, rule) for label, chunking in chunkings.items()}
-        if told := starved(dataset.questions, qrels):
-            yield told
+        if caution := starved(dataset.questions, qrels):
+            yield caution
     sentences: dict[str, list[str]] = {}
     for label, chunking in chunkings.items():
         for text in _of_chunks(chunking, headline):
@@ -72,21 +72,21 @@ def cautions(
 
 
 def _of_chunks(chunking: Chunking, headline: str) -> Iterator[str]:
-    """Yield what is to be known of one strategy's chunks."""
+    """Yield the cautions about one strategy's chunks."""
     if not chunking.chunks:
         return
     single = sum(len(chunks) == 1 for chunks in chunking.by_source.values())
     if 2 * single > len(chunking.by_source):
         yield (
-            f"{single:,} of {len(chunking.by_source):,} documents are one chunk, so how they are split makes no "
-            "difference there. Take smaller chunks or longer documents."
+            f"{single:,} of {len(chunking.by_source):,} documents are one chunk, so the splitting makes no "
+            "difference there. Use smaller chunks or longer documents."
         )
     if whole := _whole(chunking, headline):
-        yield f"{headline} holds all {whole}, so it says nothing of the ranking. Take a smaller number."
+        yield f"{headline} holds all {whole}, so it says nothing about the ranking. Use a smaller number."
 
 
 def _whole(chunking: Chunking, headline: str) -> str:
-    """Return in words how much there is, if a measure looks at all of it."""
+    """Return the amount of text in words if the headline looks at all of it, else ""."""
     tokens, chunks = re.search(r"@(\d+)t$", headline), re.search(r"@(\d+)$", headline)
     if tokens and (total := sum(chunking.token_counts.values())) <= int(tokens[1]):
         return f"{total:,} tokens of the documents"
@@ -95,12 +95,12 @@ def _whole(chunking: Chunking, headline: str) -> str:
     return ""
 
 
-#: What the numbers depend on beside kinsplit.
+#: Packages besides kinsplit that affect the numbers.
 _PACKAGES = ("numpy", "scipy", "tokenizers", "qdrant-edge-py", "sentence-transformers", "openvino")
 
 
 class Summary:
-    """Gathers the results of an experiment, one strategy after the other.
+    """Collects the results of an experiment, one strategy after the other.
 
     Args:
         experiment: The setup.
@@ -116,7 +116,7 @@ class Summary:
         self._warnings: list[str] = []
 
     def add(self, label: str, evidence: Evidence) -> None:
-        """Judge what a strategy retrieved."""
+        """Score the evidence of a strategy."""
         chunking = evidence.profile.chunking
         with record_warnings() as told:
             values = {m.name: [_score(m, outcome, chunking) for outcome in evidence.outcomes] for m in self._measures}
@@ -200,7 +200,7 @@ class Summary:
 def _score(measure: Measure, outcome: Outcome, chunking: Chunking) -> float | None:
     value = measure.score(outcome, chunking)
     if value is not None and not math.isfinite(value):
-        remedy = f"Return None where {measure.name} says nothing of a question."
+        remedy = f"Return None where {measure.name} doesn't apply to a question."
         raise InvalidParameterError("measures", "must return finite numbers", value, remedy)
     return value
 

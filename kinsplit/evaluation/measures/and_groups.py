@@ -12,24 +12,24 @@ from kinsplit.evaluation.measures.read_text import read_chunks
 
 @dataclass(frozen=True)
 class AndGroupSuccess:
-    """The share of a question's groups all of whose labels the first k chunks cover, together.
+    """The share of a question's groups whose labels are all covered by the first k chunks together.
 
-    Labels of a group, SC-Qrels' `AND`, are worth something only together, and no single chunk need hold them all.
+    Labels of a group (`AND` in SC-Qrels) answer only together; they need not be in one chunk.
 
     Attributes:
-        k: Chunks.
+        k: Number of chunks.
         span_coverage: Least share of a label's span that counts as covered.
     """
 
     k: int
     span_coverage: float
 
-    description = "Share of the groups of labels that the first k chunks cover wholly"
+    description = "Share of the groups of labels that the first k chunks cover completely"
     higher_is_better = True
 
     @property
     def name(self) -> str:
-        """Such as "AGS@5"."""
+        """The name, such as "AGS@5"."""
         return f"AGS@{self.k}"
 
     def score(self, outcome: Outcome, chunking: Chunking) -> float | None:

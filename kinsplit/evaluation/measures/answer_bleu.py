@@ -14,18 +14,18 @@ from kinsplit.evaluation.measures.protocol import Chunking
 class AnswerBleu(AnswerMeasure):
     """BLEU of the answer, 0 to 1, by sacrebleu: the precision of its sequences of one to four words.
 
-    The reference is the reference answer, where there is one, and otherwise the labelled texts; None for a question
-    that has neither. The model writes the answer and judges nothing. Papineni et al., "BLEU: a Method for Automatic
+    The reference is the reference answer or, without one, the labelled texts; None for a question that has neither.
+    The model writes the answer and doesn't judge it. Papineni et al., "BLEU: a Method for Automatic
     Evaluation of Machine Translation", ACL 2002; smoothed for single answers as sacrebleu does by default.
     """
 
     description = "BLEU of the answer from the first k chunks against the reference (sacrebleu), 0 to 1"
 
     def __post_init__(self) -> None:
-        _sentence_bleu()  # What is missing is told before a model writes anything.
+        _sentence_bleu()  # Raises before a model writes anything.
 
     def applies(self, question: Question) -> bool:
-        """Return whether there is a reference."""
+        """Return whether the question has a reference."""
         return has_reference(question)
 
     def judged(self, question: Question, answer: str, passages: Sequence[str], chunking: Chunking) -> float | None:

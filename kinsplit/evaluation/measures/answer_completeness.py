@@ -44,30 +44,30 @@ class _Fact(Form):
 
 
 class _Facts(Form):
-    # References that say nothing of the question would be labelled wrongly: the model has missed them.
+    # No facts means that the model has missed them, since references belong to the question.
     facts: Annotated[list[_Fact], Field(min_length=1)]
 
 
 class AnswerCompleteness(AnswerMeasure):
-    """The share of the facts that should be said which the answer says: the recall of its facts.
+    """The share of the expected facts that the answer states: the recall of its facts.
 
-    They are those of the reference answer, where there is one, and otherwise of the labelled texts; None for a question
-    that has neither, or only documents as such for labels.
+    The expected facts are those of the reference answer or, without one, of the labelled texts; None for a question
+    that has neither, or whose labels are whole documents.
     """
 
     description = "Share of the reference's facts that the answer from the first k chunks states, by a language model"
 
     def applies(self, question: Question) -> bool:
-        """Return whether there is anything that the answer should say."""
+        """Return whether the question has a reference."""
         return has_reference(question)
 
     def judged(self, question: Question, answer: str, passages: Sequence[str], chunking: Chunking) -> float | None:
         """See `AnswerMeasure.judged`."""
         del passages
-        told = [_OR.join(alternatives) for alternatives in references(question, chunking.dataset)]
+        expected = [_OR.join(alternatives) for alternatives in references(question, chunking.dataset)]
         prompt = _JUDGE.format(
             question=escape_tags(question.text),
-            references=numbered("reference", shown(told, self.client.model.window)),
+            references=numbered("reference", shown(expected, self.client.model.window)),
             answer=escape_tags(answer),
         )
         facts = self.client.ask(prompt, _Facts, JUDGEMENT).facts

@@ -35,7 +35,7 @@ class _Claims(Form):
 
 
 class AnswerFaithfulness(AnswerMeasure):
-    """The share of the answer's claims that the passages support, as RAGAS defines it; None if it makes none."""
+    """The share of the answer's claims that the passages support, as RAGAS defines it; None without claims."""
 
     description = "Share of the answer's claims that the first k chunks support, by a language model"
     unanswered = None

@@ -40,8 +40,8 @@ class _Grade(Form):
 class AnswerRelevance(AnswerMeasure):
     """How well the answer answers the question: a grade from 0 to 4, divided by 4.
 
-    RAGAS lets questions be made from the answer and compares their vectors with the question's, which rewards an answer
-    that repeats the question; a grade on a stated scale says what it means.
+    RAGAS generates questions from the answer and compares their vectors with the question's, which rewards an answer
+    that repeats the question. A grade on a defined scale can be interpreted.
     """
 
     description = "How well the answer from the first k chunks answers the question, 0 to 1, by a language model"

@@ -15,18 +15,18 @@ from kinsplit.evaluation.measures.protocol import Chunking
 
 @dataclass(frozen=True)
 class AnswerRouge(AnswerMeasure):
-    """ROUGE of the answer, 0 to 1, by rouge-score: the F-measure of what it shares with the reference, stemmed.
+    """ROUGE of the answer, 0 to 1, by rouge-score: the F-measure of its overlap with the reference, stemmed.
 
-    The reference is that of `AnswerBleu`. Lin, "ROUGE: A Package for Automatic Evaluation of Summaries", 2004.
+    The reference is the same as for `AnswerBleu`. Lin, "ROUGE: A Package for Automatic Evaluation of Summaries", 2004.
     """
 
     kind: ClassVar[str]
 
     def __post_init__(self) -> None:
-        _scorer(self.kind)  # What is missing is told before a model writes anything.
+        _scorer(self.kind)  # Raises before a model writes anything.
 
     def applies(self, question: Question) -> bool:
-        """Return whether there is a reference."""
+        """Return whether the question has a reference."""
         return has_reference(question)
 
     def judged(self, question: Question, answer: str, passages: Sequence[str], chunking: Chunking) -> float | None:

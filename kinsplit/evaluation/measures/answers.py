@@ -1,7 +1,7 @@
 """Answers written by a language model from the retrieved chunks, and the base class of their measures.
 
-The three measures are those of RAGAS (Es et al., "RAGAS: Automated Evaluation of Retrieval Augmented Generation", EACL
-2024) and of the notebook that kinsplit replaces: faithfulness, relevance and completeness of answers.
+Faithfulness, relevance and completeness follow RAGAS (Es et al., "RAGAS: Automated Evaluation of Retrieval Augmented
+Generation", EACL 2024) and the notebook that kinsplit replaces.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from kinsplit.language_models.structured import Form, StructuredClient
 
 #: Longest judgement, in tokens.
 JUDGEMENT = 1024
-# Longest answer, and what the instructions take, in tokens.
+# Longest answer and instruction, in tokens.
 _ANSWER, _INSTRUCTION = 512, 400
-# Fewer characters make a token in hardly any language written with letters.
+# A low estimate of characters per token for alphabetic scripts.
 _CHARACTERS = 3
 _WRITE = """\
 Answer the question with what the numbered passages say and with nothing else, in at most five sentences.
@@ -38,12 +38,12 @@ Answer with a JSON object and with nothing else: {{"answer": "..."}}
 
 
 class UnjudgedWarning(KinsplitWarning):
-    """Some answers were not judged, and are left out of the mean.
+    """Some answers could not be judged and are left out of the mean.
 
     Args:
-        measure: Which one.
-        reason: Why, as a sentence.
-        questions: Of how many questions.
+        measure: Name of the measure.
+        reason: Reason, as a sentence.
+        questions: Number of questions.
     """
 
     def __init__(self, measure: str, reason: str, questions: int = 1) -> None:
@@ -64,7 +64,7 @@ class UnjudgedWarning(KinsplitWarning):
 
 
 class UnshownWarning(KinsplitWarning):
-    """The language model's window does not hold all passages, so it is shown less of them."""
+    """The language model's window is too small for all passages, so some are left out or cut."""
 
 
 class _Written(Form):
@@ -73,15 +73,15 @@ class _Written(Form):
 
 @dataclass(frozen=True)
 class AnswerMeasure(ABC):
-    """Judges the answer that a language model writes from the first k chunks.
+    """Scores the answer that a language model writes from the first k chunks.
 
-    The model that writes also judges, in a question of its own. Judgements of a model err, so means over many questions
-    compare strategies, and no single one proves anything.
+    The same model judges the answer, in a separate prompt. Its judgements can be wrong, so only means over many
+    questions can be compared.
 
     Attributes:
-        name: With k where it was asked for.
-        k: Chunks that are shown as passages.
-        client: Asks the model; measures that share one also share the answers.
+        name: Name, with k if it was given.
+        k: Number of chunks shown as passages.
+        client: Client of the model; measures that share a client also share the answers.
     """
 
     name: str
@@ -90,7 +90,7 @@ class AnswerMeasure(ABC):
 
     description: ClassVar[str]
     higher_is_better: ClassVar[bool] = True
-    #: The value of a question that got no answer, since nothing was retrieved or nothing was said.
+    #: Value of a question without an answer, because nothing was retrieved or the model wrote nothing.
     unanswered: ClassVar[float | None] = 0.0
 
     def score(self, outcome: Outcome, chunking: Chunking) -> float | None:
@@ -106,22 +106,22 @@ class AnswerMeasure(ABC):
             return None
 
     def applies(self, question: Question) -> bool:
-        """Return whether the measure can say anything of a question."""
+        """Return whether the measure applies to a question."""
         del question
         return True
 
     @abstractmethod
     def judged(self, question: Question, answer: str, passages: Sequence[str], chunking: Chunking) -> float | None:
-        """Judge an answer.
+        """Score an answer.
 
         Args:
             question: The question.
-            answer: Not blank.
-            passages: What it was written from.
-            chunking: Where they are from.
+            answer: The answer, which is not blank.
+            passages: Passages that the answer was written from.
+            chunking: Chunks that were searched.
 
         Raises:
-            LanguageModelError: The model gives no judgement.
+            LanguageModelError: The model gives no valid judgement.
         """
 
 
@@ -130,18 +130,18 @@ def write_answer(question: str, passages: Sequence[str], client: StructuredClien
 
     Args:
         question: The question.
-        passages: Not more than the model's window holds; see `shown`.
-        client: Asks the model.
+        passages: Passages that fit in the model's window; see `shown`.
+        client: Client of the model.
 
     Raises:
-        LanguageModelError: The model gives none.
+        LanguageModelError: The model gives no valid answer.
     """
     prompt = _WRITE.format(question=escape_tags(question), passages=numbered("passage", passages))
     return client.ask(prompt, _Written, _ANSWER).answer
 
 
 def shown(passages: Sequence[str], window: int) -> list[str]:
-    """Return the passages that a model's window holds beside an answer and a judgement, the last one perhaps cut."""
+    """Return the passages that fit in a model's window with an answer and a judgement; the last one may be cut."""
     room = max(1, _CHARACTERS * (window - JUDGEMENT - _ANSWER - _INSTRUCTION))
     fitting: list[str] = []
     for passage in passages:
@@ -150,27 +150,25 @@ def shown(passages: Sequence[str], window: int) -> list[str]:
         fitting.append(passage[:room])
         room -= len(passage)
     if room < 0:
-        told = (
-            f"A language model's window of {window:,} tokens does not hold all passages; the last ones are not shown."
-        )
-        warnings.warn(UnshownWarning(told), stacklevel=3)
+        text = f"The language model's window of {window:,} tokens is too small for all passages; the last are left out."
+        warnings.warn(UnshownWarning(text), stacklevel=3)
     return fitting
 
 
 def numbered(element: str, texts: Sequence[str]) -> str:
-    """Return texts as numbered elements of a prompt, which no text can end."""
+    """Return texts as numbered elements of a prompt; the texts can't close an element."""
     return "\n".join(
         f"<{element} number={number}>\n{escape_tags(text)}\n</{element}>" for number, text in enumerate(texts, 1)
     )
 
 
 def has_reference(question: Question) -> bool:
-    """Return whether anything is known that the answer of a question should say."""
+    """Return whether a question has a reference answer or labelled text."""
     return bool(question.answer.strip()) or any(_has_text(label) for label in question.labels)
 
 
 def references(question: Question, dataset: Dataset) -> list[list[str]]:
-    """Return what an answer should say: the reference answer, else for each label the texts that say it, each once."""
+    """Return the reference answer, or else the alternative texts of each label."""
     if question.answer.strip():
         return [[question.answer]]
     return [
@@ -191,5 +189,5 @@ def _has_text(label: Label) -> bool:
 
 
 def reference_text(question: Question, dataset: Dataset) -> str:
-    """Return what an answer should say as one text, of alternatives the first."""
+    """Return the reference as one text, with the first of the alternatives of each label."""
     return "\n".join(first for first, *_ in references(question, dataset))

@@ -11,13 +11,13 @@ from kinsplit.evaluation.measures.read_text import read_tokens
 
 @dataclass(frozen=True)
 class BudgetRecall:
-    """The share of the labelled text that the first N retrieved tokens hold.
+    """The share of the labelled text within the first N retrieved tokens.
 
-    It compares chunks of any size fairly, since what a language model reads is paid by the token: large chunks get
-    fewer of them, and text that chunks repeat is paid again. A chunk is cut where the budget ends.
+    It compares chunks of any size fairly: fewer large chunks fit in the budget, and repeated text counts each time. A
+    chunk is cut where the budget ends.
 
     Attributes:
-        budget: Tokens, counted by the evaluation's tokenizer.
+        budget: Number of tokens, counted by the evaluation's tokenizer.
     """
 
     budget: int
@@ -27,7 +27,7 @@ class BudgetRecall:
 
     @property
     def name(self) -> str:
-        """Such as "recall@1000t"."""
+        """The name, such as "recall@1000t"."""
         return f"recall@{self.budget}t"
 
     def score(self, outcome: Outcome, chunking: Chunking) -> float | None:

@@ -11,11 +11,11 @@ from kinsplit.evaluation.measures.protocol import Chunking, Outcome
 class Cosine:
     """Mean cosine between the question and the first k chunks.
 
-    It needs no labels, but rises as chunks get smaller, so it compares rankers and not strategies.
+    It needs no labels. Smaller chunks have higher cosines, so it can compare rankers but not strategies.
 
     Attributes:
-        name: "cosine", or "cosine@3" where k was asked for.
-        k: Chunks.
+        name: "cosine", or "cosine@3" if k was given.
+        k: Number of chunks.
     """
 
     name: str

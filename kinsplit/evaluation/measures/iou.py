@@ -12,27 +12,26 @@ from kinsplit.evaluation.measures.read_text import read_chunks
 
 @dataclass(frozen=True)
 class Iou:
-    """Labelled text that the first k chunks hold, of their text and the labelled text together, in characters.
+    """Intersection over union of the labelled text and the text of the first k chunks, in characters.
 
-    Labelled text counts once, and the chunks' text as often as they repeat it: precision that also falls with what is
-    missing.
+    Labelled text counts once, and text that several chunks repeat counts each time.
 
     Attributes:
-        k: Chunks.
+        k: Number of chunks.
     """
 
     k: int
 
-    description = "Labelled text in the first k chunks, of their text and what they miss; Chroma's IoU"
+    description = "Labelled text in the first k chunks, divided by their text and what they miss; Chroma's IoU"
     higher_is_better = True
 
     @property
     def name(self) -> str:
-        """Such as "iou@5"."""
+        """The name, such as "iou@5"."""
         return f"iou@{self.k}"
 
     def score(self, outcome: Outcome, chunking: Chunking) -> float | None:
-        """See `Measure.score`; None for a question without labels, or with a document as such as one."""
+        """See `Measure.score`; None for a question without labels, or with a whole document as a label."""
         del chunking
         if not is_text(outcome.question):
             return None

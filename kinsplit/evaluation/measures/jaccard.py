@@ -9,20 +9,20 @@ from kinsplit.evaluation.measures.protocol import Chunking, Outcome
 
 @dataclass(frozen=True)
 class Jaccard:
-    """Jaccard similarity of the question's words and those of the first k chunks together.
+    """Jaccard index of the question's words and those of the first k chunks together.
 
-    Words are what white space separates, in lower case and with their punctuation, as `rag_eval` has them. The value
-    falls with the number of words that are retrieved, so it says more of chunk size than of relevance.
+    Words are split at white space, in lower case and with punctuation, as in `rag_eval`. The more words are retrieved,
+    the lower the value, so it says more about chunk size than about relevance.
 
     Attributes:
-        name: "jaccard", or "jaccard@3" where k was asked for.
-        k: Chunks.
+        name: "jaccard", or "jaccard@3" if k was given.
+        k: Number of chunks.
     """
 
     name: str
     k: int
 
-    description = "Words shared by question and first k chunks, of all words of both; rag_eval's relevancy"
+    description = "Jaccard index of the words of question and first k chunks; rag_eval's relevancy"
     higher_is_better = True
 
     def score(self, outcome: Outcome, chunking: Chunking) -> float | None:

@@ -13,11 +13,11 @@ from kinsplit.spans import length, overlap
 
 
 class Retrieved(NamedTuple):
-    """What chunks hold, in characters of their documents.
+    """Text of chunks, in characters of their documents.
 
     Attributes:
-        relevant: Labelled text, each place once.
-        all: All of their text, as often as chunks hold it.
+        relevant: Number of labelled characters, each counted once.
+        all: Number of all characters; text that several chunks repeat counts each time.
     """
 
     relevant: int
@@ -25,20 +25,20 @@ class Retrieved(NamedTuple):
 
     @property
     def precision(self) -> float:
-        """The share of the text that is labelled; 0 where there is none."""
+        """The labelled share of the text; 0 without text."""
         return self.relevant / self.all if self.all else 0.0
 
 
 def is_text(question: Question) -> bool:
-    """Return whether a question has labels and each is a text, so that characters can be counted."""
+    """Return whether a question has labels and all of them are texts, so that characters can be counted."""
     return bool(question.labels) and all(has_text(label) for label in question.labels)
 
 
 def retrieved_text(question: Question, chunks: Iterable[Chunk]) -> Retrieved:
-    """Return how much of what some chunks hold is labelled.
+    """Return how much of the text of some chunks is labelled.
 
     Args:
-        question: A question of which `is_text` holds; every place of a label is labelled text.
+        question: A question for which `is_text` is true; every place of a label counts as labelled text.
         chunks: The chunks.
     """
     chunks = list(chunks)

@@ -10,11 +10,11 @@ from kinsplit.spans import Span, length, overlap, unite
 
 
 class Found(NamedTuple):
-    """How much of what is labelled was read.
+    """Labelled text that was read.
 
     Attributes:
-        read: How much of it, in characters of labelled text; or labels, where documents as such are labelled.
-        labelled: All of it.
+        read: Amount that was read, in characters; or in labels, where whole documents are labelled.
+        labelled: Amount of all labelled text.
     """
 
     read: float
@@ -27,7 +27,7 @@ class Found(NamedTuple):
 
 
 def coverage(place: Place, read: Read) -> float:
-    """Return the share of a place that was read; a document as such is read once any of its text is."""
+    """Return the share of a place that was read; a whole document counts as read once any of its text is."""
     found = read.get(place.source_id, ())
     if place.span is None:
         return float(bool(found))
@@ -35,20 +35,19 @@ def coverage(place: Place, read: Read) -> float:
 
 
 def best_coverage(label: Label, read: Read) -> float:
-    """Return the coverage of the label's place that was read best."""
+    """Return the highest coverage of a label's places."""
     return max(coverage(place, read) for place in label.places)
 
 
 def found_text(question: Question, read: Read) -> Found:
     """Return how much of the text that answers a question was read.
 
-    Spans are united before they are counted. A label with several places counts with the one that was read best, and
-    weighs what its places are long on average; the texts of such labels are not united, so that nobody who reads on
-    finds less.
+    Overlapping labels count once. A label with several places counts with its best coverage and with the mean length
+    of its places as weight; such labels are not united with others, so that reading on never lowers the share.
 
     Args:
-        question: With labels, each of which has a span in each of its places.
-        read: What was read.
+        question: Question whose labels have spans in all places.
+        read: Text that was read.
     """
     only: dict[str, list[Span]] = {}
     total = covered = 0.0
@@ -68,17 +67,17 @@ def found_text(question: Question, read: Read) -> Found:
 
 
 def found_share(question: Question, read: Read) -> float | None:
-    """Return the share of what answers a question that was read.
+    """Return the share of a question's labels that was read.
 
-    Where the label is a document and no text of it, it counts as one label, found or not; and if a question has labels
-    of both kinds, its texts together weigh as much as there are labels with text.
+    A whole document as a label is either found or not. If a question has labels of both kinds, its texts together
+    weigh as much as their number.
 
     Args:
         question: The question.
-        read: What was read.
+        read: Text that was read.
 
     Returns:
-        From 0 to 1; None for a question without labels.
+        A share from 0 to 1; None for a question without labels.
     """
     if not question.labels:
         return None
@@ -92,5 +91,5 @@ def found_share(question: Question, read: Read) -> float | None:
 
 
 def has_text(label: Label) -> bool:
-    """Return whether each of a label's places is a text, and none a document as such."""
+    """Return whether all places of a label are texts, and none a whole document."""
     return all(place.span is not None for place in label.places)

@@ -10,18 +10,18 @@ from kinsplit.evaluation.measures.protocol import Chunking, Outcome
 
 @dataclass(frozen=True)
 class PrecisionOmega:
-    """The share that is labelled of the text of all chunks that hold labelled text.
+    """The labelled share of the text of all chunks that hold labelled text.
 
-    It is what a ranker could reach that finds all of it, so it judges where the chunks are cut and not how they are
-    ranked. Labelled text counts once, and the chunks' text as often as they repeat it.
+    A ranker that finds exactly these chunks has this precision, so it measures the cuts and not the ranking. Labelled
+    text counts once, and text that several chunks repeat counts each time.
     """
 
     name = "precision_omega"
-    description = "Share that is labelled of the text of all chunks that hold labelled text; Chroma's precision omega"
+    description = "Labelled share of the text of all chunks that hold labelled text; Chroma's precision omega"
     higher_is_better = True
 
     def score(self, outcome: Outcome, chunking: Chunking) -> float | None:
-        """See `Measure.score`; None for a question without labels, or with a document as such as one."""
+        """See `Measure.score`; None for a question without labels, or with a whole document as a label."""
         if not is_text(outcome.question):
             return None
         held = (holding.chunk for _, holding in chunking.alignment.held(outcome.question))

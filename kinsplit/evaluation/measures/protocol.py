@@ -18,12 +18,12 @@ from kinsplit.tokenizers import Tokenizer
 
 @dataclass(frozen=True)
 class Chunking:
-    """A dataset as one strategy has split it.
+    """A dataset as one strategy splits it.
 
     Attributes:
         dataset: The documents and questions.
-        chunks: The chunks that are searched, leaves only, each document's in document order.
-        tokenizer: Counts the tokens of every strategy alike.
+        chunks: Leaves, those of each document in document order.
+        tokenizer: Tokenizer, the same for every strategy.
     """
 
     dataset: Dataset
@@ -32,7 +32,7 @@ class Chunking:
 
     @cached_property
     def by_source(self) -> Mapping[str, tuple[Chunk, ...]]:
-        """The chunks of each document that has any, by its id."""
+        """The chunks by document id; without documents that have none."""
         found: dict[str, list[Chunk]] = {}
         for chunk in self.chunks:
             found.setdefault(chunk.source_id, []).append(chunk)
@@ -40,17 +40,17 @@ class Chunking:
 
     @cached_property
     def alignment(self) -> Alignment:
-        """The chunks by where they lie, which are asked for what holds a label."""
+        """The alignment of the chunks with labels."""
         return Alignment(self.chunks)
 
     @cached_property
     def token_counts(self) -> Mapping[str, int]:
-        """The tokens of each chunk, by its id."""
+        """The number of tokens by chunk id."""
         counts = self.tokenizer.count([chunk.text for chunk in self.chunks]).tolist() if self.chunks else []
         return {chunk.id: count for chunk, count in zip(self.chunks, counts, strict=True)}
 
     def token_starts(self, chunk: Chunk) -> NDArray[np.int64]:
-        """Return where each token of a chunk's text begins there; a chunk is read only once."""
+        """Return the offset of each token in a chunk's text; a chunk is tokenized once."""
         if chunk.id not in self._starts:
             (self._starts[chunk.id],) = self.tokenizer.starts([chunk.text])
         return self._starts[chunk.id]
@@ -62,14 +62,14 @@ class Chunking:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was retrieved for one question.
+    """The ranking for one question.
 
     Attributes:
         question: The question.
-        ranking: Chunks, best first, each at most once.
-        scores: The ranker's, one for each chunk, never rising.
-        cosines: Between the question and each chunk, by the embedder that all strategies share.
-        seconds: Wall time of the search, the question's embedding included.
+        ranking: Different chunks, best first.
+        scores: Scores of the ranker, one for each chunk, in descending order.
+        cosines: Cosine between the question and each chunk, by the embedder that all strategies share.
+        seconds: Wall time of the search, including the embedding of the question.
     """
 
     question: Question
@@ -80,12 +80,12 @@ class Outcome:
 
 
 class Measure(Protocol):
-    """Judges what was retrieved for one question; a strategy gets the mean over the questions.
+    """Scores the ranking for one question; the figure of a strategy is the mean over the questions.
 
     Attributes:
-        name: As it is asked for and shown, such as "nDCG@10".
-        description: What it says, in one line.
-        higher_is_better: Whether more is better.
+        name: Name, such as "nDCG@10".
+        description: Meaning in one line.
+        higher_is_better: Whether higher values are better.
     """
 
     @property
@@ -98,13 +98,13 @@ class Measure(Protocol):
     def higher_is_better(self) -> bool: ...  # noqa: D102
 
     def score(self, outcome: Outcome, chunking: Chunking) -> float | None:
-        """Judge one question.
+        """Score the ranking for one question.
 
         Args:
-            outcome: What was retrieved.
-            chunking: What it was retrieved from.
+            outcome: The ranking.
+            chunking: The chunks that were searched.
 
         Returns:
-            The value; None for a question that the measure says nothing of, as one without labels.
+            The value; None for a question that the measure doesn't apply to, such as one without labels.
         """
         ...

@@ -9,14 +9,14 @@ from kinsplit.evaluation.measures.protocol import Chunking, Outcome
 
 @dataclass(frozen=True)
 class QueryTerms:
-    """The share of the question's words that the text of the first k chunks holds anywhere, also inside words.
+    """The share of the question's words that occur in the text of the first k chunks, also inside other words.
 
-    Words are what white space separates, in lower case and with their punctuation, as `rag_eval` has them. It rises
-    with the amount of text that is retrieved, and says nothing of whether an answer is faithful to it.
+    Words are split at white space, in lower case and with punctuation, as in `rag_eval`. The more text is retrieved,
+    the higher the value; it says nothing about the faithfulness of an answer.
 
     Attributes:
-        name: "query_terms", or "query_terms@3" where k was asked for.
-        k: Chunks.
+        name: "query_terms", or "query_terms@3" if k was given.
+        k: Number of chunks.
     """
 
     name: str

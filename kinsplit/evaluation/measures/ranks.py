@@ -9,32 +9,32 @@ from kinsplit.errors import MissingExtraError
 from kinsplit.evaluation.measures.protocol import Chunking, Outcome
 from kinsplit.evaluation.qrels.rule import SpanRule
 
-#: Patterns of names, and what they say.
+#: Descriptions by pattern of the name.
 RANK_MEASURES = {
     "P@k": "Share of the first k chunks that are relevant",
     "R@k": "Share of the relevant chunks within the first k",
     "MRR[@k]": "One divided by the rank of the first relevant chunk",
     "MAP[@k]": "Mean precision at the ranks of the relevant chunks",
-    "nDCG[@k]": "Gain discounted by rank, of the best that is possible",
+    "nDCG[@k]": "Gain discounted by rank, divided by the best possible",
     "Success@k": "Whether a relevant chunk is within the first k",
 }
-# Where ir-measures has another name: without "mean", since it is of one question.
+# Names of ir-measures, without "mean", since they are for one question.
 _THEIRS = {"MRR": "RR", "MAP": "AP"}
 
 
 @dataclass(frozen=True)
 class RankMeasure:
-    """A measure of ir-measures on the chunks that a rule finds relevant.
+    """A measure of ir-measures on the chunks that a rule makes relevant.
 
-    The ranking decides the order, also where scores are equal. It says nothing of a question without a relevant chunk:
-    how a chunking ranks it can't be told, and the rule may be what is wrong (see `kinsplit.evaluation.qrels.unjudged`).
+    Chunks with equal scores keep the order of the ranking. The measure doesn't apply to a question without a relevant
+    chunk, for which the rule may be too strict (see `kinsplit.evaluation.qrels.alignment.unjudged`).
 
     Attributes:
-        name: Such as "nDCG@10".
-        description: What it says.
-        k: Chunks that it looks at; None for all.
-        rule: Which chunks are relevant.
-        theirs: The measure of ir-measures.
+        name: Name, such as "nDCG@10".
+        description: Meaning in one line.
+        k: Number of chunks; None for all.
+        rule: Rule that makes a chunk relevant.
+        theirs: Measure of ir-measures.
     """
 
     name: str
@@ -50,10 +50,10 @@ class RankMeasure:
         """Make a measure.
 
         Args:
-            name: Such as "nDCG@10" or "MRR".
-            description: What it says.
-            k: The number in it.
-            rule: Which chunks are relevant.
+            name: Name, such as "nDCG@10" or "MRR".
+            description: Meaning in one line.
+            k: Number in the name.
+            rule: Rule that makes a chunk relevant.
 
         Raises:
             MissingExtraError: ir-measures is not installed.
@@ -74,7 +74,7 @@ class RankMeasure:
         if not relevant:
             return None
         ranking = outcome.ranking[: self.k]
-        # Scores of ours that fall, since trec_eval orders equal ones by id.
+        # Strictly descending scores, since trec_eval orders equal scores by id.
         run = {chunk.id: float(len(ranking) - rank) for rank, chunk in enumerate(ranking)}
         (found,) = ir_measures.iter_calc([self.theirs], {"q": relevant}, {"q": run})
         return float(found.value)

@@ -8,24 +8,24 @@ from kinsplit.chunk import Chunk
 from kinsplit.evaluation.measures.protocol import Chunking
 from kinsplit.spans import Span, length, stretches, unite
 
-#: By source id, the spans that were read: in order, without overlap.
+#: Spans that were read by source id, in order and without overlap.
 Read = Mapping[str, tuple[Span, ...]]
 
 
 def read_chunks(chunks: Iterable[Chunk]) -> Read:
-    """Return what some chunks hold."""
+    """Return the text of some chunks."""
     return read_spans((chunk.source_id, span) for chunk in chunks for span in chunk.spans)
 
 
 def read_tokens(ranking: Iterable[Chunk], budget: int, chunking: Chunking) -> Read:
-    """Return what the first tokens of a ranking hold.
+    """Return the text of the first tokens of a ranking.
 
-    Text that several chunks hold costs its tokens each time; a chunk is cut where the budget ends.
+    Text that several chunks repeat costs its tokens each time; a chunk is cut where the budget ends.
 
     Args:
         ranking: Chunks, best first.
-        budget: Tokens.
-        chunking: Where the chunks are from.
+        budget: Number of tokens.
+        chunking: Chunking that the chunks are from.
     """
     read: list[tuple[str, Span]] = []
     left = budget
@@ -40,7 +40,7 @@ def read_tokens(ranking: Iterable[Chunk], budget: int, chunking: Chunking) -> Re
 
 
 def read_spans(read: Iterable[tuple[str, Span]]) -> Read:
-    """Return spans, each with its source id, by source: in order, without overlap."""
+    """Return spans by source id, in order and without overlap."""
     spans: dict[str, list[Span]] = {}
     for source_id, span in read:
         spans.setdefault(source_id, []).append(span)
@@ -48,19 +48,19 @@ def read_spans(read: Iterable[tuple[str, Span]]) -> Read:
 
 
 def _first_tokens(chunk: Chunk, number: int, chunking: Chunking) -> Iterable[Span]:
-    """Return what the first tokens of a chunk that has more hold of its document."""
+    """Return the spans of the first tokens of a longer chunk."""
     starts = chunking.token_starts(chunk)
-    # Where a tokenizer counts more tokens than it places, as a function may, all of the text is read.
+    # A function as a tokenizer may count more tokens than it locates; then all of the text is read.
     end = starts[number] if number < len(starts) else len(chunk.text)
-    # A token ends before the white space behind it.
+    # A token ends before the white space that follows.
     return _until(chunk, len(chunk.text[:end].rstrip()))
 
 
 def _until(chunk: Chunk, end: int) -> Iterable[Span]:
-    """Return where the beginning of a chunk's text lies in its document."""
+    """Return the spans of the beginning of a chunk's text."""
     placed = stretches(chunk.spans, chunk.text)
     if placed is None:
-        # A splitter has rewritten the text: as large a share of its place.
+        # A splitter has rewritten the text: take the same share of its spans.
         left = round(length(chunk.spans) * end / len(chunk.text))
         for start, stop in chunk.spans:
             if left > 0:

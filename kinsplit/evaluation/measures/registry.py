@@ -30,19 +30,19 @@ from kinsplit.evaluation.qrels.rule import SC_QRELS, SpanRule
 from kinsplit.language_models.cache import answer_cache
 from kinsplit.language_models.structured import StructuredClient
 
-#: Chunks that a measure looks at whose name may leave their number out.
+#: Default number of chunks for measures whose name can omit it.
 TOP_K = 5
 
 
 class Asked(NamedTuple):
-    """What is asked for.
+    """A request for a measure.
 
     Attributes:
-        name: The measure's own, aliases resolved.
-        number: The number in it, if it has one.
-        top_k: Chunks that a measure looks at whose name may leave their number out.
-        rule: Which chunks are relevant.
-        client: Asks a language model, where one is given.
+        name: Name of the measure, with aliases resolved.
+        number: Number in the name, if there is one.
+        top_k: Number of chunks if the name omits it.
+        rule: Rule that makes a chunk relevant.
+        client: Client of the language model, if one is given.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Asked(NamedTuple):
 
     @property
     def k(self) -> int:
-        """The number that the name has or leaves out."""
+        """The number in the name, or the default."""
         return self.number or self.top_k
 
 
@@ -61,9 +61,10 @@ class Family(NamedTuple):
     """Measures that differ by a number.
 
     Attributes:
-        pattern: Their names: "@k" stands for a number of chunks, "@Nt" for one of tokens; "[@k]" may be left out.
-        description: What they say, in one line.
-        make: Makes one.
+        pattern: Pattern of the names: "@k" stands for a number of chunks, "@Nt" for a number of tokens; "[@k]" is
+            optional.
+        description: Meaning in one line.
+        make: Function that makes a measure.
     """
 
     pattern: str
@@ -71,7 +72,7 @@ class Family(NamedTuple):
     make: Callable[[Asked], Measure]
 
     def matches(self, name: str) -> re.Match[str] | None:
-        """Return the match of a name, whose group "number" is its number, if it has one."""
+        """Return the match of a name; its group "number" is the number in the name, if there is one."""
         number = r"@(?P<number>[1-9][0-9]{0,8})"
         form = re.escape(self.pattern).replace(r"\[@k\]", f"(?:{number})?").replace("@Nt", f"{number}t")
         return re.fullmatch(form.replace("@k", number), name)
@@ -131,7 +132,7 @@ def descriptions() -> dict[str, str]:
 
 
 def own_name(name: str) -> str:
-    """Return a measure's own name for one of its names: "jaccard@3" for "relevancy@3"."""
+    """Return the name of a measure for an alias: "jaccard@3" for "relevancy@3"."""
     base, at, number = name.partition("@")
     return f"{ALIASES.get(base, base)}{at}{number}"
 
@@ -140,15 +141,15 @@ def create(name: str, *, top_k: int = TOP_K, rule: SpanRule = SC_QRELS, model: o
     """Make a measure.
 
     Args:
-        name: Such as "recall@1000t" or "jaccard"; see `names` and `ALIASES`.
-        top_k: Chunks that it looks at where the name leaves their number out.
-        rule: Which chunks are relevant to a label, for the measures of ranks.
-        model: What `kinsplit.language_models.resolve` takes, for the measures of answers; or a `StructuredClient`, so
-            that several of them share the answers.
+        name: Name, such as "recall@1000t" or "jaccard"; see `names` and `ALIASES`.
+        top_k: Number of chunks if the name omits it.
+        rule: Rule that makes a chunk relevant to a label, for the rank measures.
+        model: Language model for the answer measures: anything that `kinsplit.language_models.resolve` takes; or a
+            `StructuredClient`, so that several measures share the answers.
 
     Raises:
-        InvalidParameterError: No measure has that name, or it needs a language model and none is given.
-        MissingExtraError: It is a measure of ranks, and ir-measures is not installed.
+        InvalidParameterError: There is no measure of that name, or it needs a language model and none is given.
+        MissingExtraError: It is a rank measure, and ir-measures is not installed.
     """
     own = own_name(name)
     for family in _FAMILIES:
@@ -156,23 +157,23 @@ def create(name: str, *, top_k: int = TOP_K, rule: SpanRule = SC_QRELS, model: o
             written = found.groupdict().get("number")
             return family.make(Asked(own, int(written) if written else None, top_k, rule, _client(model)))
     known = ", ".join([*names(), *ALIASES])
-    remedy = "k and N are numbers from 1, and what stands in brackets may be left out."
+    remedy = "k and N are numbers from 1, and brackets mark an optional part."
     raise InvalidParameterError("measure", f"must be one of {known}", name, remedy)
 
 
 def create_many(
     names: Iterable[str], *, top_k: int = TOP_K, rule: SpanRule = SC_QRELS, model: object = None
 ) -> tuple[Measure, ...]:
-    """Make measures, each once, in the order in which they are named first.
+    """Make measures without duplicates, in the order of their names.
 
     Args:
         names: See `create`.
         top_k: See `create`.
         rule: See `create`.
-        model: See `create`; all measures share the answers that it writes.
+        model: See `create`; all measures share its answers.
 
     Raises:
-        InvalidParameterError: No measure has one of the names, or there is none; or see `create`.
+        InvalidParameterError: There is no name; or see `create`.
         MissingExtraError: See `create`.
     """
     client = _client(model)

@@ -9,7 +9,7 @@ from kinsplit.evaluation.measures.protocol import Chunking, Outcome
 
 @dataclass(frozen=True)
 class Seconds:
-    """Wall time of a search, the question's embedding included."""
+    """Wall time of a search, including the embedding of the question."""
 
     name = "seconds"
     description = "Wall time of a search in seconds; rag_eval's response_time"

@@ -12,10 +12,10 @@ from kinsplit.evaluation.measures.protocol import Chunking, Outcome
 class TextPrecision:
     """The share of the first k chunks' text that is labelled, in characters.
 
-    Labelled text counts once, and the chunks' text as often as they repeat it.
+    Labelled text counts once, and text that several chunks repeat counts each time.
 
     Attributes:
-        k: Chunks.
+        k: Number of chunks.
     """
 
     k: int
@@ -25,11 +25,11 @@ class TextPrecision:
 
     @property
     def name(self) -> str:
-        """Such as "text_precision@5"."""
+        """The name, such as "text_precision@5"."""
         return f"text_precision@{self.k}"
 
     def score(self, outcome: Outcome, chunking: Chunking) -> float | None:
-        """See `Measure.score`; None for a question without labels, or with a document as such as one."""
+        """See `Measure.score`; None for a question without labels, or with a whole document as a label."""
         del chunking
         if not is_text(outcome.question):
             return None

@@ -12,12 +12,12 @@ from kinsplit.evaluation.measures.read_text import read_chunks
 
 @dataclass(frozen=True)
 class TextRecall:
-    """The share of the labelled text that the first k chunks hold, in characters, each place once.
+    """The share of the labelled text that the first k chunks hold, in characters.
 
-    Larger chunks find more with the same k; recall at a token budget makes up for that.
+    Larger chunks hold more at the same k; recall at a token budget corrects for that.
 
     Attributes:
-        k: Chunks.
+        k: Number of chunks.
     """
 
     k: int
@@ -27,11 +27,11 @@ class TextRecall:
 
     @property
     def name(self) -> str:
-        """Such as "text_recall@5"."""
+        """The name, such as "text_recall@5"."""
         return f"text_recall@{self.k}"
 
     def score(self, outcome: Outcome, chunking: Chunking) -> float | None:
-        """See `Measure.score`; None for a question without labels, or with a document as such as one."""
+        """See `Measure.score`; None for a question without labels, or with a whole document as a label."""
         del chunking
         if not is_text(outcome.question):
             return None

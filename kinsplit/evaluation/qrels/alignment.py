@@ -18,8 +18,8 @@ class Holding(NamedTuple):
 
     Attributes:
         chunk: The chunk.
-        of_span: The share of the span that it holds.
-        of_chunk: The share of the chunk that the span fills.
+        of_span: Share of the span that the chunk holds.
+        of_chunk: Share of the chunk that the span fills.
     """
 
     chunk: Chunk
@@ -28,10 +28,10 @@ class Holding(NamedTuple):
 
 
 class Placed:
-    """The chunks of one document by where they lie.
+    """The chunks of one document, indexed by their spans.
 
     Args:
-        chunks: In any order; they may overlap and have several spans.
+        chunks: Chunks in any order, which may overlap and have several spans.
 
     Attributes:
         chunks: The chunks.
@@ -45,7 +45,7 @@ class Placed:
         self._spans = [span for span, _ in placed]
         self._numbers = [number for _, number in placed]
         self._starts = [span.start for span in self._spans]
-        # Up to where the spans so far reach: it never falls, as their ends may.
+        # Running maximum of the ends, which bisection needs.
         self._reach = list(accumulate((span.end for span in self._spans), max))
 
     def holding(self, span: Span) -> Iterator[Holding]:
@@ -61,15 +61,15 @@ class Placed:
             yield Holding(self.chunks[number], common / (span.end - span.start), common / self._lengths[number])
 
 
-#: Degree of relevance, from 1, by question id and chunk id; without the chunks that are not relevant.
+#: Degrees of relevance, from 1, by question id and chunk id; without chunks that are not relevant.
 Qrels = Mapping[str, Mapping[str, int]]
 
 
 class Alignment:
-    """The chunks of a chunking by where they lie, ready to be asked which are relevant to a label.
+    """The chunks of a chunking, indexed by their spans to find those that are relevant to a label.
 
     Args:
-        chunks: In any order.
+        chunks: Chunks in any order.
     """
 
     def __init__(self, chunks: Iterable[Chunk]) -> None:
@@ -79,7 +79,7 @@ class Alignment:
         self._placed = {source_id: Placed(own) for source_id, own in by_source.items()}
 
     def holding(self, place: Place) -> Iterator[Holding]:
-        """Yield the chunks that hold some of a place; of a document as such, each of its chunks does and is full."""
+        """Yield the chunks that hold some of a place; for a whole document, all of its chunks with both shares 1."""
         placed = self._placed.get(place.source_id)
         if placed is None:
             return
@@ -98,12 +98,12 @@ class Alignment:
     def relevant(self, question: Question, rule: SpanRule) -> dict[str, int]:
         """Return the degree of relevance of each chunk that is relevant to a question, by its id.
 
-        A chunk is relevant that the rule lets through for any place of any label; its degree is the highest of those,
-        each times its label's grade.
+        A chunk is relevant if the rule holds for any place of any label; its degree is the highest of them, each
+        multiplied by the label's grade.
 
         Args:
             question: The question.
-            rule: When a chunk is relevant.
+            rule: Rule that makes a chunk relevant.
         """
         degrees: dict[str, int] = {}
         for label, held in self.held(question):
@@ -119,29 +119,29 @@ class Alignment:
 
 
 def unjudged(questions: Iterable[Question], qrels: Qrels) -> list[Question]:
-    """Return the questions that have labels and yet no relevant chunk, of which rank measures say nothing.
+    """Return the questions with labels but without a relevant chunk, to which rank measures don't apply.
 
     Args:
         questions: Some questions.
-        qrels: The qrels made of them.
+        qrels: Qrels of these questions.
     """
     return [question for question in questions if question.labels and not qrels.get(question.id)]
 
 
 def starved(questions: Iterable[Question], qrels: Mapping[str, Qrels]) -> str:
-    """Return in words how many questions are not judged, "" if all are.
+    """Return in words how many questions have no relevant chunk; "" if all have one.
 
     Args:
         questions: Some questions.
-        qrels: The qrels made of them, by the label of the chunking.
+        qrels: Qrels of these questions by label of the chunking.
     """
     labelled = [question for question in questions if question.labels]
     missing = {label: len(unjudged(labelled, own)) for label, own in qrels.items()}
-    told = ", ".join(f"{count:,} with {label}" for label, count in missing.items() if count)
-    if not told:
+    counts = ", ".join(f"{count:,} with {label}" for label, count in missing.items() if count)
+    if not counts:
         return ""
     return (
-        f"Of {len(labelled):,} labelled questions some have no relevant chunk, and measures of ranks say nothing of "
-        f"these: {told}. Lower the thresholds, for which `kinsplit qrels --tune` helps, or look at recall at a token "
+        f"Of {len(labelled):,} labelled questions some have no relevant chunk, so rank measures don't apply to "
+        f"them: {counts}. Lower the thresholds (`kinsplit qrels --tune` finds good ones), or use recall at a token "
         "budget."
     )

@@ -28,8 +28,8 @@ class Embeddings:
     """Vectors of chunks.
 
     Attributes:
-        ids: The chunks' ids.
-        source_ids: The ids of their documents.
+        ids: Ids of the chunks.
+        source_ids: Ids of their documents.
         vectors: float32[chunks, dimension].
     """
 
@@ -42,8 +42,8 @@ def write_embeddings(path: Path, embeddings: Embeddings) -> None:
     """Write embeddings.
 
     Args:
-        path: The file, whose name should end with ".npz".
-        embeddings: What is written.
+        path: Path of the file, which should end with ".npz".
+        embeddings: The embeddings.
     """
     values = (np.array(embeddings.ids, np.str_), np.array(embeddings.source_ids, np.str_), embeddings.vectors)
     with path.open("wb") as file:  # np.savez would add ".npz" to another name.
@@ -51,13 +51,13 @@ def write_embeddings(path: Path, embeddings: Embeddings) -> None:
 
 
 def read_embeddings(path: Path) -> Embeddings:
-    """Read embeddings; nothing in the file is run, since pickled arrays are refused.
+    """Read embeddings; pickled arrays are refused, so that nothing in the file is executed.
 
     Args:
         path: The file.
 
     Raises:
-        LoadError: It is no `.npz`, an array is missing, pickled or of another kind, or their lengths differ.
+        LoadError: It is not an `.npz` file, an array is missing, pickled or of another type, or the lengths differ.
     """
     try:
         with np.load(path, allow_pickle=False) as file:
@@ -73,13 +73,13 @@ def read_embeddings(path: Path) -> Embeddings:
 
 @dataclass(frozen=True)
 class Exported:
-    """What was written of one chunking.
+    """The export of one chunking.
 
     Attributes:
-        label: Its name.
-        chunks: How many it has.
-        qrels: The relevant chunks of each question that has any.
-        files: What was written.
+        label: Label of the chunking.
+        chunks: Number of its chunks.
+        qrels: Relevant chunks of each question that has any.
+        files: Paths of the files.
     """
 
     label: str
@@ -89,16 +89,16 @@ class Exported:
 
 
 def stems(labels: Sequence[str]) -> dict[str, str]:
-    """Return for each label what its files are called, which has only letters, digits and "-._" in it.
+    """Return a file name stem for each label, of letters, digits and "-._".
 
     Raises:
-        InvalidParameterError: Two would have the same files.
+        InvalidParameterError: Two labels have the same stem.
     """
     found: dict[str, str] = {}
     for label in labels:
         stem = re.sub(r"[^\w.-]+", "_", label).strip("_.") or "chunks"
         if stem.casefold() in map(str.casefold, found.values()):
-            rule = "must have names that differ, also as names of files"
+            rule = "must differ from the others, also as a file name"
             raise InvalidParameterError("label", rule, label, "Give it another one: --strategy LABEL=NAME.")
         found[label] = stem
     return found
@@ -115,15 +115,15 @@ def export(
     """Write `qrels_LABEL.txt`, `chunks_LABEL.jsonl` and, with an embedder, `embeddings_LABEL.npz` for each chunking.
 
     Args:
-        folder: Where the files go; made where it is missing.
-        chunkings: The chunks, leaves only, by label.
-        questions: With labels.
-        rule: When a chunk is relevant.
-        embedder: Embeds the chunks, as `kinsplit index` does, each with its context.
-        progress: Told of what is embedded.
+        folder: Folder of the files, which is created if it doesn't exist.
+        chunkings: Leaves by label.
+        questions: Questions with labels.
+        rule: Rule that makes a chunk relevant.
+        embedder: Embedder of the chunks with their contexts; None for no embeddings.
+        progress: Called with the number of embedded chunks.
 
     Raises:
-        InvalidParameterError: Two labels or an id make no names of files or lines.
+        InvalidParameterError: Two labels have the same file name, or an id can't be written.
     """
     names = stems(list(chunkings))
     folder.mkdir(parents=True, exist_ok=True)

@@ -33,12 +33,12 @@ _REFERS = re.compile(
 
 @dataclass
 class Filters:
-    """Judges questions one after the other, and remembers those that it let pass.
+    """Filters questions one after the other, and remembers those that passed.
 
     Attributes:
-        embedder: Compares questions with their excerpts and with each other.
+        embedder: Embedder that compares questions with their excerpts and with each other.
         similarity: Least cosine between a question and each of its excerpts.
-        duplicates: Cosine to an earlier question from which on it asks the same.
+        duplicates: Least cosine to an earlier question that makes a question a duplicate.
     """
 
     embedder: Embedder
@@ -57,7 +57,7 @@ class Filters:
 
         Args:
             question: The question.
-            excerpts: What answers it.
+            excerpts: Excerpts that answer it.
         """
         words = " ".join(question.casefold().split())
         vector = self.embedder.embed_query(question)
@@ -71,11 +71,11 @@ class Filters:
 
 
 def reason_of_form(question: str, excerpts: list[str]) -> str | None:
-    """Return why a question is dropped whatever the documents say, or None.
+    """Return why a question is dropped for its form alone, or None.
 
     Args:
         question: The question.
-        excerpts: What is said to answer it.
+        excerpts: Excerpts that are supposed to answer it.
     """
     if not question.strip() or len(question) > _QUESTION:
         return f"no question of at most {_QUESTION} characters"
@@ -83,7 +83,7 @@ def reason_of_form(question: str, excerpts: list[str]) -> str | None:
         return "refers to the text"
     if not 1 <= len(excerpts) <= EXCERPTS:
         return f"not 1 to {EXCERPTS} excerpts"
-    # Bytes, since a character says more in scripts that need more of them.
+    # Bytes, since scripts with longer encodings say more per character.
     if any(len(excerpt.strip().encode("utf-8", "replace")) < _BYTES for excerpt in excerpts):
         return "excerpt too short"
     if any(len(excerpt) > _CHARACTERS for excerpt in excerpts):

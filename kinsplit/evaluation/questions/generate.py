@@ -27,11 +27,11 @@ from kinsplit.language_models.structured import StructuredClient
 from kinsplit.parsers import Cost
 from kinsplit.tokenizers import resolve
 
-#: Most sections that a model is asked about at the same time, unless told.
+#: Default number of concurrent prompts.
 CONCURRENCY = 4
-#: Most questions that one answer holds; more of them grow alike.
+#: Most questions per answer; more become repetitive.
 _TOGETHER = 5
-#: So many times the sections that are needed are asked about at most.
+#: Most sections asked about, as a multiple of those needed.
 _PATIENCE = 3
 # Tokens of the instruction.
 _INSTRUCTION = 300
@@ -39,13 +39,13 @@ _INSTRUCTION = 300
 
 @dataclass(frozen=True)
 class Made:
-    """Questions that were made.
+    """The result of a generation.
 
     Attributes:
-        questions: Each with labels; their places inside the section that was asked about come first.
-        sections: Sections that were asked about.
-        asked: Questions that the model wrote and that were looked at.
-        dropped: By reason, how many of them were dropped, and how many sections gave none.
+        questions: Questions with labels, whose places in the section of the prompt come first.
+        sections: Number of sections that the model was asked about.
+        asked: Number of questions that were examined.
+        dropped: Numbers by reason: of questions that were dropped, and of sections without a question.
     """
 
     questions: tuple[Question, ...]
@@ -56,13 +56,13 @@ class Made:
 
 @dataclass(frozen=True)
 class _Plan:
-    """Which sections are asked about, in which order, and for how many questions each."""
+    """The sections to ask about, in order, and the number of questions for each."""
 
     sections: list[Section]
     together: int
 
     def needed(self, questions: int) -> int:
-        """Return how many sections give so many questions if none is dropped."""
+        """Return the number of sections for a number of questions if none is dropped."""
         return -(-questions // self.together)
 
     def prompts(self, sections: Sequence[Section]) -> list[str]:
@@ -79,23 +79,22 @@ def make_questions(
     concurrency: int = CONCURRENCY,
     told: Callable[[], None] = lambda: None,
 ) -> Made:
-    """Make questions about documents.
+    """Let a language model write labelled questions about documents.
 
     Args:
         documents: The documents.
-        model: What `kinsplit.language_models.resolve` takes. Answers of one that has an identity are kept, so that a
-            run that was stopped goes on where it was.
-        number: How many are wanted. There are fewer where too many are dropped.
-        filters: Decide which are kept.
-        seed: Chooses the sections.
-        concurrency: Most sections that the model is asked about at the same time. What comes of it doesn't depend on
-            that.
-        told: Is called whenever one more is kept.
+        model: Language model: anything that `kinsplit.language_models.resolve` takes. Answers of a model with an
+            identity are cached, so that a stopped run continues where it was.
+        number: Number of questions. The result has fewer if too many are dropped.
+        filters: Filters of the questions.
+        seed: Seed of the choice of sections.
+        concurrency: Most concurrent prompts, which doesn't affect the result.
+        told: Called for each question that is kept.
 
     Raises:
         InvalidParameterError: The number or the concurrency isn't positive, there is no text, or the model's window is
             too small.
-        LanguageModelError: The model is away, or said nothing that can be used three times in a row.
+        LanguageModelError: The model is unavailable, or gave no valid answer three times in a row.
     """
     if concurrency < 1:
         raise InvalidParameterError("concurrency", "must be at least 1", concurrency, f"The default is {CONCURRENCY}.")
@@ -104,7 +103,7 @@ def make_questions(
     tally = Tally(number, Corpus(documents), filters, told)
     left = plan.sections
     while left and tally.missing:
-        # As many as it takes if none is dropped, so that nothing is asked in vain.
+        # As many as needed if none is dropped, so that no answer is wasted.
         needed = plan.needed(tally.missing)
         wave, left = left[:needed], left[needed:]
         answers = client.ask_all(plan.prompts(wave), Answer, ANSWER * plan.together, concurrency)
@@ -119,13 +118,13 @@ def make_questions(
 
 
 def cost_of(documents: Sequence[Document], model: object, number: int, *, seed: int = 0) -> Cost:
-    """Return what it costs to make questions if none is dropped; nothing is asked.
+    """Return the cost of writing questions if none is dropped, without asking the model.
 
     Args:
         documents: The documents.
-        model: Would be asked.
-        number: How many are wanted.
-        seed: Chooses the sections.
+        model: See `make_questions`.
+        number: Number of questions.
+        seed: Seed of the choice of sections.
 
     Raises:
         InvalidParameterError: As `make_questions`.

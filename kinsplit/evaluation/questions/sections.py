@@ -16,9 +16,9 @@ from kinsplit.tokenizers import BUNDLED, resolve
 
 #: Tokens of a section: about the 4,000 characters that Chroma's report shows to the model.
 TOKENS = 800
-#: How many of a model's own tokens one of ours may be.
+#: Most tokens of a language model per token of the bundled tokenizer.
 MARGIN = 1.5
-# The golden ratio's share: multiples of it, without their whole part, fill any range most evenly.
+# Fractional parts of multiples of the golden ratio fill the unit interval evenly.
 _GOLDEN = (5**0.5 - 1) / 2
 
 
@@ -26,9 +26,9 @@ class Section(NamedTuple):
     """A part of a document that a model is asked about.
 
     Attributes:
-        source_id: The document.
-        span: Where it lies there.
-        text: The text there.
+        source_id: Id of the document.
+        span: Span in the document.
+        text: Text of the span.
     """
 
     source_id: str
@@ -41,8 +41,8 @@ def sections_of(documents: Sequence[Document], tokens: int = TOKENS) -> list[Sec
 
     Args:
         documents: The documents.
-        tokens: Most tokens of a section. Where the bundled tokenizer is no measure for a model's own tokens, as in
-            Thai, a section holds about as many of those as `MARGIN` allows.
+        tokens: Most tokens of a section. Where the bundled tokenizer counts too few, as in Thai, a section is limited
+            by an estimate of the model's own tokens and `MARGIN`.
     """
     usual = create("sentence", chunk_size=tokens, chunk_overlap=0)
     careful = create("sentence", chunk_size=int(MARGIN * tokens), chunk_overlap=0, tokenizer=_tokens)
@@ -55,11 +55,11 @@ def sections_of(documents: Sequence[Document], tokens: int = TOKENS) -> list[Sec
 
 
 def spread(sections: Sequence[Section], seed: int) -> list[Section]:
-    """Return sections in an order in which the first few, however many, lie evenly among all.
+    """Return sections in an order whose every prefix is spread evenly over all of them.
 
     Args:
-        sections: In document order.
-        seed: Chooses one such order; the same seed gives the same.
+        sections: Sections in document order.
+        seed: Seed of the order.
     """
     shift = random.Random(seed).random()  # noqa: S311
     order = sorted(range(len(sections)), key=lambda i: (shift + i * _GOLDEN) % 1)
@@ -67,7 +67,7 @@ def spread(sections: Sequence[Section], seed: int) -> list[Section]:
 
 
 def _tokens(text: str) -> range:
-    """Return as many things as a model has tokens for a text; only their number counts."""
+    """Return a sequence with the length of a text in a model's tokens."""
     return range(count_tokens(text))
 
 
@@ -92,14 +92,14 @@ Answer with a JSON object and with nothing else:
 
 
 class Written(Form):
-    """A question, and what is said to answer it."""
+    """A question with excerpts that answer it."""
 
     question: str
     excerpts: list[str]
 
 
 class Answer(Form):
-    """What a model writes about a section."""
+    """The answer of a model about a section."""
 
     questions: list[Written]
 
@@ -109,13 +109,13 @@ def prompt_of(section: Section, questions: int, excerpts: int) -> str:
 
     Args:
         section: The section.
-        questions: How many questions to write.
-        excerpts: Most excerpts of each.
+        questions: Number of questions to write.
+        excerpts: Most excerpts per question.
     """
     what = "a question" if questions == 1 else f"{questions} different questions"
     return _PROMPT.format(what=what, excerpts=excerpts, section=escape_tags(section.text))
 
 
 def quoted(excerpt: str) -> str:
-    """Return an excerpt as the document has it, before it was made harmless in the prompt."""
+    """Return an excerpt as in the document, without the escapes of the prompt."""
     return excerpt.replace("<\\/", "</")

@@ -16,9 +16,9 @@ from kinsplit.evaluation.questions.sections import Answer, Section, Written, quo
 
 
 class Corpus:
-    """Documents in which excerpts are looked for.
+    """Documents that excerpts are located in.
 
-    Quotation marks, dashes and white space need not agree, since models change them as they copy; the places are exact.
+    Quotation marks, dashes and white space may differ, since models change them as they copy; the places are exact.
 
     Args:
         documents: The documents.
@@ -28,14 +28,14 @@ class Corpus:
         self._texts: dict[str, Normalised] = {document.id: normalise(document.text) for document in documents}
 
     def places(self, excerpt: str, section: Section) -> tuple[Place, ...]:
-        """Return where an excerpt of a section stands.
+        """Return the places of an excerpt.
 
         Args:
-            excerpt: As it was quoted.
-            section: Where it was quoted from.
+            excerpt: Excerpt as the model quotes it.
+            section: Section that it is quoted from.
 
         Returns:
-            The places in the section, and after them all copies elsewhere; none if it isn't in the section.
+            The places in the section, followed by copies elsewhere; none if it doesn't occur in the section.
         """
         wanted = normalise(excerpt).text
         found = [Place(source_id, span) for source_id, text in self._texts.items() for span in text.find(wanted)]
@@ -55,17 +55,17 @@ def _is_in(place: Place, section: Section) -> bool:
 
 @dataclass
 class Tally:
-    """What came of the sections so far.
+    """The state of a generation.
 
     Attributes:
-        number: How many questions are wanted.
-        corpus: Where excerpts must stand.
-        filters: Decide which questions are kept.
-        told: Is called whenever one more is kept.
-        questions: Those that are kept.
-        dropped: By reason, how many questions were dropped, and how many sections gave none.
-        sections: How many sections were asked about.
-        asked: How many questions were looked at.
+        number: Number of questions to write.
+        corpus: Documents that excerpts are located in.
+        filters: Filters of the questions.
+        told: Called for each question that is kept.
+        questions: Questions that are kept.
+        dropped: Numbers by reason: of questions that were dropped, and of sections without a question.
+        sections: Number of sections that the model was asked about.
+        asked: Number of questions that were examined.
     """
 
     number: int
@@ -79,11 +79,11 @@ class Tally:
 
     @property
     def missing(self) -> int:
-        """How many questions are still wanted."""
+        """The number of questions still to write."""
         return self.number - len(self.questions)
 
     def take(self, section: Section, answer: Answer | LanguageModelError) -> None:
-        """Take what the model wrote about a section, or why it wrote nothing; no more questions than are wanted."""
+        """Add the questions of an answer up to the wanted number, or count why there are none."""
         self.sections += 1
         if isinstance(answer, LanguageModelError):
             self.dropped["no usable answer"] += 1
@@ -107,7 +107,7 @@ def _checked(one: Written, section: Section, corpus: Corpus, filters: Filters) -
     question = " ".join(one.question.split())
     if reason := reason_of_form(question, one.excerpts):
         return reason
-    # A document may itself hold what the prompt writes for something else.
+    # A document may itself hold text that looks like an escape of the prompt.
     excerpts = [each if corpus.places(each, section) else quoted(each) for each in one.excerpts]
     places = [corpus.places(excerpt, section) for excerpt in excerpts]
     if not all(places):

@@ -1,7 +1,6 @@
 """Reports of results: sentences, tables, plots, and one HTML page.
 
-`conclusion`, `scales`, `pairs` and `marking` need nothing but the results and serve the terminal too; `page` and the
-plots need matplotlib and jinja2, which the extra "evaluation" brings.
+`page` and the charts need matplotlib and jinja2, which the extra "evaluation" installs; the terminal uses the others.
 """
 
 from __future__ import annotations
@@ -13,14 +12,14 @@ from kinsplit.evaluation.results import Results
 
 
 def write_report(results: Results, html: Path) -> list[Path]:
-    """Write the page of an evaluation and its two plots of the chunks.
+    """Write the HTML page of an evaluation and two plots of the chunks.
 
     Args:
-        results: What the evaluation found out.
-        html: The page; `chunk_distributions.png` and `chunks_per_doc.png` are written beside it.
+        results: Results of the evaluation.
+        html: Path of the page; `chunk_distributions.png` and `chunks_per_doc.png` are written to the same folder.
 
     Returns:
-        The files, the page first. Equal results give equal files.
+        Paths of the files, the page first. Equal results give equal files.
 
     Raises:
         InvalidParameterError: The results hold no strategy.

@@ -20,9 +20,9 @@ from kinsplit.evaluation.report.pairs import baseline_of, verdict
 from kinsplit.evaluation.report.scales import p_value, scale
 from kinsplit.evaluation.results import Comparison, Estimate, Results, StrategyResult
 
-#: Colours of text, of what is less important, and of grid lines. The page replaces each by one that suits its theme.
+#: Colours of text, of secondary text and of grid lines. The page replaces them by those of its theme.
 INK, FAINT, GRID = "#1d2128", "#596070", "#d4d8e0"
-#: Okabe and Ito's colours for all kinds of colour vision, the light ones darker, so that they can be seen on white.
+#: Okabe and Ito's colour-blind safe palette, with the light colours darkened for contrast on white.
 SERIES = ("#0072b2", "#c14a00", "#00845f", "#a8508a", "#8f6400", "#3f4a5a")
 _VARIABLES = {INK: "--ink", FAINT: "--faint", GRID: "--grid"} | {
     color: f"--series-{number}" for number, color in enumerate(SERIES)
@@ -50,26 +50,26 @@ _WIDTH = 6.6  # inches
 
 
 class Look(NamedTuple):
-    """How a strategy is drawn: no two of eighteen alike, even without colours."""
+    """Colour, marker and line of a strategy; eighteen strategies look different."""
 
     color: str
     marker: str
     line: str
 
 
-def look(place: int) -> Look:
-    """Return how the strategy at a place of the results is drawn."""
+def look(position: int) -> Look:
+    """Return the look of the strategy at a position of the results."""
     kinds = len(SERIES)
     lines = ("-", "--", ":")
-    return Look(SERIES[place % kinds], "os^Dvp"[place % kinds], lines[place // kinds % len(lines)])
+    return Look(SERIES[position % kinds], "os^Dvp"[position % kinds], lines[position // kinds % len(lines)])
 
 
 @contextmanager
 def drawn(height: float) -> Iterator[Figure]:
-    """Begin a figure that no file or setting of the user's changes.
+    """Open a figure that no setting of the user changes.
 
     Args:
-        height: Inches.
+        height: Height in inches.
     """
     with style.context(["default", _STYLE]):
         figure = Figure(figsize=(_WIDTH, height), layout="constrained")
@@ -78,14 +78,14 @@ def drawn(height: float) -> Iterator[Figure]:
 
 
 def label(text: str, longest: int = 32) -> str:
-    """Return text as a plot can draw it: shortened, and with a sign for each character that the font lacks."""
+    """Return text as a plot can draw it: shortened, with a replacement for each character that the font lacks."""
     shown = text if len(text) <= longest else f"{text[: longest // 2]}…{text[-(longest - longest // 2 - 1) :]}"
     known = "".join(character if ord(character) in _characters() else "\ufffd" for character in shown)
-    return known.replace("$", r"\$")  # A pair of them would begin a formula.
+    return known.replace("$", r"\$")  # A pair of them would enclose a formula.
 
 
 def png(figure: Figure) -> bytes:
-    """Return a figure as a PNG file, on white."""
+    """Return a figure as a PNG file with a white background."""
     file = BytesIO()
     figure.savefig(file, format="png", dpi=150, metadata={"Software": None})
     return file.getvalue()
@@ -96,7 +96,7 @@ def svg(figure: Figure, name: str) -> str:
 
     Args:
         figure: The figure.
-        name: Sets its ids apart from those of other figures on the page.
+        name: Prefix of its ids, which makes them unique on the page.
     """
     file = BytesIO()
     nothing: dict[str, Any] = dict.fromkeys(("Creator", "Date", "Format", "Type"))
@@ -107,7 +107,7 @@ def svg(figure: Figure, name: str) -> str:
     element = re.sub(r'(id="|href="#|url\(#)', rf"\g<1>{name}-", element)
     for color, variable in _VARIABLES.items():
         element = element.replace(color, f"var({variable})")
-    # What the picture shows is said by the page, beside it.
+    # The page describes the figure in text.
     return element.replace("<svg ", '<svg aria-hidden="true" focusable="false" ', 1)
 
 
@@ -118,20 +118,20 @@ def _characters() -> frozenset[int]:
 
 
 _BUDGET = re.compile(r"recall@(\d+)t", re.IGNORECASE)
-#: Most curves that can be told apart.
+#: Most curves with a colour.
 _CURVES = 6
 
 Curve = Sequence[tuple[int, Estimate]]
 
 
 def curves(results: Results) -> Mapping[str, Curve]:
-    """Return for each strategy its recall at each budget of tokens; nothing where fewer than two were measured."""
+    """Return the recall at each token budget by strategy, for strategies with at least two budgets."""
     found = {strategy.label: _curve(strategy) for strategy in results.strategies}
     return {name: curve for name, curve in found.items() if len(curve) > 1}
 
 
 def emphasised(results: Results) -> list[str]:
-    """Return the strategies whose curves stand out: all, or of many the best ones and the baseline."""
+    """Return the strategies whose curves have a colour: all, or the baseline and the best of many."""
     found = curves(results)
     if len(found) <= _CURVES:
         return list(found)
@@ -143,7 +143,7 @@ def emphasised(results: Results) -> list[str]:
 
 
 def budget_curves(results: Results) -> str:
-    """Draw recall against the budget, with the intervals as bands; "" where fewer than two budgets were measured."""
+    """Draw recall against the budget, with intervals as bands; "" for fewer than two budgets."""
     found = curves(results)
     if not found:
         return ""
@@ -153,8 +153,8 @@ def budget_curves(results: Results) -> str:
         for name, curve in found.items():
             if name not in strong:
                 axes.plot([b for b, _ in curve], [100 * e.mean for _, e in curve], color=GRID, linewidth=1.2, zorder=1)
-        for place, name in enumerate(strong):
-            _draw(axes, found[name], name, place)
+        for position, name in enumerate(strong):
+            _draw(axes, found[name], name, position)
         _scale(axes, sorted({budget for curve in found.values() for budget, _ in curve}))
         _legend(figure, axes)
         return svg(figure, "budget")
@@ -165,8 +165,8 @@ def _curve(strategy: StrategyResult) -> Curve:
     return sorted(((int(match[1]), estimate) for match, estimate in matches if match), key=lambda point: point[0])
 
 
-def _draw(axes: Axes, curve: Curve, name: str, place: int) -> None:
-    shown = look(place)
+def _draw(axes: Axes, curve: Curve, name: str, position: int) -> None:
+    shown = look(position)
     budgets = [budget for budget, _ in curve]
     low, mean, high = ([100 * getattr(estimate, end) for _, estimate in curve] for end in ("low", "mean", "high"))
     axes.fill_between(budgets, low, high, color=shown.color, alpha=0.12, linewidth=0)
@@ -179,7 +179,7 @@ def _scale(axes: Axes, budgets: Sequence[int]) -> None:
     axes.xaxis.set_major_locator(FixedLocator(budgets))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.set_xticklabels([f"{budget:,}" for budget in budgets], rotation=45 if len(budgets) > 8 else 0)
-    axes.set_xlabel("Tokens that may be read")
+    axes.set_xlabel("Budget in tokens")
     axes.set_ylabel("Labelled text found (%)")
 
 
@@ -197,7 +197,7 @@ def compared(results: Results) -> list[Comparison]:
 
 
 def comparison_chart(results: Results) -> str:
-    """Draw the differences by the headline measure; "" without any."""
+    """Draw the differences by the headline measure; "" without comparisons."""
     comparisons = compared(results)
     if not comparisons:
         return ""

@@ -14,7 +14,7 @@ from kinsplit.evaluation.report.charts import INK, label, look
 from kinsplit.evaluation.results import Results
 
 _BINS = 40
-#: From so many times the median on, a linear axis would press most chunks into one bar.
+#: Ratio of longest chunk and median above which the axis is logarithmic.
 _SKEWED = 10
 
 
@@ -24,13 +24,13 @@ def lengths_height(results: Results) -> float:
 
 
 def draw_lengths(figure: Figure, results: Results) -> None:
-    """Draw the histogram of each strategy's chunk lengths, in characters, with the median marked."""
+    """Draw a histogram of the chunk lengths in characters for each strategy, with the median."""
     every = [length for strategy in results.strategies for length in strategy.lengths]
     edges, logarithmic = _edges(every)
     rows = figure.subplots(len(results.strategies), 1, sharex=True, squeeze=False)[:, 0]
-    for place, (axes, strategy) in enumerate(zip(rows, results.strategies, strict=True)):
+    for position, (axes, strategy) in enumerate(zip(rows, results.strategies, strict=True)):
         counts, _ = np.histogram(strategy.lengths, edges)
-        axes.stairs(counts, edges, fill=True, color=look(place).color)
+        axes.stairs(counts, edges, fill=True, color=look(position).color)
         axes.set_title(label(strategy.label, 48), loc="left", fontsize=10)
         axes.set_ylim(bottom=0)
         axes.locator_params(axis="y", nbins=3, integer=True)
@@ -62,12 +62,12 @@ def _median(axes: Axes, lengths: Sequence[int]) -> None:
     axes.set_title(f"{len(lengths):,} chunks, median {median:,.0f}", loc="right", fontsize=9)
 
 
-#: Most documents whose names have room below the bars.
+#: Most documents whose names fit below the bars.
 _NAMED = 40
 
 
 def documents(results: Results) -> list[str]:
-    """Return the documents of which any strategy made chunks, in their order."""
+    """Return the ids of the documents that have chunks, in their order."""
     return list(dict.fromkeys(name for strategy in results.strategies for name in strategy.chunks_per_document))
 
 
@@ -78,12 +78,12 @@ def documents_height(results: Results) -> float:
 
 
 def draw_documents(figure: Figure, results: Results) -> None:
-    """Draw a bar for each document, one row for each strategy."""
+    """Draw the number of chunks of each document, one row for each strategy."""
     names = documents(results)
     rows = figure.subplots(len(results.strategies), 1, sharex=True, squeeze=False)[:, 0]
-    for place, (axes, strategy) in enumerate(zip(rows, results.strategies, strict=True)):
+    for position, (axes, strategy) in enumerate(zip(rows, results.strategies, strict=True)):
         counts = [strategy.chunks_per_document.get(name, 0) for name in names]
-        _bars(axes, counts, look(place).color)
+        _bars(axes, counts, look(position).color)
         axes.set_title(label(strategy.label, 48), loc="left", fontsize=10)
         axes.set_title(f"at most {max(counts, default=0):,}", loc="right", fontsize=9)
         axes.locator_params(axis="y", nbins=3, integer=True)
@@ -94,14 +94,14 @@ def draw_documents(figure: Figure, results: Results) -> None:
         short = [label(name.removeprefix(shared), 24) for name in names]
         rows[-1].set_xticks(range(len(names)), short, rotation=90, fontsize=8)
     else:
-        rows[-1].set_xlabel(f"The {len(names):,} documents, in their order")
+        rows[-1].set_xlabel(f"{len(names):,} documents, in their order")
     figure.supylabel("Chunks", fontsize=10)
 
 
 def _bars(axes: Axes, counts: list[int], color: str) -> None:
     if len(counts) <= _NAMED:
         axes.bar(range(len(counts)), counts, color=color)
-    else:  # One shape, where bars would be thinner than the gaps between them.
-        axes.stairs(counts, [place - 0.5 for place in range(len(counts) + 1)], fill=True, color=color)
+    else:  # One shape; bars would be thinner than the gaps between them.
+        axes.stairs(counts, [number - 0.5 for number in range(len(counts) + 1)], fill=True, color=color)
     axes.set_xlim(-0.6, max(len(counts), 1) - 0.4)
     axes.set_ylim(0, 1.05 * max(1, *counts, 1))

@@ -15,8 +15,8 @@ class Piece(NamedTuple):
     """A part of a retrieved text.
 
     Attributes:
-        text: The part.
-        marked: Whether it belongs to a label.
+        text: Text of the part.
+        marked: Whether it is labelled.
     """
 
     text: str
@@ -24,15 +24,15 @@ class Piece(NamedTuple):
 
 
 def pieces(hit: Hit, question: AskedQuestion) -> list[Piece]:
-    """Cut a retrieved text where labelled text begins and ends.
+    """Split the text of a hit where labelled text begins and ends.
 
     Args:
-        hit: What was retrieved.
-        question: With its labels.
+        hit: The hit.
+        question: The question with its labels.
 
     Returns:
-        Pieces that join to the hit's text. Nothing is marked in a text whose length isn't that of its spans, since
-        offsets then don't say where it lies.
+        Pieces that join to the hit's text. Nothing is marked if the length of the text differs from that of its spans,
+        since its offsets are unknown then.
     """
     inside = [False] * len(hit.text)
     for start, end in _labelled(hit, question):
@@ -47,19 +47,19 @@ def pieces(hit: Hit, question: AskedQuestion) -> list[Piece]:
 
 
 def _labelled(hit: Hit, question: AskedQuestion) -> Iterator[tuple[int, int]]:
-    """Yield the labelled stretches of the hit's text; one may lie in another."""
+    """Yield the labelled ranges of the hit's text, which may overlap."""
     wanted = [
         span for label in question.labels for text in label if text.source_id == hit.source_id for span in text.spans
     ]
-    for shift, (start, end) in _places(hit):
+    for shift, (start, end) in _shifted(hit):
         for first, last in wanted:
             low, high = max(start, first), min(end, last)
             if low < high:
                 yield low + shift, high + shift
 
 
-def _places(hit: Hit) -> Sequence[tuple[int, tuple[int, int]]]:
-    """Return each span with how far its text lies from its place in the document; nothing where lengths don't fit."""
+def _shifted(hit: Hit) -> Sequence[tuple[int, tuple[int, int]]]:
+    """Return each span with the shift of its text against the document; nothing if the lengths differ."""
     gaps = len(hit.spans) - 1
     between = len(hit.text) - sum(end - start for start, end in hit.spans)
     if between < 0 or (between % gaps if gaps > 0 else between):
@@ -74,12 +74,12 @@ def _places(hit: Hit) -> Sequence[tuple[int, tuple[int, int]]]:
 
 #: Most questions of each kind, and most chunks of each strategy.
 _QUESTIONS, _HITS = 3, 5
-#: Longest unmarked text, in characters, and what is left of a longer one at either end.
+#: Longest unmarked text in characters, and the length of what is shown of a longer one at either end.
 _LONGEST, _KEPT = 600, 240
 
 
 class ShownHit(NamedTuple):
-    """A retrieved chunk: its rank from 1, where it lies, its text, and whether any of that is labelled."""
+    """A hit: its rank from 1, its place, its text, and whether any of it is labelled."""
 
     rank: int
     place: str
@@ -88,7 +88,7 @@ class ShownHit(NamedTuple):
 
 
 class Side(NamedTuple):
-    """One strategy's answer: its label, its value, and its best chunks."""
+    """The side of one strategy: its label, its value and its best chunks."""
 
     strategy: str
     value: str
@@ -96,7 +96,7 @@ class Side(NamedTuple):
 
 
 class Example(NamedTuple):
-    """A question, the passages that answer it, and both answers."""
+    """A question, its labelled texts, and the sides of strategy and baseline."""
 
     question: str
     labels: Sequence[tuple[str, str]]
@@ -104,7 +104,7 @@ class Example(NamedTuple):
 
 
 class Examples(NamedTuple):
-    """A strategy's questions; `won_count` and `lost_count` tell how many there are in all."""
+    """Examples of a strategy, with the numbers of all questions won and lost."""
 
     strategy: str
     baseline: str
@@ -115,7 +115,7 @@ class Examples(NamedTuple):
 
 
 def examples(results: Results) -> list[Examples]:
-    """Return for each strategy but the baseline, the best one first, the questions that differ most by the headline."""
+    """Return the questions with the largest differences for each strategy but the baseline, best strategy first."""
     headline = results.setting.headline
     measured = scale(results, headline)
     baseline = baseline_of(results)
@@ -161,12 +161,12 @@ def _hit(rank: int, hit: Hit, question: AskedQuestion) -> ShownHit:
 
 
 def place(text: Text) -> str:
-    """Return where a text lies: its document, and its characters there."""
+    """Return the place of a text: its document, and its offsets there."""
     return " ".join([inline(text.source_id), ", ".join(f"{start:,}-{end:,}" for start, end in text.spans)]).rstrip()
 
 
 def _shortened(found: Sequence[Piece]) -> list[Piece]:
-    """Leave out the middle of long unmarked pieces, and say how much that was."""
+    """Omit the middle of long unmarked pieces and state its length."""
     shown = []
     for piece in found:
         text = piece.text

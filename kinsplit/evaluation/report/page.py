@@ -18,14 +18,14 @@ from kinsplit.evaluation.report.pairs import baseline_of, conclusion
 from kinsplit.evaluation.results import Results
 
 _TEMPLATES = files(__package__) / "templates"
-# Neither NUL nor a lone surrogate may stand in HTML; other controls show as nothing. One for one, as offsets count.
+# HTML forbids NUL and lone surrogates and hides other controls. One for one, so that offsets stay.
 _UNPRINTABLE = dict.fromkeys([*range(9), 11, 12, *range(14, 32), *range(127, 160), *range(0xD800, 0xE000)], "\ufffd")
 
 
 def write(results: Results, html: Path) -> list[Path]:
     """Write the page and its two plots; see `kinsplit.evaluation.report.write_report`."""
     if not results.strategies:
-        raise InvalidParameterError("results", "must hold a strategy", str(html), "Evaluate again.")
+        raise InvalidParameterError("results", "must hold a strategy", str(html), "Run the evaluation again.")
     plots: dict[str, str] = {}
     pictures: dict[str, bytes] = {}
     for name, height, draw in (

@@ -12,13 +12,13 @@ from kinsplit.evaluation.significance import TIE
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """One question as a strategy and the baseline answered it.
+    """The results of a strategy and the baseline for one question.
 
     Attributes:
         question: The question.
-        strategy: What the strategy retrieved.
-        baseline: What the baseline retrieved.
-        gain: By how much the strategy is better; negative where it is worse.
+        strategy: Result of the strategy.
+        baseline: Result of the baseline.
+        gain: Advantage of the strategy; negative where it is worse.
     """
 
     question: AskedQuestion
@@ -29,13 +29,13 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Duel:
-    """The questions that tell a strategy from the baseline.
+    """The questions on which a strategy and the baseline differ.
 
     Attributes:
-        strategy: Label.
-        baseline: Label.
-        won: Where the strategy is better, the widest gap first.
-        lost: Where the baseline is better, the widest gap first.
+        strategy: Label of the strategy.
+        baseline: Label of the baseline.
+        won: Questions on which the strategy is better, largest gain first.
+        lost: Questions on which the baseline is better, largest loss first.
     """
 
     strategy: str
@@ -45,7 +45,7 @@ class Duel:
 
 
 def baseline_of(results: Results) -> str:
-    """Return the label of what the others are compared with: the first strategy, unless the comparisons say."""
+    """Return the label of the baseline: that of the comparisons, or else the first strategy."""
     return results.comparisons[0].baseline if results.comparisons else results.strategies[0].label
 
 
@@ -53,9 +53,9 @@ def duel(results: Results, strategy: str, measure: str) -> Duel:
     """Compare a strategy with the baseline, question by question.
 
     Args:
-        results: What was found out.
+        results: The results.
         strategy: Label of the strategy.
-        measure: Judges the questions; those without a value are left out.
+        measure: Name of the measure; questions without a value are left out.
     """
     sign = 1 if scale(results, measure).higher_is_better else -1
     baseline = baseline_of(results)
@@ -83,18 +83,18 @@ def _answers(results: Results, strategy: str, measure: str) -> Mapping[str, Ques
     }
 
 
-#: Largest p-value that counts as more than chance.
+#: P-value below which a difference is significant.
 SIGNIFICANT = 0.05
-_UNLABELLED = "No question is labelled, so nothing here says which strategy finds more of the answers."
+_UNLABELLED = "No question is labelled, so nothing here shows which strategy finds more of the answers."
 
 
 def conclusion(results: Results) -> list[str]:
-    """Return what follows from the headline measure, one sentence each."""
+    """Return the conclusion by the headline measure, in sentences."""
     headline = results.setting.headline
     unlabelled = [] if any(question.labels for question in results.questions) else [_UNLABELLED]
     if not any(headline in strategy.measures for strategy in results.strategies):
         return unlabelled or [
-            f"{headline} says nothing of any of these questions, so strategies can't be compared by it."
+            f"{headline} doesn't apply to any of these questions, so strategies can't be compared by it."
         ]
     return [*_compared(results, headline), *unlabelled]
 
@@ -106,7 +106,7 @@ def _compared(results: Results, headline: str) -> list[str]:
         (first, *_) = (strategy for strategy in results.strategies if headline in strategy.measures)
         estimate = first.measures[headline]
         value = f"{measured.value(estimate.mean)} {measured.unit} {measured.interval(estimate)}".replace("  ", " ")
-        return [f"{first.label} has {headline} {value}, and nothing to be compared with."]
+        return [f"{first.label} has {headline} {value}, and there is nothing to compare it with."]
     better = [comparison for comparison in compared if verdict(comparison, measured) == "better"]
     worse = [comparison for comparison in compared if verdict(comparison, measured) == "worse"]
     baseline = compared[0].baseline
@@ -117,7 +117,7 @@ def _compared(results: Results, headline: str) -> list[str]:
 
 
 def verdict(comparison: Comparison, measured: Scale) -> str:
-    """Return "better" or "worse" than the baseline, or "like" it where the difference may be chance."""
+    """Return "better", "worse", or "like" where the difference may be chance."""
     mean = comparison.difference.mean
     if comparison.p_value >= SIGNIFICANT or mean == 0:
         return "like"

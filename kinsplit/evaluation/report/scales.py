@@ -6,21 +6,21 @@ from dataclasses import dataclass
 
 from kinsplit.evaluation.results import Estimate, Results
 
-#: Measures of which less is better, in files that don't say so.
+#: Measures with lower values being better, for files without explanations.
 _FALLING = frozenset({"seconds"})
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """How one measure is written.
+    """Number format of a measure.
 
     Attributes:
-        name: The measure's name.
-        factor: What values are multiplied by.
-        digits: After the point.
-        unit: Of what is written: "ms", "%", or "" for a measure's own.
-        higher_is_better: Whether more is better.
-        description: What the measure says; "" where that is unknown.
+        name: Name of the measure.
+        factor: Factor of the displayed value.
+        digits: Number of decimal places.
+        unit: Displayed unit: "ms", "%", or "" for none.
+        higher_is_better: Whether higher values are better.
+        description: Meaning of the measure; "" if unknown.
     """
 
     name: str
@@ -36,25 +36,25 @@ class Scale:
         return "points" if self.unit == "%" else self.unit
 
     def value(self, value: float) -> str:
-        """Write a value without its unit."""
+        """Format a value without its unit."""
         return f"{value * self.factor:z,.{self.digits}f}"
 
     def interval(self, estimate: Estimate) -> str:
-        """Write the ends of an interval."""
+        """Format an interval."""
         return f"[{self.value(estimate.low)}, {self.value(estimate.high)}]"
 
     def difference(self, value: float) -> str:
-        """Write a difference with its sign and without its unit."""
+        """Format a difference with its sign and without its unit."""
         written = self.value(value)
         return written if value <= 0 or float(written.replace(",", "")) == 0 else f"+{written}"
 
     def better(self, first: float, second: float) -> bool:
-        """Tell whether the first of two values is the better one."""
+        """Return whether the first of two values is better."""
         return first > second if self.higher_is_better else first < second
 
 
 def scale(results: Results, measure: str) -> Scale:
-    """Return how a measure is written: shares as percentages, seconds as milliseconds, and anything else as it is."""
+    """Return the number format of a measure: shares as percentages, seconds as milliseconds, others as they are."""
     note = next((note for note in results.notes if note.name == measure), None)
     higher_is_better = note.higher_is_better if note else measure not in _FALLING
     description = note.description if note else ""
@@ -67,19 +67,19 @@ def scale(results: Results, measure: str) -> Scale:
 
 
 def measure_names(results: Results) -> list[str]:
-    """Return the measures of any strategy, the headline first."""
+    """Return the names of all measures, the headline first."""
     names = dict.fromkeys(name for strategy in results.strategies for name in strategy.measures)
     return sorted(names, key=lambda name: name != results.setting.headline)
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """How one statistic of chunks is written.
+    """Number format of a statistic.
 
     Attributes:
-        name: The statistic's name.
-        unit: Of what is written: "%", "times", or "" where the name tells it.
-        description: What it says; "" where that is unknown.
+        name: Name of the statistic.
+        unit: Displayed unit: "%", "times", or "" where it is part of the name.
+        description: Meaning of the statistic; "" if unknown.
     """
 
     name: str
@@ -87,12 +87,12 @@ class Figure:
     description: str
 
     def value(self, value: float) -> str:
-        """Write a value without its unit."""
+        """Format a value without its unit."""
         return f"{100 * value:.1f}" if self.unit == "%" else statistic(value)
 
 
 def figures(results: Results) -> list[Figure]:
-    """Return the statistics of any strategy: shares as percentages, and anything else as it is."""
+    """Return the number formats of all statistics: shares as percentages, others as they are."""
     notes = {note.name: note for note in results.statistic_notes}
     found = []
     for name in dict.fromkeys(name for strategy in results.strategies for name in strategy.statistics):
@@ -102,12 +102,12 @@ def figures(results: Results) -> list[Figure]:
 
 
 def statistic(value: float) -> str:
-    """Write a figure about chunks: whole numbers as such, others with two or, if small, three significant digits."""
+    """Format a statistic: whole numbers as such, others with two decimals or, below 1, three significant digits."""
     if float(value).is_integer():
         return f"{value:,.0f}"
     return f"{value:,.2f}" if abs(value) >= 1 else f"{value:.3g}"
 
 
 def p_value(value: float) -> str:
-    """Write a p-value: `p = 0.004`, and `p < 0.001` below."""
+    """Format a p-value: `p = 0.004`, or `p < 0.001`."""
     return "p < 0.001" if value < 0.001 else f"p = {value:.3f}"

@@ -11,13 +11,13 @@ from kinsplit.evaluation.results import Results, StrategyResult
 
 
 class Cell(NamedTuple):
-    """A figure of a table.
+    """A cell of a table.
 
     Attributes:
-        text: The figure; "" where there is none.
-        remark: What stands smaller beside it.
-        best: Whether no strategy has a better one.
-        order: What sorting goes by; None for the text.
+        text: Text; "" for no value.
+        remark: Secondary text in small type.
+        best: Whether no strategy has a better value.
+        order: Sort key; None to sort by the text.
     """
 
     text: str
@@ -26,7 +26,7 @@ class Cell(NamedTuple):
     order: float | None = None
 
 
-#: Where nothing was measured; sorted below everything.
+#: A cell without a value, which is sorted last.
 _NOTHING = Cell("", order=-1e308)
 
 
@@ -34,8 +34,8 @@ class Row(NamedTuple):
     """A row of a table.
 
     Attributes:
-        name: What it is about.
-        cells: Its figures.
+        name: Heading of the row.
+        cells: Cells of the row.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Row(NamedTuple):
 
 
 def measures(results: Results) -> tuple[list[Scale], list[Row]]:
-    """Return the measures, and a row for each strategy with a cell for each measure."""
+    """Return the measures, and one row per strategy with a cell for each measure."""
     scales = [scale(results, name) for name in measure_names(results)]
     best = {measured.name: _best(results, measured) for measured in scales}
     return scales, [
@@ -56,7 +56,7 @@ def measures(results: Results) -> tuple[list[Scale], list[Row]]:
 
 
 def _best(results: Results, measured: Scale) -> float | None:
-    """Return the best value of a measure as it is written; None if there is nothing to choose from."""
+    """Return the best value of a measure; None if all are displayed alike."""
     found = [
         strategy.measures[measured.name].mean for strategy in results.strategies if measured.name in strategy.measures
     ]
@@ -70,13 +70,13 @@ def _cell(strategy: StrategyResult, measured: Scale, best: float | None) -> Cell
     if estimate is None:
         return _NOTHING
     value = measured.value(estimate.mean)
-    # Those that are written alike are best alike.
+    # Values that are displayed alike are equally good.
     is_best = best is not None and value == measured.value(best)
     return Cell(value, measured.interval(estimate), is_best, estimate.mean)
 
 
 def statistics(results: Results) -> tuple[list[Figure], list[Row]]:
-    """Return the statistics of chunks, and a row for each strategy with a cell for each statistic."""
+    """Return the statistics, and one row per strategy with a cell for each statistic."""
     written = figures(results)
     return written, [
         Row(
@@ -96,7 +96,7 @@ _VERDICTS = {"better": "better", "worse": "worse", "like": "may be chance"}
 
 
 def comparisons(results: Results) -> tuple[list[str], list[Row]]:
-    """Return the headings of the comparisons with the baseline, and a row for each."""
+    """Return the headings of the comparisons with the baseline, and one row for each comparison."""
     several = len({comparison.measure for comparison in results.comparisons}) > 1
     headings = [*(["Measure"] if several else []), "Difference", "p", "Verdict", "Better on", "Equal on", "Worse on"]
     rows = []

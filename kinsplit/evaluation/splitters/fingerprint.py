@@ -18,8 +18,7 @@ class Configuration(NamedTuple):
 
     Attributes:
         value: Class, version and settings.
-        complete: Whether two objects with this value split alike. Not so where settings are objects that say nothing of
-            themselves.
+        complete: Whether two objects with this value split alike; False if a setting is an opaque object.
     """
 
     value: Any
@@ -27,7 +26,7 @@ class Configuration(NamedTuple):
 
 
 def configuration(splitter: object) -> Configuration:
-    """Return what is known of a splitter."""
+    """Return the class, version and settings of a splitter."""
     if isinstance(splitter, FunctionType | BuiltinFunctionType | MethodType | partial | type):
         return _of(splitter, depth=2)
     kind = type(splitter)
@@ -60,7 +59,7 @@ def _name(value: Any) -> str:
 
 
 def _version(kind: type) -> str:
-    """Return the installed packages that a class may come from, with their versions; "" for a class of no package."""
+    """Return the installed packages that a class may come from, with their versions; "" if there are none."""
     package = kind.__module__.partition(".")[0]
     return ", ".join(f"{name} {version(name)}" for name in sorted(set(_packages().get(package, ()))))
 
@@ -71,7 +70,7 @@ def _packages() -> Mapping[str, list[str]]:
 
 
 def _source(written: FunctionType | type) -> str:
-    """Return a hash of the module in which something is written, since it may use others there."""
+    """Return a hash of the source of an object's module, since it may use other objects there."""
     try:
         source = inspect.getsource(inspect.getmodule(written) or written)
     except (OSError, TypeError):

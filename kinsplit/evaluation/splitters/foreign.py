@@ -19,13 +19,13 @@ from kinsplit.tokenizers import resolve
 
 
 class UnlocatedWarning(KinsplitWarning):
-    """A splitter made chunks that are no text of their document, so that nothing can be said of them.
+    """A splitter made chunks that don't occur in their document, so they can't be scored.
 
     Args:
-        splitter: The splitter.
-        lost: How many of its chunks.
-        total: Of how many.
-        example: The beginning of one of them.
+        splitter: Name of the splitter.
+        lost: Number of these chunks.
+        total: Number of all chunks.
+        example: Text of one of them.
     """
 
     def __init__(self, splitter: str, lost: int, total: int, example: str) -> None:
@@ -53,8 +53,8 @@ class UnlocatedWarning(KinsplitWarning):
 class ForeignStrategy(Strategy):
     """A splitter of another library, or a function, as a strategy.
 
-    Its chunks are slices of the document: where it changed white space, the document's own stands; a chunk that is
-    nowhere in the document is left out with an `UnlocatedWarning`.
+    Its chunks are slices of the document, with the document's own white space; a chunk that doesn't occur in the
+    document is left out with an `UnlocatedWarning`.
     """
 
     name = "foreign"
@@ -62,17 +62,17 @@ class ForeignStrategy(Strategy):
     resources: ClassVar = {**Strategy.resources, "splitter": "a spec, as `kinsplit evaluate --strategy` takes it"}
 
     splitter: Any = Field(description="The splitter.")
-    spec: str = Field(default="", description="What makes the splitter again; empty for an object that was given.")
+    spec: str = Field(default="", description="Specification of the splitter; empty for an object.")
 
     @property
     def described(self) -> dict[str, Any]:
-        """As of every strategy; the splitter by its class and settings, and by its spec where it has one."""
+        """The parameters, with the class and settings of the splitter."""
         return {**super().described, "splitter": configuration(self.splitter).value}
 
     @property
     def repeatable(self) -> bool:
-        """Whether another splitter with the same fingerprint splits alike."""
-        # A spec says all of a splitter, unless it names an object that somebody has set up in a module.
+        """Whether any splitter with the same fingerprint splits alike."""
+        # A spec identifies a splitter, unless it names an object in a module.
         return configuration(self.splitter).complete or (bool(self.spec) and not self.spec.startswith("python:"))
 
     def _cut(self, texts: Sequence[str]) -> list[Levels]:
@@ -88,7 +88,7 @@ class ForeignStrategy(Strategy):
 
     @property
     def title(self) -> str:
-        """The spec, or the name of what was given."""
+        """The spec, or the name of the object's class or function."""
         given = self.splitter if hasattr(self.splitter, "__qualname__") else type(self.splitter)
         return self.spec or str(given.__qualname__)
 
@@ -106,7 +106,7 @@ class ForeignStrategy(Strategy):
 
 
 def caller(splitter: Any) -> Callable[[str], object]:
-    """Return how a splitter is called for one text.
+    """Return the function of a splitter that splits one text.
 
     Args:
         splitter: A LlamaIndex NodeParser, a LangChain TextSplitter, a chonkie chunker, or a function.

@@ -13,18 +13,18 @@ from kinsplit.spans import Span
 
 
 def locate(text: str, pieces: Iterable[Piece]) -> tuple[list[Span], list[str]]:
-    """Return where chunks lie in their document.
+    """Locate chunks in their document.
 
-    Offsets are trusted where the document has the chunk's text there and no chunk before has the same. Any other chunk
-    is looked for behind the start of the one before it, where it goes beyond its end if such a place exists; then
-    anywhere; then without regard to white space and case, which tokenizers change.
+    Reported offsets are used where the document has the chunk's text there and no earlier chunk has the same span. Any
+    other chunk is searched for after the start of the previous one, preferably so that it ends after it; then
+    anywhere; then ignoring white space and case, which tokenizers change.
 
     Args:
-        text: The document's.
-        pieces: Its chunks. Those that are blank or empty are no chunks.
+        text: Text of the document.
+        pieces: Its chunks; blank and empty ones are ignored.
 
     Returns:
-        The spans, by start and end, and the texts that are nowhere in the document.
+        The spans in order, and the texts that don't occur in the document.
     """
     finder, spans, lost = _Finder(text), list[Span](), list[str]()
     for piece in pieces:
@@ -37,7 +37,7 @@ def locate(text: str, pieces: Iterable[Piece]) -> tuple[list[Span], list[str]]:
 
 
 class _Finder:
-    """Looks for one chunk of a document after the other."""
+    """Locates the chunks of a document, one after the other."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -76,19 +76,19 @@ class _Finder:
 
     @cached_property
     def _solid(self) -> tuple[str, np.ndarray[tuple[int], np.dtype[np.intp]]]:
-        """The text squeezed, and where each of its characters stands."""
+        """The squeezed text, and the offset of each of its characters."""
         return squeezed(self._text), np.flatnonzero(~is_space(code_points(self._text)))
 
 
 def squeezed(text: str) -> str:
-    """Return a text in lower case without white space; a character that would become several stays as it is."""
+    """Return a text in lower case without white space; a character that would become several is kept."""
     solid = "".join(text.split())
     lower = solid.lower()
     return lower if len(lower) == len(solid) else "".join(c.lower() if len(c.lower()) == 1 else c for c in solid)
 
 
 def _next(text: str, wanted: str, before: Span) -> int:
-    """Return where a text comes next after the start of another, beyond its end if it can be, else anywhere, or -1."""
+    """Return the next offset of a text after the start of another span, preferably beyond its end; or any, or -1."""
     first = at = text.find(wanted, before.start + 1)
     while 0 <= at <= before.end - len(wanted):
         at = text.find(wanted, at + 1)
@@ -98,15 +98,15 @@ def _next(text: str, wanted: str, before: Span) -> int:
 
 
 class GivenChunks:
-    """A list of chunks, each returned for the document that it is of.
+    """A splitter that returns existing chunks.
 
-    A chunk belongs to the document of the chunk before it if it follows there, and otherwise to the next document that
-    has it, without regard to white space and case. One that no document has is returned with the one before it, so that
-    it is reported as lost.
+    A chunk belongs to the document of the previous chunk if it occurs there after it, and otherwise to the next
+    document that holds it, ignoring white space and case. A chunk that no document holds is assigned to that of the
+    previous one, so that it is reported as lost.
 
     Args:
-        chunks: Their texts, in the order of the documents.
-        texts: The documents'.
+        chunks: Texts of the chunks, in the order of the documents.
+        texts: Texts of the documents.
     """
 
     def __init__(self, chunks: Sequence[str], texts: Sequence[str]) -> None:

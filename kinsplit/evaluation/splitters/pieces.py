@@ -12,9 +12,9 @@ class Piece(NamedTuple):
     """A chunk as a foreign splitter reports it.
 
     Attributes:
-        text: Its text; None where only offsets are told.
-        start: Where it says that the text begins; None if it doesn't.
-        end: Where it says that the text ends.
+        text: Text; None if only offsets are reported.
+        start: Reported start; None if there is none.
+        end: Reported end; None if there is none.
     """
 
     text: str | None
@@ -28,14 +28,14 @@ _ENDS = ("end_char_idx", "end_index", "end", "char_end")
 
 
 def to_pieces(found: object) -> list[Piece]:
-    """Return what a splitter found.
+    """Return the result of a splitter as pieces.
 
     Args:
-        found: Strings, pairs of offsets, or objects with a text or offsets: nodes of LlamaIndex, of which only those
-            without children count, documents of LangChain, chunks of chonkie and those of others that look like them.
+        found: Strings, pairs of offsets, or objects with a text or offsets, such as nodes of LlamaIndex (only those
+            without children count), documents of LangChain and chunks of chonkie.
 
     Raises:
-        InvalidParameterError: It is something else.
+        InvalidParameterError: The result is something else.
     """
     if isinstance(found, str | Mapping) or not isinstance(found, Iterable):
         remedy = "Return a list of strings, of (start, end) or of objects that have `start` and `end`."
@@ -59,13 +59,13 @@ def _to_piece(item: Any) -> Piece:
 
 
 def _first(item: Any, names: Iterable[str]) -> int | None:
-    """Return the first of some offsets that an item has, itself or in its metadata, as LangChain's documents do."""
+    """Return the first of some offsets of an item, from its attributes or its metadata."""
     metadata = getattr(item, "metadata", None)
-    told = metadata if isinstance(metadata, Mapping) else {}
+    values = metadata if isinstance(metadata, Mapping) else {}
     for name in names:
         number = _offset(getattr(item, name, None))
         if number is None:
-            number = _offset(told.get(name))
+            number = _offset(values.get(name))
         if number is not None:
             return number
     return None

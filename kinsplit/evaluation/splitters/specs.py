@@ -16,7 +16,7 @@ from kinsplit.parsers import Strategy, create, current_name, names, strategy_cla
 from kinsplit.support.literals import read_value, write_value
 from kinsplit.tokenizers import BUNDLED, Tokenizer, resolve
 
-#: Where the splitters of other libraries are, and what has to be installed.
+#: Modules and package of the splitters of other libraries.
 _LIBRARIES = {
     "langchain": (("langchain_text_splitters", "langchain_experimental.text_splitter"), "langchain-text-splitters"),
     "llama-index": (("llama_index.core.node_parser",), "llama-index-core"),
@@ -48,12 +48,12 @@ def from_spec(text: str, tokenizer: str = BUNDLED, embedder: str = "bundled") ->
 
     Args:
         text: `[LABEL=]NAME[:key=value,...]`; without a label the rest is the label.
-        tokenizer: Counts the tokens of every strategy that takes a tokenizer and names none. For LangChain, whose
-            splitters count characters, `length_function=tokens` asks for it.
-        embedder: Of each strategy of kinsplit that cuts by meaning and names none.
+        tokenizer: Default tokenizer of strategies that take one. LangChain's splitters count characters;
+            `length_function=tokens` makes them use it.
+        embedder: Default embedder of the strategies of kinsplit that cut by meaning.
 
     Raises:
-        InvalidParameterError: The text makes no strategy.
+        InvalidParameterError: The text is not a valid specification.
         MissingExtraError: The library is not installed.
     """
     found = re.fullmatch(r"(?:([^:=]+)=)?(.+)", text, re.DOTALL)
@@ -64,14 +64,14 @@ def from_spec(text: str, tokenizer: str = BUNDLED, embedder: str = "bundled") ->
 
 
 def as_strategy(splitter: object, spec: str = "", tokenizer: str = BUNDLED) -> Strategy:
-    """Return anything that splits as a strategy.
+    """Return any splitter as a strategy.
 
     Args:
-        splitter: A strategy, which is returned as it is; a LlamaIndex NodeParser, of which only nodes without children
-            are taken; a LangChain TextSplitter; a chonkie chunker; or a function from a text to strings, pairs of
-            offsets or objects with a text or offsets.
-        spec: What makes it again, if anything does.
-        tokenizer: Counts the tokens of the chunks.
+        splitter: A strategy, which is returned unchanged; a LlamaIndex NodeParser, of which only nodes without children
+            count; a LangChain TextSplitter; a chonkie chunker; or a function from a text to strings, pairs of offsets
+            or objects with a text or offsets.
+        spec: Specification of the splitter; "" for none.
+        tokenizer: Spec of the tokenizer that counts the tokens of the chunks.
 
     Raises:
         InvalidParameterError: It is none of these.
@@ -83,7 +83,7 @@ def as_strategy(splitter: object, spec: str = "", tokenizer: str = BUNDLED) -> S
 
 
 def spec_of(strategy: Strategy) -> str:
-    """Return what makes a strategy again, with the parameters that aren't its defaults."""
+    """Return the specification of a strategy, with the parameters that differ from its defaults."""
     if isinstance(strategy, ForeignStrategy):
         return strategy.title
     fields = type(strategy).model_fields
@@ -152,12 +152,12 @@ def _counting(kind: type, given: Mapping[str, Any], tokenizer: str) -> dict[str,
 def _takes_tokenizer(kind: type) -> bool:
     try:
         return "tokenizer" in inspect.signature(kind).parameters
-    except ValueError:  # A class that is written in C need not tell.
+    except ValueError:  # Classes written in C may have no signature.
         return False
 
 
 class _Length:
-    """Tells how many tokens a text has."""
+    """Counts the tokens of a text."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer, self.name = tokenizer, tokenizer.name
@@ -191,10 +191,10 @@ def _peer(library: str, name: str, spec: str) -> Any:
 
 def _module(name: str, spec: str) -> Any:
     if "" not in sys.path:
-        sys.path.append("")  # The working folder, where a splitter of one's own lies, and where `python -m` looks too.
+        sys.path.append("")  # The working folder, as for `python -m`, where a splitter of the user may be.
     try:
         return importlib.import_module(name)
-    except Exception as error:  # Of what the module does, or of its syntax.
+    except Exception as error:  # Importing a module can raise anything.
         raise _wrong(f"must name a module that can be imported ({type(error).__name__}: {error})", spec) from error
 
 
@@ -216,7 +216,7 @@ def _parameters(text: str, spec: str) -> dict[str, Any]:
 
 
 def _split(text: str) -> Iterator[str]:
-    """Yield what stands between commas that are in no brackets and no quotes."""
+    """Yield the parts between commas outside of brackets and quotes."""
     begin = depth = 0
     for found in _signs(text):
         if found[0] in ("[", "{"):
@@ -230,7 +230,7 @@ def _split(text: str) -> Iterator[str]:
 
 
 def _signs(text: str) -> Iterator[re.Match[str]]:
-    """Yield brackets and commas outside of strings, and the strings; a quotation mark that none closes is text."""
+    """Yield brackets and commas outside of strings, and the strings; an unclosed quotation mark is text."""
     for found in _TOKENS.finditer(text):
         if found["open"] is not None:
             yield from _SIGNS.finditer(text, found.start())

@@ -28,6 +28,6 @@ TIMES = frozenset({SplitSeconds.name, EmbedSeconds.name})
 
 
 def describe(profile: ChunkingProfile) -> dict[str, float]:
-    """Return all statistics of a chunking by name, without those that have no value."""
+    """Return the statistics of a chunking by name, without those that have no value."""
     found = ((statistic.name, statistic.value(profile)) for statistic in STATISTICS)
     return {name: value for name, value in found if value is not None}

@@ -11,15 +11,15 @@ _FLOAT32 = 4
 class BytesStored:
     """The bytes of texts, contexts and vectors.
 
-    Each chunk has its text and context in UTF-8, and 4 bytes for each dimension of its vector. What an engine adds for
-    metadata, terms and its index depends on the engine, and on the number of chunks above all.
+    Each chunk counts with its text and context in UTF-8, and with 4 bytes per dimension of its vector. Engines also
+    store metadata, terms and an index, whose size depends on the engine and on the number of chunks.
     """
 
     name, unit = "bytes_stored", "bytes"
     description = "Bytes of the chunks' texts, contexts and float32 vectors, without an engine's index"
 
     def value(self, profile: ChunkingProfile) -> float:
-        """Add the bytes up."""
+        """Return the number of bytes."""
         chunks = profile.chunking.chunks
         texts = sum(len(f"{c.text}{c.context}".encode("utf-8", "surrogatepass")) for c in chunks)
         return texts + len(chunks) * profile.dimension * _FLOAT32
@@ -37,19 +37,19 @@ class EmbedSeconds:
 
 
 class TokensEmbedded:
-    """The tokens that the embedding model reads, each chunk's context included."""
+    """The tokens that the embedding model reads, including the chunks' contexts."""
 
     name, unit = "tokens_embedded", "tokens"
     description = "Tokens that are embedded, contexts included"
 
     def value(self, profile: ChunkingProfile) -> float:
-        """Count the tokens with the evaluation's tokenizer; equal texts count once for each chunk."""
+        """Return the number of tokens by the evaluation's tokenizer; equal texts count each time."""
         texts = [embedded_text(c) if profile.contexts else c.text for c in profile.chunking.chunks]
         return int(profile.chunking.tokenizer.count(texts).sum()) if texts else 0
 
 
 class SplitSeconds:
-    """Wall time of splitting all documents, with the models that the strategy asks."""
+    """Wall time of splitting all documents, including the models that the strategy asks."""
 
     name, unit = "split_seconds", "seconds"
     description = "Wall time of splitting, in the run that did it"

@@ -15,22 +15,22 @@ from kinsplit.parsers.units.sentences import sentences
 
 
 def edges(chunk: Chunk) -> Iterator[int]:
-    """Yield where the spans of a chunk begin and end."""
+    """Yield the start and end of each span of a chunk."""
     for span in chunk.spans:
         yield span.start
         yield span.end
 
 
 def texts(chunking: Chunking) -> Iterator[tuple[str, tuple[Chunk, ...]]]:
-    """Yield the text of each document that has chunks, with these."""
+    """Yield the text of each document with its chunks; documents without chunks are skipped."""
     for source_id, chunks in chunking.by_source.items():
         yield chunking.dataset.sources[source_id].text, chunks
 
 
 class MidSentence:
-    """The share of chunks that begin or end inside a sentence, as kinsplit finds sentences.
+    """The share of chunks that begin or end inside a sentence.
 
-    White space around a sentence belongs to none, so that where a chunk puts the space between two makes no difference.
+    White space between sentences belongs to none, so it doesn't matter which chunk takes it.
     """
 
     name, unit = "mid_sentence", "share"
@@ -43,21 +43,21 @@ class MidSentence:
             found = sentences(text)
             places = [np.fromiter(edges(chunk), dtype=np.int64) for chunk in chunks]
             for own in places:
-                # Of the last sentence that begins before a place, whether it also ends behind it.
+                # Whether the last sentence that begins before an edge also ends after it.
                 before = np.searchsorted(found.starts, own, side="left") - 1
                 cut += bool(((before >= 0) & (found.ends[np.maximum(before, 0)] > own)).any()) if len(found.ends) else 0
         return cut / len(profile.chunking.chunks) if profile.chunking.chunks else None
 
 
-# What an apostrophe or a mark joins is one word for a reader.
+# Letters, digits and underscores.
 _WORD = re.compile(r"\w")
 
 
 class MidWord:
     """The share of chunks that begin or end between two characters of one word.
 
-    Words are those of kinsplit's word strategy, so that in scripts without spaces no cut between two graphemes counts;
-    and between signs, as at a hyphen or a full stop, nothing is cut in two.
+    Words are those of the word strategy, so cuts between two graphemes don't count in scripts without spaces. Neither
+    do cuts next to a sign, such as a hyphen or a full stop.
     """
 
     name, unit = "mid_word", "share"
@@ -69,11 +69,11 @@ class MidWord:
         for text, chunks in texts(profile.chunking):
             found = words(text)
             starts = frozenset(found.starts.tolist())
-            cut += sum(any(_inside(text, place, starts) for place in edges(chunk)) for chunk in chunks)
+            cut += sum(any(_inside(text, edge, starts) for edge in edges(chunk)) for chunk in chunks)
         return cut / len(profile.chunking.chunks) if profile.chunking.chunks else None
 
 
-def _inside(text: str, place: int, starts: frozenset[int]) -> bool:
-    if not 0 < place < len(text) or place in starts:
+def _inside(text: str, edge: int, starts: frozenset[int]) -> bool:
+    if not 0 < edge < len(text) or edge in starts:
         return False
-    return bool(_WORD.match(text, place - 1) and _WORD.match(text, place))
+    return bool(_WORD.match(text, edge - 1) and _WORD.match(text, edge))

@@ -17,9 +17,9 @@ class Depths(NamedTuple):
     """Characters of the documents, white space left out.
 
     Attributes:
-        all: How many there are.
-        covered: How many are in a chunk.
-        retrievable: How many are in all chunks together.
+        all: Number of characters.
+        covered: Number of characters that are in a chunk.
+        retrievable: Number of characters of all chunks together.
     """
 
     all: int
@@ -44,19 +44,19 @@ class Depths(NamedTuple):
         return cls(everything, covered, retrievable)
 
 
-#: Of each chunk its length.
+#: Lengths of the chunks.
 Lengths = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class ChunkingProfile:
-    """A chunking with what it took to make it.
+    """A chunking with its costs.
 
     Attributes:
         chunking: The chunks.
-        dimension: Of a chunk's vector.
+        dimension: Dimension of the vectors.
         contexts: Whether a chunk's context is embedded with its text.
-        split_seconds: Wall time of splitting; None where a part of the work was kept from an earlier run.
+        split_seconds: Wall time of splitting; None where vectors came from a cache.
         embed_seconds: Wall time of embedding the chunks; None as above.
     """
 
@@ -68,32 +68,32 @@ class ChunkingProfile:
 
     @cached_property
     def characters(self) -> Lengths:
-        """Of each chunk its characters."""
+        """The number of characters of each chunk."""
         return np.array([len(chunk.text) for chunk in self.chunking.chunks], dtype=np.int64)
 
     @cached_property
     def words(self) -> Lengths:
-        """Of each chunk its words."""
+        """The number of words of each chunk."""
         return np.array([len(words(chunk.text).starts) for chunk in self.chunking.chunks], dtype=np.int64)
 
     @cached_property
     def tokens(self) -> Lengths:
-        """Of each chunk its tokens."""
+        """The number of tokens of each chunk."""
         return np.array(list(self.chunking.token_counts.values()), dtype=np.int64)
 
     @cached_property
     def depths(self) -> Depths:
-        """How many chunks the characters of the documents are in."""
+        """The coverage of the documents' characters."""
         return Depths.of(self.chunking)
 
 
 class Statistic(Protocol):
-    """Says something of chunks without any question.
+    """A figure about chunks that needs no questions.
 
     Attributes:
-        name: As it is shown.
-        unit: What it is counted in.
-        description: What it says, in one line.
+        name: Name of the statistic.
+        unit: Unit of the value.
+        description: Meaning in one line.
     """
 
     @property
@@ -106,5 +106,5 @@ class Statistic(Protocol):
     def description(self) -> str: ...  # noqa: D102
 
     def value(self, profile: ChunkingProfile) -> float | None:
-        """Return the number; None where nothing can be said."""
+        """Return the value; None where there is none."""
         ...

@@ -17,11 +17,11 @@ class Size:
     """A figure of the chunks' lengths, without their contexts.
 
     Attributes:
-        name: As it is shown.
-        unit: What lengths are counted in.
-        description: In one line.
-        lengths: Returns the length of each chunk.
-        figure: Makes one number of them.
+        name: Name of the statistic.
+        unit: Unit of the lengths.
+        description: Meaning in one line.
+        lengths: Function that returns the length of each chunk.
+        figure: Function that summarises the lengths.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Chunks:
     name, unit, description = "chunks", "chunks", "Chunks that are searched"
 
     def value(self, profile: ChunkingProfile) -> float:
-        """Count the chunks."""
+        """Return the number of chunks."""
         return len(profile.chunking.chunks)
 
 
@@ -59,15 +59,15 @@ class Documents:
     name, unit, description = "documents", "documents", "Documents that have a chunk"
 
     def value(self, profile: ChunkingProfile) -> float:
-        """Count the documents."""
+        """Return the number of documents."""
         return len(profile.chunking.by_source)
 
 
 class Coverage:
-    """The share of the documents' characters that can be found, white space left out."""
+    """The share of the documents' characters that are in a chunk, not counting white space."""
 
     name, unit = "coverage", "share"
-    description = "Share of the characters, white space left out, that are in a chunk"
+    description = "Share of the characters that are in a chunk, not counting white space"
 
     def value(self, profile: ChunkingProfile) -> float | None:
         """Return the share; None for documents without text."""
@@ -75,10 +75,10 @@ class Coverage:
 
 
 class Duplication:
-    """How often a character that is in a chunk is in chunks: 1 where nothing is repeated."""
+    """The mean number of chunks that hold a covered character: 1 without repetition."""
 
     name, unit = "duplication", "times"
-    description = "How many chunks a character is in, of those that are in any; white space left out"
+    description = "Mean number of chunks that hold a covered character, not counting white space"
 
     def value(self, profile: ChunkingProfile) -> float | None:
         """Return the quotient; None where nothing is covered."""

@@ -14,20 +14,20 @@ from scipy.cluster.hierarchy import DisjointSet
 from kinsplit.errors import InvalidParameterError, KinsplitWarning
 from kinsplit.evaluation.labels import Dataset, Question
 
-#: Questions of the held-out half below which only large differences can be seen.
+#: Number of held-out questions below which only large differences are significant.
 _FEW = 30
 
 
 class FewQuestionsWarning(KinsplitWarning):
-    """There are so few questions that chance explains all but large differences."""
+    """There are so few questions that only large differences are significant."""
 
 
 class Halves(NamedTuple):
     """One set of documents with the questions in two halves.
 
     Attributes:
-        search: By which is chosen.
-        held_out: By which the choice is judged.
+        search: Half for the search.
+        held_out: Half for the test of its choice.
     """
 
     search: Dataset
@@ -37,20 +37,20 @@ class Halves(NamedTuple):
 def halves(dataset: Dataset, seed: int = 0) -> Halves:
     """Divide the questions that have labels.
 
-    Questions that share labelled text, or that are the same, go together, so that what is learnt from one half can't
-    be remembered in the other. Each document's questions are divided as evenly as that allows.
+    Questions that share labelled text, or that are the same, stay together, so that nothing is learnt about the
+    held-out half. Each document's questions are divided as evenly as that allows.
 
     Args:
         dataset: Documents and questions.
-        seed: Another one divides otherwise.
+        seed: Seed of the division.
 
     Raises:
-        InvalidParameterError: The questions don't fall into two halves.
+        InvalidParameterError: The questions can't be divided into two halves.
     """
     labelled = [question for question in dataset.questions if question.labels]
     together = _groups(labelled)
     if len(together) < 2:
-        rule = "must be at least two that are labelled and share no labelled text, to hold some apart"
+        rule = "must include at least two labelled ones that share no labelled text, so that one can be held out"
         raise InvalidParameterError("questions", rule, len(labelled), "Label more of them.")
     sides = _divided(together, np.random.default_rng(seed))
     search, held_out = (
@@ -58,13 +58,13 @@ def halves(dataset: Dataset, seed: int = 0) -> Halves:
     )
     if len(held_out.questions) < _FEW:
         number = "1 question is" if len(held_out.questions) == 1 else f"{len(held_out.questions)} questions are"
-        told = f"Only {number} held out, so only large differences can be told from chance."
-        warnings.warn(FewQuestionsWarning(told), stacklevel=2)
+        text = f"Only {number} held out, so only large differences can be told from chance."
+        warnings.warn(FewQuestionsWarning(text), stacklevel=2)
     return Halves(search, held_out)
 
 
 def _groups(questions: Sequence[Question]) -> list[list[Question]]:
-    """Return the questions that have to stay together, in the order of their first ones."""
+    """Return the groups of questions that have to stay together, ordered by their first question."""
     joined = DisjointSet(question.id for question in questions)
     for first, second in (*_same_texts(questions), *_sharing(questions)):
         joined.merge(first, second)
@@ -81,7 +81,7 @@ def _same_texts(questions: Iterable[Question]) -> Iterator[tuple[str, str]]:
 
 
 def _sharing(questions: Iterable[Question]) -> Iterator[tuple[str, str]]:
-    """Yield pairs of questions that link all whose labels overlap; a document as such overlaps all of its text."""
+    """Yield pairs that link all questions with overlapping labels; a whole document overlaps all of its text."""
     placed = sorted(
         (place.source_id, *(place.span or (0, float("inf"))), question.id)
         for question in questions
@@ -99,7 +99,7 @@ def _sharing(questions: Iterable[Question]) -> Iterator[tuple[str, str]]:
 
 
 def _divided(groups: Sequence[list[Question]], random: np.random.Generator) -> tuple[set[str], set[str]]:
-    """Give each group, largest first, to the side that has fewer questions of its document, or else fewer at all."""
+    """Assign each group, largest first, to the side with fewer questions on its document, or else fewer in total."""
     order = sorted(random.permutation(len(groups)), key=lambda number: -len(groups[number]))
     sides: tuple[set[str], set[str]] = set(), set()
     of_document: dict[str, list[int]] = defaultdict(lambda: [0, 0])

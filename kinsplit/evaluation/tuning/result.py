@@ -17,26 +17,27 @@ from kinsplit.parsers import Strategy
 
 #: First line of each configuration that tuning writes.
 SIGNATURE = "Written by kinsplit tune"
-# Chance explains a difference with a larger p-value.
+# P-value below which a difference is significant.
 _SURE = 0.05
 
 
 @dataclass(frozen=True)
 class Tuned:
-    """What tuning found.
+    """The result of tuning.
 
     Attributes:
-        dataset: Name of the documents and questions.
-        measure: By which strategies were judged.
+        dataset: Name of the dataset.
+        measure: Name of the measure that strategies were chosen by.
         embedder: Spec of the embedding model.
-        embedding_context: What was embedded of a chunk beside its text.
-        language: Language of the term ranking.
-        seed: Of the halves and the search.
-        searched: Questions that strategies were chosen by.
-        held_out: Questions that no strategy was chosen by.
-        found: The trials on the searched half.
-        estimates: By spec, means over the held-out half, of the baseline and the best one.
-        comparison: The best one beside the baseline on the held-out half; None if the baseline is the best one.
+        embedding_context: What was embedded besides a chunk's text.
+        language: Language of BM25.
+        seed: Seed of the halves and the search.
+        searched: Number of questions that strategies were chosen by.
+        held_out: Number of held-out questions.
+        found: Trials on the searched half.
+        estimates: Means of the baseline and of the best strategy over the held-out half, by spec.
+        comparison: Comparison of the best strategy with the baseline on the held-out half; None if the baseline is
+            the best.
     """
 
     dataset: str
@@ -53,18 +54,18 @@ class Tuned:
 
     @property
     def beats(self) -> bool:
-        """Whether the best one beats the baseline on the held-out half by more than chance explains."""
+        """Whether the best strategy is significantly better than the baseline on the held-out half."""
         told = self.comparison
         return told is not None and told.difference.low > 0 and told.p_value < _SURE
 
     @property
     def choice(self) -> Strategy:
-        """The best strategy if it beats the baseline, which is the choice otherwise."""
+        """The best strategy if it beats the baseline, otherwise the baseline."""
         return (self.found.best if self.beats else self.found.baseline).strategy
 
     @property
     def verdict(self) -> str:
-        """In one sentence, what may be said."""
+        """The verdict in one sentence."""
         told = self.comparison
         if told is None:
             others = sum(trial.recall is not None for trial in self.found.trials) - 1
@@ -92,7 +93,7 @@ class Tuned:
         )
 
     def remarks(self) -> str:
-        """Return what stands above the configuration: where it comes from."""
+        """Return the comment at the top of the configuration: its origin."""
         return "\n".join(
             [
                 f"{SIGNATURE} {kinsplit.__version__} for {self.dataset!r}; use it with: kinsplit index --config FILE",
@@ -103,7 +104,7 @@ class Tuned:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return all of it as JSON has it."""
+        """Return the result as JSON values."""
         return {
             "dataset": self.dataset,
             "measure": self.measure,

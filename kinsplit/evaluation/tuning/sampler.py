@@ -17,23 +17,23 @@ try:
 except ImportError as _error:
     raise MissingExtraError("optuna", "evaluation") from _error
 
-# Combinations that are asked for again before one is drawn that was not tried yet.
+# Attempts of the estimator to propose a new combination before one is drawn at random.
 _AGAIN = 20
-# Those that are drawn before anything is learnt.
+# Random combinations before the estimator is used.
 _DRAWN = 16
 
 
 class Sampler:
-    """Proposes strategies, none twice, and learns from how they did.
+    """Proposes strategies, none twice, and learns from their results.
 
     The estimator (Bergstra et al., "Algorithms for Hyper-Parameter Optimization", NeurIPS 2011) keeps the parameters of
     each strategy apart and treats values in order as neighbours. The same seed and the same results always give the
     same proposals.
 
     Args:
-        spaces: By name of the strategy.
-        resources: The embedder and the language model of strategies that take them.
-        seed: Of everything that is drawn.
+        spaces: Search spaces by name of the strategy.
+        resources: Embedder and language model for strategies that take them.
+        seed: Seed of all random choices.
 
     Raises:
         MissingExtraError: Optuna is not installed.
@@ -49,7 +49,7 @@ class Sampler:
         self._asked: tuple[optuna.Trial, str] | None = None
 
     def propose(self) -> Strategy | None:
-        """Return a strategy that was not proposed yet; None when all were."""
+        """Return a new strategy; None if all have been proposed."""
         if not self._open:
             return None
         for trial, strategy in self._suggestions():
@@ -61,7 +61,7 @@ class Sampler:
         return self._open.pop(list(self._open)[self._random.integers(len(self._open))])
 
     def learn(self, strategy: Strategy, value: float | None) -> None:
-        """Tell how a strategy did that was proposed, or already known; None for one that could not be measured."""
+        """Take the result of a strategy, proposed or not; None if it could not be measured."""
         self._known[strategy.fingerprint] = value
         self._open.pop(strategy.fingerprint, None)
         if self._asked is not None and self._asked[1] == strategy.fingerprint:
@@ -93,7 +93,7 @@ def _suggested(trial: optuna.Trial, name: str, choice: Choice) -> Any:
 
 def _study(seed: int) -> optuna.Study:
     before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.WARNING)  # It tells on stderr that there is a study.
+    optuna.logging.set_verbosity(optuna.logging.WARNING)  # It reports each study on stderr.
     try:
         with warnings.catch_warnings(action="ignore", category=optuna.exceptions.ExperimentalWarning):
             sampler = optuna.samplers.TPESampler(seed=seed, multivariate=True, group=True, n_startup_trials=_DRAWN)

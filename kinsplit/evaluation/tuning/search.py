@@ -12,27 +12,27 @@ from kinsplit.evaluation.tuning.sampler import Sampler
 from kinsplit.evaluation.tuning.trial import Caps, Cost, Trial
 from kinsplit.parsers import Strategy
 
-#: Why a search ended.
+#: Reason for the end of a search.
 Ending = Literal["trials", "time", "all tried", "stopped"]
 
 
 class Bench(Protocol):
-    """Where strategies are tried."""
+    """Measures cost and recall of strategies."""
 
     def cost(self, strategy: Strategy) -> Cost:
-        """Return what it would cost to embed the documents, before that is done."""
+        """Return the cost of embedding the documents, before that is done."""
 
     def recall(self, strategy: Strategy) -> float:
-        """Return what a strategy finds."""
+        """Return the mean recall of a strategy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When a search ends.
+    """End of a search.
 
     Attributes:
-        trials: Most strategies that are measured beside the baseline.
-        minutes: After so many no further trial begins; the last one goes on to its end.
+        trials: Most strategies to measure besides the baseline; None for no limit.
+        minutes: Minutes after which no new trial begins; the last one is finished. None for no limit.
     """
 
     trials: int | None = 60
@@ -46,11 +46,11 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a search found.
+    """The result of a search.
 
     Attributes:
-        trials: In the order in which they were made; the first one is the baseline.
-        ending: Why there are no more.
+        trials: Trials in order; the first is the baseline.
+        ending: Reason for the end of the search.
     """
 
     trials: tuple[Trial, ...]
@@ -58,12 +58,12 @@ class Found:
 
     @property
     def baseline(self) -> Trial:
-        """The strategy that others are compared with."""
+        """The trial of the baseline."""
         return self.trials[0]
 
     @property
     def best(self) -> Trial:
-        """The measured trial that found most; of equal ones the cheapest, the baseline before others."""
+        """The measured trial with the highest recall; among equals the cheapest, the baseline before others."""
         measured = [trial for trial in self.trials if trial.recall is not None]
         return max(measured, key=lambda t: (t.recall, -(t.cost.tokens if t.cost else 0)))
 
@@ -78,19 +78,19 @@ def search(
 ) -> Found:
     """Try strategies.
 
-    A strategy that costs too much is found out once the documents are split, before anything is embedded, and doesn't
-    count as a trial. Ctrl-C ends the search, not the run, once the baseline was measured.
+    A strategy that costs too much is refused once the documents are split, before anything is embedded, and doesn't
+    count as a trial. Once the baseline is measured, Ctrl-C ends the search, not the program.
 
     Args:
-        bench: Where they are tried.
-        sampler: Proposes them.
-        baseline: Tried first, whatever it costs.
-        caps: What the others may cost.
-        limits: When the search ends.
-        on_trial: Told of each trial when it is over.
+        bench: Measures the strategies.
+        sampler: Proposes strategies.
+        baseline: Strategy to try first, whatever it costs.
+        caps: Upper limits of the cost of the others.
+        limits: End of the search.
+        on_trial: Called with each finished trial.
     """
     begun = time.monotonic()
-    trials = [_tried(bench, baseline, Caps(ratio=None))]
+    trials = [_try(bench, baseline, Caps(ratio=None))]
     measured = 0
 
     def ended() -> Ending | None:
@@ -106,7 +106,7 @@ def search(
             strategy = sampler.propose()
             if strategy is None:
                 return Found(tuple(trials), "all tried")
-            trial = _tried(bench, strategy, caps)
+            trial = _try(bench, strategy, caps)
             sampler.learn(strategy, trial.recall)
             trials.append(trial)
             measured += trial.recall is not None
@@ -117,7 +117,7 @@ def search(
     return Found(tuple(trials), ending)
 
 
-def _tried(bench: Bench, strategy: Strategy, caps: Caps) -> Trial:
+def _try(bench: Bench, strategy: Strategy, caps: Caps) -> Trial:
     begun = time.monotonic()
     try:
         cost = bench.cost(strategy)

@@ -17,13 +17,13 @@ _OVERLAPS = (0.0, 0.1, 0.2, 0.3)
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A parameter and the values that are tried for it.
+    """A parameter and the values to try.
 
     Attributes:
-        parameter: Its name.
-        values: Values; in order, unless `ordered` says otherwise, so that neighbours are alike.
-        share_of: A parameter chosen before, of which the values are shares; "" where they are values.
-        ordered: Whether they are in any order.
+        parameter: Name of the parameter.
+        values: Values to try.
+        share_of: An earlier parameter that the values are shares of; "" for plain values.
+        ordered: Whether the values are in order, so that neighbours are alike.
     """
 
     parameter: str
@@ -34,11 +34,11 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """What is tried of one strategy.
+    """The search space of one strategy.
 
     Attributes:
-        choices: The parameters that are searched.
-        fixed: Those that aren't, where they aren't the strategy's defaults.
+        choices: Parameters to vary.
+        fixed: Fixed parameters that differ from the strategy's defaults.
     """
 
     choices: tuple[Choice, ...]
@@ -50,12 +50,12 @@ class Space:
         return prod(len(choice.values) for choice in self.choices)
 
     def strategy(self, name: str, values: Mapping[str, Any], resources: Mapping[str, Any]) -> Strategy:
-        """Return the strategy of some values.
+        """Return the strategy with some values.
 
         Args:
-            name: Of the strategy.
-            values: One for each choice.
-            resources: The embedder and the language model, for strategies that take them.
+            name: Name of the strategy.
+            values: Value for each choice.
+            resources: Embedder and language model for strategies that take them.
         """
         parameters = {**self.fixed, **{key: resources[key] for key in needs(name) if key in resources}}
         for choice in self.choices:
@@ -70,7 +70,7 @@ class Space:
         return [self.strategy(name, dict(zip(names, values, strict=True)), resources) for values in combinations]
 
 
-#: By strategy, in the order of the registry. Sizes are in tokens where a strategy can count them.
+#: Search spaces by strategy, in the order of the registry. Sizes are in tokens where a strategy can count them.
 SPACES: Mapping[str, Space] = {
     "character": Space(
         (

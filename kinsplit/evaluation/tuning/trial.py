@@ -20,12 +20,12 @@ from kinsplit.tokenizers import BUNDLED, resolve
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What it costs to embed the documents as a strategy splits them.
+    """The cost of embedding the documents as a strategy splits them.
 
     Attributes:
-        chunks: Chunks that are searched.
-        tokens: Tokens that are embedded, contexts included; also those that the strategy embeds to find boundaries.
-        ratio: Tokens that are embedded for each token of the documents.
+        chunks: Number of leaves.
+        tokens: Number of embedded tokens, including contexts and what the strategy embeds to find boundaries.
+        ratio: Number of embedded tokens per token of the documents.
     """
 
     chunks: int
@@ -35,11 +35,11 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Caps:
-    """What a strategy may cost.
+    """Upper limits of a strategy's cost.
 
     Attributes:
-        ratio: Most tokens that are embedded for each token of the documents; None for any number.
-        chunks: Most chunks; None for any number.
+        ratio: Most embedded tokens per token of the documents; None for no limit.
+        chunks: Most chunks; None for no limit.
     """
 
     ratio: float | None = 2.5
@@ -51,9 +51,9 @@ class Caps:
                 raise InvalidParameterError(field, "must be positive", value, "Leave it out for no limit.")
 
     def refuse(self, cost: Cost) -> str:
-        """Return in words why a strategy is too dear; "" if it isn't."""
+        """Return in words why a strategy is too expensive; "" if it isn't."""
         if self.ratio is not None and cost.ratio > self.ratio:
-            return f"embeds {cost.ratio:.2f} tokens for each one, more than {self.ratio:g}"
+            return f"embeds {cost.ratio:.2f} tokens per token, more than {self.ratio:g}"
         if self.chunks is not None and cost.chunks > self.chunks:
             return f"makes {cost.chunks:,} chunks, more than {self.chunks:,}"
         return ""
@@ -65,10 +65,10 @@ class Trial:
 
     Attributes:
         strategy: The strategy.
-        cost: What it costs; None where it couldn't split the documents.
-        recall: Mean recall on the searched half; None where it wasn't measured.
-        refused: Why it wasn't; "" where it was.
-        seconds: Wall time, splitting and embedding included; what the caches held cost nothing.
+        cost: Its cost; None if it couldn't split the documents.
+        recall: Mean recall on the searched half; None if it wasn't measured.
+        refused: Reason why it wasn't measured; "" if it was.
+        seconds: Wall time, including splitting and embedding as far as they weren't cached.
     """
 
     strategy: Strategy
@@ -83,12 +83,12 @@ class Bench:
     """Tries strategies on one half of the questions.
 
     Attributes:
-        dataset: The documents, and the half.
-        measure: By which a strategy is judged, such as "recall@1000t".
+        dataset: The documents and one half of the questions.
+        measure: Name of the measure, such as "recall@1000t".
         embedder: Spec of the embedding model.
         embedding_context: What is embedded besides a chunk's text.
-        language: Language of the term ranking.
-        cache: Whether vectors and outcomes are kept in kinsplit's cache folder; or another folder for them.
+        language: Language of BM25.
+        cache: Whether to cache vectors and outcomes in kinsplit's cache folder; or another folder for them.
     """
 
     dataset: Dataset
@@ -99,7 +99,7 @@ class Bench:
     cache: bool | Path = True
 
     def cost(self, strategy: Strategy) -> Cost:
-        """Split the documents and return what it would cost to embed them.
+        """Split the documents and return the cost of embedding them.
 
         Raises:
             LimitTooSmallError: The strategy can't split them.
@@ -109,11 +109,11 @@ class Bench:
         profile = ChunkingProfile(chunking, 0, contexts=contexts, split_seconds=None, embed_seconds=None)
         tokens = int(TokensEmbedded().value(profile))
         if "embedder" in needs(strategy.name):
-            tokens += self._total  # Its boundaries are drawn by vectors of all the text.
+            tokens += self._total  # It embeds all text to find boundaries.
         return Cost(len(chunking.chunks), tokens, tokens / max(1, self._total))
 
     def values(self, strategy: Strategy) -> list[float]:
-        """Return what the measure says of each question; each has labels, so it says something of each."""
+        """Return the value of each question; all of them have labels, so the measure applies."""
         experiment = self._experiment(strategy)
         ((_, evidence),) = experiment.evidence()
         (measure,) = experiment.setup.measures
@@ -126,7 +126,7 @@ class Bench:
 
     @cached_property
     def _total(self) -> int:
-        """Tokens of the documents."""
+        """Number of tokens of the documents."""
         return int(resolve(BUNDLED).count([document.text for document in self.dataset.documents]).sum())
 
     def _experiment(self, strategy: Strategy) -> Experiment:

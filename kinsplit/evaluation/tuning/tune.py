@@ -38,34 +38,30 @@ def tune(
     cache: bool | Path = True,
     on_trial: Callable[[Trial], None] | None = None,
 ) -> Tuned:
-    """Search the strategy that finds most of what answers the questions within a budget of tokens.
+    """Search for the strategy that finds most of the labelled text within a token budget.
 
     Args:
         dataset: Documents and labelled questions.
-        budget: Tokens that are read of what was retrieved.
-        strategies: Names of those to search; all that need no language model where none is named, and with a model all.
-        caps: What a strategy may cost; None for 2.5 tokens embedded for each one of the documents.
-        limits: When the search ends; None for 60 trials or 10 minutes.
-        seed: Of the halves and the search.
+        budget: Token budget of recall.
+        strategies: Names of the strategies to search; by default all that need no language model, or all with `model`.
+        caps: Most that a strategy may cost; None for 2.5 embedded tokens per token of the documents.
+        limits: End of the search; None for 60 trials or 10 minutes.
+        seed: Seed of the halves and the search.
         embedder: Spec of the embedding model.
-        embedding_context: What is embedded of a chunk beside its text.
-        language: Language of the term ranking's stop words and stemmer, or "any" for words as they are.
-        model: Spec of a language model, for strategies that ask one.
-        cache: Whether vectors and outcomes are kept in kinsplit's cache folder, so that another run goes on from there;
-            or another folder for them.
-        on_trial: Told of each trial when it is over.
+        embedding_context: What is embedded besides a chunk's text.
+        language: Language of the stop words and the stemmer of BM25, or "any" for words as they are.
+        model: Spec of the language model for strategies that ask one.
+        cache: Whether to cache vectors and outcomes in kinsplit's cache folder; or another folder for them.
+        on_trial: Called with each finished trial.
 
     Returns:
-        What was found; also after Ctrl-C, once the first trial is over.
+        The result; also after Ctrl-C, once the first trial is finished.
 
     Raises:
-        InvalidParameterError: A wrong name or number, or questions that don't fall into two halves.
+        InvalidParameterError: A name or number is wrong, or the questions can't be divided into two halves.
         MissingExtraError: Optuna is not installed.
     """
-    if budget < 1:
-        raise InvalidParameterError("budget", "must be at least 1", budget, f"Leave it out for {BUDGET}.")
-    if model is not None:
-        language_models.check(model)
+    _check(budget, model)
     resources = {"embedder": embedder, "model": model}
     spaces = {name: SPACES[name] for name in _names(strategies, model)}
     split, measure, baseline = halves(dataset, seed), f"recall@{budget}t", default_strategy()
@@ -89,11 +85,18 @@ def tune(
     )
 
 
+def _check(budget: int, model: str | None) -> None:
+    if budget < 1:
+        raise InvalidParameterError("budget", "must be at least 1", budget, f"Leave it out for {BUDGET}.")
+    if model is not None:
+        language_models.check(model)
+
+
 def _names(wanted: Sequence[str], model: str | None) -> list[str]:
     """Return the strategies to search, in the order of the registry.
 
     Raises:
-        InvalidParameterError: No strategy has one of the names, or it asks a language model and none is given.
+        InvalidParameterError: A name is unknown, or a strategy asks a language model and none is given.
     """
     wanted = [strategy_class(name).name for name in wanted]
     for name in wanted:

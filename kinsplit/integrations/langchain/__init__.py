@@ -1,6 +1,6 @@
 """LangChain: every strategy as a `TextSplitter`, every store as a `VectorStore`, an index as a retriever.
 
-Documents have exact offsets, neighbours and lasting ids, and the store that holds them is all that finds their kin.
+Documents have exact offsets, links to their neighbours and stable ids. Their kin are found through the store alone.
 
 Example:
     >>> splitter = text_splitter("character", chunk_size=5, chunk_overlap=0)
@@ -25,7 +25,7 @@ except ImportError as error:
 _GENERATED = generated_names("TextSplitter")
 _FORMER = former_names("TextSplitter")
 
-#: What is imported when it is first used, since it brings the stores and the index along.
+# Modules imported at first use, since they import the stores and the index.
 _MODULES = {
     "ChunkKeys": "keys",
     "KinsplitRetriever": "retriever",

@@ -109,7 +109,7 @@ class KinsplitStructureTextSplitter(KinsplitTextSplitter):
 
     Args:
         tokenizer: Tokenizer that counts tokens: "bundled" (BERT uncased), "hf:REPOSITORY", "tiktoken:ENCODING", the path of a tokenizer.json, or a callable.
-        unit: What sizes are counted in.
+        unit: Unit of all sizes.
         chunk_size: Maximum size of a chunk, in `unit`.
         min_chunk_size: Size below which adjacent blocks are merged. Default: a quarter of chunk_size.
         language: Language of the text as an ISO 639-1 code, or "auto" to detect it.
@@ -195,7 +195,7 @@ class KinsplitHierarchicalTextSplitter(KinsplitTextSplitter):
 
     Args:
         tokenizer: Tokenizer that counts tokens: "bundled" (BERT uncased), "hf:REPOSITORY", "tiktoken:ENCODING", the path of a tokenizer.json, or a callable.
-        unit: What sizes are counted in.
+        unit: Unit of all sizes.
         parent_size: Maximum size of a parent. Several descending sizes, at most 16, give several levels of parents.
         child_size: Maximum size of a child.
         children: How sentences longer than child_size are treated: cut ("limit"), or kept whole as a single child ("sentence"). No child exceeds the size of its parent.
@@ -243,8 +243,8 @@ class KinsplitLLMTextSplitter(KinsplitTextSplitter):
 
     Args:
         tokenizer: Tokenizer that counts tokens: "bundled" (BERT uncased), "hf:REPOSITORY", "tiktoken:ENCODING", the path of a tokenizer.json, or a callable.
-        unit: What sizes are counted in.
-        model: Language model that chooses the boundaries: "ollama:MODEL", "openai:MODEL" for any server with OpenAI's API,  a language model of LlamaIndex or LangChain, a function, or "none" to use paragraphs and headings only.
+        unit: Unit of chunk_size.
+        model: Language model that chooses the boundaries: "ollama:MODEL", "openai:MODEL" for any server with OpenAI's API, a language model of LlamaIndex or LangChain, a function, or "none" to use paragraphs and headings only.
         chunk_size: Maximum size of a chunk, in `unit`.
         min_sentences: Minimum sentences between two boundaries.
         max_sentences: Maximum sentences per chunk.

@@ -1,4 +1,4 @@
-"""Keys for LangChain's `index()`, which stores every document under its key and writes only those whose key is new."""
+"""Keys for LangChain's `index()`, which stores documents under their keys and writes only those with a new key."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from kinsplit.integrations.shared.metadata import HIDDEN
 from kinsplit.integrations.shared.origins import CONTEXT, is_chunk
 from kinsplit.stores.json_values import to_json
 
-# How many siblings a chunk has, which is not worth embedding all of them again.
+# A change in the number of siblings alone is no reason to embed all of them again.
 _COUNTS = frozenset({"total_chunks", "is_chunked"})
 
 
 class ChunkKeys:
-    """The key encoder for `index()`: chunks are stored under their own ids, and an edited chunk is written again.
+    """The key encoder for `index()`: chunks are stored under their own ids, and edited chunks are written again.
 
-    The ids under `prev_id`, `next_id` and `parent_id` thus lead to their chunks in any vector store. As a chunk keeps
-    its id when it is edited and `index()` only asks whether a key is known, a chunk that the store holds with another
-    text, place, link or metadata is first taken out of the records. `index()` then counts it as added and embeds no
-    other. `total_chunks` and `is_chunked` alone make no edit: in a chunk that is skipped they stay what they were, and
-    so does a key that is gone from the document's metadata.
+    The ids under `prev_id`, `next_id` and `parent_id` therefore identify chunks in any vector store. An edited chunk
+    keeps its id, and `index()` only checks whether a key is known; so a chunk that the store holds with another text,
+    position, link or metadata is first removed from the records. `index()` then counts it as added and embeds no other.
+    A change of `total_chunks` and `is_chunked` alone is no edit: a skipped chunk keeps the old values, and also any key
+    that was removed from the document's metadata.
 
-    Clean up by "scoped_full": after every batch, "incremental" deletes what a later batch of the same document would
-    have refreshed, whatever the keys, and so writes most chunks of a long document again.
+    Use `cleanup="scoped_full"`: after every batch, "incremental" deletes the chunks that a later batch of the same
+    document would have refreshed, whatever the keys, and so writes most chunks of a long document again.
 
-    Give whole documents an id that lasts, such as their path: without one, every chunk of an edited document gets
-    another id. A run over unchanged chunks reads each of them from the store, and one that was interrupted is mended by
-    the next one over the same documents.
+    Give whole documents a stable id, such as their path: without one, every chunk of an edited document gets another
+    id. A run over unchanged chunks reads each of them from the store. An interrupted run is repaired by the next one
+    over the same documents.
 
     Args:
-        records: The record manager that `index()` is given.
-        store: The vector store, or document index, that `index()` is given; it must be able to return documents by id.
+        records: The record manager that is passed to `index()`.
+        store: The vector store or document index that is passed to `index()`; it must return documents by id.
 
     Example:
         >>> keys = ChunkKeys(records, store)
@@ -48,10 +48,10 @@ class ChunkKeys:
         self._read = store.get if isinstance(store, DocumentIndex) else store.get_by_ids
 
     def __call__(self, document: Document) -> str:
-        """Return the chunk's own id, having forgotten the record of an older version.
+        """Return the chunk's own id, after removing the record of an older version.
 
         Raises:
-            InvalidParameterError: The document is no chunk of a kinsplit text splitter.
+            InvalidParameterError: The document is not a chunk of a kinsplit text splitter.
         """
         if document.id is None or not is_chunk(document.metadata, document.page_content):
             raise InvalidParameterError(
@@ -72,12 +72,12 @@ def _same(kept: Document, document: Document) -> bool:
 
 
 def _plain(value: object) -> object:
-    """Return a metadata value as stores give it back; some of them round the last digits of a float."""
-    return json.loads(json.dumps(value, default=_written), parse_float=lambda digits: round(float(digits), 12))
+    """Return a metadata value as stores return it; some of them round the last digits of a float."""
+    return json.loads(json.dumps(value, default=_encode), parse_float=lambda digits: round(float(digits), 12))
 
 
-def _written(value: object) -> object:
+def _encode(value: object) -> object:
     try:
         return to_json(value, "metadata")
-    except InvalidParameterError:  # Another vendor's store may keep it all the same.
+    except InvalidParameterError:  # Another store may accept it nevertheless.
         return str(value)

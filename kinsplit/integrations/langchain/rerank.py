@@ -11,31 +11,31 @@ from pydantic import Field, PrivateAttr
 from kinsplit import retrieval
 from kinsplit.embedding.protocol import Embedder
 from kinsplit.errors import InvalidParameterError
-from kinsplit.integrations.langchain.documents import found
+from kinsplit.integrations.langchain.documents import to_found
 from kinsplit.integrations.shared.arguments import to_reranker
-from kinsplit.integrations.shared.results import judged, judged_text
+from kinsplit.integrations.shared.results import text_to_rerank, with_rerank_score
 from kinsplit.retrieval import Reranker
 
 
 class Rerank(BaseDocumentCompressor):
     """Any kinsplit reranker as a LangChain document compressor.
 
-    The reranker reads each document's text, with its heading path. Every stage's score stays under the metadata key
-    "kinsplit". A reranker that fails leaves the order as it was and gives one warning.
+    The reranker reads each document's text with its heading path. The scores of all stages are kept under the metadata
+    key "kinsplit". If the reranker fails, the order stays unchanged, with one warning.
 
     Args:
         reranker: A `kinsplit.retrieval.Reranker`, or its name: "late", "cross-encoder:NAME" or "none".
-        top_n: Most documents to return; None for all.
-        embedder: For "late": an embedder or its name.
+        top_n: Maximum number of documents to return; None for all.
+        embedder: An embedder or its name, for "late".
 
     Raises:
-        InvalidParameterError: An unknown name, or a `top_n` below 1.
+        InvalidParameterError: The name is unknown, or `top_n` is below 1.
 
     Example:
         >>> ContextualCompressionRetriever(base_compressor=Rerank("late", top_n=5), base_retriever=base)
     """
 
-    top_n: int | None = Field(default=None, description="Most documents to return.")
+    top_n: int | None = Field(default=None, description="Maximum number of documents to return.")
 
     _reranker: Reranker | None = PrivateAttr()
 
@@ -50,7 +50,7 @@ class Rerank(BaseDocumentCompressor):
     def compress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
     ) -> Sequence[Document]:
-        """Return documents in the order of the reranker's judgements."""
+        """Return documents in the order of the reranker's scores."""
         del callbacks
         if self._reranker is None:
             return documents[: self.top_n]
@@ -58,12 +58,12 @@ class Rerank(BaseDocumentCompressor):
 
 
 def _text(document: Document) -> str:
-    return judged_text(document.page_content, document.metadata)
+    return text_to_rerank(document.page_content, document.metadata)
 
 
-def _judged(document: Document, score: float) -> Document:
-    metadata = judged(document.metadata, score, found(document).score)
+def _with_score(document: Document, score: float) -> Document:
+    metadata = with_rerank_score(document.metadata, score, to_found(document).score)
     return Document(id=document.id, page_content=document.page_content, metadata=metadata)
 
 
-_READING = retrieval.Reading[Document](_text, lambda document: found(document).score, _judged)
+_READING = retrieval.Reading[Document](_text, lambda document: to_found(document).score, _with_score)

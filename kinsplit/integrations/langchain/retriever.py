@@ -18,29 +18,29 @@ from kinsplit.retrieval import SearchKeywords, SearchOptions
 class KinsplitRetriever(BaseRetriever):
     """A kinsplit index as a LangChain retriever: kin scoring, reranking, siblings or parents, and a token budget.
 
-    Documents hold passages, with their place in the source as metadata. How each was found, with every stage's score,
-    is under the metadata key "kinsplit". Where a document is not chunked, the other files of its group follow it and
-    don't count. Every option can also be given per call: `invoke(question, k=5, where={"subject": "cs"})`.
+    Documents contain passages, with their position in the source as metadata. The hits of each passage and the scores
+    of all stages are under the metadata key "kinsplit". An unchunked document is followed by the other files of its
+    group, which don't count. Every option can also be given per call: `invoke(question, k=5, where={"subject": "cs"})`.
 
     Args:
         index: The index.
-        k: Most passages, `top_k` elsewhere.
-        name: Of the runnable.
-        tags: Of the retriever's runs.
-        metadata: Of the retriever's runs.
-        slim: Whether passages carry only the keys of kinsplit's that their place needs, and their score (see
-            `kinsplit.integrations.shared.metadata.slimmed`), for prompts that hold metadata.
+        k: Maximum number of passages, called `top_k` elsewhere.
+        name: Name of the runnable.
+        tags: Tags of the retriever's runs.
+        metadata: Metadata of the retriever's runs.
+        slim: Whether passages keep only the metadata for a prompt: their position and score (see
+            `kinsplit.integrations.shared.metadata.slimmed`).
         **options: See `kinsplit.retrieval.SearchOptions`.
 
     Raises:
-        InvalidParameterError: An unknown option, or a value that it can't have.
+        InvalidParameterError: An option is unknown, or its value is invalid.
 
     Example:
         >>> retriever = KinsplitRetriever(index, k=5, budget=1000)
         >>> chain = {"context": retriever | show, "question": RunnablePassthrough()} | prompt | llm
     """
 
-    k: int = Field(default=3, description="Most passages.")
+    k: int = Field(default=3, description="Maximum number of passages.")
 
     _index: Index = PrivateAttr()
     _options: SearchKeywords = PrivateAttr()

@@ -10,7 +10,7 @@ from langchain_core.callbacks import Callbacks
 from langchain_core.documents import BaseDocumentCompressor, Document
 from pydantic import PrivateAttr
 
-from kinsplit.integrations.langchain.documents import found, to_document
+from kinsplit.integrations.langchain.documents import to_document, to_found
 from kinsplit.integrations.shared.kin_readers import Opened, open_reader
 from kinsplit.integrations.shared.siblings import expand_found
 from kinsplit.parsers import Strategy
@@ -18,30 +18,30 @@ from kinsplit.retrieval import Expansion
 
 
 class SiblingExpansion(BaseDocumentCompressor, AbstractContextManager[Any]):
-    """Adds to each document its siblings, or takes its whole parent, and merges what touches into passages.
+    """Adds its siblings to each document, or replaces it by its whole parent, and merges adjacent ones into passages.
 
-    All kin come in one read, from a kinsplit store or from any Qdrant collection that holds kinsplit's chunks, whoever
-    wrote them: LangChain's or LlamaIndex's own Qdrant store will do. A passage takes the place of its best document;
-    under the metadata key "kinsplit" it names all its documents, with their scores where an earlier stage left them
-    there. No overlap is repeated, and no text stands in two passages. Documents that kinsplit didn't split stay as
-    they are; one that a course search embedded whole is followed by the files that its `sibling_files` names.
+    All kin are fetched in one read, from a kinsplit store or from any Qdrant collection that holds kinsplit's chunks,
+    including those that LangChain's or LlamaIndex's own Qdrant store has written. A passage replaces its best document;
+    the metadata key "kinsplit" lists all its documents, with their scores if an earlier stage recorded them. No overlap
+    is repeated, and no text is in two passages. Documents that kinsplit didn't split stay as they are; one that was
+    embedded whole is followed by the files in its `sibling_files`.
 
     Args:
-        store: Where the documents are: a `KinsplitVectorStore`, LangChain's own `QdrantVectorStore`, a
+        store: The store of the documents: a `KinsplitVectorStore`, LangChain's own `QdrantVectorStore`, a
             `kinsplit.Index`, an open store, or a `QdrantClient`; or the address of a store, which is opened and closed
             with this object.
         collection: Name of the collection, for an address or a `QdrantClient`.
-        window: Siblings to add on each side.
+        window: Number of siblings to add on each side.
         parents: Whether to take the whole parent instead; a document without one gets siblings.
         within_sections: Whether siblings stop where the heading path changes.
-        strategy: What split the documents, such as `splitter.strategy`. Where it is known, or the collection is one
-            that `Index` made, kin are fetched by their ids, otherwise by a filter.
-        slim: Whether passages carry only the keys of kinsplit's that their place needs, and their score (see
-            `kinsplit.integrations.shared.metadata.slimmed`), for prompts that hold metadata.
+        strategy: The strategy that split the documents, such as `splitter.strategy`. If it is known, or `Index` created
+            the collection, kin are fetched by their ids, otherwise by a filter.
+        slim: Whether passages keep only the metadata for a prompt: their position and score (see
+            `kinsplit.integrations.shared.metadata.slimmed`).
 
     Raises:
-        InvalidParameterError: A negative window, or a store that is none of these.
-        StoreError: There is no such collection, or it can't be opened.
+        InvalidParameterError: The window is negative, or `store` is none of these.
+        StoreError: The collection doesn't exist or can't be opened.
 
     Example:
         >>> ContextualCompressionRetriever(base_compressor=SiblingExpansion(client, "lectures"), base_retriever=base)
@@ -72,7 +72,7 @@ class SiblingExpansion(BaseDocumentCompressor, AbstractContextManager[Any]):
         self._opened = open_reader(store, collection, strategy)
 
     def close(self) -> None:
-        """Let go of the collection, if the store was given by its address. A second call does nothing."""
+        """Close the collection, if the store was given by its address. A second call does nothing."""
         if self._opened.store is not None:
             self._opened.store.close()
 
@@ -82,8 +82,8 @@ class SiblingExpansion(BaseDocumentCompressor, AbstractContextManager[Any]):
     def compress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
     ) -> Sequence[Document]:
-        """Return passages in the place of their best documents."""
+        """Return passages at the ranks of their best documents."""
         del query, callbacks
-        hits = [found(document) for document in documents]
+        hits = [to_found(document) for document in documents]
         expanded = expand_found(hits, self._expansion, self._opened.reader, slim=self.slim)
         return [documents[hit] if result is None else to_document(result) for hit, result, _ in expanded]

@@ -1,4 +1,4 @@
-"""The text splitter that every strategy shares; a strategy's own class adds its name, signature and documentation."""
+"""Base class of the text splitters; a strategy's own class adds its name, signature and documentation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kinsplit import chunk as core
 from kinsplit.errors import InvalidParameterError, MissingExtraError
 from kinsplit.integrations.shared.generated import documentation, generated_name
 from kinsplit.integrations.shared.metadata import Piece, arrange, check_inputs, inherited
-from kinsplit.integrations.shared.origins import Origin, is_chunk, is_marked
+from kinsplit.integrations.shared.origins import Origin, has_chunk_metadata, is_chunk
 from kinsplit.parsers import Strategy, strategy_class
 from kinsplit.parsers.packing.measure import Ruler, Unit
 from kinsplit.tokenizers import resolve
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 
 def origins_of(documents: Sequence[Document]) -> list[Origin]:
-    """Return where the documents' texts come from.
+    """Return the origins of the documents' texts.
 
-    A document's source is its id. Without one it is made of `metadata["source"]`, if there is any, and of the text,
-    never of the source alone: the pages of a file share it, and documents may come one at a time. The second document
-    that would get the same source has "-2" added, the third "-3".
+    A document's source id is its id. Without one it is derived from `metadata["source"]`, if there is any, and the
+    text, never from the source alone: the pages of a file share it, and documents may be split one at a time. The
+    second document that would get the same source id has "-2" appended, the third "-3".
     """
     seen: Counter[str] = Counter()
     return [_origin(document, seen) for document in documents]
@@ -41,9 +41,9 @@ def origins_of(documents: Sequence[Document]) -> list[Origin]:
 def _origin(document: Document, seen: Counter[str]) -> Origin:
     text, metadata = document.page_content, document.metadata
     if is_chunk(metadata, text):
-        place = (metadata.get(key) for key in ("source_id", "strategy", "level", "chunk_index"))
-        return Origin.chunk(document.id or "|".join(map(str, place)), text, metadata)
-    if is_marked(metadata):
+        position = (metadata.get(key) for key in ("source_id", "strategy", "level", "chunk_index"))
+        return Origin.chunk(document.id or "|".join(map(str, position)), text, metadata)
+    if has_chunk_metadata(metadata):
         return Origin.chunk(document.id or _name(metadata["source_id"], text, seen), text, metadata)
     if document.id is not None:
         return Origin.document(document.id, text)
@@ -57,31 +57,31 @@ def _name(source: object, text: str, seen: Counter[str]) -> str:
     return name if seen[name] == 1 else f"{name}-{seen[name]}"
 
 
-# Of the strategies without the parameter `unit`; the others of these count words.
+# Units of the strategies without the parameter `unit`; all others count words.
 _UNITS: Mapping[str, Unit] = {"character": "character", "token": "token", "cluster": "token"}
 
 
 class KinsplitTextSplitter(TextSplitter):
     """A kinsplit strategy as a LangChain text splitter; use one of its subclasses.
 
-    Documents hold exact slices of the text, with their place in it and their kin in the metadata, and an id that is
-    the same on every machine as long as the document's id is. Give documents an id, such as their path: without one it
-    is made of `metadata["source"]` and the text, and so changes with the text. Splitting chunks again keeps the offsets
-    and the source of the original document; the chunk that was split becomes the parent.
+    Documents contain exact slices of the text, with their position and their kin in the metadata, and an id that is the
+    same on every machine if the document's id is. Give documents an id, such as their path: without one it is derived
+    from `metadata["source"]` and the text, and so changes with the text. Splitting chunks again keeps the offsets and
+    the source of the original document; the chunk that was split becomes the parent.
 
     Args:
-        add_start_index: Whether chunks also have their offsets as `start_index`, LangChain's name, and `end_index`.
+        add_start_index: Whether to add the offsets under LangChain's key `start_index`, and `end_index`.
         **parameters: The strategy's parameters.
 
     Raises:
-        InvalidParameterError: A parameter is unknown or not allowed; on splitting, two documents with one id.
+        InvalidParameterError: A parameter is unknown or invalid; when splitting, two documents have the same id.
     """
 
     #: The strategy's class; set in the subclasses.
     strategy_class: ClassVar[type[Strategy]]
 
     def __init__(self, *, add_start_index: bool = True, **parameters: object) -> None:
-        # The base class would store sizes of its own; here the strategy holds them, and the properties below show them.
+        # The base class would store its own copies of the sizes, which the properties below read from the strategy.
         self._strategy = self.strategy_class(**parameters)
         self._adds_index = add_start_index
 
@@ -102,11 +102,11 @@ class KinsplitTextSplitter(TextSplitter):
             metadatas: The metadata of each.
 
         Raises:
-            InvalidParameterError: There are not as many metadata as texts.
+            InvalidParameterError: The numbers of metadata and texts differ.
         """
         if metadatas is not None and len(metadatas) != len(texts):
             rule = f"must be as many as texts ({len(texts)})"
-            raise InvalidParameterError("metadatas", rule, len(metadatas), "Give one for each text, or none at all.")
+            raise InvalidParameterError("metadatas", rule, len(metadatas), "Pass one for each text, or none.")
         pairs = zip(texts, metadatas or [{}] * len(texts), strict=True)
         return self.split_documents(Document(page_content=text, metadata=metadata) for text, metadata in pairs)
 
@@ -114,17 +114,17 @@ class KinsplitTextSplitter(TextSplitter):
         """Split documents.
 
         Args:
-            documents: Whole documents, or chunks and passages of kinsplit's.
+            documents: Whole documents, or chunks and passages of kinsplit.
 
         Returns:
-            The chunks of all, in order; the coarsest level of a document first.
+            The chunks of all documents, in order, each from its coarsest level down.
 
         Raises:
             InvalidParameterError: Two documents have the same id.
         """
         documents = list(documents)
         origins = origins_of(documents)
-        check_inputs([o.name for o in origins], [d.metadata for d in documents if not is_marked(d.metadata)])
+        check_inputs([o.name for o in origins], [d.metadata for d in documents if not has_chunk_metadata(d.metadata)])
         chunked = self._strategy.chunk_many(
             core.Document(id=origin.name, text=document.page_content)
             for origin, document in zip(origins, documents, strict=True)
@@ -138,25 +138,25 @@ class KinsplitTextSplitter(TextSplitter):
 
     def _documents(self, metadata: Mapping[str, Any], pieces: Sequence[Piece]) -> Iterable[Document]:
         own = inherited(metadata)
-        for key in ("start_index", "end_index") if is_marked(metadata) else ():
+        for key in ("start_index", "end_index") if has_chunk_metadata(metadata) else ():
             own.pop(key, None)
-        for identity, text, place, said in pieces:
-            if self._adds_index and place["char_start"] is not None:
-                place |= {"start_index": place["char_start"], "end_index": place["char_end"]}
-            yield Document(id=identity, page_content=text, metadata={**said, **copy.deepcopy(own), **place})
+        for id_, text, fields, extra in pieces:
+            if self._adds_index and fields["char_start"] is not None:
+                fields |= {"start_index": fields["char_start"], "end_index": fields["char_end"]}
+            yield Document(id=id_, page_content=text, metadata={**extra, **copy.deepcopy(own), **fields})
 
     @classmethod
     def from_huggingface_tokenizer(cls, tokenizer: PreTrainedTokenizerBase, **parameters: object) -> Self:
         """Return a splitter that counts tokens with a tokenizer of `transformers`.
 
-        It can't be sent to other processes; with `tokenizer="hf:REPOSITORY"` it can.
+        It can't be pickled; a splitter with `tokenizer="hf:REPOSITORY"` can.
 
         Args:
             tokenizer: A fast tokenizer.
             **parameters: The splitter's other parameters.
 
         Raises:
-            InvalidParameterError: The strategy doesn't count tokens, or the tokenizer isn't a fast one.
+            InvalidParameterError: The strategy doesn't count tokens, or the tokenizer is not a fast one.
         """
         if getattr(tokenizer, "backend_tokenizer", None) is None:
             rule = "must be a fast tokenizer of transformers"
@@ -175,9 +175,9 @@ class KinsplitTextSplitter(TextSplitter):
         """Return a splitter that counts tokens with an encoding of `tiktoken`.
 
         Args:
-            encoding_name: The encoding; only "cl100k_base" and "o200k_base" are found without the network.
+            encoding_name: The encoding; only "cl100k_base" and "o200k_base" need no network.
             model_name: A model whose encoding is used instead.
-            allowed_special: Not supported: text that looks like a special token is counted as the text it is.
+            allowed_special: Not supported: special tokens are counted as ordinary text.
             disallowed_special: Not supported, for the same reason.
             **parameters: The splitter's other parameters.
 
@@ -188,7 +188,7 @@ class KinsplitTextSplitter(TextSplitter):
         if allowed_special or disallowed_special not in ("all", ()):
             raise InvalidParameterError(
                 "allowed_special" if allowed_special else "disallowed_special",
-                "must be left out, since special tokens are counted as the text they are",
+                "must be left out, since special tokens are counted as ordinary text",
                 allowed_special or disallowed_special,
                 "Leave it out.",
             )
@@ -205,7 +205,7 @@ class KinsplitTextSplitter(TextSplitter):
         name = cls.strategy_class.name
         raise InvalidParameterError("strategy", "must be one that counts tokens", name, 'Use "token" or "sentence".')
 
-    # The base class and its users read these six.
+    # The base class and its users read these six attributes.
 
     @property
     def _chunk_size(self) -> int:  # type: ignore[override]
@@ -248,7 +248,9 @@ def _encoding_of(model: str) -> str:
     try:
         return encoding_name_for_model(model)
     except KeyError as error:
-        raise InvalidParameterError("model_name", "must be known to tiktoken", model, "Give encoding_name.") from error
+        raise InvalidParameterError(
+            "model_name", "must be known to tiktoken", model, "Pass encoding_name instead."
+        ) from error
 
 
 @cache
@@ -259,7 +261,7 @@ def text_splitter_class(strategy: type[Strategy]) -> type[KinsplitTextSplitter]:
         for name, info in strategy.model_fields.items()
     ]
     keywords.append(Parameter("add_start_index", Parameter.KEYWORD_ONLY, default=True, annotation=bool))
-    described = f"{documentation(strategy)}\n    add_start_index: Whether offsets are also under LangChain's own name."
+    described = f"{documentation(strategy)}\n    add_start_index: Whether to add offsets under LangChain's own key too."
     body = {
         "strategy_class": strategy,
         "__doc__": described,
@@ -274,10 +276,10 @@ def text_splitter(name: str, *, add_start_index: bool = True, **parameters: obje
 
     Args:
         name: One of `kinsplit.parsers.names()`.
-        add_start_index: Whether chunks also have their offsets under LangChain's own name.
+        add_start_index: Whether to add offsets under LangChain's own key too.
         **parameters: The strategy's parameters.
 
     Raises:
-        InvalidParameterError: The name, a parameter or a value is not allowed.
+        InvalidParameterError: The name is unknown, or a parameter is unknown or invalid.
     """
     return text_splitter_class(strategy_class(name))(add_start_index=add_start_index, **parameters)

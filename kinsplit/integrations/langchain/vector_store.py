@@ -2,52 +2,52 @@
 
 from __future__ import annotations
 
-import math
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self
 
-import numpy as np
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import VectorStore
-from langchain_core.vectorstores.utils import maximal_marginal_relevance
 
-from kinsplit.chunk import Chunk
 from kinsplit.errors import InvalidParameterError
-from kinsplit.integrations.langchain.documents import document_of, item_of
+from kinsplit.integrations.langchain.documents import item_of
+from kinsplit.integrations.langchain.queries import (
+    Scored,
+    delete,
+    diverse,
+    documents_by_ids,
+    find_documents,
+    similar,
+)
 from kinsplit.integrations.shared.arguments import refuse_unknown
-from kinsplit.integrations.shared.collection import Collection, clear, count, find, get, put, remove
-from kinsplit.integrations.shared.metadata import slimmed
-from kinsplit.stores import AsyncChunkStore, ChunkStore, Hit, Query, calls
+from kinsplit.integrations.shared.collection import Collection, Work, count, put
+from kinsplit.stores import AsyncChunkStore, ChunkStore
 from kinsplit.stores.protocol import Where
-
-_Scored = list[tuple[Document, float]]
 
 
 class KinsplitVectorStore(VectorStore):
     """Any kinsplit store as a LangChain vector store.
 
-    Documents come back equal to what was added, whoever split them and whatever their ids; adding one whose id is
-    known replaces it. What `Index.add` wrote is read too: its leaves are found, its parents fetched by id.
+    Documents are returned as they were added, whoever split them and whatever their ids; adding one with a known id
+    replaces it. Chunks written by `Index.add` can be read too: searches find its leaves, and parents are fetched by id.
 
-    Searches take `filter`, a mapping of metadata keys and the value, the list of values, or the operators that
-    LangChain's stores know, such as {"year": {"$gte": 2020}} or {"$or": [...]}; see `kinsplit.stores.protocol.Where`.
-    Metadata that have the name of a kinsplit key can be filtered by in kinsplit's own chunks only. Scores are cosines.
+    Searches take `filter`, a mapping of metadata keys to a value, a list of values, or the operators of LangChain's
+    stores, such as {"year": {"$gte": 2020}} or {"$or": [...]}; see `kinsplit.stores.protocol.Where`. Metadata under
+    one of kinsplit's own keys can be filtered in kinsplit's own chunks only. Scores are cosines.
 
     Args:
         embedding: Embeds documents and questions.
-        store: Address of a store (see `kinsplit.stores.open_store`), opened at first use, or an open one, such as
+        store: Address of a store (see `kinsplit.stores.open_store`), opened at first use, or an open store, such as
             `Index.store`.
-        collection: Name of the collection at that address; a new one is made by the first documents.
-        model: Name of the embedding model, kept in the schema of a new collection.
-        language: Language of the stop words and the stemmer of a new collection, such as "german"; "any" takes words as
-            they are.
+        collection: Name of the collection at that address, created with the first documents.
+        model: Name of the embedding model, recorded in the schema of a new collection.
+        language: Language of the stop words and the stemmer of a new collection, such as "german"; "any" leaves words
+            unchanged.
         async_store: The same collection for an event loop, such as a Qdrant server that
-            `kinsplit.stores.open_async_store` opened; without it coroutines ask `store` in threads.
-        slim: Whether what a search finds carries only the keys of kinsplit's that its place and kin need (see
-            `kinsplit.integrations.shared.metadata.slimmed`), for prompts that hold
-            metadata. What is fetched by id has all.
+            `kinsplit.stores.open_async_store` opened; without it coroutines call `store` in threads.
+        slim: Whether searches return only the metadata for a prompt (see
+            `kinsplit.integrations.shared.metadata.slimmed`). Documents fetched by id have all metadata.
 
     Example:
         >>> store = KinsplitVectorStore(embeddings, "edge:./kinsplit-data", collection="cs")
@@ -67,17 +67,17 @@ class KinsplitVectorStore(VectorStore):
     ) -> None:
         self._embedding = embedding
         self._slim = slim
-        self._kept = Collection(store, collection, model, language, async_store)
+        self._collection = Collection(store, collection, model, language, async_store)
 
     @property
     def embeddings(self) -> Embeddings:
-        """What embeds documents and questions."""
+        """The embeddings of documents and questions."""
         return self._embedding
 
     @property
     def client(self) -> ChunkStore | None:
-        """The chunk store, which is opened for it; None as long as there is no collection."""
-        return self._kept.open()
+        """The chunk store, opened on access; None while the collection doesn't exist."""
+        return self._collection.open()
 
     @classmethod
     def from_texts(
@@ -89,13 +89,13 @@ class KinsplitVectorStore(VectorStore):
         ids: list[str] | None = None,
         **kwargs: Any,
     ) -> Self:
-        """Make a store of texts.
+        """Create a store of texts.
 
         Args:
             texts: The texts.
-            embedding: Embeds them.
-            metadatas: The metadata of each.
-            ids: The id of each.
+            embedding: The embeddings.
+            metadatas: Metadata of each text.
+            ids: Id of each text.
             **kwargs: The other arguments of `KinsplitVectorStore`.
         """
         made = cls(embedding, **kwargs)
@@ -112,7 +112,7 @@ class KinsplitVectorStore(VectorStore):
         ids: list[str] | None = None,
         **kwargs: Any,
     ) -> Self:
-        """Make a store of texts; see `from_texts`."""
+        """Create a store of texts; see `from_texts`."""
         made = cls(embedding, **kwargs)
         await made.aadd_texts(texts, metadatas, ids=ids)
         return made
@@ -126,7 +126,7 @@ class KinsplitVectorStore(VectorStore):
         **kwargs: Any,
     ) -> list[str]:
         """Add texts, each with its metadata and its id; see `add_documents`."""
-        # The base class reads an iterator twice, and so would lose it.
+        # The base class would exhaust an iterator before using it.
         return super().add_texts(list(texts), metadatas, ids=ids, **kwargs)
 
     async def aadd_texts(
@@ -141,23 +141,23 @@ class KinsplitVectorStore(VectorStore):
         return await super().aadd_texts(list(texts), metadatas, ids=ids, **kwargs)
 
     def add_documents(self, documents: list[Document], **kwargs: Any) -> list[str]:
-        """Add documents, or replace those that have their ids.
+        """Add documents, replacing those with the same ids.
 
         Args:
             documents: The documents; one without an id gets a random one.
-            **kwargs: `ids`, instead of the documents' own. `batch_size`, which `index()` gives, has no effect, since
+            **kwargs: `ids` replaces the documents' own ids. `batch_size`, which `index()` passes, has no effect, since
                 documents are embedded and written together.
 
         Returns:
             The ids.
 
         Raises:
-            InvalidParameterError: Metadata that can't be stored, or not as many ids as documents.
+            InvalidParameterError: Metadata can't be stored, or the numbers of ids and documents differ.
         """
         ids = _ids(documents, **kwargs)
         if documents:
             vectors = self._embedding.embed_documents([document.page_content for document in documents])
-            self._kept.run(lambda: self._add(documents, ids, vectors), None, len(vectors[0]))
+            self._collection.run(self._add(documents, ids, vectors), None, len(vectors[0]))
         return ids
 
     async def aadd_documents(self, documents: list[Document], **kwargs: Any) -> list[str]:
@@ -165,54 +165,54 @@ class KinsplitVectorStore(VectorStore):
         ids = _ids(documents, **kwargs)
         if documents:
             vectors = await self._embedding.aembed_documents([document.page_content for document in documents])
-            await self._kept.run_async(lambda: self._add(documents, ids, vectors), None, len(vectors[0]))
+            await self._collection.run_async(self._add(documents, ids, vectors), None, len(vectors[0]))
         return ids
 
     def delete(self, ids: list[str] | None = None, filter: Where | None = None, **kwargs: Any) -> bool:
         """Delete documents by id, by filter, or by both; all documents if neither is given.
 
         Args:
-            ids: Ids; those that are not stored are passed over.
-            filter: See `KinsplitVectorStore`. Parents that `Index.add` wrote are deleted with their leaves, if they too
-                have the metadata.
-            **kwargs: None is known.
+            ids: Ids; unknown ones are ignored.
+            filter: See `KinsplitVectorStore`. Parents that `Index.add` wrote are deleted with their leaves if they
+                match too.
+            **kwargs: Rejected.
 
         Raises:
-            InvalidParameterError: The filter is empty or not valid.
+            InvalidParameterError: The filter is empty or invalid.
         """
         refuse_unknown(kwargs)
-        self._kept.run(lambda: _delete(ids, filter), None)
+        self._collection.run(lambda: delete(ids, filter), None)
         return True
 
     async def adelete(self, ids: list[str] | None = None, filter: Where | None = None, **kwargs: Any) -> bool:
         """Delete documents; see `delete`."""
         refuse_unknown(kwargs)
-        await self._kept.run_async(lambda: _delete(ids, filter), None)
+        await self._collection.run_async(lambda: delete(ids, filter), None)
         return True
 
     def find(self, filter: Where) -> list[Document]:
-        """Return all documents that a filter lets through, in order of source and place; {} lets all through."""
-        return self._kept.run(lambda: _found(filter), [])
+        """Return all documents that match a filter, in order of source and index; {} matches all."""
+        return self._collection.run(lambda: find_documents(filter), [])
 
     async def afind(self, filter: Where) -> list[Document]:
-        """Return all documents that a filter lets through; see `find`."""
-        return await self._kept.run_async(lambda: _found(filter), [])
+        """Return all documents that match a filter; see `find`."""
+        return await self._collection.run_async(lambda: find_documents(filter), [])
 
     def count(self, filter: Where | None = None) -> int:
-        """Return the number of documents, or of those that a filter lets through."""
-        return self._kept.run(lambda: count(filter), 0)
+        """Return the number of documents, or of those that match a filter."""
+        return self._collection.run(lambda: count(filter), 0)
 
     async def acount(self, filter: Where | None = None) -> int:
         """Return the number of documents; see `count`."""
-        return await self._kept.run_async(lambda: count(filter), 0)
+        return await self._collection.run_async(lambda: count(filter), 0)
 
     def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
         """Return documents by id, in the order of the ids, without those that are not stored."""
-        return self._kept.run(lambda: _by_ids(ids), [])
+        return self._collection.run(lambda: documents_by_ids(ids), [])
 
     async def aget_by_ids(self, ids: Sequence[str], /) -> list[Document]:
         """Return documents by id; see `get_by_ids`."""
-        return await self._kept.run_async(lambda: _by_ids(ids), [])
+        return await self._collection.run_async(lambda: documents_by_ids(ids), [])
 
     def similarity_search(
         self,
@@ -223,7 +223,7 @@ class KinsplitVectorStore(VectorStore):
         score_threshold: float | None = None,
         **kwargs: Any,
     ) -> list[Document]:
-        """Return the documents that are most like a question, best first; see `similarity_search_with_score`."""
+        """Return the documents most similar to a question, best first; see `similarity_search_with_score`."""
         return _documents(
             self.similarity_search_with_score(query, k, filter, score_threshold=score_threshold, **kwargs)
         )
@@ -237,7 +237,7 @@ class KinsplitVectorStore(VectorStore):
         score_threshold: float | None = None,
         **kwargs: Any,
     ) -> list[Document]:
-        """Return the documents that are most like a question; see `similarity_search_with_score`."""
+        """Return the documents most similar to a question; see `similarity_search_with_score`."""
         return _documents(
             await self.asimilarity_search_with_score(query, k, filter, score_threshold=score_threshold, **kwargs)
         )
@@ -250,19 +250,19 @@ class KinsplitVectorStore(VectorStore):
         *,
         score_threshold: float | None = None,
         **kwargs: Any,
-    ) -> _Scored:
-        """Return the documents that are most like a question with their cosines, best first.
+    ) -> Scored:
+        """Return the documents most similar to a question with their cosines, best first.
 
         Args:
             query: The question.
-            k: Most documents to return.
+            k: Maximum number of documents.
             filter: See `KinsplitVectorStore`.
-            score_threshold: Lowest cosine of a document, from -1 to 1; None for any.
-            **kwargs: None is known.
+            score_threshold: Minimum cosine, from -1 to 1; None for no minimum.
+            **kwargs: Rejected.
         """
         refuse_unknown(kwargs)
         vector = self._embedding.embed_query(query)
-        return self._kept.run(lambda: self._similar(vector, k, filter, score_threshold), [])
+        return self._collection.run(self._similar(vector, k, filter, score_threshold), [])
 
     async def asimilarity_search_with_score(
         self,
@@ -272,11 +272,11 @@ class KinsplitVectorStore(VectorStore):
         *,
         score_threshold: float | None = None,
         **kwargs: Any,
-    ) -> _Scored:
+    ) -> Scored:
         """Return documents with their cosines; see `similarity_search_with_score`."""
         refuse_unknown(kwargs)
         vector = await self._embedding.aembed_query(query)
-        return await self._kept.run_async(lambda: self._similar(vector, k, filter, score_threshold), [])
+        return await self._collection.run_async(self._similar(vector, k, filter, score_threshold), [])
 
     def similarity_search_by_vector(
         self,
@@ -287,9 +287,9 @@ class KinsplitVectorStore(VectorStore):
         score_threshold: float | None = None,
         **kwargs: Any,
     ) -> list[Document]:
-        """Return the documents whose vectors are most like a vector; see `similarity_search_with_score`."""
+        """Return the documents most similar to a vector; see `similarity_search_with_score`."""
         refuse_unknown(kwargs)
-        return _documents(self._kept.run(lambda: self._similar(embedding, k, filter, score_threshold), []))
+        return _documents(self._collection.run(self._similar(embedding, k, filter, score_threshold), []))
 
     async def asimilarity_search_by_vector(
         self,
@@ -302,7 +302,7 @@ class KinsplitVectorStore(VectorStore):
     ) -> list[Document]:
         """Return documents by vector; see `similarity_search_with_score`."""
         refuse_unknown(kwargs)
-        return _documents(await self._kept.run_async(lambda: self._similar(embedding, k, filter, score_threshold), []))
+        return _documents(await self._collection.run_async(self._similar(embedding, k, filter, score_threshold), []))
 
     def max_marginal_relevance_search(
         self,
@@ -313,15 +313,15 @@ class KinsplitVectorStore(VectorStore):
         filter: Where | None = None,
         **kwargs: Any,
     ) -> list[Document]:
-        """Return documents that are like a question and unlike each other.
+        """Return documents that are similar to a question and differ from each other.
 
         Args:
             query: The question.
-            k: Most documents to return.
-            fetch_k: Documents to choose from, those most like the question.
-            lambda_mult: 1 for the likest documents, 0 for the most diverse ones.
+            k: Maximum number of documents.
+            fetch_k: Number of most similar documents to choose from.
+            lambda_mult: 1 for the most similar documents, 0 for the most diverse ones.
             filter: See `KinsplitVectorStore`.
-            **kwargs: None is known.
+            **kwargs: Rejected.
         """
         vector = self._embedding.embed_query(query)
         return self.max_marginal_relevance_search_by_vector(vector, k, fetch_k, lambda_mult, filter, **kwargs)
@@ -335,7 +335,7 @@ class KinsplitVectorStore(VectorStore):
         filter: Where | None = None,
         **kwargs: Any,
     ) -> list[Document]:
-        """Return documents unlike each other; see `max_marginal_relevance_search`."""
+        """Return diverse documents; see `max_marginal_relevance_search`."""
         vector = await self._embedding.aembed_query(query)
         return await self.amax_marginal_relevance_search_by_vector(vector, k, fetch_k, lambda_mult, filter, **kwargs)
 
@@ -348,9 +348,9 @@ class KinsplitVectorStore(VectorStore):
         filter: Where | None = None,
         **kwargs: Any,
     ) -> list[Document]:
-        """Return documents that are like a vector and unlike each other; see `max_marginal_relevance_search`."""
+        """Return documents similar to a vector and diverse; see `max_marginal_relevance_search`."""
         refuse_unknown(kwargs)
-        return self._kept.run(lambda: self._diverse(embedding, k, fetch_k, lambda_mult, filter), [])
+        return self._collection.run(self._diverse(embedding, k, fetch_k, lambda_mult, filter), [])
 
     async def amax_marginal_relevance_search_by_vector(
         self,
@@ -361,43 +361,28 @@ class KinsplitVectorStore(VectorStore):
         filter: Where | None = None,
         **kwargs: Any,
     ) -> list[Document]:
-        """Return documents unlike each other; see `max_marginal_relevance_search`."""
+        """Return diverse documents; see `max_marginal_relevance_search`."""
         refuse_unknown(kwargs)
-        return await self._kept.run_async(lambda: self._diverse(embedding, k, fetch_k, lambda_mult, filter), [])
+        return await self._collection.run_async(self._diverse(embedding, k, fetch_k, lambda_mult, filter), [])
 
     def close(self) -> None:
-        """Let go of the collection, if the store was given by its address."""
-        self._kept.close()
+        """Close the collection, if the store was given by its address."""
+        self._collection.close()
 
     def _select_relevance_score_fn(self) -> Callable[[float], float]:
         return lambda cosine: (cosine + 1) / 2
 
-    async def _add(self, documents: Sequence[Document], ids: Sequence[str], vectors: list[list[float]]) -> None:
+    def _add(self, documents: Sequence[Document], ids: Sequence[str], vectors: list[list[float]]) -> Work[None]:
         items = [item_of(document, id_) for document, id_ in zip(documents, ids, strict=True)]
-        await put(self._kept, items, vectors)
+        return lambda: put(self._collection, items, vectors)
 
-    async def _similar(
-        self, vector: list[float], k: int, where: Where | None, score_threshold: float | None
-    ) -> _Scored:
-        lowest = _check_threshold(score_threshold)
-        hits = await _search(vector, k, where)
-        return [(self._found(hit.chunk), hit.score) for hit in hits if hit.score >= lowest]
+    def _similar(self, vector: list[float], k: int, where: Where | None, score_threshold: float | None) -> Work[Scored]:
+        return lambda: similar(vector, k, where, score_threshold, slim=self._slim)
 
-    async def _diverse(
+    def _diverse(
         self, vector: list[float], k: int, fetch_k: int, lambda_mult: float, where: Where | None
-    ) -> list[Document]:
-        hits = await _search(vector, fetch_k, where)
-        vectors = await calls.vectors([hit.chunk.id for hit in hits])
-        hits = [hit for hit in hits if hit.chunk.id in vectors]  # Without those deleted meanwhile.
-        embeddings: list[Any] = [vectors[hit.chunk.id].dense for hit in hits]
-        chosen = maximal_marginal_relevance(np.asarray(vector, dtype=np.float32), embeddings, lambda_mult, k)
-        return [self._found(hits[index].chunk) for index in chosen]
-
-    def _found(self, chunk: Chunk) -> Document:
-        document = document_of(chunk)
-        if self._slim:
-            document.metadata = slimmed(document.metadata)
-        return document
+    ) -> Work[list[Document]]:
+        return lambda: diverse(vector, k, fetch_k, lambda_mult, where, slim=self._slim)
 
 
 def _ids(
@@ -410,43 +395,10 @@ def _ids(
     refuse_unknown(kwargs)
     if ids is not None and len(ids) != len(documents):
         rule = f"must be as many as documents ({len(documents)})"
-        raise InvalidParameterError("ids", rule, len(ids), "Give one for each document, or none at all.")
+        raise InvalidParameterError("ids", rule, len(ids), "Pass one for each document, or none.")
     own = [document.id for document in documents] if ids is None else ids
     return [str(uuid.uuid4()) if id_ is None else id_ for id_ in own]
 
 
-async def _delete(ids: Sequence[str] | None, where: Where | None) -> None:
-    if where is None:
-        await (clear() if ids is None else remove(ids))
-        return
-    if not where:
-        raise InvalidParameterError("filter", "must not be empty", where, "To delete all documents, call delete().")
-    await remove([chunk.id for chunk in await find(where, None, ids)])
-
-
-async def _found(where: Where) -> list[Document]:
-    return [document_of(chunk) for chunk in await find(where)]
-
-
-async def _by_ids(ids: Sequence[str]) -> list[Document]:
-    return [document_of(chunk) for chunk in await get(ids)]
-
-
-def _check_threshold(score_threshold: float | None) -> float:
-    if score_threshold is None:
-        return -math.inf
-    if not -1 <= score_threshold <= 1:
-        raise InvalidParameterError(
-            "score_threshold", "must be a cosine from -1 to 1", score_threshold, "Leave it out."
-        )
-    return score_threshold
-
-
-async def _search(vector: list[float], limit: int, where: Where | None) -> list[Hit]:
-    query = Query("dense", np.asarray(vector, dtype=np.float32), limit, where=where)
-    (hits,) = await calls.search([query])
-    return hits
-
-
-def _documents(scored: _Scored) -> list[Document]:
+def _documents(scored: Scored) -> list[Document]:
     return [document for document, _ in scored]

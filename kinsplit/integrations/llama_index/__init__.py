@@ -1,6 +1,6 @@
 """LlamaIndex: every strategy as a `NodeParser`, every store as a vector store, an index as a retriever.
 
-Nodes have exact offsets, links and lasting ids, and the store that holds them is all that finds their kin.
+Nodes have exact offsets, links and stable ids. Their kin are found through the store alone.
 
 Example:
     >>> from llama_index.core import Document
@@ -25,7 +25,7 @@ except ImportError as error:
 _GENERATED = generated_names("NodeParser")
 _FORMER = former_names("NodeParser")
 
-#: What is imported when it is first used, since it brings the stores and the index along.
+# Modules imported at first use, since they import the stores and the index.
 _MODULES = {
     "KinsplitRetriever": "retriever",
     "KinsplitVectorStore": "vector_store",

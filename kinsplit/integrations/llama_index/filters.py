@@ -1,4 +1,4 @@
-"""LlamaIndex's filters and queries, as a chunk store takes them."""
+"""Translation of LlamaIndex's filters and queries for chunk stores."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import InvalidParameterError
 from kinsplit.integrations.shared.collection import find
 from kinsplit.integrations.shared.records import from_chunk
+from kinsplit.retrieval.scoring import unit
 from kinsplit.stores.filters import MOST_DEPTH
-from kinsplit.stores.protocol import Query, Where
+from kinsplit.stores.protocol import Hit, Query, Where
 
-#: Operators that take a value, and those that take a list, as a store has them.
-_OF_VALUE = {
+# Operators on a value and on a list, each with that of a chunk store.
+_VALUE_OPERATORS = {
     FilterOperator.EQ: "$eq",
     FilterOperator.NE: "$ne",
     FilterOperator.GT: "$gt",
@@ -33,8 +34,8 @@ _OF_VALUE = {
     FilterOperator.LTE: "$lte",
     FilterOperator.CONTAINS: "$eq",
 }
-_OF_LIST = {FilterOperator.IN: "$in", FilterOperator.NIN: "$nin", FilterOperator.ANY: "$in"}
-_OF_TEXT = (FilterOperator.TEXT_MATCH, FilterOperator.TEXT_MATCH_INSENSITIVE)
+_LIST_OPERATORS = {FilterOperator.IN: "$in", FilterOperator.NIN: "$nin", FilterOperator.ANY: "$in"}
+_TEXT_OPERATORS = (FilterOperator.TEXT_MATCH, FilterOperator.TEXT_MATCH_INSENSITIVE)
 _MODES = {
     VectorStoreQueryMode.DEFAULT: ("dense",),
     VectorStoreQueryMode.MMR: ("dense",),
@@ -44,37 +45,37 @@ _MODES = {
 
 
 async def to_where(filters: MetadataFilters | None, doc_ids: Sequence[str] | None = None) -> dict[str, Any]:
-    """Return filters as `Where`; to match texts, all chunks of the documents are read.
+    """Return filters as `Where`; text matching reads all chunks of the documents.
 
     Args:
-        filters: Filters with any operators, joined in any way; NOT lets through nodes that none of its filters does.
-        doc_ids: Ids of the documents to look into.
+        filters: Filters with any operators and conditions; NOT matches nodes that match none of its filters.
+        doc_ids: Ids of the documents to search.
 
     Raises:
-        InvalidParameterError: An operator with a value that it can't have.
+        InvalidParameterError: An operator doesn't support its value.
     """
     where: dict[str, Any] = {"source_id": list(doc_ids)} if doc_ids else {}
     if filters is None:
         return where
     chunks = await find(where, None) if _matches_text(filters) else []
-    found = _joined(filters, chunks)
+    found = _group(filters, chunks)
     return {"$and": [where, found]} if where and found else where or found
 
 
 def to_queries(query: VectorStoreQuery, where: Where, bm25: Bm25Embedder) -> list[Query]:
-    """Return the rankings that a query asks for: by meaning, by terms, or both in this order.
+    """Return the store queries of a query: by meaning, by terms, or both in this order.
 
     Args:
         query: The query.
         where: Its filters.
-        bm25: Weighs the terms.
+        bm25: Computes term weights.
 
     Raises:
-        InvalidParameterError: A mode that is not supported, or a query without what its mode needs.
+        InvalidParameterError: The mode is not supported, or the query lacks the embedding or the text that it needs.
     """
     if query.mode not in _MODES:
         rule = f"must be one of {', '.join(mode.value for mode in _MODES)}"
-        raise InvalidParameterError("mode", rule, str(query.mode), "Take one of them.")
+        raise InvalidParameterError("mode", rule, str(query.mode), "Use one of them.")
     queries = []
     for using in _MODES[query.mode]:
         if using == "dense":
@@ -90,21 +91,43 @@ def to_queries(query: VectorStoreQuery, where: Where, bm25: Bm25Embedder) -> lis
     return queries
 
 
+def fuse(dense: Sequence[Hit], terms: Sequence[Hit], alpha: float) -> list[Hit]:
+    """Merge a dense and a term ranking by their scores, each scaled to the range from 0 to 1.
+
+    Args:
+        dense: Hits by meaning.
+        terms: Hits by terms.
+        alpha: Weight of the dense scores, from 0 to 1; the term scores get the rest.
+
+    Raises:
+        InvalidParameterError: `alpha` is not from 0 to 1.
+    """
+    if not 0 <= alpha <= 1:
+        raise InvalidParameterError("alpha", "must be from 0 to 1", alpha, "Leave it out for 0.5.")
+    shares = [unit({hit.chunk.id: hit.score for hit in hits}) for hits in (dense, terms)]
+    chunks = {hit.chunk.id: hit.chunk for hit in (*dense, *terms)}
+    joined = [
+        Hit(chunk, alpha * shares[0].get(id_, 0.0) + (1 - alpha) * shares[1].get(id_, 0.0))
+        for id_, chunk in chunks.items()
+    ]
+    return sorted(joined, key=lambda hit: (-hit.score, hit.chunk.id))
+
+
 def _matches_text(filters: MetadataFilters) -> bool:
     groups = [filters]
-    for group in groups:  # Without recursion, since their depth is not known yet.
+    for group in groups:  # Without recursion, since their depth hasn't been checked yet.
         groups += [one for one in group.filters if isinstance(one, MetadataFilters)]
     return any(
-        isinstance(one, MetadataFilter) and one.operator in _OF_TEXT for group in groups for one in group.filters
+        isinstance(one, MetadataFilter) and one.operator in _TEXT_OPERATORS for group in groups for one in group.filters
     )
 
 
-def _joined(filters: MetadataFilters, chunks: Sequence[Chunk], depth: int = 1) -> dict[str, Any]:
+def _group(filters: MetadataFilters, chunks: Sequence[Chunk], depth: int = 1) -> dict[str, Any]:
     if depth > MOST_DEPTH:
-        remedy = "Take fewer filters inside each other."
-        raise InvalidParameterError("filters", f"must be at most {MOST_DEPTH} deep", depth, remedy)
+        remedy = "Nest fewer filters."
+        raise InvalidParameterError("filters", f"must be nested at most {MOST_DEPTH} deep", depth, remedy)
     parts = [
-        _joined(one, chunks, depth + 1) if isinstance(one, MetadataFilters) else _one(one, chunks)
+        _group(one, chunks, depth + 1) if isinstance(one, MetadataFilters) else _condition(one, chunks)
         for one in filters.filters
     ]
     if filters.condition is FilterCondition.NOT:
@@ -115,14 +138,14 @@ def _joined(filters: MetadataFilters, chunks: Sequence[Chunk], depth: int = 1) -
     return {"$or" if filters.condition is FilterCondition.OR else "$and": parts}
 
 
-def _one(one: MetadataFilter, chunks: Sequence[Chunk]) -> dict[str, Any]:
+def _condition(one: MetadataFilter, chunks: Sequence[Chunk]) -> dict[str, Any]:
     if one.operator is FilterOperator.IS_EMPTY:
         return {one.key: None}
-    if one.operator in _OF_TEXT and isinstance(one.value, str):
+    if one.operator in _TEXT_OPERATORS and isinstance(one.value, str):
         return {"$id": [chunk.id for chunk in chunks if _has_text(chunk, one)]}
     if one.operator is FilterOperator.ALL and isinstance(one.value, list) and one.value:
         return {"$and": [{one.key: {"$eq": value}} for value in one.value]}
-    operator = (_OF_LIST if isinstance(one.value, list) else _OF_VALUE).get(one.operator)
+    operator = (_LIST_OPERATORS if isinstance(one.value, list) else _VALUE_OPERATORS).get(one.operator)
     if operator is None:
         rule = f"can't be {one.operator.name} with {'a list' if isinstance(one.value, list) else 'one value'}"
         raise InvalidParameterError("filters", rule, one, "Give a value of the other kind, or another operator.")
@@ -130,12 +153,12 @@ def _one(one: MetadataFilter, chunks: Sequence[Chunk]) -> dict[str, Any]:
 
 
 def _has_text(chunk: Chunk, one: MetadataFilter) -> bool:
-    """Return whether a text is in a chunk's metadata, or in its own text under the name that stores give that."""
+    """Return whether a chunk's metadata value, or its text under the stored key, contains a text."""
     stored = {"full_content": chunk.text, **from_chunk(chunk).metadata}.get(one.key)
     fold = str.casefold if one.operator is FilterOperator.TEXT_MATCH_INSENSITIVE else str
     wanted = fold(str(one.value))
-    return any(isinstance(text, str) and wanted in fold(text) for text in _members(stored))
+    return any(isinstance(text, str) and wanted in fold(text) for text in _values(stored))
 
 
-def _members(stored: object) -> Sequence[object]:
+def _values(stored: object) -> Sequence[object]:
     return stored if isinstance(stored, list) else [stored]

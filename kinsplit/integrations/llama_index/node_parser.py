@@ -1,4 +1,4 @@
-"""The node parser that every strategy shares; a strategy's own class adds its parameters as fields."""
+"""Base class of the node parsers; a strategy's own class adds its parameters as fields."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from kinsplit.errors import InvalidParameterError
 from kinsplit.integrations.llama_index.nodes import build_nodes, origin_of, text_of, warn_of_long_metadata
 from kinsplit.integrations.shared.generated import documentation, generated_name
 from kinsplit.integrations.shared.metadata import arrange, check_inputs
-from kinsplit.integrations.shared.origins import is_marked
+from kinsplit.integrations.shared.origins import has_chunk_metadata
 from kinsplit.parsers import Strategy, strategy_class
 
 
-def _written(function: object) -> object:
+def _to_name(function: object) -> object:
     """Return "module:name" for a function that can be imported, and any other as it is."""
     name = f"{getattr(function, '__module__', '')}:{getattr(function, '__qualname__', '')}"
     try:
-        return name if _found(name) is function else function
+        return name if _to_function(name) is function else function
     except (ImportError, AttributeError, ValueError):
         return function
 
 
-def _found(value: object) -> object:
-    """Return the function that "module:name" means, and any other value as it is."""
+def _to_function(value: object) -> object:
+    """Return the function that "module:name" refers to, and any other value as it is."""
     if not isinstance(value, str):
         return value
     module, _, path = value.partition(":")
@@ -43,45 +43,44 @@ def _found(value: object) -> object:
         raise ValueError(f"{value!r} can't be imported") from error
 
 
-#: Makes the id of a node from its position and its document; None stands for kinsplit's own ids.
+#: Function that returns the id of a node from its index and its document; None for kinsplit's own ids.
 IdFunc = Annotated[
     Callable[[int, BaseNode], str] | None,
-    BeforeValidator(_found),
-    PlainSerializer(_written),
+    BeforeValidator(_to_function),
+    PlainSerializer(_to_name),
     WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "null"}]}),
 ]
 
 
-# Documents that are split together: enough to keep all cores busy, few enough for a progress bar to move.
+# Documents per batch: enough to keep all cores busy, few enough for a progress bar to move.
 _BATCH = 64
 
 
 class KinsplitNodeParser(TextSplitter):
     """A kinsplit strategy as a LlamaIndex node parser; use one of its subclasses.
 
-    Nodes hold exact slices of their document, with their place in it, their kin and an id that is the same on every
-    machine as long as the document's id is. Splitting nodes again keeps the offsets and the SOURCE of the original
-    document; the node that was split becomes the PARENT. Offsets are None where the node's place isn't known.
+    Nodes contain exact slices of their document, with their position, their kin and an id that is the same on every
+    machine if the document's id is. Splitting nodes again keeps the offsets and the SOURCE of the original document;
+    the node that was split becomes the PARENT. Offsets are None if the node's position isn't known.
 
-    Metadata take no room from the text: chunks have the size that was asked for, whatever is embedded with them.
-    kinsplit's own keys are excluded from the embedded and the LLM text, but for `context`, the heading path.
-    The cache of an `IngestionPipeline` sees texts and metadata, not ids: give documents with equal texts different
-    metadata, such as their path, or disable the cache.
+    Metadata don't reduce the size of chunks, whatever is embedded with them. kinsplit's own keys are excluded from the
+    embedded and the LLM text, except `context`, the heading path. The cache of an `IngestionPipeline` compares texts
+    and metadata, not ids: give documents with equal texts different metadata, such as their path, or disable the cache.
 
     Args:
-        include_metadata: Whether nodes take over their document's metadata; kinsplit's keys win.
+        include_metadata: Whether nodes inherit their document's metadata; kinsplit's keys take precedence.
         include_prev_next_rel: Whether nodes are linked to the nodes before and after them on their level.
-        callback_manager: Told when nodes are parsed.
-        id_func: Makes the id of a node from its position and its document, instead of kinsplit's own ids.
+        callback_manager: Receives the events of parsing.
+        id_func: Function that returns the id of a node from its index and its document, instead of kinsplit's own ids.
 
     Raises:
-        InvalidParameterError: A parameter is unknown or not allowed; on splitting, two documents with one id.
+        InvalidParameterError: A parameter is unknown or invalid; when splitting, two documents have the same id.
     """
 
     #: The strategy's class; set in the subclasses.
     strategy_class: ClassVar[type[Strategy]]
 
-    id_func: IdFunc = Field(default=None, description="Makes node ids; kinsplit's own ids where it is None.")  # type: ignore[assignment]
+    id_func: IdFunc = Field(default=None, description="Function that returns node ids; None for kinsplit's own.")  # type: ignore[assignment]
 
     _strategy: Strategy = PrivateAttr()
 
@@ -90,17 +89,17 @@ class KinsplitNodeParser(TextSplitter):
         strategy = self.strategy_class(**given)
         super().__init__(**{**data, **strategy.parameters})
         self._strategy = strategy
-        # Parameters that were derived from others are derived anew when those change.
+        # Parameters derived from others are derived again when those change.
         self.model_fields_set.intersection_update(data)
 
     @classmethod
     def class_name(cls) -> str:
-        """Return the name under which the parser is written down."""
+        """Return the name under which the parser is serialised."""
         return cls.__name__
 
     @classmethod
     def from_defaults(cls, **parameters: object) -> Self:
-        """Return a parser, as the constructor does."""
+        """Return a parser, like the constructor."""
         return cls(**parameters)
 
     @property
@@ -114,7 +113,9 @@ class KinsplitNodeParser(TextSplitter):
 
     def _parse_nodes(self, nodes: Sequence[BaseNode], show_progress: bool = False, **_: object) -> list[BaseNode]:
         origins = [origin_of(node) for node in nodes]
-        check_inputs([origin.name for origin in origins], [n.metadata for n in nodes if not is_marked(n.metadata)])
+        check_inputs(
+            [origin.name for origin in origins], [n.metadata for n in nodes if not has_chunk_metadata(n.metadata)]
+        )
         progress = get_tqdm_iterable(nodes, show_progress, "Parsing nodes")
         chunked = [chunks for _, chunks in zip(progress, self._chunk(nodes), strict=True)]
         ids = {} if self.id_func is None else _own_ids(self.id_func, nodes, chunked)
@@ -135,7 +136,7 @@ class KinsplitNodeParser(TextSplitter):
         return await asyncio.to_thread(self._parse_nodes, nodes, show_progress=show_progress)
 
     def _postprocess_parsed_nodes(self, nodes: list[BaseNode], parent_doc_map: dict[str, Document]) -> list[BaseNode]:
-        # The base class would search for each text again, and link only neighbours that have the same source by then.
+        # The base class would search for each text again, and would not link all neighbours.
         del parent_doc_map
         return nodes
 
@@ -151,7 +152,7 @@ class KinsplitNodeParser(TextSplitter):
             super().__setattr__(name, value)
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """Return a copy with some fields changed, checked as in the constructor; nothing in it needs a deep copy."""
+        """Return a copy with some fields changed and validated; nothing in it needs a deep copy."""
         del deep
         return type(self)(**{**self._given(), **(update or {})})
 
@@ -159,7 +160,7 @@ class KinsplitNodeParser(TextSplitter):
         return self.model_copy()
 
     def to_dict(self, **kwargs: object) -> dict[str, Any]:
-        """Return the parser as a dictionary, with objects that were given as a tokenizer or model as they are."""
+        """Return the parser as a dictionary; tokenizer and model objects stay as they are."""
         given = {field: getattr(self, field) for field in self.strategy_class.resources}
         return {**super().to_dict(**kwargs), **given}
 
@@ -167,7 +168,7 @@ class KinsplitNodeParser(TextSplitter):
         """Return the parser as JSON.
 
         Raises:
-            InvalidParameterError: `id_func`, or an object given as a tokenizer or model, can't be written down.
+            InvalidParameterError: `id_func`, or a tokenizer or model object, can't be serialised.
         """
         remedies = {field: f"Name it: {names}." for field, names in self.strategy_class.resources.items()}
         for field, remedy in {**remedies, "id_func": "Define it at the top of a module."}.items():
@@ -177,7 +178,7 @@ class KinsplitNodeParser(TextSplitter):
         return super().to_json(**kwargs)
 
     def __reduce__(self) -> tuple[Callable[..., KinsplitNodeParser], tuple[Any, ...]]:
-        # The strategy refuses where its tokenizer can't be carried. Callbacks belong to a process.
+        # The strategy raises an error if its tokenizer can't be pickled. Callbacks belong to a process.
         own = {name: value for name, value in self._given().items() if name in NodeParser.model_fields}
         own.pop("callback_manager", None)
         given = tuple(name for name in self._given() if name not in NodeParser.model_fields)
@@ -211,7 +212,7 @@ def _own_ids(
 
 @cache
 def node_parser_class(strategy: type[Strategy]) -> type[KinsplitNodeParser]:
-    """Return the node parser class of a strategy, which has the strategy's parameters as its fields."""
+    """Return the node parser class of a strategy, with the strategy's parameters as fields."""
     fields: dict[str, Any] = {name: (info.annotation, info) for name, info in strategy.model_fields.items()}
     made = create_model(
         generated_name(strategy, "NodeParser"),
@@ -232,6 +233,6 @@ def node_parser(name: str, **parameters: object) -> KinsplitNodeParser:
         **parameters: The strategy's parameters, and those of `KinsplitNodeParser`.
 
     Raises:
-        InvalidParameterError: The name, a parameter or a value is not allowed.
+        InvalidParameterError: The name is unknown, or a parameter is unknown or invalid.
     """
     return node_parser_class(strategy_class(name))(**parameters)

@@ -1,4 +1,4 @@
-"""Pieces -> nodes: everything a node holds is known before it is made, so each is made once."""
+"""Construction of nodes, each built once with all its fields."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from llama_index.core.schema import (
 
 from kinsplit.errors import InvalidParameterError
 from kinsplit.integrations.shared.metadata import HIDDEN, Piece, inherited
-from kinsplit.integrations.shared.origins import CONTEXT, Origin, is_marked
+from kinsplit.integrations.shared.origins import CONTEXT, Origin, has_chunk_metadata
 from kinsplit.spans import Span, stretches
 from kinsplit.stores.payload import UNSEEN
 
 
 def origin_of(node: BaseNode) -> Origin:
-    """Return where a document's or node's text comes from.
+    """Return the origin of the text of a document or node.
 
-    A node's text is looked for in the document that is its SOURCE. Where it lies there is known if kinsplit made the
-    node or its character indices span exactly its text; a node without a SOURCE counts as a document.
+    The origin of a node is a part of the document that is its SOURCE. Its position there is known if kinsplit made the
+    node, or if its character indices span exactly its text. A node without a SOURCE counts as a document.
     """
     text, source = text_of(node), node.source_node
-    if is_marked(node.metadata):
+    if has_chunk_metadata(node.metadata):
         return Origin.chunk(node.node_id, text, node.metadata, source.node_id if source else None)
     start, end = getattr(node, "start_char_idx", None), getattr(node, "end_char_idx", None)
     spans = None if start is None or end is None else stretches([Span(start, end)], text)
@@ -44,7 +44,7 @@ def origin_of(node: BaseNode) -> Origin:
 
 
 def text_of(node: BaseNode) -> str:
-    """Return the text that offsets count."""
+    """Return the text that offsets refer to."""
     return node.get_content(metadata_mode=MetadataMode.NONE)
 
 
@@ -59,10 +59,10 @@ def build_nodes(
     """Return the nodes of many documents.
 
     Args:
-        documents: What was split.
-        origins: Where each comes from.
+        documents: The documents that were split.
+        origins: Origin of each.
         arranged: The pieces of each.
-        include_metadata: Whether nodes take over their document's metadata.
+        include_metadata: Whether nodes inherit their document's metadata.
         include_prev_next_rel: Whether nodes are linked to the nodes before and after them.
     """
     links = _Links(origins, arranged, include_prev_next_rel)
@@ -74,21 +74,21 @@ def build_nodes(
 
 
 def warn_of_long_metadata(documents: Sequence[BaseNode], arranged: Sequence[Sequence[Piece]]) -> None:
-    """Warn where a document's own metadata, which are embedded with every chunk, are longer than any of its chunks."""
+    """Warn if a document's own metadata, which are embedded with every chunk, are longer than any of its chunks."""
     for document, pieces in zip(documents, arranged, strict=True):
         hidden = {CONTEXT, *HIDDEN, *UNSEEN, *document.excluded_embed_metadata_keys}
         shown = {key: str(value) for key, value in document.metadata.items() if key not in hidden}
         if len(pieces) > 1 and sum(map(len, shown.values())) > max(len(piece.text) for piece in pieces):
             warnings.warn(
                 f"metadata: {', '.join(map(repr, shown))} are embedded with every chunk and longer than the chunks, "
-                "which keep their size. Add them to excluded_embed_metadata_keys unless that is wanted.",
+                "whose size is not reduced. Add them to excluded_embed_metadata_keys unless that is intended.",
                 stacklevel=3,
             )
             return
 
 
 class _Links:
-    """The relationships between the nodes of one call, one small value for each node that is linked to."""
+    """The relationships between the nodes of one call; each linked node is described once."""
 
     def __init__(self, origins: Sequence[Origin], arranged: Sequence[Sequence[Piece]], siblings: bool) -> None:
         self._siblings = siblings
@@ -126,15 +126,15 @@ def _nodes(
 ) -> Iterator[TextNode]:
     source = _source(document, origin)
     metadata = inherited(document.metadata) if include_metadata else {}
-    said = {key for piece in pieces for key in piece.said if key not in metadata}
-    kind, fields = _shared_fields(document, sorted(said))
+    extra = {key for piece in pieces for key in piece.extra if key not in metadata}
+    kind, fields = _shared_fields(document, sorted(extra))
     for piece in pieces:
         yield kind(
             id_=piece.id,
             text=piece.text,
             start_char_idx=piece.metadata["char_start"],
             end_char_idx=piece.metadata["char_end"],
-            metadata={**piece.said, **metadata, **piece.metadata},
+            metadata={**piece.extra, **metadata, **piece.metadata},
             relationships=links.of(piece, source),
             **fields,
         )
@@ -159,11 +159,11 @@ def _hash(document: BaseNode) -> str:
         ) from None
 
 
-def _shared_fields(document: BaseNode, said: Sequence[str]) -> tuple[type[TextNode], dict[str, Any]]:
-    """Return the class of a document's nodes and what they take over as it is; validation copies the lists."""
+def _shared_fields(document: BaseNode, extra: Sequence[str]) -> tuple[type[TextNode], dict[str, Any]]:
+    """Return the class of a document's nodes, and the fields that all of them share; validation copies the lists."""
     fields: dict[str, Any] = {
-        "excluded_embed_metadata_keys": with_hidden(document.excluded_embed_metadata_keys, said),
-        "excluded_llm_metadata_keys": with_hidden(document.excluded_llm_metadata_keys, said),
+        "excluded_embed_metadata_keys": with_hidden(document.excluded_embed_metadata_keys, extra),
+        "excluded_llm_metadata_keys": with_hidden(document.excluded_llm_metadata_keys, extra),
         "metadata_template": document.metadata_template,
         "metadata_separator": document.metadata_separator,
         "text_template": getattr(document, "text_template", TextNode.model_fields["text_template"].default),
@@ -175,6 +175,6 @@ def _shared_fields(document: BaseNode, said: Sequence[str]) -> tuple[type[TextNo
     return ImageNode, fields
 
 
-def with_hidden(keys: Sequence[str], said: Sequence[str] = ()) -> list[str]:
-    """Return keys to exclude from the embedded or the LLM text, with those that kinsplit and the strategy add."""
-    return list(dict.fromkeys([*keys, *HIDDEN, *UNSEEN, *said]))
+def with_hidden(keys: Sequence[str], extra: Sequence[str] = ()) -> list[str]:
+    """Return the keys to exclude from the embedded or the LLM text, including those of kinsplit and the strategy."""
+    return list(dict.fromkeys([*keys, *HIDDEN, *UNSEEN, *extra]))

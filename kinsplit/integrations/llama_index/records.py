@@ -1,4 +1,4 @@
-"""Nodes as items that a store keeps, and back."""
+"""Conversion of nodes to items that a store keeps, and back."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from llama_index.core.schema import (
 
 from kinsplit.chunk import Chunk
 from kinsplit.integrations.llama_index.nodes import text_of, with_hidden
-from kinsplit.integrations.shared.origins import FINDING, is_chunk, is_marked
+from kinsplit.integrations.shared.origins import FINDING, has_chunk_metadata, is_chunk
 from kinsplit.integrations.shared.records import Item, from_chunk
 from kinsplit.integrations.shared.results import Result
 from kinsplit.integrations.shared.siblings import Found
@@ -39,7 +39,7 @@ _KIN = {
 
 
 def item_of(node: BaseNode) -> Item:
-    """Return what a store keeps of a node."""
+    """Return a node as an item."""
     metadata = node.metadata
     dumped = node.model_dump(
         mode="json",
@@ -49,12 +49,12 @@ def item_of(node: BaseNode) -> Item:
         fallback=lambda value: to_json(value, "relationships"),
     )
     start, end = getattr(node, "start_char_idx", None), getattr(node, "end_char_idx", None)
-    span = None if start is None or end is None or is_marked(metadata) else Span(start, end)
+    span = None if start is None or end is None or has_chunk_metadata(metadata) else Span(start, end)
     return Item(node.node_id, text_of(node), metadata, node.ref_doc_id or node.node_id, span, dumped)
 
 
 def node_of(chunk: Chunk) -> BaseNode:
-    """Return the node that a chunk was made of, or that stands for a chunk from elsewhere."""
+    """Return the node that a chunk was made from, or an equivalent one for another chunk."""
     item = from_chunk(chunk)
     if item.own is None or "class_name" not in item.own:
         return _foreign(item)
@@ -69,17 +69,17 @@ def _foreign(item: Item) -> TextNode:
     links: dict[NodeRelationship, RelatedNodeType] = {}
     if item.source_id != item.id:
         links[NodeRelationship.SOURCE] = RelatedNodeInfo(node_id=item.source_id, node_type=ObjectType.DOCUMENT)
-    placed = is_chunk(item.metadata, item.text)
-    for relationship, key in _KIN.items() if placed else ():
+    is_own = is_chunk(item.metadata, item.text)
+    for relationship, key in _KIN.items() if is_own else ():
         if item.metadata.get(key):
             links[relationship] = RelatedNodeInfo(node_id=item.metadata[key], node_type=ObjectType.TEXT)
-    hidden = with_hidden([]) if placed else []
+    hidden = with_hidden([]) if is_own else []
     return TextNode(
         id_=item.id,
         text=item.text,
         metadata=dict(item.metadata),
-        start_char_idx=item.metadata["char_start"] if placed else None,
-        end_char_idx=item.metadata["char_end"] if placed else None,
+        start_char_idx=item.metadata["char_start"] if is_own else None,
+        end_char_idx=item.metadata["char_end"] if is_own else None,
         excluded_embed_metadata_keys=hidden,
         excluded_llm_metadata_keys=hidden,
         relationships=links,
@@ -91,7 +91,7 @@ def node_with_score(result: Result, hit: BaseNode | None = None) -> NodeWithScor
 
     Args:
         result: The result.
-        hit: What LlamaIndex found of it; its SOURCE, excluded keys and templates are taken over.
+        hit: The best hit that LlamaIndex found; the node inherits its SOURCE, excluded keys and templates.
     """
     metadata = result.metadata
     node = TextNode(
@@ -110,8 +110,8 @@ def node_with_score(result: Result, hit: BaseNode | None = None) -> NodeWithScor
     return NodeWithScore(node=node, score=result.score)
 
 
-def found(hit: NodeWithScore) -> Found:
-    """Return what LlamaIndex found."""
+def to_found(hit: NodeWithScore) -> Found:
+    """Return a node as a hit."""
     return Found(hit.node.node_id, text_of(hit.node), hit.node.metadata, hit.score)
 
 

@@ -15,24 +15,24 @@ from kinsplit.errors import InvalidParameterError
 from kinsplit.integrations.llama_index.nodes import text_of
 from kinsplit.integrations.shared.arguments import to_reranker
 from kinsplit.integrations.shared.origins import FINDING
-from kinsplit.integrations.shared.results import judged, judged_text
+from kinsplit.integrations.shared.results import text_to_rerank, with_rerank_score
 from kinsplit.retrieval import Reranker
 
 
 class Rerank(BaseNodePostprocessor):
     """Any kinsplit reranker as a LlamaIndex postprocessor.
 
-    The reranker reads each node's text, with its heading path. Its score becomes the node's; the score before it and
-    every other stage's stay under the metadata key "kinsplit", which is excluded from the embedded and the LLM text. A
-    reranker that fails leaves the order as it was and gives one warning.
+    The reranker reads each node's text with its heading path. Its score becomes the node's; the scores of all stages
+    are kept under the metadata key "kinsplit", which is excluded from the embedded and the LLM text. If the reranker
+    fails, the order stays unchanged, with one warning.
 
     Args:
         reranker: A `kinsplit.retrieval.Reranker`, or its name: "late", "cross-encoder:NAME" or "none".
-        top_n: Most nodes to return; None for all.
-        embedder: For "late": an embedder or its name.
+        top_n: Maximum number of nodes to return; None for all.
+        embedder: An embedder or its name, for "late".
 
     Raises:
-        InvalidParameterError: An unknown name, or a `top_n` below 1; when it is called, a query that is missing.
+        InvalidParameterError: The name is unknown, or `top_n` is below 1; when called, the query is missing.
 
     Example:
         >>> engine = index.as_query_engine(similarity_top_k=30, node_postprocessors=[Rerank("late", top_n=5)])
@@ -40,7 +40,7 @@ class Rerank(BaseNodePostprocessor):
 
     model_config = ConfigDict(extra="forbid")
 
-    top_n: int | None = Field(default=None, description="Most nodes to return.")
+    top_n: int | None = Field(default=None, description="Maximum number of nodes to return.")
 
     _reranker: Reranker | None = PrivateAttr()
 
@@ -59,14 +59,16 @@ class Rerank(BaseNodePostprocessor):
 
     @classmethod
     def class_name(cls) -> str:
-        """Return the name under which the postprocessor is written down."""
+        """Return the name under which the postprocessor is serialised."""
         return "KinsplitRerank"
 
     def _postprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
         if query_bundle is None:
-            raise InvalidParameterError("query_bundle", "must be given to rerank", None, "Pass query_str or it.")
+            raise InvalidParameterError(
+                "query_bundle", "must be given to rerank", None, "Pass query_str or query_bundle."
+            )
         if self._reranker is None:
             return nodes[: self.top_n]
         payload: dict[str, Any] = {EventPayload.NODES: nodes, EventPayload.QUERY_STR: query_bundle.query_str}
@@ -77,14 +79,14 @@ class Rerank(BaseNodePostprocessor):
 
 
 def _text(hit: NodeWithScore) -> str:
-    return judged_text(text_of(hit.node), hit.node.metadata)
+    return text_to_rerank(text_of(hit.node), hit.node.metadata)
 
 
-def _judged(hit: NodeWithScore, score: float) -> NodeWithScore:
+def _with_score(hit: NodeWithScore, score: float) -> NodeWithScore:
     node = hit.node
     copy = node.model_copy(
         update={
-            "metadata": judged(node.metadata, score, hit.score),
+            "metadata": with_rerank_score(node.metadata, score, hit.score),
             "excluded_embed_metadata_keys": [*dict.fromkeys([*node.excluded_embed_metadata_keys, FINDING])],
             "excluded_llm_metadata_keys": [*dict.fromkeys([*node.excluded_llm_metadata_keys, FINDING])],
         }
@@ -92,4 +94,4 @@ def _judged(hit: NodeWithScore, score: float) -> NodeWithScore:
     return NodeWithScore(node=copy, score=score)
 
 
-_READING = retrieval.Reading[NodeWithScore](_text, lambda hit: hit.score, _judged)
+_READING = retrieval.Reading[NodeWithScore](_text, lambda hit: hit.score, _with_score)

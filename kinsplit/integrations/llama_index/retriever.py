@@ -17,19 +17,19 @@ from kinsplit.retrieval import SearchKeywords, SearchOptions
 class KinsplitRetriever(BaseRetriever):
     """A kinsplit index as a LlamaIndex retriever: kin scoring, reranking, siblings or parents, and a token budget.
 
-    Nodes hold passages, with their place in the document as offsets and as metadata. How each was found, with every
-    stage's score, is under the metadata key "kinsplit", which is excluded from the embedded and the LLM text. Where a
-    document is not chunked, the other files of its group follow it and don't count.
+    Nodes contain passages, with their position in the document as offsets and as metadata. The hits of each passage and
+    the scores of all stages are under the metadata key "kinsplit", which is excluded from the embedded and the LLM
+    text. An unchunked document is followed by the other files of its group, which don't count.
 
     Args:
         index: The index.
-        callback_manager: Told of queries.
-        slim: Whether passages carry only the keys of kinsplit's that their place needs, and their score (see
-            `kinsplit.integrations.shared.metadata.slimmed`), for prompts that hold metadata.
+        callback_manager: Receives the events of queries.
+        slim: Whether passages keep only the metadata for a prompt: their position and score (see
+            `kinsplit.integrations.shared.metadata.slimmed`).
         **options: See `kinsplit.retrieval.SearchOptions`.
 
     Raises:
-        InvalidParameterError: An unknown option, or a value that it can't have.
+        InvalidParameterError: An option is unknown, or its value is invalid.
 
     Example:
         >>> retriever = KinsplitRetriever(index, top_k=5, parents=True, where={"subject": "cs"})

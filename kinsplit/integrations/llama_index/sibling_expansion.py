@@ -9,7 +9,7 @@ from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, QueryBundle
 from pydantic import ConfigDict, PrivateAttr
 
-from kinsplit.integrations.llama_index.records import found, node_with_score
+from kinsplit.integrations.llama_index.records import node_with_score, to_found
 from kinsplit.integrations.shared.kin_readers import Opened, open_reader
 from kinsplit.integrations.shared.siblings import expand_found
 from kinsplit.parsers import Strategy
@@ -17,30 +17,30 @@ from kinsplit.retrieval import Expansion
 
 
 class SiblingExpansion(BaseNodePostprocessor, AbstractContextManager[Any]):
-    """Adds to each node its siblings, or takes its whole parent, and merges what touches into passages.
+    """Adds its siblings to each node, or replaces it by its whole parent, and merges adjacent ones into passages.
 
-    All kin come in one read, from a kinsplit store or from any Qdrant collection that holds kinsplit's nodes, whoever
-    wrote them: LlamaIndex's or LangChain's own Qdrant store will do. A passage takes the place and the score of its
-    best node; under the metadata key "kinsplit" it names all its nodes with their scores. No overlap is repeated, and
-    no text stands in two passages. Nodes that kinsplit didn't split stay as they are; one that a course search embedded
-    whole is followed by the files that its `sibling_files` names.
+    All kin are fetched in one read, from a kinsplit store or from any Qdrant collection that holds kinsplit's nodes,
+    including those that LlamaIndex's or LangChain's own Qdrant store has written. A passage replaces its best node and
+    has its score; the metadata key "kinsplit" lists all its nodes with their scores. No overlap is repeated, and no
+    text is in two passages. Nodes that kinsplit didn't split stay as they are; one that was embedded whole is followed
+    by the files in its `sibling_files`.
 
     Args:
-        store: Where the nodes are: a `KinsplitVectorStore`, LlamaIndex's own `QdrantVectorStore`, a `VectorStoreIndex`
-            over either, a `kinsplit.Index`, an open store, or a `QdrantClient`; or the address of a store, which is
-            opened and closed with this object.
+        store: The store of the nodes: a `KinsplitVectorStore`, LlamaIndex's own `QdrantVectorStore`, a
+            `VectorStoreIndex` over either, a `kinsplit.Index`, an open store, or a `QdrantClient`; or the address of a
+            store, which is opened and closed with this object.
         collection: Name of the collection, for an address or a `QdrantClient`.
-        window: Siblings to add on each side.
+        window: Number of siblings to add on each side.
         parents: Whether to take the whole parent instead; a node without one gets siblings.
         within_sections: Whether siblings stop where the heading path changes.
-        strategy: What split the documents, such as `parser.strategy`. Where it is known, or the collection is one that
-            `Index` made, kin are fetched by their ids, otherwise by a filter.
-        slim: Whether passages carry only the keys of kinsplit's that their place needs, and their score (see
-            `kinsplit.integrations.shared.metadata.slimmed`), for prompts that hold metadata.
+        strategy: The strategy that split the documents, such as `parser.strategy`. If it is known, or `Index` created
+            the collection, kin are fetched by their ids, otherwise by a filter.
+        slim: Whether passages keep only the metadata for a prompt: their position and score (see
+            `kinsplit.integrations.shared.metadata.slimmed`).
 
     Raises:
-        InvalidParameterError: A negative window, or a store that is none of these.
-        StoreError: There is no such collection, or it can't be opened.
+        InvalidParameterError: The window is negative, or `store` is none of these.
+        StoreError: The collection doesn't exist or can't be opened.
 
     Example:
         >>> engine = index.as_query_engine(node_postprocessors=[SiblingExpansion(client, "lectures", window=2)])
@@ -74,7 +74,7 @@ class SiblingExpansion(BaseNodePostprocessor, AbstractContextManager[Any]):
         self._opened = open_reader(store, collection, strategy)
 
     def close(self) -> None:
-        """Let go of the collection, if the store was given by its address. A second call does nothing."""
+        """Close the collection, if the store was given by its address. A second call does nothing."""
         if self._opened.store is not None:
             self._opened.store.close()
 
@@ -83,14 +83,16 @@ class SiblingExpansion(BaseNodePostprocessor, AbstractContextManager[Any]):
 
     @classmethod
     def class_name(cls) -> str:
-        """Return the name under which the postprocessor is written down."""
+        """Return the name under which the postprocessor is serialised."""
         return "KinsplitSiblingExpansion"
 
     def _postprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
         del query_bundle
-        expanded = expand_found([found(node) for node in nodes], self._expansion, self._opened.reader, slim=self.slim)
+        expanded = expand_found(
+            [to_found(node) for node in nodes], self._expansion, self._opened.reader, slim=self.slim
+        )
         return [
             nodes[hit] if result is None else node_with_score(result, None if related else nodes[hit].node)
             for hit, result, related in expanded

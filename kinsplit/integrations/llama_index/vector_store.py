@@ -20,9 +20,9 @@ from pydantic import ConfigDict, Field, PrivateAttr
 
 from kinsplit.chunk import Chunk
 from kinsplit.errors import InvalidParameterError
-from kinsplit.integrations.llama_index.filters import to_queries, to_where
+from kinsplit.integrations.llama_index.filters import fuse, to_queries, to_where
 from kinsplit.integrations.llama_index.records import item_of, node_of
-from kinsplit.integrations.shared.arguments import fuse, refuse_unknown
+from kinsplit.integrations.shared.arguments import refuse_unknown
 from kinsplit.integrations.shared.collection import Collection, clear, count, find, get, put, remove
 from kinsplit.integrations.shared.metadata import slimmed
 from kinsplit.integrations.shared.records import stored_id
@@ -31,36 +31,35 @@ from kinsplit.stores.payload import RECORD
 
 T = TypeVar("T")
 
-# Nodes to choose diverse ones from, for each that is asked for, as in LlamaIndex's other stores.
+# Candidates of an MMR query per requested node, as in LlamaIndex's other stores.
 _MMR_PREFETCH = 4
-# More ids than this are mostly those of all nodes, which an index with `store_nodes_override` names.
+# Above this number, ids usually are those of all nodes, passed by an index with `store_nodes_override`.
 _MANY = 1000
 
 
 class KinsplitVectorStore(BasePydanticVectorStore):
     """Any kinsplit store as a LlamaIndex vector store, for dense, hybrid, sparse and MMR queries.
 
-    Nodes come back equal to what was added, whoever split them and whatever their ids. What `Index.add` wrote is read
-    too: its leaves are found, its parents fetched by id. A term search needs no second model: terms are weighed
-    by BM25 when nodes are added. A hybrid query joins both rankings by their scores, each brought to a range from 0 to
-    1, with `alpha` (0.5 unless given) as the weight of the dense one.
+    Nodes are returned as they were added, whoever split them and whatever their ids. Chunks written by `Index.add` can
+    be read too: queries find its leaves, and parents are fetched by id. A term search needs no second model: terms are
+    weighted by BM25 when nodes are added. A hybrid query merges both rankings by their scores, each scaled to the range
+    from 0 to 1, with `alpha` (default 0.5) as the weight of the dense ranking.
 
-    Filters are of all operators, joined in any way; metadata that have the name of a kinsplit key can be filtered by in
-    kinsplit's own nodes only. TEXT_MATCH looks for a part of a metadata value, or of a node's text under the key
-    "full_content", and reads all nodes of the documents that are searched.
+    All filter operators and conditions are supported. Metadata under one of kinsplit's own keys can be filtered in
+    kinsplit's own nodes only. TEXT_MATCH finds a part of a metadata value, or of a node's text under the key
+    "full_content", and reads all nodes of the searched documents.
 
     Args:
-        store: Address of a store (see `kinsplit.stores.open_store`), opened at first use, or an open one, such as
+        store: Address of a store (see `kinsplit.stores.open_store`), opened at first use, or an open store, such as
             `Index.store`.
-        collection: Name of the collection at that address; a new one is made by the first nodes.
-        model: Name of the embedding model, kept in the schema of a new collection.
-        language: Language of the stop words and the stemmer of a new collection, such as "german"; "any" takes words as
-            they are.
+        collection: Name of the collection at that address, created with the first nodes.
+        model: Name of the embedding model, recorded in the schema of a new collection.
+        language: Language of the stop words and the stemmer of a new collection, such as "german"; "any" leaves words
+            unchanged.
         async_store: The same collection for an event loop, such as a Qdrant server that
-            `kinsplit.stores.open_async_store` opened; without it coroutines ask `store` in threads.
-        slim: Whether what a query finds carries only the keys of kinsplit's that its place and kin need (see
-            `kinsplit.integrations.shared.metadata.slimmed`), for prompts that hold
-            metadata. What is fetched by id has all.
+            `kinsplit.stores.open_async_store` opened; without it coroutines call `store` in threads.
+        slim: Whether queries return only the metadata for a prompt (see
+            `kinsplit.integrations.shared.metadata.slimmed`). Nodes fetched by id have all metadata.
 
     Example:
         >>> store = KinsplitVectorStore("edge:./kinsplit-data", collection="cs")
@@ -77,7 +76,7 @@ class KinsplitVectorStore(BasePydanticVectorStore):
     async_store: Any = Field(default=None, exclude=True, description="The same collection for an event loop.")
     slim: bool = False
 
-    _kept: Collection = PrivateAttr()
+    _collection: Collection = PrivateAttr()
 
     def __init__(
         self,
@@ -92,48 +91,48 @@ class KinsplitVectorStore(BasePydanticVectorStore):
     ) -> None:
         own = {"collection": collection, "model": model, "language": language, "async_store": async_store, "slim": slim}
         super().__init__(store=store, **own, **data)
-        self._kept = Collection(store, collection, model, language, async_store)
+        self._collection = Collection(store, collection, model, language, async_store)
 
     @classmethod
     def class_name(cls) -> str:
-        """Return the name under which the store is written down."""
+        """Return the name under which the store is serialised."""
         return cls.__name__
 
     @property
     def client(self) -> ChunkStore | None:
-        """The chunk store, which is opened for it; None as long as there is no collection."""
-        return self._kept.open()
+        """The chunk store, opened on access; None while the collection doesn't exist."""
+        return self._collection.open()
 
     def add(self, nodes: Sequence[BaseNode], **kwargs: object) -> list[str]:
-        """Add nodes with their embeddings, or replace those that have their ids.
+        """Add nodes with their embeddings, replacing those with the same ids.
 
         Returns:
-            The nodes' ids.
+            The ids of the nodes.
 
         Raises:
-            InvalidParameterError: Metadata that can't be stored, or vectors of another length than the collection's.
+            InvalidParameterError: Metadata can't be stored, or vectors don't have the collection's dimension.
         """
         refuse_unknown(kwargs)
         if nodes:
-            self._kept.run(lambda: self._add(nodes), None, len(nodes[0].get_embedding()))
+            self._collection.run(lambda: self._add(nodes), None, len(nodes[0].get_embedding()))
         return [node.node_id for node in nodes]
 
     async def async_add(self, nodes: Sequence[BaseNode], **kwargs: object) -> list[str]:
         """Add nodes; see `add`."""
         refuse_unknown(kwargs)
         if nodes:
-            await self._kept.run_async(lambda: self._add(nodes), None, len(nodes[0].get_embedding()))
+            await self._collection.run_async(lambda: self._add(nodes), None, len(nodes[0].get_embedding()))
         return [node.node_id for node in nodes]
 
     def delete(self, ref_doc_id: str, **kwargs: object) -> None:
         """Delete all nodes of a document, of all levels."""
         refuse_unknown(kwargs)
-        self._kept.run(lambda: _delete(ref_doc_id), None)
+        self._collection.run(lambda: _delete(ref_doc_id), None)
 
     async def adelete(self, ref_doc_id: str, **kwargs: object) -> None:
         """Delete all nodes of a document; see `delete`."""
         refuse_unknown(kwargs)
-        await self._kept.run_async(lambda: _delete(ref_doc_id), None)
+        await self._collection.run_async(lambda: _delete(ref_doc_id), None)
 
     def delete_nodes(
         self, node_ids: list[str] | None = None, filters: MetadataFilters | None = None, **kwargs: object
@@ -141,45 +140,45 @@ class KinsplitVectorStore(BasePydanticVectorStore):
         """Delete nodes by id, by filter, or by both.
 
         Raises:
-            InvalidParameterError: Neither ids nor any filter is given, or a filter is not supported.
+            InvalidParameterError: Neither ids nor filters are given, or a filter is not supported.
         """
         refuse_unknown(kwargs)
-        self._kept.run(lambda: _delete_nodes(node_ids, filters), None)
+        self._collection.run(lambda: _delete_nodes(node_ids, filters), None)
 
     async def adelete_nodes(
         self, node_ids: list[str] | None = None, filters: MetadataFilters | None = None, **kwargs: object
     ) -> None:
         """Delete nodes; see `delete_nodes`."""
         refuse_unknown(kwargs)
-        await self._kept.run_async(lambda: _delete_nodes(node_ids, filters), None)
+        await self._collection.run_async(lambda: _delete_nodes(node_ids, filters), None)
 
     def get_nodes(self, node_ids: list[str] | None = None, filters: MetadataFilters | None = None) -> list[BaseNode]:
         """Return nodes with their embeddings by id, in the order of the ids, by filter, or by both; all without either.
 
-        Stores may keep an embedding at length 1.
+        Embeddings may be normalised.
 
         Raises:
             InvalidParameterError: A filter is not supported.
         """
-        return self._kept.run(lambda: _nodes(node_ids, filters), [])
+        return self._collection.run(lambda: _nodes(node_ids, filters), [])
 
     async def aget_nodes(
         self, node_ids: list[str] | None = None, filters: MetadataFilters | None = None
     ) -> list[BaseNode]:
         """Return nodes; see `get_nodes`."""
-        return await self._kept.run_async(lambda: _nodes(node_ids, filters), [])
+        return await self._collection.run_async(lambda: _nodes(node_ids, filters), [])
 
     def count(self, filters: MetadataFilters | None = None) -> int:
-        """Return the number of nodes, or of those that filters let through; parents are not counted.
+        """Return the number of nodes, or of those that match filters; parents are not counted.
 
         Raises:
             InvalidParameterError: A filter is not supported.
         """
-        return self._kept.run(lambda: _count(filters), 0)
+        return self._collection.run(lambda: _count(filters), 0)
 
     async def acount(self, filters: MetadataFilters | None = None) -> int:
         """Return the number of nodes; see `count`."""
-        return await self._kept.run_async(lambda: _count(filters), 0)
+        return await self._collection.run_async(lambda: _count(filters), 0)
 
     def query(
         self,
@@ -188,21 +187,21 @@ class KinsplitVectorStore(BasePydanticVectorStore):
         mmr_prefetch_k: int | None = None,
         **kwargs: object,
     ) -> VectorStoreQueryResult:
-        """Find nodes by meaning, by terms, by both, or by meaning and unlike each other.
+        """Find nodes by meaning, by terms, by both, or by meaning and diversity.
 
         Args:
-            query: The query. `node_ids` are the only nodes to look at: a `VectorStoreIndex` that was made of nodes
-                names its index and image nodes there, if it has any.
-            mmr_threshold: In mode MMR, from 0 for the most diverse nodes to 1 for the likest ones, instead of the
-                query's own; 0.5 without either.
-            mmr_prefetch_k: In mode MMR, the number of nodes to choose from; None for four times as many as to return.
-            **kwargs: None is known.
+            query: The query. `node_ids` restricts it to these nodes: a `VectorStoreIndex` made of nodes passes those
+                of its index and image nodes there, if it has any.
+            mmr_threshold: In mode MMR, from 0 for the most diverse nodes to 1 for the most similar ones, instead of
+                the query's own; 0.5 without either.
+            mmr_prefetch_k: In mode MMR, the number of nodes to choose from; None for four times the number to return.
+            **kwargs: Rejected.
 
         Raises:
-            InvalidParameterError: A mode or a filter that is not supported.
+            InvalidParameterError: The mode or a filter is not supported.
         """
         refuse_unknown(kwargs)
-        return self._kept.run(lambda: self._query(query, mmr_threshold, mmr_prefetch_k), _result([]))
+        return self._collection.run(lambda: self._query(query, mmr_threshold, mmr_prefetch_k), _result([]))
 
     async def aquery(
         self,
@@ -213,22 +212,22 @@ class KinsplitVectorStore(BasePydanticVectorStore):
     ) -> VectorStoreQueryResult:
         """Find nodes; see `query`."""
         refuse_unknown(kwargs)
-        return await self._kept.run_async(lambda: self._query(query, mmr_threshold, mmr_prefetch_k), _result([]))
+        return await self._collection.run_async(lambda: self._query(query, mmr_threshold, mmr_prefetch_k), _result([]))
 
     def clear(self) -> None:
         """Delete all nodes."""
-        self._kept.run(clear, None)
+        self._collection.run(clear, None)
 
     async def aclear(self) -> None:
         """Delete all nodes; see `clear`."""
-        await self._kept.run_async(clear, None)
+        await self._collection.run_async(clear, None)
 
     def close(self) -> None:
-        """Let go of the collection, if the store was given by its address."""
-        self._kept.close()
+        """Close the collection, if the store was given by its address."""
+        self._collection.close()
 
     async def _add(self, nodes: Sequence[BaseNode]) -> None:
-        await put(self._kept, [item_of(node) for node in nodes], [node.get_embedding() for node in nodes])
+        await put(self._collection, [item_of(node) for node in nodes], [node.get_embedding() for node in nodes])
 
     async def _query(
         self, query: VectorStoreQuery, mmr_threshold: float | None, mmr_prefetch_k: int | None
@@ -249,12 +248,12 @@ class KinsplitVectorStore(BasePydanticVectorStore):
     async def _search(self, query: VectorStoreQuery, where: dict[str, Any]) -> list[list[Hit]]:
         ids = {stored_id(id_) for id_ in query.node_ids or ()}
         if not ids or len(ids) > _MANY:
-            queries = to_queries(query, where, self._kept.bm25)
+            queries = to_queries(query, where, self._collection.bm25)
             rankings = await calls.search(queries)
             if not ids or all(hit.chunk.id in ids for hits in rankings for hit in hits):
                 return rankings
         within = {"$and": [where, {"$id": ids}]} if where else {"$id": ids}
-        return await calls.search(to_queries(query, within, self._kept.bm25))
+        return await calls.search(to_queries(query, within, self._collection.bm25))
 
 
 async def _delete(ref_doc_id: str) -> None:
@@ -262,11 +261,11 @@ async def _delete(ref_doc_id: str) -> None:
 
 
 async def _diverse(query: VectorStoreQuery, hits: Sequence[Hit], threshold: float | None) -> list[Hit]:
-    """Choose hits that are like a question and unlike each other, by LlamaIndex's own rule."""
+    """Choose hits that are similar to a question and differ from each other, by LlamaIndex's own rule."""
     if threshold is not None and not 0 <= threshold <= 1:
         raise InvalidParameterError("mmr_threshold", "must be from 0 to 1", threshold, "Leave it out for 0.5.")
     vectors = await calls.vectors([hit.chunk.id for hit in hits])
-    kept = [hit for hit in hits if hit.chunk.id in vectors]  # Without those deleted meanwhile.
+    kept = [hit for hit in hits if hit.chunk.id in vectors]  # Without those deleted in the meantime.
     embeddings: list[Any] = [vectors[hit.chunk.id].dense for hit in kept]
     asked: Any = np.asarray(query.query_embedding, dtype=np.float32)
     scores, chosen = get_top_k_mmr_embeddings(
@@ -288,7 +287,7 @@ async def _chunks(node_ids: list[str] | None, filters: MetadataFilters | None) -
 
 async def _nodes(node_ids: list[str] | None, filters: MetadataFilters | None) -> list[BaseNode]:
     chunks = await _chunks(node_ids, filters)
-    # Parents and whole documents that `Index.add` wrote are found by id alone.
+    # Parents and whole documents that `Index.add` wrote are returned by id only.
     found = [chunk for chunk in chunks if node_ids is not None or not chunk.level or RECORD in chunk.metadata]
     vectors = await calls.vectors([chunk.id for chunk in found])
     return [_embedded(node_of(chunk), vectors.get(chunk.id)) for chunk in found]
@@ -306,7 +305,7 @@ async def _count(filters: MetadataFilters | None) -> int:
 
 
 async def _delete_nodes(node_ids: list[str] | None, filters: MetadataFilters | None) -> None:
-    # A filter list that is empty lets every node through.
+    # An empty list of filters matches every node.
     if node_ids is None and not await to_where(filters):
         raise InvalidParameterError("node_ids", "or filters must be given", None, "To delete all nodes, call clear().")
     found = await _chunks(node_ids, filters)

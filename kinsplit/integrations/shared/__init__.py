@@ -1,1 +1,1 @@
-"""The parts that both framework adapters use."""
+"""Code that both framework adapters use: metadata, records, collections, and expansion by siblings."""

@@ -1,4 +1,4 @@
-"""A collection as both frameworks' vector stores use it: opened when it is needed, asked from a thread or a loop."""
+"""The collection behind both frameworks' vector stores, opened at first use, for threads and event loops."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Collection:
     """A chunk store that is opened at first use.
 
     Args:
-        store: Its address, or the store itself.
+        store: Address of the store, or an open store.
         name: Name of the collection at that address.
-        model: Name of the embedding model, kept in the schema of a new collection.
+        model: Name of the embedding model, recorded in the schema of a new collection.
         language: Language of the terms of a new collection; see `kinsplit.embedding.sparse.Bm25Embedder`.
-        async_store: What coroutines ask; without it they ask `store` in threads.
+        async_store: Store for coroutines; without it they call `store` in threads.
     """
 
     def __init__(
@@ -52,30 +52,30 @@ class Collection:
         self._lock = threading.Lock()
 
     def open(self) -> ChunkStore | None:
-        """Return the store, which is opened unless it is open; None as long as there is no collection."""
-        return self._opened(None)
+        """Return the store, opened on first call; None while the collection doesn't exist."""
+        return self._open(None)
 
     @property
     def bm25(self) -> Bm25Embedder:
-        """The embedder that the collection's terms were weighed by."""
+        """The embedder of the collection's term weights."""
         if self._store is None:
             return Bm25Embedder(self._language)
         return Bm25Embedder.of(self._store.schema.sparse)
 
     def run(self, work: Work[T], otherwise: T, dimension: int | None = None) -> T:
-        """Do some work in this thread.
+        """Run store calls in this thread.
 
         Args:
-            work: The work.
-            otherwise: Returned as long as there is no collection.
-            dimension: Length of the vectors of a new collection, which is made where there is none.
+            work: Starts the coroutine of store calls.
+            otherwise: Result while the collection doesn't exist.
+            dimension: Dimension of the vectors with which to create a missing collection.
         """
-        store = self._opened(dimension)
+        store = self._open(dimension)
         return otherwise if store is None else run(work(), store)
 
     async def run_async(self, work: Work[T], otherwise: T, dimension: int | None = None) -> T:
-        """Do some work without blocking the event loop; see `run`."""
-        store = await asyncio.to_thread(self._opened, dimension)
+        """Run store calls without blocking the event loop; see `run`."""
+        store = await asyncio.to_thread(self._open, dimension)
         if store is None:
             return otherwise
         return await run_async(work(), self._async_store or ThreadedStore(store))
@@ -87,7 +87,7 @@ class Collection:
                 self._store.close()
                 self._store = None
 
-    def _opened(self, dimension: int | None) -> ChunkStore | None:
+    def _open(self, dimension: int | None) -> ChunkStore | None:
         with self._lock:
             if self._store is None and self._address is not None:
                 try:
@@ -119,12 +119,12 @@ async def put(collection: Collection, items: Sequence[Item], vectors: Sequence[S
 
 
 async def get(ids: Sequence[str]) -> list[Chunk]:
-    """Fetch chunks by the ids that they were given."""
+    """Fetch chunks by the ids of their items."""
     return await calls.get([stored_id(id_) for id_ in dict.fromkeys(ids)])
 
 
 async def find(where: Where, level: int | None = 0, ids: Sequence[str] | None = None) -> list[Chunk]:
-    """Fetch the chunks of a level, or of all levels, that a filter lets through; with ids, only those among them."""
+    """Fetch the chunks of a level, or of all levels, that match a filter; with ids, only those among them."""
     chunks = await calls.find(where, level)
     if ids is None:
         return chunks
@@ -133,12 +133,12 @@ async def find(where: Where, level: int | None = 0, ids: Sequence[str] | None = 
 
 
 async def count(where: Where | None) -> int:
-    """Count the leaves that a filter lets through."""
+    """Count the leaves that match a filter."""
     return await calls.count(0, where)
 
 
 async def remove(ids: Sequence[str]) -> None:
-    """Delete chunks by the ids that they were given."""
+    """Delete chunks by the ids of their items."""
     await calls.remove([stored_id(id_) for id_ in dict.fromkeys(ids)])
 
 

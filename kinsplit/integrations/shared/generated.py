@@ -1,4 +1,4 @@
-"""What both frameworks' classes are made with: names, documentation, and an error where the framework is missing."""
+"""Names and documentation of the generated classes, and the error for a missing framework."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from kinsplit.parsers import Strategy, names, strategy_class
 
 
 def generated_names(suffix: str) -> dict[str, str]:
-    """Return the names of the classes that a framework gets, each with the name of its strategy.
+    """Return the names of a framework's generated classes, each with the name of its strategy.
 
     Args:
-        suffix: What the framework calls such a class: "NodeParser" or "TextSplitter".
+        suffix: The framework's word for such a class: "NodeParser" or "TextSplitter".
     """
     return {generated_name(strategy_class(name), suffix): name for name in names()}
 
 
 def generated_name(strategy: type[Strategy], suffix: str) -> str:
-    """Return the name of the class that a framework gets for a strategy."""
+    """Return the name of a strategy's class in a framework."""
     return f"Kinsplit{strategy.__name__.removesuffix('Strategy')}{suffix}"
 
 
@@ -35,15 +35,15 @@ def documentation(strategy: type[Strategy]) -> str:
 
 
 def explain_missing(error: ImportError, packages: Mapping[str, str], extra: str) -> None:
-    """Say which extra to install, if that is why an import failed.
+    """Raise an error that names the extra to install, if an import failed for want of it.
 
     Args:
-        error: Why the import failed.
-        packages: The distributions of the extra, by the modules that they bring.
-        extra: The extra's name.
+        error: The failed import.
+        packages: The distributions of the extra, by top-level module.
+        extra: Name of the extra.
 
     Raises:
-        MissingExtraError: One of the modules is not there.
+        MissingExtraError: One of the modules is missing.
     """
     package = packages.get((error.name or "").partition(".")[0])
     if package:

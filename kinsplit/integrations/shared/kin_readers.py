@@ -1,4 +1,4 @@
-"""Kin from a Qdrant collection that LlamaIndex's, LangChain's or kinsplit's store has written."""
+"""Readers that fetch kin from a chunk store, or from a Qdrant collection of either framework."""
 
 from __future__ import annotations
 
@@ -23,31 +23,31 @@ from kinsplit.stores.payload import ABOVE, RECORD
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient, models
 
-# Where the frameworks' stores and kinsplit's keep metadata: at top level, and LangChain's under a key.
+# Prefixes of metadata keys: none at top level, and that of LangChain's store.
 _PREFIXES = ("", "metadata.")
-# And where kinsplit's keep those of parents.
+# Prefix under which kinsplit's stores keep the metadata of parents.
 _ABOVE = f"{ABOVE}."
-# Where the text is: LangChain's, kinsplit's, and of documents that were embedded whole often no more than the last.
+# Keys of the text: LangChain's, kinsplit's, and often the only one of documents that were embedded whole.
 _TEXTS = ("page_content", "full_content", "content_preview")
 
 
 class QdrantReader:
-    """Fetches kinsplit's chunks through a Qdrant client, never with their vectors.
+    """Fetches kinsplit's chunks through a Qdrant client, without their vectors.
 
-    By id where the strategy is known and the ids are those that kinsplit gave, which needs no payload index; otherwise
-    by place, for which a server wants payload indexes on `source_id` and `chunk_index`, or on `metadata.source_id` and
-    `metadata.chunk_index` in a collection of LangChain's.
+    Chunks are fetched by id if the strategy is known and they have kinsplit's ids; this needs no payload index.
+    Otherwise they are fetched by source and index, for which a server needs payload indexes on `source_id` and
+    `chunk_index`, or on `metadata.source_id` and `metadata.chunk_index` in LangChain's collections.
 
     Args:
         client: The client.
         collection: Name of the collection.
-        fingerprint: Of the strategy that made the chunks.
+        fingerprint: Fingerprint of the strategy that made the chunks, if it is known.
     """
 
     def __init__(self, client: QdrantClient, collection: str, fingerprint: str | None = None) -> None:
         self._client, self._collection = client, collection
         self.fingerprint = fingerprint
-        self._lock = threading.Lock()  # The client's local mode suits one thread at a time.
+        self._lock = threading.Lock()  # The client's local mode is not thread-safe.
 
     def get(self, ids: Sequence[str]) -> list[Chunk]:
         """Return chunks by id; see `KinReader.get`."""
@@ -75,12 +75,12 @@ class QdrantReader:
                     with_vectors=False,
                 )
             records += page
-            if offset is None:  # Further pages hold chunks that were written twice, under different ids.
+            if offset is None:  # There are further pages if chunks were written twice, under different ids.
                 break
         return list(_chunks(records))
 
-    def whole(self, paths: Sequence[str]) -> list[Found]:
-        """Return documents that were embedded whole, or are a single chunk; see `KinReader.whole`."""
+    def whole_documents(self, paths: Sequence[str]) -> list[Found]:
+        """Return documents that were embedded whole or have a single chunk; see `KinReader.whole_documents`."""
         from qdrant_client import models
 
         records: list[models.Record] = []
@@ -110,7 +110,7 @@ class QdrantReader:
 
 
 def _runs(places: Sequence[Place]) -> Iterator[tuple[Place, int]]:
-    """Yield the first place of each unbroken run of siblings with the last index."""
+    """Yield the first place of each run of consecutive siblings, with the last index of the run."""
     ordered = enumerate(sorted(set(places)))
     for _, group in groupby(ordered, key=lambda pair: (pair[1].source_id, pair[1].level, pair[1].position - pair[0])):
         run = [place for _, place in group]
@@ -148,14 +148,14 @@ def _content(payload: dict[str, Any]) -> tuple[str, dict[str, Any]]:
 
 
 class StoreReader:
-    """Fetches from a chunk store.
+    """Fetches chunks from a chunk store.
 
-    By id where the strategy is known and the ids are those that kinsplit gave; otherwise by a filter, which lets more
-    through than is asked for, and parents by id in a call of their own.
+    Chunks are fetched by id if the strategy is known and they have kinsplit's ids; otherwise by a filter that matches
+    more than is needed, and parents by id in a separate call.
 
     Args:
-        opened: Returns the store; None as long as there is no collection, in which nothing is found.
-        fingerprint: Of the strategy that made the chunks; None takes the one that the collection was made with.
+        opened: Returns the store; None while the collection doesn't exist, which finds nothing.
+        fingerprint: Fingerprint of the strategy that made the chunks; None takes that of the collection.
     """
 
     def __init__(self, opened: Callable[[], ChunkStore | None], fingerprint: str | None = None) -> None:
@@ -163,14 +163,14 @@ class StoreReader:
 
     @property
     def fingerprint(self) -> str | None:
-        """The strategy's; see `KinReader.fingerprint`."""
+        """Fingerprint of the strategy; see `KinReader.fingerprint`."""
         store = None if self._fingerprint else self._opened()
         return self._fingerprint if store is None else store.schema.fingerprint
 
     def get(self, ids: Sequence[str]) -> list[Chunk]:
         """Return chunks by id; see `KinReader.get`."""
         store = self._opened()
-        return [] if store is None else [chunk for chunk in store.get(ids) if _stands(chunk)]
+        return [] if store is None else [chunk for chunk in store.get(ids) if _is_located(chunk)]
 
     def find(self, places: Sequence[Place], ids: Sequence[str]) -> list[Chunk]:
         """Return chunks by place and id; see `KinReader.find`."""
@@ -182,17 +182,17 @@ class StoreReader:
             sources, levels, indices = ([*dict.fromkeys(column)] for column in zip(*places, strict=True))
             where = {"source_id": sources, "chunk_index": indices}
             found += store.find(where, levels[0] if len(levels) == 1 else None)
-        return [chunk for chunk in found if _stands(chunk)]
+        return [chunk for chunk in found if _is_located(chunk)]
 
-    def whole(self, paths: Sequence[str]) -> list[Found]:
-        """Return documents that are a single chunk; see `KinReader.whole`."""
+    def whole_documents(self, paths: Sequence[str]) -> list[Found]:
+        """Return documents of a single chunk; see `KinReader.whole_documents`."""
         store = self._opened()
         found = [] if store is None else store.find({"file_path": list(paths), "is_chunked": False})
         return [Found(item.id, item.text, item.metadata, None) for item in map(from_chunk, found)]
 
 
-def _stands(chunk: Chunk) -> bool:
-    """Whether a chunk has its place from kinsplit; what else a framework keeps is a document of a single chunk."""
+def _is_located(chunk: Chunk) -> bool:
+    """Return whether kinsplit made a chunk; anything else that a framework stores is a document of a single chunk."""
     if RECORD not in chunk.metadata:
         return True
     item = from_chunk(chunk)
@@ -204,7 +204,7 @@ class Opened(NamedTuple):
 
     Attributes:
         reader: The reader.
-        store: The store that was opened for it, to be closed with it; None where the user gave an open one.
+        store: The store that was opened for the reader, to be closed with it; None if the user gave an open store.
     """
 
     reader: KinReader
@@ -215,24 +215,24 @@ def open_reader(store: object, collection: str, strategy: Strategy | None) -> Op
     """Return a reader of a collection.
 
     Args:
-        store: The address of a store, an open one, a `kinsplit.Index`, a vector store of kinsplit's, a Qdrant store of
-            LlamaIndex's or LangChain's, LlamaIndex's index over either, or a Qdrant client.
-        collection: Name of the collection; only an address and a Qdrant client don't know it themselves.
-        strategy: What made the chunks, where the collection doesn't say so.
+        store: The address of a store, an open store, a `kinsplit.Index`, a vector store of kinsplit, a Qdrant store of
+            LlamaIndex or LangChain, a LlamaIndex index over one of these, or a Qdrant client.
+        collection: Name of the collection, for an address or a Qdrant client.
+        strategy: The strategy that made the chunks, if the collection doesn't record it.
 
     Raises:
         InvalidParameterError: `store` is none of these.
-        StoreError: There is no such collection, or it can't be opened.
+        StoreError: The collection doesn't exist or can't be opened.
     """
     fingerprint = None if strategy is None else strategy.fingerprint
-    given = cast(Any, getattr(store, "vector_store", store))  # LlamaIndex's index has its store there.
+    given = cast(Any, getattr(store, "vector_store", store))  # An index of LlamaIndex holds its store there.
     if isinstance(given, str):
         opened = open_store(given, collection)
         return Opened(StoreReader(lambda: opened, fingerprint), opened)
     if isinstance(given, Index):
         return Opened(StoreReader(lambda: given.store, fingerprint))
-    kept = getattr(given, "_kept", None)
-    if isinstance(kept, Collection):  # It may open, or even make, the collection later.
+    kept = getattr(given, "_collection", None)
+    if isinstance(kept, Collection):  # It may open or create the collection later.
         return Opened(StoreReader(kept.open, fingerprint))
     name = getattr(given, "collection_name", None)
     client = given if name is None else given.client
@@ -241,4 +241,6 @@ def open_reader(store: object, collection: str, strategy: Strategy | None) -> Op
     if hasattr(given, "sources"):
         return Opened(StoreReader(lambda: given, fingerprint))
     rule = "must be the address of a store, an open store, an Index, a vector store over kinsplit or Qdrant"
-    raise InvalidParameterError("store", f"{rule}, or a QdrantClient", store, "Give what the chunks were written with.")
+    raise InvalidParameterError(
+        "store", f"{rule}, or a QdrantClient", store, "Pass the store that the chunks were written to."
+    )

@@ -1,4 +1,4 @@
-"""A chunk's place and kin as metadata, the same in every framework, also for chunks of chunks."""
+"""The metadata of chunks, the same in both frameworks, and also for chunks of chunks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from kinsplit.chunk import FIELDS, Chunk, select
 from kinsplit.errors import InvalidParameterError
 from kinsplit.identity import DOCUMENT_CONTEXT, content_hash
-from kinsplit.integrations.shared.origins import CONTEXT, FINDING, SPANS, Origin, is_marked, spans_of
+from kinsplit.integrations.shared.origins import CONTEXT, FINDING, SPANS, Origin, has_chunk_metadata, spans_of
 from kinsplit.parsers.strategies.semantic import SIMILARITY_GAP
 from kinsplit.spans import blank_before, shared
 from kinsplit.stores.payload import GAP
@@ -28,46 +28,46 @@ BOOKKEEPING = (*_FIELDS, "strategy", "content_hash")
 HIDDEN = (*BOOKKEEPING, SPANS, GAP, SIMILARITY_GAP, DOCUMENT_CONTEXT)
 
 _REPLACED = frozenset({*HIDDEN, CONTEXT})
-# How a passage was found says nothing about its chunks.
+# The scores of a passage don't apply to its chunks.
 _DROPPED = _REPLACED | {FINDING}
 
 
-# Keys that `slimmed` leaves out.
-_PLACE = frozenset(
+# Keys of `HIDDEN` that `slimmed` keeps, and all keys that it leaves out.
+_POSITION = frozenset(
     {"source_id", "level", "chunk_index", "char_start", "char_end", "content_hash", SPANS, DOCUMENT_CONTEXT}
 )
-_UNNEEDED = (frozenset(HIDDEN) - _PLACE) | {"start_index", "end_index", "absolute_path", "sibling_files"}
+_UNNEEDED = (frozenset(HIDDEN) - _POSITION) | {"start_index", "end_index", "absolute_path", "sibling_files"}
 
 
 class Piece(NamedTuple):
-    """A chunk as an adapter needs it.
+    """A chunk prepared for a framework.
 
     Attributes:
         id: Its id.
         text: Its text.
-        metadata: What kinsplit says about it: `BOOKKEEPING`, and `SPANS`, `CONTEXT` and `GAP` where they apply.
-        said: What its strategy says about it, unless the document's own metadata say something else.
+        metadata: kinsplit's metadata: `BOOKKEEPING`, and `SPANS`, `CONTEXT` and `GAP` where they apply.
+        extra: The strategy's metadata, which the document's own override.
     """
 
     id: str
     text: str
     metadata: dict[str, Any]
-    said: Mapping[str, Any]
+    extra: Mapping[str, Any]
 
 
 def inherited(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the chunks of a text take over from its metadata: all that kinsplit doesn't say itself."""
+    """Return the metadata that the chunks of a text inherit: all keys that kinsplit doesn't set."""
     return {key: value for key, value in metadata.items() if key not in _DROPPED}
 
 
 def slimmed(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the metadata of a chunk or passage for a prompt: the document's own, the chunk's place, and its score.
+    """Return the metadata of a chunk or passage for a prompt: the document's own, the chunk's position, and its score.
 
-    Left are `source_id`, `level`, `chunk_index`, `char_start`, `char_end`, `spans`, `content_hash` and `context`, by
-    which it can be expanded by its kin and split again; of how it was found only the score. Metadata of anything else
-    stay as they are.
+    Of kinsplit's keys, `source_id`, `level`, `chunk_index`, `char_start`, `char_end`, `spans`, `content_hash` and
+    `context` remain, which are enough to expand it by its kin and to split it again. Of the search result only the
+    score remains. Metadata of other texts stay as they are.
     """
-    if not is_marked(metadata):
+    if not has_chunk_metadata(metadata):
         return dict(metadata)
     kept = {key: value for key, value in metadata.items() if key not in _UNNEEDED}
     if FINDING in kept:
@@ -76,28 +76,28 @@ def slimmed(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def is_slim(metadata: Mapping[str, Any]) -> bool:
-    """Whether metadata are those of a chunk, without what `slimmed` leaves out."""
+    """Return whether these are slim metadata of a chunk; see `slimmed`."""
     return "chunk_index" in metadata and "total_chunks" not in metadata
 
 
 def check_inputs(names: Sequence[str], metadatas: Iterable[Mapping[str, Any]]) -> None:
-    """Make sure that texts can be told apart, and warn where their own metadata will be replaced.
+    """Reject texts of the same name, and warn if kinsplit's keys will replace metadata.
 
     Args:
-        names: The texts' names.
-        metadatas: The metadata of those that are whole documents.
+        names: Names of the texts.
+        metadatas: Metadata of the whole documents among them.
 
     Raises:
         InvalidParameterError: Two texts have the same name.
     """
     if len(set(names)) < len(names):
         name = Counter(names).most_common(1)[0][0]
-        remedy = "Give each document an id of its own, or split them one after the other."
+        remedy = "Give each document an id of its own, or split them separately."
         raise InvalidParameterError("documents", "must have different ids", name, remedy)
     replaced = sorted(_REPLACED.intersection(chain.from_iterable(metadatas)))
     if replaced:
         keys = ", ".join(map(repr, replaced))
-        warnings.warn(f"metadata: in the chunks {keys} will be kinsplit's own. Rename the keys.", stacklevel=3)
+        warnings.warn(f"metadata: kinsplit's own values replace {keys} in the chunks. Rename the keys.", stacklevel=3)
 
 
 def arrange(
@@ -107,18 +107,18 @@ def arrange(
     chunked: Sequence[Sequence[Chunk]],
     ids: Mapping[str, str] = MappingProxyType({}),
 ) -> list[list[Piece]]:
-    """Give chunks their place in their documents and link them to their kin.
+    """Locate chunks in their documents and link them to their kin.
 
-    Chunks of a whole document keep what the strategy says. Chunks of chunks are counted and linked through all the
-    given chunks of their document, in the given order, and those of the top level have the chunk that they come from
-    as parent.
+    Chunks of a whole document keep their positions and links. Chunks of chunks are numbered and linked across all the
+    given chunks of their document, in the given order, and those of the top level get the chunk that was split as
+    parent.
 
     Args:
-        strategy: The strategy's name.
-        origins: Where the texts come from.
+        strategy: Name of the strategy.
+        origins: Origins of the texts.
         texts: The texts.
         chunked: The chunks of each text.
-        ids: For each chunk's id the one to use instead; ids that are missing stay.
+        ids: Ids that replace those of the chunks; other ids stay.
 
     Returns:
         The pieces of each text, in the order of its chunks.
@@ -138,10 +138,9 @@ def arrange(
 
 
 def _gaps(text: str, chunks: Sequence[Chunk]) -> list[str | None]:
-    """Return the white space between each chunk and the sibling before it, None where there is none or more than that.
+    """Return the white space between each chunk and its previous sibling; None without any, or if there is other text.
 
-    Where a strategy gathers what lies apart, other chunks may lie between siblings; there it is the white space before
-    each chunk, whatever lies before that.
+    If chunks have several spans, other chunks may lie between siblings: then it is the white space before each chunk.
     """
     if any(len(chunk.spans) > 1 for chunk in chunks):
         return [blank_before(text, chunk.start) for chunk in chunks]
@@ -180,14 +179,14 @@ def _renamed(old: str | None, ids: Mapping[str, str]) -> str | None:
 
 
 def _nested(outer: str, inner: str) -> str:
-    """Return the context of a chunk of a chunk, in which a path of headings is not repeated."""
+    """Return the context of a chunk of a chunk, without repeating a heading path."""
     if not outer or not inner:
         return outer or inner
     return outer if outer.endswith(inner) else f"{outer}\n{inner}"
 
 
 def _join(runs: Sequence[Sequence[Piece]]) -> None:
-    """Count and link the pieces of one level of one document that come from several of its chunks."""
+    """Number and link the pieces of one level of one document that come from several of its chunks."""
     pieces = [piece for run in runs for piece in run]
     for index, metadata in enumerate(piece.metadata for piece in pieces):
         metadata["chunk_index"] = index
@@ -200,6 +199,6 @@ def _join(runs: Sequence[Sequence[Piece]]) -> None:
 
 
 def _shared(before: Mapping[str, Any], after: Mapping[str, Any]) -> int:
-    """Return by how much a piece begins inside the one before."""
+    """Return the length of the overlap of a piece with the previous one."""
     first, second = spans_of(before), spans_of(after)
     return 0 if first is None or second is None else shared(first, second)

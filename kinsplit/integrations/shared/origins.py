@@ -1,4 +1,4 @@
-"""Where a text comes from that is to be split: a whole document, or a part of one whose place in it is known."""
+"""Origins of the texts to split: whole documents, or parts of documents."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from typing import Any
 from kinsplit.identity import embedding_hash
 from kinsplit.spans import Span, Stretch, stretches
 
-#: Only in the metadata of a chunk with several spans: where each lies, as pairs of offsets.
+#: Metadata key of the spans of a chunk that has several, as pairs of offsets.
 SPANS = "spans"
-#: Only in the metadata of a chunk that has one: heading path or table header, to be embedded with the text.
+#: Metadata key of a chunk's heading path or table header, which is embedded with the text.
 CONTEXT = "context"
 
-#: The one metadata key under which a result says how it was found; not for the eyes of an embedding or language model.
-#: `score` is the last stage's and `scores` every stage's; `hits` holds id and score of each chunk that was found.
+#: Metadata key of a search result, excluded from the text that embedding and language models read. `score` is the score
+#: of the last stage, `scores` holds that of every stage, and `hits` the id and score of each chunk that was found.
 FINDING = "kinsplit"
 
-_MARKS = frozenset({"source_id", "char_start", "char_end", "content_hash"})
-# Written for a character that no store can keep, so that the text is not the one that was hashed.
+_CHUNK_KEYS = frozenset({"source_id", "char_start", "char_end", "content_hash"})
+# Replaces characters that stores can't keep, so that the hash of the text changes.
 _REPLACED = "\ufffd"
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a text comes from that is to be split.
+    """Origin of a text to split.
 
     Attributes:
-        name: Names the text in the ids of its chunks.
+        name: Name of the text in the ids of its chunks.
         source_id: Id of the document that it is, or is a part of.
-        stretches: Where it lies in that document; None where that isn't known.
+        stretches: Its position in that document; None if that isn't known.
         parent_id: Id of the chunk that it is; None for a whole document.
         level: Level of that chunk.
         context: Context of that chunk.
@@ -50,18 +50,18 @@ class Origin:
 
     @classmethod
     def chunk(cls, name: str, text: str, metadata: Mapping[str, Any], source_id: str | None = None) -> Origin:
-        """Return the origin of a chunk or passage of kinsplit's, or of a text cut out of one, from its metadata.
+        """Return the origin of a chunk or passage of kinsplit, or of a text cut out of one, from its metadata.
 
-        Only the metadata of a chunk or passage itself say where it lies; what was cut out of it is a part of the same
-        document at an unknown place.
+        Metadata give the position of the chunk or passage that they were written for; a text that was cut out of it is
+        a part of the same document at an unknown position.
 
         Args:
-            name: The text's id.
-            text: Its text.
+            name: Id of the text.
+            text: The text.
             metadata: Its metadata.
-            source_id: Its document's id, where the framework knows better than the metadata.
+            source_id: Id of its document, if the framework provides it.
         """
-        spans = spans_of(metadata) if is_placed(metadata, text) else None
+        spans = spans_of(metadata) if describes(metadata, text) else None
         return cls(
             name,
             source_id or metadata["source_id"],
@@ -72,7 +72,7 @@ class Origin:
         )
 
     def locate(self, spans: Iterable[Span]) -> tuple[Span, ...] | None:
-        """Return where spans of this text lie in the document, or None where that isn't known."""
+        """Return the position of spans of this text in the document, or None if that isn't known."""
         if self.stretches is None:
             return None
         found = []
@@ -86,20 +86,20 @@ class Origin:
 
 
 def spans_of(metadata: Mapping[str, Any]) -> list[Span] | None:
-    """Return where a chunk that kinsplit made lies, or None where its metadata don't know."""
+    """Return the spans of a chunk from its metadata, or None if they aren't known."""
     spans = metadata.get(SPANS) or [(metadata["char_start"], metadata["char_end"])]
     known = all(isinstance(edge, int) for span in spans for edge in span)
     return [Span(*span) for span in spans] if known else None
 
 
-def is_marked(metadata: Mapping[str, Any]) -> bool:
-    """Whether metadata are those of a chunk or passage of kinsplit's, though perhaps copied to a text cut out of it."""
-    return metadata.keys() >= _MARKS
+def has_chunk_metadata(metadata: Mapping[str, Any]) -> bool:
+    """Return whether metadata are those of a chunk or passage of kinsplit, or were copied to a text cut out of one."""
+    return metadata.keys() >= _CHUNK_KEYS
 
 
-def is_placed(metadata: Mapping[str, Any], text: str) -> bool:
-    """Whether a text is a chunk or passage of kinsplit's: the one of which its metadata were written."""
-    if not is_marked(metadata):
+def describes(metadata: Mapping[str, Any], text: str) -> bool:
+    """Return whether a text is the chunk or passage of kinsplit that its metadata were written for."""
+    if not has_chunk_metadata(metadata):
         return False
     context = _context(metadata)
     if metadata["content_hash"] == embedding_hash(text, context, metadata):
@@ -109,12 +109,12 @@ def is_placed(metadata: Mapping[str, Any], text: str) -> bool:
 
 
 def is_chunk(metadata: Mapping[str, Any], text: str) -> bool:
-    """Whether a text is a chunk that kinsplit made, and not a passage or a text cut out of one."""
-    return "chunk_index" in metadata and is_placed(metadata, text)
+    """Return whether a text is a chunk of kinsplit, and not a passage or a text cut out of one."""
+    return "chunk_index" in metadata and describes(metadata, text)
 
 
 def is_located(metadata: Mapping[str, Any], text: str) -> bool:
-    """Whether a text is a chunk that kinsplit made, at a known place of its document."""
+    """Return whether a text is a chunk of kinsplit with a known position in its document."""
     return is_chunk(metadata, text) and metadata["char_start"] is not None
 
 

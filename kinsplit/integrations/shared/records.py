@@ -1,4 +1,4 @@
-"""What a framework gives to be kept, as a chunk that any store takes, and back, equal to what it was."""
+"""Conversion of a framework's nodes and documents to chunks that any store takes, and back without loss."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class Item(NamedTuple):
     Attributes:
         id: Any string.
         text: Its text.
-        metadata: Its metadata, of values that `kinsplit.stores.json_values.to_json` can write.
+        metadata: Its metadata, with values that `kinsplit.stores.json_values.to_json` accepts.
         source_id: Id of the document that it is, or is a part of.
-        span: Where it lies there, if that is known.
-        own: What only the framework that it comes from understands, JSON; None if it comes from elsewhere.
+        span: Its position in that document, if that is known.
+        own: The framework's own fields, as JSON; None if it comes from elsewhere.
     """
 
     id: str
@@ -39,16 +39,15 @@ class Item(NamedTuple):
 
 
 def stored_id(id_: str) -> str:
-    """Return the id under which a store keeps what has this id: the same for a UUID, and one made of it for others."""
+    """Return the id under which a store keeps an item: the id itself if it is a UUID, or one derived from it."""
     return id_ if UUID.fullmatch(id_) else chunk_id(id_, "", 0, 0)
 
 
 def to_chunk(item: Item, vector: NDArray[np.float32] | None = None) -> Chunk:
     """Return the chunk of an item.
 
-    A chunk of kinsplit's keeps its place and its kin. Anything else becomes a document of a single chunk, also a text
-    that was cut out of such a chunk and has its metadata; those that have a name of kinsplit's own can't be filtered
-    by then.
+    A chunk of kinsplit keeps its position and its kin. Anything else becomes a document of a single chunk, even a text
+    that was cut out of a chunk and has its metadata; it can't be filtered by metadata under kinsplit's own keys.
 
     Args:
         item: The item.
@@ -62,24 +61,24 @@ def to_chunk(item: Item, vector: NDArray[np.float32] | None = None) -> Chunk:
     record = {"id": item.id, "metadata": metadata}
     if item.own is not None:
         record["own"] = to_json(item.own, "node")
-    place = metadata if is_chunk(metadata, item.text) else {}
-    hidden = RESERVED if place else RESERVED | PLACED
-    spans = (spans_of(place) if place else item.span and [item.span]) or []
+    fields = metadata if is_chunk(metadata, item.text) else {}
+    hidden = RESERVED if fields else RESERVED | PLACED
+    spans = (spans_of(fields) if fields else item.span and [item.span]) or []
     if not spans or stretches(spans, item.text) is None:
         spans = [Span(0, len(item.text))]
-    context = place.get(CONTEXT, "")
+    context = fields.get(CONTEXT, "")
     return Chunk(
         id=stored_id(item.id),
         source_id=item.source_id,
-        index=place.get("chunk_index", 0),
-        total=place.get("total_chunks", 1),
-        level=place.get("level", 0),
+        index=fields.get("chunk_index", 0),
+        total=fields.get("total_chunks", 1),
+        level=fields.get("level", 0),
         spans=tuple(spans),
         text=item.text,
-        overlap=place.get("overlap", 0),
-        parent_id=_kin(place, "parent_id"),
-        prev_id=_kin(place, "prev_id"),
-        next_id=_kin(place, "next_id"),
+        overlap=fields.get("overlap", 0),
+        parent_id=_kin(fields, "parent_id"),
+        prev_id=_kin(fields, "prev_id"),
+        next_id=_kin(fields, "next_id"),
         context=context,
         token_count=None,
         content_hash=content_hash(item.text, context if vector is None else f"{context}\n{vector.tobytes().hex()}"),
@@ -91,7 +90,7 @@ def to_chunk(item: Item, vector: NDArray[np.float32] | None = None) -> Chunk:
 
 
 def from_chunk(chunk: Chunk) -> Item:
-    """Return the item that a chunk was made of, or that stands for a chunk which no framework has written."""
+    """Return the item that a chunk was made from, or an equivalent one for a chunk that no framework has written."""
     span, record = Span(chunk.start, chunk.end), chunk.metadata.get(RECORD)
     if record is None:
         return Item(chunk.id, chunk.text, to_metadata(to_payload(chunk)), chunk.source_id, span)
@@ -100,6 +99,6 @@ def from_chunk(chunk: Chunk) -> Item:
     return Item(record["id"], chunk.text, record["metadata"], chunk.source_id, span, record.get("own"))
 
 
-def _kin(place: Mapping[str, Any], key: str) -> str | None:
-    id_ = place.get(key)
+def _kin(fields: Mapping[str, Any], key: str) -> str | None:
+    id_ = fields.get(key)
     return None if id_ is None else stored_id(id_)

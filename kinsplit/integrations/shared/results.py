@@ -1,4 +1,4 @@
-"""Passages as both frameworks return them: a text, its place as metadata, and every score under one key."""
+"""Search results for both frameworks: a text, its position as metadata, and all scores under one key."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from kinsplit.retrieval import Passage
 
 
 class Result(NamedTuple):
-    """A passage, or a file that belongs to one.
+    """A passage, or a related file.
 
     Attributes:
-        id: Made of the passage's place, so the same for the same passage.
+        id: Id computed from the passage's position, so that the same passage has the same id.
         text: Its text.
-        metadata: The document's, the passage's place in it, and `FINDING`.
-        score: Higher is better; None where nothing gave one.
+        metadata: Metadata of the document, the passage's position in it, and `FINDING`.
+        score: Score, higher is better; None if there is none.
     """
 
     id: str
@@ -30,11 +30,11 @@ class Result(NamedTuple):
 
 
 def to_results(passages: Iterable[Passage], *, slim: bool = False) -> list[Result]:
-    """Return passages as results, each followed by the related files that came with it.
+    """Return passages as results, each followed by its related files.
 
     Args:
         passages: The passages.
-        slim: Whether metadata are those for a prompt; see `kinsplit.integrations.shared.metadata.slimmed`.
+        slim: Whether to keep only the metadata for a prompt; see `kinsplit.integrations.shared.metadata.slimmed`.
     """
     results = []
     for passage in passages:
@@ -54,7 +54,7 @@ def to_result(passage: Passage, finding: Mapping[str, Any]) -> Result:
 
     Args:
         passage: The passage.
-        finding: How it was found; see `FINDING`.
+        finding: Value of the metadata key `FINDING`.
     """
     metadata = {
         **passage.metadata,
@@ -66,7 +66,7 @@ def to_result(passage: Passage, finding: Mapping[str, Any]) -> Result:
     apart = [list(span) for span in passage.spans] if len(passage.spans) > 1 else []
     if apart:
         metadata[SPANS] = apart
-    if "start_index" in metadata:  # LangChain's name, which the best hit brought along.
+    if "start_index" in metadata:  # LangChain's key, from the best hit.
         metadata |= {"start_index": passage.start, "end_index": passage.end}
     if passage.pages:
         metadata["page_start"], metadata["page_end"] = passage.pages
@@ -80,13 +80,13 @@ def to_result(passage: Passage, finding: Mapping[str, Any]) -> Result:
     return Result(identity, passage.text, metadata, finding["score"])
 
 
-def judged(metadata: Mapping[str, Any], score: float, before: float | None) -> dict[str, Any]:
-    """Return the metadata of what a reranker has judged.
+def with_rerank_score(metadata: Mapping[str, Any], score: float, before: float | None) -> dict[str, Any]:
+    """Return the metadata of a reranked node or document.
 
     Args:
-        metadata: Its metadata so far.
-        score: The reranker's.
-        before: The score so far, kept as that of the stage `retrieval` where no stage has left its own.
+        metadata: Its metadata.
+        score: Score of the reranker.
+        before: Its earlier score, recorded as that of the stage `retrieval` if no stage has recorded one.
     """
     finding = metadata.get(FINDING) or {}
     scores = dict(finding.get("scores") or ({} if before is None else {"retrieval": before}))
@@ -94,8 +94,8 @@ def judged(metadata: Mapping[str, Any], score: float, before: float | None) -> d
     return {**metadata, FINDING: {**finding, "score": score, "scores": scores}}
 
 
-def judged_text(text: str, metadata: Mapping[str, Any]) -> str:
-    """Return what a reranker reads: a chunk's context, where it has one, before its text."""
+def text_to_rerank(text: str, metadata: Mapping[str, Any]) -> str:
+    """Return the text that a reranker reads: a chunk's context, if it has one, and its text."""
     context = metadata.get("context")
     return f"{context}\n\n{text}" if isinstance(context, str) and context else text
 

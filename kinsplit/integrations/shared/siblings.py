@@ -1,4 +1,4 @@
-"""What a framework has found, expanded by its kin in one read of wherever the chunks are kept."""
+"""Expansion of a framework's hits by their kin, fetched in one read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 from kinsplit.chunk import Chunk
 from kinsplit.identity import chunk_id
 from kinsplit.integrations.shared.metadata import is_slim, slimmed
-from kinsplit.integrations.shared.origins import FINDING, is_located, is_marked
+from kinsplit.integrations.shared.origins import FINDING, has_chunk_metadata, is_located
 from kinsplit.integrations.shared.records import Item, from_chunk, stored_id, to_chunk
 from kinsplit.integrations.shared.results import Result, to_related, to_result
 from kinsplit.retrieval import Candidate, Expansion, Passage
@@ -20,7 +20,7 @@ from kinsplit.retrieval.passage import are_siblings
 
 
 class Place(NamedTuple):
-    """Where a chunk stands among its siblings."""
+    """Place of a chunk among its siblings."""
 
     source_id: str
     level: int
@@ -34,7 +34,7 @@ class Found(NamedTuple):
         id: Its id.
         text: Its text.
         metadata: Its metadata.
-        score: Higher is better; None where it isn't known.
+        score: Score, higher is better; None if it isn't known.
     """
 
     id: str
@@ -44,12 +44,13 @@ class Found(NamedTuple):
 
 
 class Expanded(NamedTuple):
-    """A passage in the place of its best hit, what could not be expanded, or a file that belongs to the one before.
+    """A passage that replaces its best hit, a hit that can't be expanded, or a file related to the hit before it.
 
     Attributes:
-        hit: Number of the best hit.
-        result: The passage; None for a hit that is no chunk of kinsplit's with a known place, and stays as it is.
-        related: Whether it is another file of the hit's group; it follows the hit.
+        hit: Index of the best hit.
+        result: The passage; None for a hit that stays as it is, since it isn't a chunk of kinsplit or has no known
+            position.
+        related: Whether it is another file of the hit's group, which follows the hit.
     """
 
     hit: int
@@ -58,44 +59,44 @@ class Expanded(NamedTuple):
 
 
 class KinReader(Protocol):
-    """Fetches chunks from wherever they are kept."""
+    """Fetches chunks from a store or a collection."""
 
     @property
     def fingerprint(self) -> str | None:
-        """The strategy's, by which the ids of chunks are computed; None where it isn't known."""
+        """Fingerprint of the strategy, from which the ids of chunks are computed; None if it isn't known."""
         ...
 
     def get(self, ids: Sequence[str]) -> list[Chunk]:
-        """Return chunks by id, in any order, without those that are not kept."""
+        """Return the stored chunks with these ids, in any order."""
         ...
 
     def find(self, places: Sequence[Place], ids: Sequence[str]) -> list[Chunk]:
-        """Return chunks by place, and others by id; what is found besides is passed over."""
+        """Return chunks by place, and others by id; extra chunks are ignored."""
         ...
 
-    def whole(self, paths: Sequence[str]) -> list[Found]:
-        """Return the documents that were embedded whole, or are a single chunk, of files by their `file_path`."""
+    def whole_documents(self, paths: Sequence[str]) -> list[Found]:
+        """Return the documents that were embedded whole or have a single chunk, by their `file_path`."""
         ...
 
 
 def expand_found(
     found: Sequence[Found], expansion: Expansion, reader: KinReader, *, slim: bool = False
 ) -> list[Expanded]:
-    """Expand what was found by its kin, and merge what touches.
+    """Expand hits by their kin, and merge adjacent ones.
 
-    The kin come in one read; a second one asks by place for siblings whose ids lead nowhere. A passage ends where a
-    sibling can't be found, and a warning says so.
+    The kin are fetched in one read; a second one looks up siblings by place if their ids are not found. If a sibling is
+    missing, the passage ends there, with a warning.
 
     Args:
-        found: Best first; nothing in it is changed.
-        expansion: What is added.
-        reader: Where the kin are, and the rest of the metadata of hits whose metadata are slim.
-        slim: Whether passages have the metadata for a prompt; see `kinsplit.integrations.shared.metadata.slimmed`.
+        found: Hits, best first; they are not changed.
+        expansion: Kin to add.
+        reader: Reader of the kin, and of the full metadata of hits whose metadata are slim.
+        slim: Whether to keep only the metadata for a prompt; see `kinsplit.integrations.shared.metadata.slimmed`.
 
     Returns:
-        A passage in the place of each best hit, and what is no chunk of kinsplit's, or has no known place, in its own.
-        A document of one chunk, or that was embedded whole by another system, is followed by the other files of its
-        group.
+        A passage at the rank of each best hit; hits that aren't chunks of kinsplit or have no known position stay as
+        they are. A document of a single chunk, or one that another system embedded whole, is followed by the other
+        files of its group.
     """
     found = _completed(found, reader)
     hits = {
@@ -116,16 +117,16 @@ def expand_found(
     expanded += [Expanded(number, None) for number in range(len(found)) if number not in hits]
     if expansion.window:
         results = [one.result for one in expanded if one.result is not None]
-        expanded += beside_whole(found, reader, {result.metadata.get("file_path") for result in results})
+        expanded += related_files(found, reader, {result.metadata.get("file_path") for result in results})
     if slim:
         expanded = [one if one.result is None else one._replace(result=_slim(one.result)) for one in expanded]
     return sorted(expanded, key=lambda one: one.hit)
 
 
 def _hit(one: Found, window: int) -> Chunk:
-    """Return the chunk of what was found, with room for its window.
+    """Return the chunk of a hit, with `total` large enough for its window.
 
-    The number of its siblings isn't known where metadata are slim, and not a good bound where others were added later.
+    Slim metadata don't hold the number of siblings, and others may have been added since.
     """
     chunk = to_chunk(Item(one.id, one.text, one.metadata, one.metadata["source_id"]))
     if one.metadata.get("total_chunks") == 1:
@@ -138,7 +139,7 @@ def _slim(result: Result) -> Result:
 
 
 def _completed(found: Sequence[Found], reader: KinReader) -> Sequence[Found]:
-    """Return what was found with all its metadata, which take a read of their own where some are slim."""
+    """Return hits with their full metadata, which takes another read if some are slim."""
     ids = [stored_id(one.id) for one in found if is_slim(one.metadata)]
     kept = {chunk.id: from_chunk(chunk).metadata for chunk in reader.get(ids)} if ids else {}
     return [one._replace(metadata={**kept.get(stored_id(one.id), {}), **one.metadata}) for one in found]
@@ -159,15 +160,16 @@ def _expanded(passage: Passage, numbers: Mapping[str, int], found: Sequence[Foun
         yield Expanded(number, to_related(chunk, result), related=True)
 
 
-def beside_whole(found: Sequence[Found], reader: KinReader, known: Set[object] = frozenset()) -> list[Expanded]:
-    """Return the files that belong to documents which were embedded whole, or are a single chunk.
+def related_files(found: Sequence[Found], reader: KinReader, known: Set[object] = frozenset()) -> list[Expanded]:
+    """Return the related files of documents that were embedded whole or have a single chunk.
 
-    A course search stored them with `file_path`, `sibling_files` and `group_id`, and without `is_chunked`.
+    The course search that kinsplit replaces stored them with `file_path`, `sibling_files` and `group_id`, and without
+    `is_chunked`.
 
     Args:
-        found: What was found; each file follows the first document that names it, unless it was found itself.
-        reader: Where the files are.
-        known: Paths of the files that are there already.
+        found: Hits; each file follows the first document that names it, unless it is a hit itself.
+        reader: Reader of the files.
+        known: Paths of the files that are already among the results.
     """
     owners: dict[str, int] = {}
     for number, one in enumerate(found):
@@ -175,7 +177,7 @@ def beside_whole(found: Sequence[Found], reader: KinReader, known: Set[object] =
             owners.setdefault(path, number)
     seen = known | {one.metadata.get("file_path") for one in found}
     wanted = [path for path in owners if path not in seen]
-    by_path = {one.metadata["file_path"]: one for one in reader.whole(wanted)} if wanted else {}
+    by_path = {one.metadata["file_path"]: one for one in reader.whole_documents(wanted)} if wanted else {}
     expanded = []
     for path in wanted:
         if path in by_path:
@@ -187,10 +189,10 @@ def beside_whole(found: Sequence[Found], reader: KinReader, known: Set[object] =
 
 
 def _sibling_paths(one: Found) -> Iterator[str]:
-    """Yield the paths of the other files of a document's group, which are kept as names in its own folder."""
+    """Yield the paths of the other files in a document's group, stored as names in the document's folder."""
     path, names = one.metadata.get("file_path"), one.metadata.get("sibling_files")
-    # Without such a key, kinsplit's own is a part of a document, and others' is a whole one.
-    if one.metadata.get("is_chunked", is_marked(one.metadata)) or not isinstance(path, str):
+    # Without this key, slim metadata of kinsplit are those of a part, and other systems' those of a whole document.
+    if one.metadata.get("is_chunked", has_chunk_metadata(one.metadata)) or not isinstance(path, str):
         return
     for name in names if isinstance(names, list) else ():
         if isinstance(name, str):
@@ -198,7 +200,7 @@ def _sibling_paths(one: Found) -> Iterator[str]:
 
 
 class _Kin:
-    """The ids of hits and of their kin: kinsplit's own where these can be computed, and names made up of places."""
+    """The ids of hits and their kin: kinsplit's ids if they can be computed, or else ids derived from their places."""
 
     def __init__(self, hits: Iterable[Chunk], window: int, reader: KinReader) -> None:
         self._reader, self._window = reader, window
@@ -208,7 +210,7 @@ class _Kin:
         self.fingerprint = own if self._computed and own is not None else ""
         places = [place for chunk in chunks for place in _around(chunk, window)]
         self._places = {_id(place, self.fingerprint): place for place in places}
-        #: The hits, under the ids by which they are asked for.
+        #: The hits, under the ids by which they are looked up.
         self.hits = chunks if self._computed else [self._named(chunk) for chunk in chunks]
 
     def read(self, ids: Sequence[str]) -> dict[str, Chunk]:
@@ -218,7 +220,7 @@ class _Kin:
         return chunks
 
     def with_siblings(self, chunks: dict[str, Chunk]) -> dict[str, Chunk]:
-        """Return chunks with the siblings whose ids led nowhere, and warn of those that are not kept at all."""
+        """Return chunks with the siblings that were not found by id, and warn of missing ones."""
         missing = self._missing(chunks)
         if missing and self._computed:
             found = [chunk for chunk in self._reader.find(missing, []) if _place(chunk) in missing]
@@ -227,18 +229,18 @@ class _Kin:
         if missing:
             source_id, _, position = missing[0]
             _warn(
-                f"{len(missing)} siblings of what was found, the first of them chunk {position} of {source_id!r}, are "
-                "not in the collection, or not of the same version. Passages end before them."
+                f"{len(missing)} siblings of the hits, the first of them chunk {position} of {source_id!r}, are "
+                "missing from the collection, or of another version. Passages end before them."
             )
         return chunks
 
     def check_parents(self, chunks: Mapping[str, Chunk]) -> None:
-        """Warn of parents that are not kept, or kept under other ids."""
+        """Warn of parents that are missing, or stored under other ids."""
         without = [hit for hit in self.hits if hit.parent_id is not None and hit.parent_id not in chunks]
         if without:
             _warn(
-                f"{len(without)} parents of what was found, the first of them that of chunk {without[0].index} of "
-                f"{without[0].source_id!r}, are not in the collection under their ids. Their children stand alone."
+                f"{len(without)} parents of the hits, the first of them that of chunk {without[0].index} of "
+                f"{without[0].source_id!r}, are missing from the collection. Their children are returned alone."
             )
 
     def _read(self, ids: Sequence[str]) -> list[Chunk]:
@@ -254,10 +256,10 @@ class _Kin:
         return [*siblings, *(chunk for chunk in found if chunk.id in others)]
 
     def _missing(self, chunks: Mapping[str, Chunk]) -> list[Place]:
-        """Return the places, within the window of a hit, of which a neighbour knows and where nothing fitting is."""
-        return [place for hit in self.hits for step in (-1, 1) for place in self._missing_beside(hit, step, chunks)]
+        """Return the places within the windows of hits that a neighbour links to, but that have no fitting chunk."""
+        return [place for hit in self.hits for step in (-1, 1) for place in self._missing_on_side(hit, step, chunks)]
 
-    def _missing_beside(self, hit: Chunk, step: int, chunks: Mapping[str, Chunk]) -> list[Place]:
+    def _missing_on_side(self, hit: Chunk, step: int, chunks: Mapping[str, Chunk]) -> list[Place]:
         places = [_place(hit)._replace(position=hit.index + step * n) for n in range(1, self._window + 1)]
         last = hit
         for number, place in enumerate(places):
@@ -270,7 +272,7 @@ class _Kin:
         return []
 
     def _named(self, chunk: Chunk) -> Chunk:
-        """Return a chunk under the id of its place, where the links of its neighbours lead too."""
+        """Return a chunk under the id of its place, to which its neighbours' links lead too."""
         place = _place(chunk)
         before, after = (
             _id(place._replace(position=place.position + step), self.fingerprint) if link is not None else None

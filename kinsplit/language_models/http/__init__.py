@@ -1,1 +1,1 @@
-"""Language models over HTTP."""
+"""HTTP client of servers of language models."""

@@ -1,37 +1,35 @@
-"""What a server's response says: an answer, a failure that may pass, or one that won't."""
+"""Errors of servers and models, transient and permanent."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
-from kinsplit.errors import LanguageModelError, ModelUnavailableError
+from kinsplit.errors import KinsplitError, LanguageModelError, ModelUnavailableError
 
 if TYPE_CHECKING:
     import httpx
-from collections.abc import Iterator
-from contextlib import contextmanager
 
-from kinsplit.errors import KinsplitError
-
-#: Longest wait that a server may ask for, in seconds.
+#: Longest pause in seconds that a server may request.
 LONGEST_PAUSE = 60.0
-# The model isn't there, or the key is wrong: so it will be with every other prompt.
+# No such model, or a wrong key: every other prompt would fail too.
 _UNAVAILABLE = frozenset({401, 403, 404, 405, 407, 501})
 _TRANSIENT = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 _BAD_REQUEST = frozenset({400, 422})
-# Characters that a message quotes.
-_TOLD = 200
+# Maximum number of quoted characters in a message.
+_QUOTED = 200
 
 
 class TransientError(LanguageModelError):
-    """A failure that may be over soon.
+    """A failure that may pass soon.
 
     Args:
-        message: What failed.
-        pause: Seconds after which the server wants to be asked again.
-        refused: Whether no connection was made.
+        message: Description of the failure.
+        pause: Pause in seconds that the server requests.
+        refused: Whether the connection failed.
     """
 
     def __init__(self, message: str, pause: float | None = None, *, refused: bool = False) -> None:
@@ -40,11 +38,11 @@ class TransientError(LanguageModelError):
 
 
 class BadRequestError(LanguageModelError):
-    """The server doesn't take what was sent.
+    """The server rejects the request.
 
     Args:
-        message: What the server says, for a person.
-        text: All that it says.
+        message: Error message for users.
+        text: Full text of the response.
     """
 
     def __init__(self, message: str, text: str) -> None:
@@ -53,36 +51,36 @@ class BadRequestError(LanguageModelError):
 
 
 def check(response: httpx.Response, name: str, remedy: str) -> None:
-    """Make sure that a response, of which the body was read, is no failure.
+    """Raise an error if a response, whose body was read, is a failure.
 
     Args:
         response: The response.
-        name: The model, for messages.
-        remedy: What to do if it can't be used.
+        name: Name of the model, for messages.
+        remedy: Remedy for an unavailable model.
 
     Raises:
-        TransientError: It may pass.
-        BadRequestError: Another request might be taken.
-        ModelUnavailableError: The server has no such model, or lets nobody in.
+        TransientError: The failure may pass.
+        BadRequestError: The server might accept another request.
+        ModelUnavailableError: The server has no such model, or denies access.
         LanguageModelError: Any other failure.
     """
     if response.is_success:
         return
-    told = f"{name}: {_problem(response)}"
+    message = f"{name}: {_problem(response)}"
     if response.status_code in _TRANSIENT:
-        pause = _asked_for(response)
+        pause = _requested_pause(response)
         if pause is not None and pause > LONGEST_PAUSE:
-            raise LanguageModelError(f"{told}; it asks to wait for {pause:.0f} s.")
-        raise TransientError(told, pause)
+            raise LanguageModelError(f"{message}; it asks to wait for {pause:.0f} s.")
+        raise TransientError(message, pause)
     if response.status_code in _BAD_REQUEST:
-        raise BadRequestError(told, response.text)
+        raise BadRequestError(message, response.text)
     if response.status_code in _UNAVAILABLE or response.is_redirect:
-        raise ModelUnavailableError(f"{told} {remedy}")
-    raise LanguageModelError(told)
+        raise ModelUnavailableError(f"{message} {remedy}")
+    raise LanguageModelError(message)
 
 
 def as_json(response: httpx.Response) -> Any:
-    """Return what a body holds, or None if it is no JSON."""
+    """Return the value of a JSON body, or None if it is not valid JSON."""
     try:
         return response.json()
     except (ValueError, RecursionError):
@@ -90,16 +88,16 @@ def as_json(response: httpx.Response) -> Any:
 
 
 def error_message(answer: Any) -> str:
-    """Return what is wrong according to an answer, such as one with the key `error`, as one line."""
-    told = answer
+    """Return the error message in an answer, such as one with the key `error`, on one line."""
+    message = answer
     for keys in (("error", "detail", "message"), ("message",)):
-        if isinstance(told, dict):
-            told = next((told[key] for key in keys if told.get(key)), told)
-    return " ".join(quoted(told)[: 10 * _TOLD].split())[:_TOLD].rstrip(".")
+        if isinstance(message, dict):
+            message = next((message[key] for key in keys if message.get(key)), message)
+    return " ".join(quoted(message)[: 10 * _QUOTED].split())[:_QUOTED].rstrip(".")
 
 
 def quoted(answer: Any) -> str:
-    """Return what an answer looks like; lists in lists may be too deep to be written out."""
+    """Return an answer as text, even if it is nested too deeply for that."""
     try:
         return str(answer)
     except RecursionError:
@@ -107,14 +105,14 @@ def quoted(answer: Any) -> str:
 
 
 def _problem(response: httpx.Response) -> str:
-    """Return what a server says is wrong, as one sentence."""
+    """Return the error of a response as one sentence."""
     answer = as_json(response)
     shown = error_message(answer if isinstance(answer, dict) else response.text) or response.reason_phrase
     return f"status {response.status_code}: {shown}."
 
 
-def _asked_for(response: httpx.Response) -> float | None:
-    """Return the seconds that a server asks to wait for."""
+def _requested_pause(response: httpx.Response) -> float | None:
+    """Return the pause in seconds that a server requests."""
     value = response.headers.get("retry-after", "").strip()
     if value.isdecimal():
         return float(value)
@@ -128,27 +126,27 @@ def _asked_for(response: httpx.Response) -> float | None:
 
 @contextmanager
 def wrap_errors(name: str) -> Iterator[None]:
-    """Raise what a model of a framework, or of somebody's own, raises in the block as a `LanguageModelError`.
+    """Convert exceptions of a framework's model, or of a user's own, into `LanguageModelError`.
 
     Args:
-        name: The model's, for the message.
+        name: Name of the model, for the message.
 
     Raises:
-        ModelUnavailableError: No connection could be made.
-        LanguageModelError: Anything else.
+        ModelUnavailableError: The connection failed.
+        LanguageModelError: Any other failure.
     """
     try:
         yield
     except KinsplitError:
         raise
-    except Exception as error:  # Whatever they may raise.
+    except Exception as error:  # Models raise exceptions of any kind.
         kind = ModelUnavailableError if _is_unreachable(error) else LanguageModelError
         raise kind(f"{name} failed: {type(error).__name__}: {error_message(str(error))}.") from error
 
 
 def _is_unreachable(error: BaseException | None) -> bool:
-    """Return whether an error, or one that led to it, says that no connection could be made."""
-    import httpx  # Here, since to load it takes as long as to load a strategy that asks no model.
+    """Return whether a failed connection is the error or one of its causes."""
+    import httpx  # Here, since the import takes as long as that of a strategy without a model.
 
     seen: set[int] = set()
     while error is not None and id(error) not in seen:

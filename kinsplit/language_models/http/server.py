@@ -1,4 +1,4 @@
-"""A server that is asked over HTTP: what is tried again, what is given up, and when the server is left alone."""
+"""Requests to a server of language models, with retries, redacted secrets and pauses after failures."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from kinsplit.errors import LanguageModelError, ModelUnavailableError
 from kinsplit.language_models.http.errors import BadRequestError, TransientError, as_json, check
 from kinsplit.language_models.http.sse import lines
 from kinsplit.language_models.protocol import Pieces
-from kinsplit.support.http import Client, ExchangeTimeoutError, ResponseTooLongError, body, read_response
+from kinsplit.support.http import Client, ExchangeTimeoutError, ResponseTooLongError, read_body, read_response
 
 _CREDENTIALS = re.compile(r"(?<=//)(?P<name>[^:/?#]*)(?::(?P<password>[^/?#]*))?@")
-# What stands before an @ may be a password even where the address is none.
+# Text before an @ may be a password even if the address is invalid.
 _ANY_CREDENTIALS = re.compile(r"^(\w+://)?.*@")
 
-# Fewer characters of a key are a placeholder for servers that want none, such as "x"; and of a longer secret so many
-# are enough to hide it, since a message may quote no more of what a server said than its beginning.
+# A shorter key is a placeholder for servers that need none, such as "x". Of a longer secret, this many characters are
+# matched, since a message may quote only the beginning of a response.
 _LEAST_KEY = 8
 _LEAST_PASSWORD = 4
-# Characters that may stand between those of a secret in a message: quoting it may escape quotation marks.
+# Possible characters between those of a secret in a message, where quotation marks may be escaped.
 _ESCAPES = r"\\*"
 
 
 def split_credentials(url: str) -> tuple[str, str, str]:
-    """Return an address without the name and the password in it, these as a header sends them, and the password."""
+    """Return a URL without its credentials, the credentials as a header sends them, and the password."""
     found = _CREDENTIALS.search(url)
     if found is None:
         return url, "", ""
@@ -45,16 +45,16 @@ def split_credentials(url: str) -> tuple[str, str, str]:
 
 
 def redact_url(url: str) -> str:
-    """Return what is given as an address as messages may show it."""
+    """Return a URL without its credentials, for messages."""
     return _ANY_CREDENTIALS.sub(r"\1", url)
 
 
 class Secrets:
-    """Secrets that no message may hold, although a server that gets them may repeat them.
+    """Secrets to be removed from messages, since a server may repeat them.
 
     Args:
-        key: A key; one of a few characters is none.
-        token: A name and a password as a header sends them.
+        key: API key; one of a few characters is a placeholder.
+        token: User name and password as a header sends them.
         password: The password.
     """
 
@@ -64,7 +64,7 @@ class Secrets:
         self._secrets = [bare for one in dict.fromkeys(forms) if (bare := one.replace("\\", ""))]
 
     def redact(self, text: str) -> str:
-        """Return a text with `***` in the place of each secret, also of one that is escaped or cut."""
+        """Return a text with `***` in place of each secret, also of an escaped or truncated one."""
         for secret in self._secrets:
             kept, at = [], 0
             for found in re.finditer(_ESCAPES.join(map(re.escape, secret[:_LEAST_KEY])), text):
@@ -76,7 +76,7 @@ class Secrets:
 
 
 def _end(text: str, at: int, rest: str) -> int:
-    """Return how far a text goes on with the rest of a secret."""
+    """Return the offset up to which a text continues with the rest of a secret."""
     for letter in rest:
         found = re.compile(_ESCAPES + re.escape(letter)).match(text, at)
         if found is None:
@@ -85,22 +85,22 @@ def _end(text: str, at: int, rest: str) -> int:
     return at
 
 
-#: How often a call is tried, and a connection that is refused.
+#: Maximum number of attempts of a call, and of a refused connection.
 ATTEMPTS, CONNECTIONS = 3, 2
-#: Seconds before the second try; doubled before each further one.
+#: Seconds before the second attempt; doubled before each further one.
 PAUSE = 1.0
-#: Seconds before a server that refused a connection is tried again: it may be starting, but most often isn't there.
+#: Seconds before the second attempt at a refused connection: the server may be starting, but is usually absent.
 SHORT_PAUSE = 0.2
 
 
 def retrying() -> Retrying:
-    """Return what calls a function again that raised a `TransientError`, and at last raises what it raised."""
+    """Return a policy that repeats calls after a `TransientError`, and finally raises the last one."""
     return Retrying(retry=retry_if_exception_type(TransientError), stop=_is_enough, wait=_wait, reraise=True)
 
 
 def _failure(state: RetryCallState) -> TransientError:
     error = state.outcome.exception() if state.outcome else None
-    assert isinstance(error, TransientError), "nothing else is tried again"  # noqa: S101
+    assert isinstance(error, TransientError), "nothing else is repeated"  # noqa: S101
     return error
 
 
@@ -115,11 +115,11 @@ def _wait(state: RetryCallState) -> float:
     return SHORT_PAUSE if error.refused else PAUSE * 2 ** (state.attempt_number - 1)
 
 
-#: Seconds for which a server that could not be used isn't asked again.
+#: Seconds without requests after a server was unavailable.
 REST = 5.0
-#: Most bytes of a whole answer, and of a stream, in which each token has some hundred bytes around it.
+#: Maximum bytes of a whole answer, and of a stream, where each token has an overhead of some hundred bytes.
 LONGEST_ANSWER, LONGEST_STREAM = 4 << 20, 64 << 20
-#: How many times as long as for a whole answer a stream may take until its end.
+#: Maximum time of a stream, as a multiple of that of a whole answer.
 STREAM_TIME = 12
 _CONNECT = 10.0
 
@@ -129,21 +129,20 @@ T = TypeVar("T")
 class Server:
     """One model's server.
 
-    What it sends is read up to `LONGEST_ANSWER` or `LONGEST_STREAM`, and no longer than its time; see
-    `kinsplit.support.http`.
-    Connection errors, timeouts, broken answers, 429 (after the time that the server asks for) and 5xx are tried again,
-    a few times. Options that the server doesn't know are left out from then on. A server that can't be used at all is
-    left alone for some seconds, so that of many calls only the first one waits.
+    Responses are limited to `LONGEST_ANSWER` or `LONGEST_STREAM` bytes, and in time; see `kinsplit.support.http`.
+    Connection errors, timeouts, broken answers, 429 (after the requested pause) and 5xx are retried a few times.
+    Options that the server rejects are left out from then on. An unavailable server gets no requests for some seconds,
+    so that of many calls only the first one waits.
 
     Args:
-        name: The model, for messages.
-        url: Where the server is; a name and a password in it are sent with each call.
-        remedy: What to do if it can't be reached.
-        key: Sent with each call, and shown nowhere; without one none is sent.
-        timeout: Seconds to wait for a whole answer, or for the next piece of one.
+        name: Name of the model, for messages.
+        url: URL of the server; credentials in it are sent with each call.
+        remedy: Remedy if the server can't be reached.
+        key: API key, sent with each call and never shown; "" sends none.
+        timeout: Maximum seconds to wait for a whole answer, or for the next piece of a stream.
 
     Attributes:
-        url: Where the server is, without name and password.
+        url: URL of the server, without credentials.
     """
 
     def __init__(self, name: str, url: str, remedy: str, key: str = "", timeout: float = 300.0) -> None:
@@ -154,23 +153,23 @@ class Server:
         self._headers = {"Authorization": authorization} if authorization else {}
         self._secrets = Secrets(key, token, password)
         self._unknown: frozenset[str] = frozenset()
-        # Until when it is left alone, and why.
+        # End of the time without requests, and the error that began it.
         self._down: tuple[float, str] | None = None
 
     def post(self, path: str, body: Mapping[str, Any], read: Callable[[Any], T], optional: Sequence[str] = ()) -> T:
-        """Send JSON and return what the answer says.
+        """Send JSON and return the answer.
 
         Args:
-            path: Below the server's address.
-            body: What to send.
-            read: Returns what the JSON that comes back says; raises a `LanguageModelError` where it makes no sense.
-            optional: Keys of the body that a server may not know, most doubtful first.
+            path: Path below the server's URL.
+            body: Body of the request.
+            read: Function that reads the answer's JSON, and raises a `LanguageModelError` if it is invalid.
+            optional: Keys of the body that a server may reject, least supported first.
 
         Raises:
-            ModelUnavailableError: The server can't be reached, has no such model, or lets nobody in.
-            LanguageModelError: It failed otherwise.
+            ModelUnavailableError: The server can't be reached, has no such model, or denies access.
+            LanguageModelError: The call failed otherwise.
         """
-        return self._asked(body, optional, functools.partial(self._send, path, read))
+        return self._call(body, optional, functools.partial(self._send, path, read))
 
     def stream(
         self,
@@ -181,28 +180,28 @@ class Server:
     ) -> Pieces:
         """Send JSON and yield the pieces of the answer as they come; see `post`.
 
-        What fails before the first piece is tried again, what fails later is not: a part of the answer is already told.
-        Closing the generator closes the connection, by which a server knows to stop.
+        Failures before the first piece are retried, later ones are not, since part of the answer was already yielded.
+        Closing the generator closes the connection, which stops the server.
 
         Args:
-            path: Below the server's address.
-            body: What to send.
-            read: Turns the response's lines into the pieces of the answer; raises a `TransientError` where they don't
-                make sense.
+            path: Path below the server's URL.
+            body: Body of the request.
+            read: Function that turns the response's lines into pieces, and raises a `TransientError` if they are
+                invalid.
             optional: See `post`.
         """
-        first, rest = self._asked(body, optional, functools.partial(self._begin, path, read))
+        first, rest = self._call(body, optional, functools.partial(self._begin, path, read))
         with closing(rest):
             if first is not None:
                 yield first
             return (yield from rest)
 
-    def _asked(self, body: Mapping[str, Any], optional: Sequence[str], send: Callable[[Mapping[str, Any]], T]) -> T:
-        """Send a body as often and in as many forms as it takes, unless the server is left alone."""
+    def _call(self, body: Mapping[str, Any], optional: Sequence[str], send: Callable[[Mapping[str, Any]], T]) -> T:
+        """Send a body with retries, unless the server was unavailable just now."""
         if self._down is not None and time.monotonic() < self._down[0]:
             raise ModelUnavailableError(self._down[1])
         try:
-            return self._known(body, optional, send)
+            return self._send_accepted(body, optional, send)
         except TransientError as error:
             if not error.refused:
                 raise
@@ -213,8 +212,10 @@ class Server:
             self._down = (time.monotonic() + REST, str(error))
             raise
 
-    def _known(self, body: Mapping[str, Any], optional: Sequence[str], send: Callable[[Mapping[str, Any]], T]) -> T:
-        """Send what the server knows of a body."""
+    def _send_accepted(
+        self, body: Mapping[str, Any], optional: Sequence[str], send: Callable[[Mapping[str, Any]], T]
+    ) -> T:
+        """Send the keys of a body that the server accepts."""
         unknown = self._unknown
         while True:
             sent = {key: value for key, value in body.items() if key not in unknown}
@@ -224,10 +225,10 @@ class Server:
                 left = [key for key in optional if key in sent]
                 if not left:
                     raise
-                # The message says which one it was; where it doesn't, the most doubtful one is left out.
+                # If the message doesn't name the rejected key, the least supported one is left out.
                 unknown |= {next((key for key in left if key in error.text), left[0])}
             else:
-                # Only now it is known that the options were what the server didn't take, and not the prompt.
+                # Only success shows that the server rejected these keys and not the prompt.
                 self._unknown |= unknown
                 return answer
 
@@ -254,23 +255,23 @@ class Server:
         with self._response(path, sent, STREAM_TIME * self.timeout) as response:
             if not response.is_success:
                 check(read_response(response, LONGEST_ANSWER), self.name, self.remedy)
-            return (yield from read(lines(body(response, LONGEST_STREAM))))
+            return (yield from read(lines(read_body(response, LONGEST_STREAM))))
 
     @contextmanager
     def _response(self, path: str, sent: Mapping[str, Any], seconds: float) -> Iterator[httpx.Response]:
-        """Yield a response; failures are told as ours, and without what lets us in, which some servers repeat."""
+        """Yield a response; failures become kinsplit's errors, without the secrets that some servers repeat."""
         connect = min(self.timeout, _CONNECT)
         try:
-            # A client for each call: a model takes seconds, a connection milliseconds, and none is left open.
+            # A client per call: a model takes seconds, a connection milliseconds, and none stays open.
             with self._failures(), Client(self.timeout, connect, self._headers, verify=_certificates()) as client:
                 request = client.request("POST", f"{self.url}{path}", json=sent)
                 with client.exchange(request, seconds) as response:
                     yield response
         except LanguageModelError as error:
-            told = tuple(self._secrets.redact(str(each)) for each in error.args)
-            if told == error.args:
+            redacted = tuple(self._secrets.redact(str(each)) for each in error.args)
+            if redacted == error.args:
                 raise
-            error.args = told
+            error.args = redacted
             raise error from None
 
     @contextmanager
@@ -279,34 +280,36 @@ class Server:
             yield
         except ResponseTooLongError as error:
             rule = f"{self.name}: the server sent {error}, which is no model's answer"
-            raise LanguageModelError(f"{rule}. Look what runs at {self.url}.") from error
+            raise LanguageModelError(f"{rule}. Check what runs at {self.url}.") from error
         except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
             address = redact_url(self.url)
-            # What is wrong with an address may quote its password.
+            # The error may quote a password in the URL.
             why = f": {error}" if address == self.url else ""
-            raise ModelUnavailableError(f"{self.name}: {address!r} is no address{why}. {self.remedy}") from None
+            raise ModelUnavailableError(
+                f"{self.name}: {address!r} is not a valid address{why}. {self.remedy}"
+            ) from None
         except httpx.ConnectError as error:
             raise TransientError(
-                f"{self.name} is not reachable at {self.url}: {_told(error)}.", refused=True
+                f"{self.name} is not reachable at {self.url}: {_reason(error)}.", refused=True
             ) from error
         except ExchangeTimeoutError as error:
-            # A stream that was read for so long would not be over sooner the next time.
+            # A retry would take as long as this stream.
             kind = TransientError if error.seconds <= self.timeout else LanguageModelError
             raise kind(f"{self.name} gave no answer within {error.seconds:g} s.") from error
         except httpx.TimeoutException as error:
             rule = f"{self.name} gave no answer within {self.timeout:g} s ({type(error).__name__})."
             raise TransientError(rule, refused=isinstance(error, httpx.ConnectTimeout)) from error
         except (httpx.TransportError, httpx.DecodingError) as error:
-            raise TransientError(f"{self.name}: the connection broke: {_told(error)}.") from error
+            raise TransientError(f"{self.name}: the connection broke: {_reason(error)}.") from error
 
 
-def _told(error: httpx.RequestError) -> str:
-    """Return what an error says, or if it says nothing, what it is."""
+def _reason(error: httpx.RequestError) -> str:
+    """Return the message of an error, or its type if it has none."""
     return " ".join(str(error).split())[:200].rstrip(".") or type(error).__name__
 
 
 def _ended(is_cut: bool) -> Pieces:
-    """Return the generator of no further pieces."""
+    """Return a generator without pieces."""
     yield from ()
     return is_cut
 

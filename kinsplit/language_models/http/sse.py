@@ -1,4 +1,4 @@
-"""Bytes as they come over a connection -> lines, and the data of server-sent events, none of them endless."""
+"""Lines of a stream of bytes, and the data of its server-sent events, both limited in length."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from collections.abc import Iterable, Iterator
 
 from kinsplit.support.http import ResponseTooLongError
 
-#: Characters of the longest line, and of the longest event: a whole answer of a server that can't stream.
+#: Maximum characters of a line and of an event, which may be the whole answer of a server that can't stream.
 LONGEST = 4 << 20
 _utf_8 = codecs.getincrementaldecoder("utf-8-sig")
 
 
 def lines(chunks: Iterable[bytes]) -> Iterator[str]:
-    r"""Yield the lines of a UTF-8 text, however it is cut.
+    r"""Yield the lines of a UTF-8 text, however it is chunked.
 
-    Only `\n`, `\r\n` and `\r` end one. Other characters that `str.splitlines` (and so httpx) takes for ends of lines,
-    such as U+2028, may stand inside a string of JSON.
+    Only `\n`, `\r\n` and `\r` end a line. Other line ends of `str.splitlines` (and thus httpx), such as U+2028, may
+    occur inside a JSON string.
 
     Args:
         chunks: The text's bytes.
@@ -26,7 +26,7 @@ def lines(chunks: Iterable[bytes]) -> Iterator[str]:
         ResponseTooLongError: A line is longer than `LONGEST`.
     """
     decoder = io.IncrementalNewlineDecoder(_utf_8("replace"), translate=True)
-    # Parts of the line that has no end yet, put together once: a long line may come in a million of them.
+    # Parts of the current line, joined once: a long line may come in a million of them.
     held: list[str] = []
     length = 0
     for chunk in chunks:
@@ -40,7 +40,7 @@ def lines(chunks: Iterable[bytes]) -> Iterator[str]:
         if length > LONGEST:
             raise ResponseTooLongError(f"a line of more than {LONGEST:,} characters")
     held.append(decoder.decode(b"", final=True))
-    # The decoder may have held back a carriage return, which ends a line.
+    # The decoder may hold back a carriage return, which ends a line.
     *whole, last = "".join(held).split("\n")
     yield from whole
     if last:
@@ -48,13 +48,13 @@ def lines(chunks: Iterable[bytes]) -> Iterator[str]:
 
 
 def events(text: Iterable[str]) -> Iterator[str]:
-    """Yield the data of each server-sent event that has any, or as the last one what came instead of events.
+    """Yield the data of each server-sent event that has any, and finally any text that was not an event.
 
     Args:
-        text: Lines; see https://html.spec.whatwg.org/multipage/server-sent-events.html.
+        text: Lines of the stream; see https://html.spec.whatwg.org/multipage/server-sent-events.html.
 
     Raises:
-        ResponseTooLongError: An event, or what came instead, is longer than `LONGEST`.
+        ResponseTooLongError: An event, or the other text, is longer than `LONGEST`.
     """
     data: list[str] = []
     other: list[str] = []
@@ -73,11 +73,11 @@ def events(text: Iterable[str]) -> Iterator[str]:
         elif field not in ("", "event", "id", "retry"):
             other.append(line)
         else:
-            # Comments keep a connection open; `event` and `id` say nothing here.
+            # Comments keep a connection open; `event` and `id` have no meaning here.
             length -= len(line)
         if length > LONGEST:
             raise ResponseTooLongError(f"an event of more than {LONGEST:,} characters")
-    # A server that hangs up after its last event may leave its end out; and one that can't stream sends one object.
+    # A server may close the connection without ending its last event; one that can't stream sends one object.
     for left in (data, other):
         if any(left):
             yield "\n".join(left)

@@ -1,4 +1,4 @@
-"""Office files and e-books are zip archives of XML: opened here, where bombs and hostile XML are refused."""
+"""Zip archives of XML, as office files and e-books are; zip bombs and hostile XML are rejected."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from typing import Any
 
 from kinsplit.loaders.content import UnreadableError
 
-# Far beyond any lecture or book, and little enough to be read on any machine: dense Word XML takes 70 times its size.
+# Far beyond any lecture or book, but readable on any machine: dense Word XML takes 70 times its size in memory.
 _MOST_FILES = 20_000
 _MOST_BYTES = 2**26
 _MARKUP = (".xml", ".rels")
-_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # what office programs wrap an encrypted file in, and wrote before 2007
+_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # container of encrypted files, and of the formats before 2007
 
 
 class BombError(UnreadableError):
-    """The archive would unpack to far more than such files hold."""
+    """The archive would unpack to far more data than such files contain."""
 
 
 class Archive:
     """The files of a zip archive.
 
     Args:
-        data: The archive.
-        name: What it should be, such as "Word document".
+        data: Bytes of the archive.
+        name: Expected kind of file, such as "Word document".
 
     Raises:
-        UnreadableError: It is no zip archive, is encrypted, or holds far more files than such archives do.
+        UnreadableError: The data is not a zip archive, is encrypted, or contains far too many files.
     """
 
     def __init__(self, data: bytes, name: str) -> None:
@@ -38,8 +38,8 @@ class Archive:
             self._zip = zipfile.ZipFile(io.BytesIO(data))
         except MemoryError:
             raise
-        except Exception as error:  # zipfile raises whatever a damaged directory leads to
-            raise UnreadableError(f"is broken or no {name}: {error}. Open it and save it again.") from error
+        except Exception as error:  # zipfile raises exceptions of any kind for a damaged directory
+            raise UnreadableError(f"is broken or not a valid {name}: {error}. Open it and save it again.") from error
         self._name = name
         infos = self._zip.infolist()
         self._infos = {info.filename: info for info in infos}
@@ -51,20 +51,20 @@ class Archive:
 
     @property
     def names(self) -> KeysView[str]:
-        """The names of all files, in the archive's order."""
+        """Names of all files, in the archive's order."""
         return self._infos.keys()
 
     def read(self, name: str) -> bytes:
         """Return a file's bytes.
 
         Raises:
-            BombError: With it, far more would have been unpacked than such archives hold.
-            UnreadableError: It isn't there, or is damaged.
+            BombError: In total, far more data would be unpacked than such archives contain.
+            UnreadableError: The file is missing or damaged.
         """
         if name not in self._infos:
-            raise UnreadableError(f"is no {self._name}: it has no {name}. Open it and save it again.")
+            raise UnreadableError(f"is not a valid {self._name}: it has no {name}. Open it and save it again.")
         info = self._infos[name]
-        # A file never unpacks to more than it claims: zipfile stops there.
+        # zipfile never unpacks a file to more than its declared size.
         self._unpacked += info.file_size
         if self._unpacked > _MOST_BYTES:
             raise BombError(
@@ -74,14 +74,14 @@ class Archive:
             return self._zip.read(info)
         except MemoryError:
             raise
-        except Exception as error:  # zipfile raises whatever a damaged file leads to
+        except Exception as error:  # zipfile raises exceptions of any kind for a damaged file
             raise UnreadableError(f"is broken at {name}: {error}. Open it and save it again.") from error
 
     def xml(self, name: str) -> Any:
         """Return the root element of an XML file.
 
         Raises:
-            UnreadableError: It isn't there, is damaged, or declares entities.
+            UnreadableError: The file is missing or damaged, or declares entities.
         """
         data = self.read(name)
         try:
@@ -90,15 +90,15 @@ class Archive:
             raise UnreadableError(f"is broken at {name}: {error}. Open it and save it again.") from error
 
     def without_media(self, edit: Callable[[bytes], bytes] | None = None) -> io.BytesIO:
-        """Return a copy for a library that opens archives itself, in which every file but XML is empty.
+        """Return a copy for a library that opens archives itself, in which all files but XML are empty.
 
         Args:
-            edit: Changes each XML file.
+            edit: Function applied to each XML file.
 
         Raises:
-            BombError: There is far more XML than such archives hold.
-            UnreadableError: XML has a document type, by which a parser is attacked and which no office program writes;
-                or a file is damaged.
+            BombError: There is far more XML than such archives contain.
+            UnreadableError: XML has a document type, which serves attacks on parsers and which no office program
+                writes; or a file is damaged.
         """
         copy = io.BytesIO()
         with zipfile.ZipFile(copy, "w") as files:
@@ -116,7 +116,7 @@ def parse(data: bytes) -> Any:
     """Return the root element of XML.
 
     Raises:
-        UnreadableError: It is damaged, or declares entities; the message says only what is wrong.
+        UnreadableError: The XML is damaged or declares entities; the message contains only the reason.
     """
     from defusedxml import DefusedXmlException
     from defusedxml.ElementTree import ParseError, fromstring

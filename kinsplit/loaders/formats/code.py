@@ -1,4 +1,4 @@
-"""Source code, exactly as it is."""
+"""Source code, unchanged."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SUFFIXES = (
     *(".hs", ".ml", ".mli", ".lisp", ".scm", ".rkt", ".el", ".pro"),
     *(".sh", ".bash", ".zsh", ".fish", ".ps1", ".sql", ".proto", ".sol"),
 )
-# The rule of Python's own tokenizer, which editors honour for every language.
+# The rule of Python's own tokenizer, which editors follow for every language.
 _CODING = re.compile(rb"(?:[^\n]*\n)?[^\n]*coding[:=][ \t]*([-\w.]+)")
 
 

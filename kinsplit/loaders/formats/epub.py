@@ -1,7 +1,7 @@
-"""E-books (`.epub`): the chapters in reading order, each read as the HTML page that it is.
+"""E-books (`.epub`): the chapters in reading order, each read as an HTML page.
 
-The package file says which chapters there are and in which order; what it marks as not part of the reading order, and
-the table of contents (`nav`), is left out. A chapter that can't be read is named in a warning, and the rest goes on.
+The package file lists the chapters and their order; parts outside the reading order and the table of contents (`nav`)
+are left out. An unreadable chapter is named in a warning, and the others are read.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kinsplit.loaders.formats.html import read as read_html
 _CONTAINER = "{urn:oasis:names:tc:opendocument:xmlns:container}"
 _PACKAGE = "{http://www.idpf.org/2007/opf}"
 _TITLE = "{http://purl.org/dc/elements/1.1/}title"
-# Fonts may be obscured without any harm to the text; these files say so.
+# Algorithms that obfuscate only fonts, which leaves the text readable.
 _ENCRYPTION = "META-INF/encryption.xml"
 _RIGHTS = "META-INF/rights.xml"
 
@@ -27,7 +27,7 @@ def read(data: bytes) -> Reading:
     archive = Archive(data, "e-book")
     place = archive.xml("META-INF/container.xml").find(f".//{_CONTAINER}rootfile")
     if place is None:
-        raise UnreadableError("is no e-book: its container names no package file.")
+        raise UnreadableError("is not a valid e-book: its container names no package file.")
     package = place.get("full-path", "")
     root = archive.xml(package)
     texts: list[str] = []
@@ -49,7 +49,7 @@ def read(data: bytes) -> Reading:
         texts.append(chapter.contents[0].text)
         warnings += [f"{name} {warning}" for warning in chapter.warnings]
     if not texts:
-        raise UnreadableError("is no e-book: not one of its chapters can be read.")
+        raise UnreadableError("is not a valid e-book: none of its chapters can be read.")
     title = next((element.text.strip() for element in root.iter(_TITLE) if element.text and element.text.strip()), None)
     return Reading((Content("\n\n".join(text for text in texts if text), title),), tuple(warnings))
 

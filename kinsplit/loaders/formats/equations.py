@@ -1,13 +1,13 @@
-"""Equations of Office files (OMML) as one line of text, nearly as Unicode's linear format writes them."""
+"""Equations of Office files (OMML) as one line of text, close to Unicode's linear format."""
 
 from __future__ import annotations
 
 import re
 from typing import Any
 
-# What needs no brackets in front of an operator or behind it.
+# Operands that need no brackets next to an operator.
 _SINGLE = re.compile(r"\w*|\([^()]*\)|.")
-# How the parts of an element are written; each part stands in brackets where it is longer than a word.
+# Templates of elements; parts longer than a word are put in brackets.
 _FORMS = {
     "f": "{num}/{den}",
     "sSup": "{e}^{sup}",
@@ -48,7 +48,7 @@ def linear(element: Any) -> str:
 
 
 def local_name(element: Any) -> str:
-    """Return the name of an XML element without its namespace, of which every part of Office has two."""
+    """Return the name of an XML element without its namespace, of which Office has two each."""
     return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""  # a comment's tag is a function
 
 

@@ -1,12 +1,12 @@
 """HTML as readable Markdown-like text.
 
-Headings become `## Title`, list items `- ` or `1. `, tables pipe tables, `<pre>` fences; images give their alternative
-text. Entities are decoded, and whitespace is collapsed as a browser shows it, no-break spaces too. Scripts, styles,
-templates and drawings (`svg`) are dropped; every other text stays, whatever element it is in. The `<title>` (else the
-first `<h1>`) goes into the metadata.
+Headings become `## Title`, list items `- ` or `1. `, tables pipe tables, `<pre>` fences, and images their alternative
+text. Entities are decoded, and whitespace is collapsed as in a browser, including no-break spaces. Scripts, styles,
+templates and drawings (`svg`) are dropped; all other text remains, in any element. The `<title>` (else the first
+`<h1>`) goes into the metadata.
 
-A table that lays out the page is no table: from the first cell with a heading, `<pre>` or another table on it is read
-as blocks, and so are tables of one row or one column. Empty rows and columns are dropped, the first row is the header,
+Layout tables are not rendered as tables: from the first cell with a heading, `<pre>` or another table, a table is read
+as blocks, and so are tables of a single row or column. Empty rows and columns are dropped, the first row is the header,
 and row spans are not repeated.
 """
 
@@ -51,23 +51,23 @@ def readable_html(source: str) -> tuple[str, str | None]:
     page = _Page()
     page.feed(
         _closed(with_readable_numbers(source).replace("\r\n", "\n").replace("\r", "\n"))
-    )  # As the standard reads line ends.
+    )  # Line ends as in the HTML standard.
     page.close()
     return page.writer.finish(), page.title or page.writer.first_heading
 
 
 def with_readable_numbers(source: str) -> str:
-    """Shorten numeric references of very many digits, at which Python's `html` raises, without changing what they mean.
+    """Shorten numeric references with very many digits, for which Python's `html` raises; the meaning stays.
 
-    Leading zeros mean nothing, and every number of eight digits is beyond Unicode: it is read as U+FFFD.
+    Leading zeros have no meaning, and every number of eight digits is beyond Unicode and read as U+FFFD.
     """
     return _LONG_NUMBER.sub(lambda match: f"&#{match[1].lstrip('0')[:8] or '0'}", source)
 
 
 def _closed(source: str) -> str:
-    """Make text of what looks like a tag or comment but never ends.
+    """Escape tags and comments that are never closed.
 
-    The text would be kept anyway, but the standard library searches to the end of the file for each of them.
+    Their text would be kept anyway, but the standard library searches to the end of the file for each of them.
     """
     head, end, tail = source.rpartition("-->")
     source = head + end + tail.replace("<!--", "&lt;!--")
@@ -76,14 +76,14 @@ def _closed(source: str) -> str:
 
 
 class _Page(HTMLParser):
-    """Tells a writer what the tags mean."""
+    """Translates tags into calls of a writer."""
 
     def __init__(self) -> None:
         super().__init__()
         self.writer = MarkdownWriter()
         self._title: list[str] = []
         self._in_title = False
-        self._hidden = ""  # the element whose content is being dropped, and how many of its kind are open
+        self._hidden = ""  # the element whose content is dropped, and the number of open ones of its kind
         self._depth = 0
 
     @property
@@ -93,7 +93,7 @@ class _Page(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self._in_title = False
         if self._hidden == "svg" and tag in _BLOCKS:
-            self._hidden = ""  # as in browsers: a drawing that was never closed ends at the next block
+            self._hidden = ""  # as in browsers: an unclosed drawing ends at the next block
         if self._hidden:
             self._depth += tag == self._hidden
             return
@@ -154,7 +154,7 @@ class _Page(HTMLParser):
             self.writer.text(data)
 
     def parse_marked_section(self, i: int, report: bool = True) -> int:
-        # `<![if IE]>` and its like are comments in HTML; the standard library raises at those it doesn't know.
+        # `<![if IE]>` and the like are comments in HTML; the standard library raises for unknown ones.
         return self.parse_bogus_comment(i, report)
 
 

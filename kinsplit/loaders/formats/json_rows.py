@@ -1,9 +1,9 @@
-"""Rows with `docid`, `title` and `text`: a Document each.
+"""JSON rows with `docid`, `title` and `text`, each a document.
 
-`.jsonl` has one object a line; lines end at a line feed and nowhere else, since U+2028 or U+0085 may stand inside a
-row. `.json` has one object or a list of them. `docid` and `text` are required strings, `title` is optional, other
-fields are left out. One broken row refuses the file: half a corpus would be worse than none. A file in which no
-`"docid"` occurs was never meant to hold rows.
+`.jsonl` has one object per line; only a line feed ends a line, since U+2028 or U+0085 may occur inside a row. `.json`
+has one object or a list of them. `docid` and `text` are required strings, `title` is optional, other fields are
+ignored. One broken row rejects the file: half a corpus would be worse than none. A file without any `"docid"` was not
+meant to contain rows.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _parse(text: str, where: str) -> object:
     except json.JSONDecodeError as error:
         at = f"column {error.colno}" if where else f"line {error.lineno}, column {error.colno}"
         raise UnreadableError(f"{where}is not valid JSON: {error.msg} at {at}.") from error
-    except (RecursionError, ValueError) as error:  # nested too deeply, or a number of too many digits
+    except (RecursionError, ValueError) as error:  # nested too deeply, or a number with too many digits
         raise UnreadableError(f"{where}is JSON that can't be read: {error}.") from error
 
 

@@ -1,6 +1,6 @@
-"""Markdown, exactly as it is; only the front matter and the title are looked up. And what other loaders write as it.
+"""Markdown, unchanged, with its title and front matter; and helpers of loaders that produce Markdown.
 
-Of the front matter `title` is the title, and `url`, `revision` and `licence` go into the metadata.
+The front matter's `title` is the title, and its `url`, `revision` and `licence` go into the metadata.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import re
 from kinsplit.loaders.content import Content, Format, Reading
 from kinsplit.loaders.decoding import decode
 
-_TITLE_WINDOW = 10_000  # characters; a title stands at the beginning or nowhere
+_TITLE_WINDOW = 10_000  # characters at the beginning in which a title is looked for
 _FRONT_MATTER = re.compile(r"---[ \t]*\r?\n(.*?)^---", re.DOTALL | re.MULTILINE)
 _TITLE_FIELD = re.compile(r"^title:(.*)$", re.MULTILINE)
 _ORIGIN_FIELD = re.compile(r"^(url|revision|licence):[ \t]*(\S.*)$", re.MULTILINE)
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _HEADING = re.compile(r" {0,3}#[ \t](.*)")
-# Text that would start a fence, a heading or a heading's underline, which its author didn't mean.
+# Plain text that would start a fence, a heading or a heading's underline.
 _MISTAKABLE = re.compile(r"^(?=#{1,6}(?:\s|$)|`{3}|~{3}|=+$|-+$)", re.MULTILINE)
 
 
@@ -41,7 +41,7 @@ def title_of(text: str) -> str | None:
 
 
 def closed(text: str) -> str:
-    """Return Markdown with an end of the fence that it leaves open, if it does."""
+    """Return Markdown with its last fence closed, if it is open."""
     fence = ""
     for line in text.splitlines():
         fence = _fence_after(line, fence)
@@ -49,7 +49,7 @@ def closed(text: str) -> str:
 
 
 def _fence_after(line: str, fence: str) -> str:
-    """Return the mark of the fence that is open after a line, given the one before it."""
+    """Return the marker of the fence that is open after a line, given the one open before it."""
     mark = _FENCE.match(line)
     if fence:
         return "" if mark and mark[1].startswith(fence) else fence
@@ -62,12 +62,12 @@ def _origin(text: str) -> dict[str, str]:
 
 
 def escaped(text: str) -> str:
-    """Return plain text as a paragraph of Markdown, of which no line begins a block."""
+    """Return plain text as a Markdown paragraph in which no line begins a block."""
     return _MISTAKABLE.sub(r"\\", text)
 
 
 def fenced(text: str, language: str = "") -> str:
-    """Return text inside a Markdown fence that nothing in it can close."""
+    """Return text inside a Markdown fence that the text can't close."""
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}{language}\n{text}\n{fence}"
@@ -78,20 +78,20 @@ def _unquoted(value: str) -> str:
 
 
 def _without_closing(heading: str) -> str:
-    """Return a heading without the `#`s that may close it."""
+    """Return a heading without closing `#`s."""
     bare = heading.rstrip("#")
     return bare.rstrip() if bare[-1:] in {"", " ", "\t"} else heading
 
 
 def without_blanks(rows: list[list[str]]) -> list[list[str]]:
-    """Return a table's cells without rows and columns that are empty throughout; rows may end early."""
+    """Return a table's cells without empty rows and columns; rows may differ in length."""
     filled = [row for row in rows if any(row)]
     columns = sorted({column for row in filled for column, cell in enumerate(row) if cell})
     return [[row[column] for column in columns[: bisect.bisect_left(columns, len(row))]] for row in filled]
 
 
 def pipe_table(rows: list[list[str]]) -> str:
-    """Return rows as a pipe table with the first as its header, which must be as wide as the widest row."""
+    """Return rows as a pipe table whose header is the first row, which must be the widest."""
     width = max(map(len, rows))
     header = rows[0] + [""] * (width - len(rows[0]))
     lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in (header, *rows[1:])]

@@ -1,4 +1,4 @@
-"""A stream of text and block boundaries -> Markdown-like text, in one pass and linear time."""
+"""Writer of Markdown-like text from a stream of text and block boundaries, in one pass and linear time."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from dataclasses import dataclass
 
 from kinsplit.loaders.formats.markdown import escaped, fenced, pipe_table, without_blanks
 
-_DEEPEST = 8  # list levels that are shown by indentation
+_DEEPEST = 8  # maximum number of indented list levels
 
 
 @dataclass(slots=True)
 class _List:
     ordered: bool
     count: int = 0
-    marker: str = ""  # of the item whose first line is still to come
+    marker: str = ""  # of an item without a first line yet
     width: int = 2
 
 
 class MarkdownWriter:
     """Collects text until a boundary ends the block, then writes the block.
 
-    Markup in the wild is rarely well-formed, so every call is allowed at every moment: what was not closed
-    ends where the next thing begins, and no text is dropped.
+    Real-world markup is rarely well-formed, so every call is allowed at any time: an unclosed block ends where the next
+    one begins, and no text is dropped.
     """
 
     def __init__(self) -> None:
@@ -91,7 +91,7 @@ class MarkdownWriter:
         top.width = len(top.marker)
 
     def start_table(self) -> None:
-        """Begin a table; one around it is read as blocks from here on."""
+        """Begin a table; a table around it is read as blocks from here on."""
         self._leave_table()
         self.end_table()
         self._rows = []
@@ -151,13 +151,13 @@ class MarkdownWriter:
             self._emit(fenced(text, self._language))
 
     def finish(self) -> str:
-        """End everything that is open and return the whole text."""
+        """End all open blocks and return the whole text."""
         self.end_pre()
         self.end_table()
         return "".join(self._blocks)
 
     def _take(self) -> str:
-        """Return the open block's text, whitespace collapsed, without empty lines, and start another."""
+        """Return the open block's text with collapsed whitespace and no empty lines, and start a new block."""
         lines = (" ".join(line.split()) for line in "".join(self._inline).split("\n"))
         self._inline = []
         return "\n".join(line for line in lines if line)
@@ -190,7 +190,7 @@ class MarkdownWriter:
         self._span = 0
 
     def _leave_table(self) -> None:
-        """Inside a cell: write the rows so far, and read the rest of the table as blocks."""
+        """Inside a cell, write the rows so far, and read the rest of the table as blocks."""
         if self._span and self._rows is not None:
             rows, self._rows = self._rows, None
             self._span = 0

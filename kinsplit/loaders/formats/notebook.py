@@ -1,11 +1,10 @@
 """Jupyter notebooks as one Markdown text.
 
-Cells follow one another with a blank line between them. Markdown and raw cells are kept as they are, but a fence that a
-Markdown cell leaves open ends with it; a code cell stands in a fence that is longer than any run of backticks inside
-it, marked with the notebook's language. After it come its plain-text results in a `text` fence: what was printed to
-standard output and the value of the last line, both without colours. Left out are images, HTML, errors, standard error,
-object addresses (`<Figure at 0x7f...>`, which change with every run) and any result of more than 2,000 characters;
-these long ones are counted in a warning.
+Cells are separated by a blank line. Markdown and raw cells are kept unchanged, except that a fence left open in a
+Markdown cell ends with it; a code cell is put in a fence that is longer than any run of backticks in it, with the
+notebook's language. Its plain-text results follow in a `text` fence: standard output and the value of the last line,
+both without colours. Images, HTML, errors, standard error, object addresses (`<Figure at 0x7f...>`, which change with
+every run) and results of more than 2,000 characters are left out; the latter are counted in a warning.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ from kinsplit.loaders.content import Content, Format, Reading, UnreadableError
 from kinsplit.loaders.decoding import decode
 from kinsplit.loaders.formats.markdown import closed, fenced, title_of
 
-_LONGEST_RESULT = 2_000  # characters; beyond that it is a log or a data set, not teaching
-_COLOUR = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")  # and other commands to a terminal
+_LONGEST_RESULT = 2_000  # characters; longer results are logs or data sets
+_COLOUR = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")  # and other terminal control sequences
 _ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]+>")
 
 
@@ -41,7 +40,7 @@ def read(data: bytes) -> Reading:
     for cell in cells:
         text = _joined(cell.get("source")).strip("\n")
         if cell.get("cell_type") != "code":
-            # A fence that the author never closed ends with its cell, as Jupyter shows it.
+            # An unclosed fence ends with its cell, as in Jupyter.
             blocks.append(closed(text) if cell.get("cell_type") == "markdown" else text)
             continue
         blocks.append(fenced(text, language) if text.strip() else "")
@@ -72,7 +71,7 @@ def _plain(output: dict[str, Any]) -> str:
 
 
 def _joined(value: object) -> str:
-    """Return a multi-line string of the format, which is a string or a list of them."""
+    """Return a multi-line string of the format, which may be a list of strings."""
     if isinstance(value, list):
         return "".join(line for line in value if isinstance(line, str))
     return value if isinstance(value, str) else ""

@@ -1,17 +1,17 @@
-"""PDF files as ONE text with a page map.
+"""PDF files as one text with a page map.
 
 Pages are joined by a blank line: it is the one boundary that every splitter understands, and a page of slides is a
-unit. Where a sentence runs over the end of a page, a line feed joins them. `Document.pages` holds the offset at which
-each page starts, pages without text included. What PDFium returns is made readable before any offset exists:
+unit. Where a sentence continues on the next page, a line feed joins them. `Document.pages` contains the offset of each
+page, including pages without text. PDFium's output is made readable before offsets are assigned:
 
-- Lines end with a line feed alone, through which sentences are seen; tabs and no-break spaces become spaces.
-- Running headers and footers and page numbers are left out (see `pdf_lines.without_running_lines`).
-- A blank line stands between paragraphs, as the distance and size of lines tell (see `pdf_lines.paragraphs`).
-- PDFium marks a hyphen at the end of a line by U+FFFE or U+0002 and takes the line break away, whether the word was
-  only broken there (`exam-ple`) or has a hyphen of its own (`lithium-ion`). The document decides: the hyphen stays
-  where the hyphenated word occurs elsewhere in it, or where the joined word doesn't but both halves do as words, or
-  beside a digit. Else the word is joined.
-- A soft hyphen (U+00AD) is drawn on the page, so it becomes a hyphen.
+- Lines end with a single line feed, which doesn't end sentences; tabs and no-break spaces become spaces.
+- Running headers and footers and page numbers are removed (see `without_running_lines`).
+- A blank line separates paragraphs, which are recognised by the distance and size of lines (see `paragraphs`).
+- PDFium marks a hyphen at the end of a line by U+FFFE or U+0002 and removes the line break, whether the word was
+  only broken there (`exam-ple`) or has a hyphen of its own (`lithium-ion`). The hyphen stays if the hyphenated word
+  occurs elsewhere in the document, or if the joined word doesn't but both halves do as words, or next to a digit.
+  Otherwise the word is joined.
+- A soft hyphen (U+00AD) is visible on the page, so it becomes a hyphen.
 - Bullets and arrows of Symbol and Wingdings, which Word writes as private-use code points, become those of Unicode.
 """
 
@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 
 from kinsplit.loaders.content import Content, Format, Reading, UnreadableError
 
-_MARGIN = 0.15  # share of the page's height, above and below, in which headers and footers stand
+_MARGIN = 0.15  # share of the page's height at the top and bottom, for headers and footers
 _SAME_PLACE = 0.01  # share of the page's height
 _SAME_LINE = 0.002  # share of the page's height
 _FEWEST = 3  # pages
@@ -39,9 +39,9 @@ _STRETCH = 8  # pages
 _MOST_WORDS = 30
 _COUNT = "\0"
 _NUMBER = re.compile(r"\d+")
-_WIDE = 1.35  # times the usual distance of lines
-_FAR_LINES = 2.5  # times their height; lines that are set with double space are nearer
-_OTHER_SIZE = 1.15  # times the height of the line before
+_WIDE = 1.35  # multiple of the usual line distance
+_FAR_LINES = 2.5  # multiple of the line height; double-spaced lines are closer
+_OTHER_SIZE = 1.15  # multiple of the height of the previous line
 _MID_SENTENCE = re.compile(r"[\w,;(–—-]\s*\Z")
 
 
@@ -49,9 +49,9 @@ class Line(NamedTuple):
     """A line of a page.
 
     Attributes:
-        text: Without its line end.
-        middle: Where it stands, as the share of the page's height that is above it; None where that isn't known.
-        height: Of its font, as a share of the page's height; 0 where that isn't known.
+        text: Text without its line end.
+        middle: Vertical position as a share of the page's height, from the top; None if unknown.
+        height: Font height as a share of the page's height; 0 if unknown.
     """
 
     text: str
@@ -60,12 +60,12 @@ class Line(NamedTuple):
 
 
 class _Running(NamedTuple):
-    """Words that stand at one place on many pages, a page number as how far it is ahead of the count of pages.
+    """Words that occur at one position on many pages, with a page number relative to the count of pages.
 
     Attributes:
         words: The words.
-        middle: The place; None for a page number that ends each page, however long that is.
-        first: The page on which they stay, since elsewhere they would be repeated; None where they tell the page.
+        middle: The position; None for a page number that is the last line of each page.
+        first: The page on which they are kept; None for page numbers, which are kept nowhere.
     """
 
     words: frozenset[str]
@@ -76,10 +76,10 @@ class _Running(NamedTuple):
 def without_running_lines(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
     """Return pages without their headers, footers and page numbers.
 
-    A line runs if it stands in a page's margin, is not larger than lines usually are, and its text, in which one number
-    may count with the pages, stands at the same height on more than half of the pages, or on half of a stretch of
-    pages, at least 8. Where it runs, its parts do too. A page number that is the last line of so many pages runs as
-    well. A line that tells no page number stays where it first stands. Where most pages would be left empty, none runs.
+    A line is a running line if it is in a page's margin, not larger than usual lines, and its text, in which one number
+    may count with the pages, is at the same height on more than half of the pages, or on half of at least 8 successive
+    pages. Parts of a running line are removed too, and so is a page number that is the last line of as many pages. A
+    line without a page number is kept at its first occurrence. If most pages would be left empty, nothing is removed.
     """
     running = [*_in_margins(pages), *_at_ends(pages)]
     left = [
@@ -130,7 +130,7 @@ def _runs(line: Line, last: bool, page: int, running: _Running) -> bool:
 
 
 def _readings(text: str, page: int) -> Iterator[tuple[str, ...]]:
-    """Yield a line's words, as they are and with each of its numbers as how far it is ahead of the page's."""
+    """Yield a line's words, unchanged and with each of its numbers relative to the page's number."""
     words = tuple(text.split())
     if not words or len(words) > _MOST_WORDS:
         return
@@ -142,10 +142,10 @@ def _readings(text: str, page: int) -> Iterator[tuple[str, ...]]:
 
 
 def paragraphs(lines: Sequence[Line]) -> str:
-    """Return a page's lines as text, with a blank line wherever a paragraph ends.
+    """Return a page's lines as text, with a blank line after each paragraph.
 
-    It ends where the next line is farther away than lines usually are on the page, stands above, or is of another
-    size; but not in the middle of a sentence.
+    A paragraph ends where the next line is farther away than usual on the page, is above, or has another size, except
+    in the middle of a sentence.
     """
     places = [line.middle for line in lines if line.middle is not None]
     usual = median([after - before for before, after in pairwise(places) if after - before > _SAME_LINE] or [0.0])
@@ -157,7 +157,7 @@ def paragraphs(lines: Sequence[Line]) -> str:
 
 
 def continues(before: str, after: str) -> bool:
-    """Return whether a sentence seems to run from one line, or page, to the next."""
+    """Return whether a sentence seems to continue from one line or page to the next."""
     return after.lstrip()[:1].islower() and _MID_SENTENCE.search(before[-20:]) is not None
 
 
@@ -176,10 +176,10 @@ PAGE_BREAK = "\n\n"
 _MARK = re.compile("[\ufffe\x02]")
 _WORD = re.compile(r"\w+(?:-\w+)*")
 _FIRST_WORD, _LAST_WORD = re.compile(r"\w+"), re.compile(r"(?<!\w)\w+\Z")
-_FINE = 1_000_000  # steps in which a page's height is measured
+_FINE = 1_000_000  # resolution of a page's height
 _FAR = 1_000  # points, more than most pages are high
 _STRAIGHT = 0.9  # cosine of the angle between a line and the page
-_LONGEST = 40  # characters of half a word that are looked at
+_LONGEST = 40  # maximum characters of half a word
 _READABLE = str.maketrans(
     {
         "\xad": "-",
@@ -193,7 +193,7 @@ _READABLE = str.maketrans(
         "\uf0df": "←",
     }
 )
-_PDFIUM = threading.Lock()  # PDFium may only be entered by one thread at a time
+_PDFIUM = threading.Lock()  # PDFium is not thread-safe
 
 
 def read(data: bytes) -> Reading:
@@ -228,10 +228,12 @@ def _extract(data: bytes) -> tuple[list[list[Line]], str | None, list[int]]:
     except pypdfium2.PdfiumError as error:
         if error.err_code in {FPDF_ERR_PASSWORD, FPDF_ERR_SECURITY}:
             raise UnreadableError("is protected by a password. Save a copy without it (qpdf --decrypt).") from error
-        raise UnreadableError(f"is broken or no PDF: {error} Open it in a viewer and save it again.") from error
+        raise UnreadableError(
+            f"is broken or not a valid PDF: {error} Open it in a viewer and save it again."
+        ) from error
     pages, broken = [], []
     with closing(pdf):
-        if len(pdf) > len(data):  # Even a page that is named again takes bytes; without this each would be looked for.
+        if len(pdf) > len(data):  # Each page takes bytes; without this check, every claimed page would be searched for.
             raise UnreadableError(f"claims {len(pdf):,} pages, more than it has bytes. Open and save it in a viewer.")
         title = str(pdf.get_metadata_dict().get("Title", "")).strip()
         for index in range(len(pdf)):
@@ -245,7 +247,7 @@ def _extract(data: bytes) -> tuple[list[list[Line]], str | None, list[int]]:
 
 
 def _lines(page: Any, text: Any) -> Iterator[Line]:
-    """Yield a page's lines with their places, which PDFium knows by the numbers of characters."""
+    """Yield a page's lines with their positions, which PDFium gives by character index."""
     from pypdfium2.raw import FPDFText_GetCharAngle, FPDFText_GetUnicode
 
     turned, seen = math.radians(page.get_rotation()), _view(page)
@@ -253,8 +255,8 @@ def _lines(page: Any, text: Any) -> Iterator[Line]:
     for line in text.get_text_range(errors="surrogatepass").split("\r\n"):
         first = at + len(line) - len(line.lstrip())
         at += len(line) + 2
-        # PDFium's text lacks characters that it can't name; from there on the numbers would be of others. And of lines
-        # that stand on their side the first characters tell nothing.
+        # PDFium's text lacks characters that it can't decode, which shifts the indexes of later ones; and the first
+        # characters of rotated lines are not representative.
         if (
             line.strip()
             and FPDFText_GetUnicode(text, first) == ord(line.lstrip()[0])
@@ -268,7 +270,7 @@ def _lines(page: Any, text: Any) -> Iterator[Line]:
 
 
 def _view(page: Any) -> Callable[[float, float], float]:
-    """Return what tells how far down a place is seen on a page, however that is turned and cropped, by its height."""
+    """Return a function from a point to its visible height on a page, whatever the page's rotation and crop."""
     from pypdfium2.raw import FPDF_PageToDevice
 
     across, down = ctypes.c_int(), ctypes.c_int()
@@ -288,7 +290,7 @@ def _dehyphenate(pages: list[str]) -> list[str]:
 
 
 def _mended(pieces: list[str], words: set[str]) -> Iterator[str]:
-    """Yield the pieces between the marks, with a hyphen wherever one stays."""
+    """Yield the pieces between the marks, with the hyphens that stay."""
     yield pieces[0]
     for before, after in itertools.pairwise(pieces):
         left, right = _LAST_WORD.search(before[-_LONGEST:]), _FIRST_WORD.match(after[:_LONGEST])
@@ -304,7 +306,7 @@ def _keeps_hyphen(left: str, right: str, words: set[str]) -> bool:
 
 
 def _words(pages: list[str]) -> Iterator[str]:
-    """Yield the words that no mark touches, and the parts of the hyphenated ones."""
+    """Yield the words without marks, and the parts of the hyphenated ones."""
     for page in pages:
         pieces = _MARK.split(page.lower())
         for number, piece in enumerate(pieces, 1):

@@ -1,6 +1,6 @@
-"""Python's source code, exactly as it is, with its classes and functions as the outline.
+"""Python source code, unchanged, with its classes and functions as the outline.
 
-Python's own tokenizer finds them, so that also code which doesn't compile has an outline as far as it can be read.
+Python's own tokenizer finds them, so that code that doesn't compile also has an outline, as far as it can be read.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ def read(data: bytes) -> Reading:
     """Return the text of a Python file with its outline."""
     reading = read_code(data)
     (content,), warnings = reading.contents, reading.warnings
-    # The tokenizer of Python 3.12 stops at what the document's text won't hold anyway.
+    # The tokenizer of Python 3.12 stops at characters that are removed from the document anyway.
     return Reading((Content(content.text, outline=outline(clean(content.text).text)),), warnings)
 
 
 def outline(text: str) -> tuple[Part, ...]:
-    """Return the classes and functions of Python's source code, outer ones before those inside them."""
+    """Return the classes and functions of Python source code, outer ones before nested ones."""
     lines = _LINE.findall(text)
     starts = list(accumulate(map(len, lines), initial=0))
     found: list[Part] = []
@@ -46,7 +46,7 @@ def outline(text: str) -> tuple[Part, ...]:
 
 
 def _statements(lines: list[str], starts: list[int]) -> Iterator[tuple[int, int, int, str]]:
-    """Yield the column, start and end of each logical line, and the title of the part that it begins, if any."""
+    """Yield column, start and end of each logical line, and the title of the part that it begins, if any."""
     statement: list[tokenize.TokenInfo] = []
     for token in _tokens(lines):
         if token.type not in _PASSED:
@@ -58,13 +58,13 @@ def _statements(lines: list[str], starts: list[int]) -> Iterator[tuple[int, int,
 
 
 def _tokens(lines: list[str]) -> Iterator[tokenize.TokenInfo]:
-    # The tokenizer knows no line end but these.
+    # The line ends of the tokenizer.
     source = "".join(line.rstrip("\r\n") + "\n" if line[-1:] in "\r\n" else line for line in lines)
     try:
         yield from takewhile(
             lambda token: token.type != tokenize.ENDMARKER, tokenize.generate_tokens(io.StringIO(source).readline)
         )
-    except Exception:  # Beside TokenError and SyntaxError, Python 3.13 has a SystemError for some code that is none.
+    except Exception:  # Besides TokenError and SyntaxError, Python 3.13 raises SystemError for some invalid code.
         return
 
 

@@ -1,10 +1,10 @@
-"""PowerPoint presentations (`.pptx`): every slide a page that begins with its title as a Markdown heading.
+"""PowerPoint presentations (`.pptx`): every slide is a page that begins with its title as a Markdown heading.
 
-Below the title come the slide's shapes from the top left to the bottom right, groups as one: text with lists as they
-are indented, equations as a line of text (see `equations`), tables as pipe tables, diagrams (SmartArt) as their texts,
-charts by their titles. What has no text of its own, such as a picture, a film or a drawing, gives its alternative text.
-Speaker notes follow under a `### Notes` heading. Footers, dates and slide numbers are left out, and so are hidden
-slides, which are counted in a warning. A shape that can't be read is named in a warning, and the rest goes on.
+The slide's shapes follow from the top left to the bottom right, groups as one shape: text with indented lists,
+equations as a line of text (see `equations`), tables as pipe tables, diagrams (SmartArt) as their texts, charts as
+their titles. Shapes without text, such as pictures, films and drawings, give their alternative text. Speaker notes
+follow under a `### Notes` heading. Footers, dates and slide numbers are left out, and so are hidden slides, which are
+counted in a warning. An unreadable shape is named in a warning, and the others are read.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kinsplit.loaders.formats.equations import linear
 from kinsplit.loaders.formats.markdown import escaped, pipe_table, without_blanks
 
 _BREAK = "\n\n"
-_DEEPEST = 8  # level of indentation in PowerPoint; a file may claim any
+_DEEPEST = 8  # maximum indentation level of PowerPoint; a file may claim any
 _DML = "http://schemas.openxmlformats.org/drawingml/2006/main"
 _DGM = "http://schemas.openxmlformats.org/drawingml/2006/diagram"
 _DIAGRAM = f"{{{_DGM}}}relIds"
@@ -45,28 +45,28 @@ def read(data: bytes) -> Reading:
         raise
     except RecursionError:
         raise UnreadableError("nests its shapes too deeply. Open it and save it again.") from None
-    except Exception as error:  # python-pptx raises whatever a malformed part leads to
-        reason = f"is broken or no PowerPoint presentation: {error!r}. Open it and save it again."
+    except Exception as error:  # python-pptx raises exceptions of any kind for a malformed part
+        reason = f"is broken or not a valid PowerPoint presentation: {error!r}. Open it and save it again."
         raise UnreadableError(reason) from error
     starts, at = [], 0
     for page in pages:
         starts.append(at)
         at += len(page) + len(_BREAK)
     first = next((line[3:] for page in pages for line in page.splitlines()[:1] if line.startswith("## ")), None)
-    # What PowerPoint calls a presentation whose author gave it no title.
+    # PowerPoint's default title.
     own = title if title.lower() not in {"", "powerpoint presentation"} else first
     warnings = (f"{hidden:,} hidden slides were left out",) if hidden else ()
     return Reading((Content(_BREAK.join(pages), own, pages=tuple(starts)),), (*warnings, *lost))
 
 
 def _slide(slide: Any, number: int, lost: list[str]) -> Iterator[str]:
-    """Yield a slide's blocks, and note the shapes that can't be read."""
+    """Yield a slide's blocks, and record the unreadable shapes."""
     _make_plain(slide.element)
     title = slide.shapes.title
     if title is not None and (heading := " ".join(title.text_frame.text.split())):
         yield f"## {heading}"
     for shape in _in_order(slide.shapes):
-        if title is None or shape.element is not title.element:  # Numbers of shapes occur twice.
+        if title is None or shape.element is not title.element:  # Ids of shapes are not unique.
             yield from _readable(shape, number, lost)
     if slide.has_notes_slide:
         _make_plain(slide.notes_slide.element)
@@ -76,11 +76,11 @@ def _slide(slide: Any, number: int, lost: list[str]) -> Iterator[str]:
 
 
 def _make_plain(slide: Any) -> None:
-    """Replace in a slide's XML what python-pptx passes over with all its text: alternatives, and equations."""
+    """Replace elements in a slide's XML that python-pptx skips with all their text: alternatives and equations."""
     from pptx.oxml import parse_xml
 
     for element in list(slide.iter(_ALTERNATIVES)):
-        # The first is what PowerPoint itself shows; the others are for programs that lack its means, often a picture.
+        # PowerPoint shows the first one; the others are fallbacks for other programs, often a picture.
         choice = next((form for form in element if len(form)), ())
         for child in reversed(choice):
             element.addnext(child)
@@ -92,7 +92,7 @@ def _make_plain(slide: Any) -> None:
 
 
 def _in_order(shapes: Iterable[Any]) -> list[Any]:
-    """Return shapes in rows from the top, and from the left within a row; half an inch is the same row."""
+    """Return shapes in rows from the top, and from the left within a row; half an inch counts as the same row."""
     return sorted(shapes, key=lambda shape: (round((shape.top or 0) / 457_200), shape.left or 0))
 
 
@@ -101,19 +101,19 @@ def _readable(shape: Any, number: int, lost: list[str]) -> list[str]:
         return list(_blocks(shape))
     except (RecursionError, MemoryError):
         raise
-    except Exception as error:  # python-pptx raises whatever a malformed shape leads to
+    except Exception as error:  # python-pptx raises exceptions of any kind for a malformed shape
         lost.append(f"slide {number:,}: its shape {shape.name!r} can't be read ({error!r})")
         return []
 
 
 def _blocks(shape: Any) -> Iterator[str]:
-    """Yield a shape's texts, or else its alternative text."""
+    """Yield a shape's texts, else its alternative text."""
     found = [block for block in _texts(shape) if block.strip()]
     yield from found or filter(None, [_alternative(shape)])
 
 
 def _alternative(shape: Any) -> str:
-    """Return the text that stands for a shape where it can't be seen."""
+    """Return the alternative text of a shape."""
     properties = next(shape.element.iter("{*}cNvPr"), None)  # The first one is the shape's own.
     return "" if properties is None else " ".join(properties.get("descr", "").split())
 
@@ -146,7 +146,7 @@ def _texts(shape: Any) -> Iterator[str]:
 
 
 def _diagram(data: bytes) -> Iterator[str]:
-    """Yield a diagram's texts as a list, in the order in which they were written."""
+    """Yield a diagram's texts as a list, in the order of the file."""
     texts = (_words(text) for text in parse(data).iter(f"{{{_DGM}}}t"))
     if lines := [f"- {text}" for text in texts if text]:
         yield "\n".join(lines)
@@ -157,7 +157,7 @@ def _words(element: Any) -> str:
 
 
 def _text(frame: Any) -> str:
-    """Return paragraphs, a line each, as list items where they are indented."""
+    """Return paragraphs, one per line, indented ones as list items."""
     lines = []
     for paragraph in frame.paragraphs:
         text = "\n".join(line for part in paragraph.text.split("\v") if (line := " ".join(part.split())))

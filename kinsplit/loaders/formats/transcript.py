@@ -1,11 +1,11 @@
-"""Transcripts and subtitles (`.srt`, `.vtt`) as running text that knows when each part of it was said.
+"""Transcripts and subtitles (`.srt`, `.vtt`) as running text with the times of its parts.
 
-Cues are joined by a space, so that sentences run on over them; a pause of 3 seconds or another speaker begins a
-paragraph, which the speaker's name opens. Markup and positions are dropped. Subtitles that roll show every line twice
-or more: what the cue before showed already isn't repeated. `Document.times` keeps when each cue begins and ends.
+Cues are joined by a space, so that sentences continue across them; a pause of 3 seconds or another speaker begins a
+paragraph, which starts with the speaker's name. Markup and positions are dropped. Rolling subtitles show every line
+twice or more: lines of the previous cue are not repeated. `Document.times` contains the start and end of each cue.
 
 Times without a fraction, with a comma or without hours are read in both formats, and so are cues without a number. A
-cue whose times can't be read is left out and counted in a warning. Cues stay in the file's order, whatever their times.
+cue with unreadable times is left out and counted in a warning. Cues stay in the file's order, whatever their times.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from kinsplit.loaders.decoding import decode
 from kinsplit.loaders.formats.html import with_readable_numbers
 
 _PAUSE = 3.0  # seconds
-_FLASH = 0.1  # seconds; no cue for people to read is shorter
+_FLASH = 0.1  # seconds; no readable cue is shorter
 _MARKUP = re.compile(r"</?(?:[cibuv]|ruby|rt|lang|font)\b[^<>]*>|<[\d:.]+>|\{\\[^{}]*\}", re.IGNORECASE)
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
@@ -50,7 +50,7 @@ def _read(data: bytes, kind: str) -> Reading:
     try:
         captions = webvtt.from_buffer(io.StringIO("\n".join(lines)), format=kind).captions
     except webvtt.errors.MalformedFileError as error:
-        raise UnreadableError(f"is no transcript: {error}. It should begin as .{kind} files do.") from error
+        raise UnreadableError(f"is not a valid transcript: {error}. It should begin as .{kind} files do.") from error
     text = _Text()
     for caption in captions:
         said = [" ".join(html.unescape(with_readable_numbers(_MARKUP.sub("", line))).split()) for line in caption.lines]
@@ -65,7 +65,7 @@ def _read(data: bytes, kind: str) -> Reading:
 
 
 def _repaired(source: str, *, numbered: bool) -> Iterator[str]:
-    """Yield lines with times as both formats take them, and a number above each where there must be one."""
+    """Yield lines with times in the common form, preceded by a number where the format requires it."""
     before = ""
     for line in _LINE_END.split(source):
         match = _TIMING.match(line)
@@ -84,7 +84,7 @@ class _Text:
         self.parts: list[str] = []
         self.times: list[Moment] = []
         self._length = 0
-        self._shown = ""  # the last line of the cue before
+        self._shown = ""  # the last line of the previous cue
         self._until = 0.0
         self._voice: str | None = None
 

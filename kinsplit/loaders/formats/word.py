@@ -1,4 +1,4 @@
-"""Word documents (`.docx`) by way of HTML, so that they read as HTML does.
+"""Word documents (`.docx`), converted to HTML and then read like HTML.
 
 `mammoth` reads headings, lists, tables, footnotes and text boxes in the document's order. Titles become headings of the
 first level, pictures their alternative text, equations a line of text (see `equations`). Page headers and footers,
@@ -16,7 +16,7 @@ from kinsplit.loaders.formats.archive import Archive, parse
 from kinsplit.loaders.formats.equations import linear, local_name
 from kinsplit.loaders.formats.html import readable_html
 
-# Simple fields, text of another direction, and equations in a paragraph of their own.
+# Simple fields, text of another direction, and equations in paragraphs of their own.
 _WRAPPERS = frozenset({"fldSimple", "bdo", "dir", "oMathPara"})
 _DROPPED = re.compile(rb":(?:oMath|fldSimple|bdo|dir)\b")
 _TOO_DEEP = "nests its content too deeply. Open it and save it again."
@@ -47,14 +47,16 @@ def read(data: bytes) -> Reading:
         raise
     except RecursionError:
         raise UnreadableError(_TOO_DEEP) from None
-    except Exception as error:  # mammoth raises whatever a malformed part leads to
-        raise UnreadableError(f"is broken or no Word document: {error!r}. Open it and save it again.") from error
+    except Exception as error:  # mammoth raises exceptions of any kind for a malformed part
+        raise UnreadableError(
+            f"is broken or not a valid Word document: {error!r}. Open it and save it again."
+        ) from error
     text, title = readable_html(result.value)
     return Reading((Content(text, _core_title(archive) or title),))
 
 
 def _for_mammoth(part: bytes) -> bytes:
-    """Return XML in which what mammoth would drop with all its text is what it reads."""
+    """Return XML in which elements that mammoth would drop with all their text are replaced."""
     from xml.etree.ElementTree import tostring
 
     if not _DROPPED.search(part):
@@ -62,7 +64,7 @@ def _for_mammoth(part: bytes) -> bytes:
     try:
         root = parse(part)
     except UnreadableError:
-        return part  # mammoth says what is wrong, if the document needs it.
+        return part  # mammoth reports the fault if the document needs this part.
     namespace = root.tag.rpartition("}")[0] + "}"
     try:
         for parent in list(root.iter()):
@@ -73,7 +75,7 @@ def _for_mammoth(part: bytes) -> bytes:
 
 
 def _lifted(parent: Any, namespace: str) -> Iterator[Any]:
-    """Yield an element's children, with equations as runs and what stands in wrappers without these."""
+    """Yield an element's children, with equations as runs and without wrappers around their content."""
     from xml.etree.ElementTree import Element, SubElement
 
     for child in parent:

@@ -137,14 +137,14 @@ class _Run:
             starts = sorted({number for number in numbers.values if 0 <= number < sentences})
             if starts and numbers.whole:
                 return Answer(starts, sentences)
-            why = _why(numbers.values, starts, sentences)
+            why = _defect(numbers.values, starts, sentences)
             if starts and starts[-1] >= best.known:
                 best = Answer(starts, starts[-1] + 1)
         problem = f"{self._model.name} gave {ATTEMPTS} answers that can't be used; in the last one, {why}."
         return best._replace(problem=problem)
 
 
-def _why(values: list[int], starts: list[int], sentences: int) -> str:
+def _defect(values: list[int], starts: list[int], sentences: int) -> str:
     if starts:
         return "the list of numbers has no end"
     return f"no number is between 0 and {sentences - 1}" if values else "no list of numbers was found"

@@ -75,15 +75,15 @@ class Ruler:
         sizes: list[int] = []
         counts: list[Future[IntArray]] = []
         pieces: list[str] = []
-        held = 0
-        with ThreadPoolExecutor(max_workers=1) as beside:
+        waiting = 0
+        with ThreadPoolExecutor(max_workers=1) as executor:
             for text, u in zip(texts, units, strict=True):
                 pieces += slices(text, u)
                 sizes.append(len(u.starts))
-                held += int((u.ends - u.starts).sum())
-                if held >= enough:
-                    counts.append(beside.submit(self.tokenizer.count, pieces))
-                    pieces, held = [], 0
+                waiting += int((u.ends - u.starts).sum())
+                if waiting >= enough:
+                    counts.append(executor.submit(self.tokenizer.count, pieces))
+                    pieces, waiting = [], 0
             last = self.tokenizer.count(pieces)
         return divide(np.concatenate([*(c.result() for c in counts), last]), sizes)
 

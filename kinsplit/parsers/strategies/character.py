@@ -15,7 +15,7 @@ from kinsplit.spans import Span
 class CharacterStrategy(Strategy):
     """Windows of a fixed number of characters (code points).
 
-    A window never cuts a grapheme cluster, so it can be slightly shorter than `chunk_size`.
+    A window ends before a grapheme cluster that it would cut, so it can be slightly shorter than `chunk_size`.
 
     Example:
         >>> CharacterStrategy(chunk_size=4, chunk_overlap=1).split("abcdefg")

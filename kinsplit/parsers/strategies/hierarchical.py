@@ -53,7 +53,7 @@ class HierarchicalStrategy(Measured):
     origin = "notebook (parents 1000, children 200 characters)"
     added = frozenset({"children"})
 
-    unit: Unit = Field(default="character", description="What sizes are counted in.")
+    unit: Unit = Field(default="character", description="Unit of all sizes.")
     parent_size: Annotated[Sizes, BeforeValidator(lambda v: (v,) if isinstance(v, int) else v)] = Field(
         default=(1000,),
         description="Maximum size of a parent. Several descending sizes, at most 16, give several levels of parents.",

@@ -55,7 +55,7 @@ class LLMStrategy(Measured):
     incidental: ClassVar[frozenset[str]] = frozenset({"concurrency", "timeout", "fallback"})
 
     model: ModelField = "ollama:llama3"
-    unit: Unit = Field(default="word", description="What sizes are counted in.")
+    unit: Unit = Field(default="word", description="Unit of chunk_size.")
     chunk_size: Size = Field(default=500, description="Maximum size of a chunk, in `unit`.")
     min_sentences: Size = Field(default=1, description="Minimum sentences between two boundaries.")
     max_sentences: Size | None = Field(default=None, description="Maximum sentences per chunk.")

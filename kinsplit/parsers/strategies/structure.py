@@ -36,7 +36,7 @@ class StructureStrategy(Measured):
     summary = "Paragraphs merged and split, never across a heading"
     origin = "rag_eval (128 to 512 words)"
 
-    unit: Unit = Field(default="word", description="What sizes are counted in.")
+    unit: Unit = Field(default="word", description="Unit of all sizes.")
     chunk_size: Size = Field(default=512, description="Maximum size of a chunk, in `unit`.")
     min_chunk_size: Overlap = Field(
         default=128,

@@ -1,4 +1,4 @@
-"""Rerankers: models that read the question and a text together, and so judge better, and slower, than a store."""
+"""Rerankers: models that read the question and a text together, slower but more precise than a store's search."""
 
 from kinsplit.retrieval.rerank.apply import Reading, rerank
 from kinsplit.retrieval.rerank.cross_encoder import CrossEncoderReranker

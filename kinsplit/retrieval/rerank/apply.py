@@ -1,4 +1,4 @@
-"""A reranker's judgements, put onto what was judged."""
+"""Ordering of items by a reranker's scores."""
 
 from __future__ import annotations
 
@@ -19,50 +19,50 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Reading(Generic[T]):
-    """How items of one kind are read and marked.
+    """Access to the text and the score of one kind of item.
 
     Attributes:
-        text: Returns what the reranker reads of an item.
-        score: Returns the score by which it is ranked until now; None where it has none.
-        judged: Returns it with its new score.
+        text: Returns the text that the reranker reads.
+        score: Returns the current score of an item; None if it has none.
+        with_score: Returns an item with a new score.
     """
 
     text: Callable[[T], str]
     score: Callable[[T], float | None]
-    judged: Callable[[T, float], T]
+    with_score: Callable[[T, float], T]
 
 
 def rerank(reranker: Reranker, query: str, items: Sequence[T], reading: Reading[T]) -> list[T]:
-    """Order items by a reranker's judgements.
+    """Order items by a reranker's scores.
 
-    Where the reranker has an attribute `earlier`, an item's new score is the judgement plus so many times the score
-    until now, both in standard deviations above their mean; unless an item has no score or no judgement.
+    If the reranker has an attribute `earlier`, an item's new score is the reranker's score plus `earlier` times the
+    current score, both standardised; unless any item has no current score or was left out.
 
-    A reranker that fails must not cost the user the answer: the items stay as they are, and one warning says why. So it
-    is with an answer that makes no sense: an index out of range or twice, or a score that is no number.
+    A reranker that fails doesn't make the search fail: the items stay in their order, and one warning gives the reason.
+    An invalid result counts as a failure: an index out of range or repeated, or a score that is not a finite number.
 
     Args:
-        reranker: Sees the texts alone, and answers by index.
+        reranker: Reads the texts alone, and refers to them by index.
         query: The question.
-        items: What to order, best first.
-        reading: How they are read and marked.
+        items: The items, best first.
+        reading: Access to the items' texts and scores.
 
     Returns:
-        The judged items, best first, equal scores in the earlier order; then, as they were, those that the reranker
-        left out: they keep their earlier score, which is on another scale.
+        The scored items, best first, equal scores in the earlier order; then the items that the reranker left out, in
+        their order and with their earlier score, which is on another scale.
     """
     if not items:
         return []
     try:
         ranking = _checked(reranker.rerank(query, [reading.text(item) for item in items]), len(items))
-    except Exception as error:  # Whatever a model, a server or a driver may raise.
-        rule = f"The reranker failed, so its stage is left out: {type(error).__name__}: {error}"
-        warnings.warn(rule, RerankWarning, stacklevel=2)
+    except Exception as error:  # Models, servers and drivers raise errors of any kind.
+        message = f"The reranker failed, so its stage is left out: {type(error).__name__}: {error}"
+        warnings.warn(message, RerankWarning, stacklevel=2)
         return list(items)
     ranking = _with_earlier(ranking, [reading.score(item) for item in items], getattr(reranker, "earlier", 0.0))
     best = sorted(ranking, key=lambda ranked: (-ranked.score, ranked.index))
     seen = {ranked.index for ranked in ranking}
-    return [reading.judged(items[ranked.index], ranked.score) for ranked in best] + [
+    return [reading.with_score(items[ranked.index], ranked.score) for ranked in best] + [
         item for index, item in enumerate(items) if index not in seen
     ]
 
@@ -83,7 +83,9 @@ def _checked(ranking: Sequence[Ranked], number: int) -> list[Ranked]:
     checked = [Ranked(int(ranked.index), float(ranked.score)) for ranked in ranking]
     indices = [ranked.index for ranked in checked]
     if any(not 0 <= index < number for index in indices) or len(set(indices)) < len(indices):
-        raise InvalidParameterError("index", f"must be from 0 to {number - 1} and come once", indices, "Mend it.")
+        raise InvalidParameterError(
+            "index", f"must be from 0 to {number - 1}, each at most once", indices, "Fix the reranker."
+        )
     if bad := [ranked.score for ranked in checked if not math.isfinite(ranked.score)]:
-        raise InvalidParameterError("score", "must be a finite number", bad[0], "Mend the reranker.")
+        raise InvalidParameterError("score", "must be a finite number", bad[0], "Fix the reranker.")
     return checked

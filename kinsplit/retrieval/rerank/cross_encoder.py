@@ -1,4 +1,4 @@
-"""Reranking by a cross-encoder, which reads question and text as one input."""
+"""Reranking by a cross-encoder, which reads the question and a text as one input."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 class CrossEncoderReranker:
     """Any `sentence_transformers.CrossEncoder`, loaded at first use and used by one thread at a time.
 
-    A text that doesn't fit into the model's window beside the question is read up to there, and a `RerankWarning` says
-    how many were.
+    A text that doesn't fit into the model's window together with the question is cut off, and a `RerankWarning` gives
+    the number of such texts.
 
     Args:
         model: Name on the Hugging Face Hub, or a folder.
@@ -39,14 +39,14 @@ class CrossEncoderReranker:
         self._loaded: CrossEncoder | None = None
 
     def rerank(self, query: str, texts: Sequence[str]) -> list[Ranked]:
-        """Judge texts; see `Reranker.rerank`.
+        """Score texts; see `Reranker.rerank`.
 
         Raises:
             EmbeddingError: The model can't be loaded.
         """
         with self._lock:
             model = self._load()
-            self._announce(model, query, texts)
+            self._warn_of_long_texts(model, query, texts)
             scores = model.predict(
                 [(query, text) for text in texts], batch_size=self.batch_size, show_progress_bar=False
             )
@@ -62,17 +62,17 @@ class CrossEncoderReranker:
 
                 self._loaded = CrossEncoder(str(path) if path.exists() else self.model)
             except Exception as error:
-                rule = (
+                message = (
                     f"The cross-encoder {self.model!r} can't be loaded: {error}. Give the name of a model or a folder."
                 )
-                raise EmbeddingError(rule) from error
+                raise EmbeddingError(message) from error
         return self._loaded
 
-    def _announce(self, model: CrossEncoder, query: str, texts: Sequence[str]) -> None:
+    def _warn_of_long_texts(self, model: CrossEncoder, query: str, texts: Sequence[str]) -> None:
         window = model.tokenizer.model_max_length
         lengths = [
             len(ids) for ids in model.tokenizer([query] * len(texts), list(texts), truncation=False)["input_ids"]
         ]
         if cut := sum(length > window for length in lengths):
-            rule = f"{cut} of {len(texts)} texts are longer than the cross-encoder's window of {window} tokens"
-            warnings.warn(f"{rule}; their ends were not read.", RerankWarning, stacklevel=2)
+            problem = f"{cut} of {len(texts)} texts are longer than the cross-encoder's window of {window} tokens"
+            warnings.warn(f"{problem}; their ends were not read.", RerankWarning, stacklevel=2)

@@ -1,4 +1,4 @@
-"""Reranking by a language model, which sees all texts at once and names their order."""
+"""Listwise reranking by a language model."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from kinsplit.retrieval.rerank.protocol import Ranked
 
 _KEY = "order"
 _SCHEMA = numbers_schema(_KEY)
-# Tokens of the instruction, of what stands around each text, and of an answer: around the numbers, and of each number.
+# Tokens of the instruction, of the markup around each text, of the JSON around an answer, and of each number in it.
 _INSTRUCTION_TOKENS, _TEXT_TOKENS, _ANSWER_TOKENS, _NUMBER_TOKENS = 200, 12, 32, 4
-# Fewer characters make a token in hardly any language written with letters.
+# A low estimate of characters per token for languages with an alphabet.
 _CHARACTERS = 3
 _INSTRUCTION = """\
 Below are a question and {count} numbered texts. Order the texts by how well they answer the question, best first.
@@ -30,16 +30,16 @@ Answer with a JSON object that holds all their numbers and with nothing else, fo
 class LanguageModelReranker:
     """Listwise reranking with any language model (Sun et al., "Is ChatGPT Good at Search?", EMNLP 2023).
 
-    Numbers that the model leaves out keep their earlier order, after the others; numbers that it makes up or repeats
-    are passed over.
+    Texts that the model leaves out keep their earlier order, after the others; numbers that it invents or repeats are
+    ignored.
 
     Args:
-        model: What `kinsplit.language_models.resolve` takes: a name such as "ollama:llama3", a language model of
-            kinsplit, LlamaIndex or LangChain, or a function from prompt to answer.
-        longest: Characters of each text to show; fewer where the model's window doesn't hold so many.
+        model: Anything that `kinsplit.language_models.resolve` accepts: a name such as "ollama:llama3", a language
+            model of kinsplit, LlamaIndex or LangChain, or a function from prompt to answer.
+        longest: Maximum number of characters of each text to show; fewer if the model's window is too small.
 
     Raises:
-        InvalidParameterError: `longest` below 1, or no language model.
+        InvalidParameterError: `longest` is below 1, or `model` is not a language model.
     """
 
     def __init__(self, model: object, longest: int = 2000) -> None:
@@ -49,10 +49,10 @@ class LanguageModelReranker:
         self.longest = longest
 
     def rerank(self, query: str, texts: Sequence[str]) -> list[Ranked]:
-        """Judge texts; see `Reranker.rerank`. The best one has a score of 1, the others in equal steps less.
+        """Score texts; see `Reranker.rerank`. The best one gets a score of 1, the others less in equal steps.
 
         Raises:
-            LanguageModelError: The model gave no answer, or one that names no order.
+            LanguageModelError: The model gave no answer, or an answer without an order.
         """
         answer_tokens = _ANSWER_TOKENS + _NUMBER_TOKENS * len(texts)
         around = _INSTRUCTION_TOKENS + _TEXT_TOKENS * len(texts) + answer_tokens
@@ -67,6 +67,6 @@ class LanguageModelReranker:
         order = [number - 1 for number in numbers if 1 <= number <= len(texts)]
         if not order:
             raise LanguageModelError(
-                f"{self.model.name} named no order of {len(texts)} texts but said {answer[:200]!r}."
+                f"{self.model.name} gave no order of {len(texts)} texts but answered {answer[:200]!r}."
             )
-        return [Ranked(index, 1 - place / len(texts)) for place, index in enumerate(order)]
+        return [Ranked(index, 1 - rank / len(texts)) for rank, index in enumerate(order)]

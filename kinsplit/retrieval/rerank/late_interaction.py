@@ -1,10 +1,11 @@
-"""Reranking by late interaction: every token of the question looks for its best match among a text's tokens."""
+"""Reranking by late interaction: every token of the question is matched with its best token in a text."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kinsplit.embedding.protocol import TokenEmbedder
 from kinsplit.errors import InvalidParameterError
@@ -12,16 +13,16 @@ from kinsplit.retrieval.rerank.protocol import Ranked
 
 
 class LateInteractionReranker:
-    """MaxSim over the token vectors of the embedder at hand (Khattab and Zaharia, "ColBERT", SIGIR 2020).
+    """MaxSim over the token vectors of the index's embedder (Khattab and Zaharia, "ColBERT", SIGIR 2020).
 
-    A text's score is the mean, over the question's tokens, of each token's highest cosine with a token of the text. No
-    second model is needed, though one that was trained for it does better. An embedder that was not is worth most
-    beside the order that it is given (`benchmarks/reranking.py`), as was found of other rerankers before (Wang et al.,
-    "BERT-based Dense Retrievers Require Interpolation with BM25", ICTIR 2021).
+    A text's score is the mean, over the question's tokens, of each token's highest cosine with a token of the text. It
+    needs no second model, though one trained for late interaction does better. An embedder that wasn't trained for it
+    works best in combination with the earlier scores (`benchmarks/reranking.py`), as has been found of other rerankers
+    (Wang et al., "BERT-based Dense Retrievers Require Interpolation with BM25", ICTIR 2021).
 
     Args:
-        embedder: Gives a vector for each token.
-        earlier: How much the score before counts beside the own one; 0 for the own one alone. See `rerank`.
+        embedder: Returns a vector for each token.
+        earlier: Weight of the earlier score relative to the reranker's; 0 leaves it out. See `rerank`.
 
     Raises:
         InvalidParameterError: A negative weight.
@@ -33,9 +34,12 @@ class LateInteractionReranker:
         self.embedder, self.earlier = embedder, earlier
 
     def rerank(self, query: str, texts: Sequence[str]) -> list[Ranked]:
-        """Judge texts; see `Reranker.rerank`."""
+        """Score texts; see `Reranker.rerank`."""
         (asked,) = self.embedder.embed_tokens([query])
         return [
-            Ranked(index, float(np.mean((asked @ tokens.T).max(axis=1))) if len(asked) and len(tokens) else 0.0)
-            for index, tokens in enumerate(self.embedder.embed_tokens(texts))
+            Ranked(index, _max_sim(asked, tokens)) for index, tokens in enumerate(self.embedder.embed_tokens(texts))
         ]
+
+
+def _max_sim(query: NDArray[np.float32], text: NDArray[np.float32]) -> float:
+    return float(np.mean((query @ text.T).max(axis=1))) if len(query) and len(text) else 0.0

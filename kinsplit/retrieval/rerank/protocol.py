@@ -1,4 +1,4 @@
-"""What a reranker does."""
+"""The protocol of rerankers."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from kinsplit.errors import KinsplitWarning
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A reranker's judgement of one text.
+    """A reranker's score of one text.
 
     Attributes:
-        index: Place of the text among those given.
+        index: Index of the text among those given.
         score: Higher is better; comparable within one call only.
     """
 
@@ -24,20 +24,20 @@ class Ranked:
 
 @runtime_checkable
 class Reranker(Protocol):
-    """Judges texts by how well they answer a question."""
+    """Scores texts by how well they answer a question."""
 
     def rerank(self, query: str, texts: Sequence[str]) -> Sequence[Ranked]:
-        """Judge texts.
+        """Score texts.
 
         Args:
             query: The question.
             texts: At least one text.
 
         Returns:
-            Judgements in any order, each naming its text by index, none twice. A text may be left out.
+            Scores in any order, at most one for each text; texts may be left out.
         """
         ...
 
 
 class RerankWarning(KinsplitWarning):
-    """A reranker failed, so the order is the one before it, or it could not read all that it was given."""
+    """A reranker failed and left the order unchanged, or it could not read whole texts."""

@@ -10,7 +10,7 @@ from kinsplit.retrieval.rerank.language_model import LanguageModelReranker
 from kinsplit.retrieval.rerank.late_interaction import LateInteractionReranker
 from kinsplit.retrieval.rerank.protocol import Reranker
 
-#: What `create_reranker` takes, for help texts.
+#: Names that `create_reranker` takes, for help texts.
 RERANKERS = ("none", "late", "cross-encoder:NAME_OR_PATH", "llm:MODEL")
 
 
@@ -18,13 +18,13 @@ def create_reranker(name: str, embedder: Embedder) -> Reranker | None:
     """Make a reranker.
 
     Args:
-        name: "none"; "late", for late interaction with the embedder at hand; "cross-encoder:" and the name or the
+        name: "none"; "late", for late interaction with the index's embedder; "cross-encoder:" and the name or the
             folder of a `sentence_transformers.CrossEncoder`; or "llm:" and the name of a language model, such as
             "llm:ollama:llama3" (see `kinsplit.language_models.create`).
-        embedder: The one at hand.
+        embedder: The embedder of the index.
 
     Raises:
-        InvalidParameterError: An unknown name, or an embedder without vectors for tokens.
+        InvalidParameterError: An unknown name, or an embedder without token vectors.
     """
     kind, _, model = name.partition(":")
     if name == "none":
@@ -35,8 +35,8 @@ def create_reranker(name: str, embedder: Embedder) -> Reranker | None:
         language_models.check(model)
         return LanguageModelReranker(model)
     if name != "late":
-        raise InvalidParameterError("rerank", f"must be one of {', '.join(RERANKERS)}", name, "Take one of them.")
+        raise InvalidParameterError("rerank", f"must be one of {', '.join(RERANKERS)}", name, "Use one of them.")
     if not isinstance(embedder, TokenEmbedder):
-        remedy = "Take a sentence-transformers model, or a cross-encoder."
+        remedy = "Use a sentence-transformers model, or a cross-encoder."
         raise InvalidParameterError("rerank", "needs an embedder with vectors for tokens", embedder.name, remedy)
     return LateInteractionReranker(embedder)

@@ -310,7 +310,7 @@ def test_what_fits_no_format_names_all(tmp_path: Path) -> None:
     for name in datasets.names():
         with pytest.raises(LoadError, match=f"known format.* {name}: "):
             load(tmp_path)
-        with pytest.raises(LoadError, match=f"is not of the format {name}, which is "):
+        with pytest.raises(LoadError, match=f"doesn't have the format {name}, which is "):
             load(tmp_path, format=name)
     with pytest.raises(InvalidParameterError, match="format: must be one of kinsplit, "):
         load(tmp_path, format="squad")
@@ -325,7 +325,7 @@ def test_what_fits_no_format_names_all(tmp_path: Path) -> None:
 def test_what_fits_two_formats_asks_for_one(tmp_path: Path) -> None:
     write_set(tmp_path, {"query": "One?", "spans": [["d", 1, 6]]})
     write_json(tmp_path / "queries.json", ["Two?"])
-    with pytest.raises(LoadError, match=r"could be of the formats kinsplit, queries\. Name one"):
+    with pytest.raises(LoadError, match=r"fits the formats kinsplit, queries\. Name one"):
         load(tmp_path)
     assert [q.text for q in load(tmp_path, format="kinsplit").questions] == ["One?"]
     assert [q.text for q in load(tmp_path, format="queries").questions] == ["Two?"]

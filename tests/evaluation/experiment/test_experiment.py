@@ -152,7 +152,9 @@ def test_a_measure_that_returns_no_number_is_named() -> None:
             del outcome, chunking
             return float("nan")
 
-    with pytest.raises(InvalidParameterError, match=r"must return finite numbers .* Return None where broken says"):
+    with pytest.raises(
+        InvalidParameterError, match=r"must return finite numbers .* Return None where broken doesn't apply"
+    ):
         experiment(measures=[Broken()]).run()
 
 

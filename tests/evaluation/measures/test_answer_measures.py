@@ -170,7 +170,7 @@ def test_failures_of_one_kind_are_told_together() -> None:
 
 def test_a_small_window_is_shown_less_and_that_is_told() -> None:
     model = Fake("Cats purr.", window=1024 + 512 + 400 + 5)
-    with pytest.warns(UnshownWarning, match="does not hold all passages"):
+    with pytest.warns(UnshownWarning, match="is too small for all passages"):
         assert score("faithfulness", model, ASKED) == 1
     assert texts(model.prompts[0], "passage") == ["Cats purr.", "Dogs "]
 

@@ -50,7 +50,7 @@ def test_the_documentation_names_every_measure_and_alias() -> None:
     assert [name for name in [*names(), *ALIASES] if f"`{name}`" not in text] == []
 
 
-def test_several_measures_are_made_once_each_in_order() -> None:
+def test_several_measures_are_make_once_each_in_order() -> None:
     made = create_many(["recall@10t", "relevancy", "jaccard", "recall@5t"])
     assert [measure.name for measure in made] == ["recall@10t", "jaccard", "recall@5t"]
     with pytest.raises(InvalidParameterError, match="at least one"):

@@ -42,7 +42,7 @@ def test_a_measure_that_falls_is_better_when_it_falls() -> None:
 
 def test_a_headline_without_any_value_is_said_where_questions_are_labelled() -> None:
     assert conclusion(results(setting=setting(headline="AGS@5"), comparisons=[])) == [
-        "AGS@5 says nothing of any of these questions, so strategies can't be compared by it."
+        "AGS@5 doesn't apply to any of these questions, so strategies can't be compared by it."
     ]
 
 
@@ -52,8 +52,8 @@ def test_one_strategy_and_no_labels_conclude_nothing_of_others() -> None:
     asked = [question.model_copy(update={"labels": []}) for question in without.questions]
     unlabelled = without.model_copy(update={"questions": asked})
 
-    assert one == ["sentence has recall@1000t 60.8 % [56.8, 64.8], and nothing to be compared with."]
-    told = "No question is labelled, so nothing here says which strategy finds more of the answers."
+    assert one == ["sentence has recall@1000t 60.8 % [56.8, 64.8], and there is nothing to compare it with."]
+    told = "No question is labelled, so nothing here shows which strategy finds more of the answers."
     assert conclusion(unlabelled) == [told]
     made = results(setting=setting(headline="jaccard"), comparisons=[comparison("structure", 0.1, 0.01, "jaccard")])
     asked = [question.model_copy(update={"labels": []}) for question in made.questions]

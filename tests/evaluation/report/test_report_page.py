@@ -101,7 +101,7 @@ def test_the_page_says_what_was_found(page: Page) -> None:
 
 
 def test_the_page_says_what_the_statistics_say(page: Page) -> None:
-    assert "What the statistics say" in page.text()
+    assert "Meaning of the statistics" in page.text()
     assert "Share of chunks that cut a word" in page.text()
     assert "1.2" in page.text()
 
@@ -220,8 +220,8 @@ def test_sections_without_anything_are_left_out(tmp_path: Path, made: Results) -
 
     assert ("Recall and budget" in text) == (len([n for n in made.strategies[0].measures if n.endswith("t")]) > 1)
     assert ("Questions won and lost" in text) == (len(made.strategies) > 1 and len(made.questions) > 0)
-    assert ("Before believing" in text) == bool(made.warnings)
-    assert ("What the measures say" in text) == bool(made.notes)
+    assert ("Before you rely" in text) == bool(made.warnings)
+    assert ("Meaning of the measures" in text) == bool(made.notes)
     assert ("Comparison with" in text) == bool(made.comparisons)
 
 
@@ -230,8 +230,8 @@ def test_nothing_measured_is_a_page_too(tmp_path: Path) -> None:
     bare = [s.model_copy(update={"measures": {}, "lengths": [], "chunks_per_document": {}}) for s in made.strategies]
     page = write(made.model_copy(update={"strategies": bare}), tmp_path)
 
-    assert "recall@1000t says nothing of any of these questions" in page.text()
-    assert "Nothing was measured of the questions." in page.text()
+    assert "recall@1000t doesn't apply to any of these questions" in page.text()
+    assert "No measure applies to the questions." in page.text()
 
 
 def test_equal_results_give_equal_files_in_another_process_too(page_of: Callable[[str], Path], tmp_path: Path) -> None:

@@ -72,5 +72,5 @@ def test_touching_labels_share_nothing() -> None:
 def test_questions_that_can_not_be_divided_are_refused() -> None:
     unlabelled = Question("u", "Why?")
     for questions in ((), (unlabelled, apart(1)), (apart(1), question(label((12, 14), source="a"), name="n"))):
-        with pytest.raises(InvalidParameterError, match="questions: must be at least two that are labelled"):
+        with pytest.raises(InvalidParameterError, match="questions: must include at least two labelled ones"):
             halves(dataset(*questions))

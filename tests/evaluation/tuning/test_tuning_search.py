@@ -79,7 +79,7 @@ def test_what_costs_too_much_is_found_out_before_it_is_measured() -> None:
     bench = Bench()
     found = run(bench, Caps(ratio=1.5, chunks=60))
     refused = {trial.refused.split(",")[0] for trial in found.trials if trial.refused}
-    assert {one for one in refused if "embeds" in one} == {"embeds 2.00 tokens for each one"}
+    assert {one for one in refused if "embeds" in one} == {"embeds 2.00 tokens per token"}
     assert {one for one in refused if "makes" in one} == {"makes 100 chunks"}
     assert any("must hold every character" in trial.refused for trial in found.trials if trial.cost is None)
     assert {s.parameters["chunk_overlap"] for s in bench.measured} == {0}

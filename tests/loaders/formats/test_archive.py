@@ -79,7 +79,7 @@ def test_media_are_never_unpacked_nor_read_as_anything_else(suffix):
         ).replace(b"word/../hidden.png", b"hidden.png")
         for name, content in files.items()
     }
-    with pytest.raises(UnreadableError, match="is broken or no"):
+    with pytest.raises(UnreadableError, match="is broken or not a valid"):
         READ[suffix](zipped(hidden))
 
 

@@ -50,5 +50,5 @@ def test_a_protected_book_is_refused():
     ],
 )
 def test_what_is_no_book_is_refused(data):
-    with pytest.raises(UnreadableError, match=r"is (broken or )?no e-book|is broken at"):
+    with pytest.raises(UnreadableError, match=r"is (broken or )?not a valid e-book|is broken at"):
         read(data)

@@ -63,7 +63,7 @@ def test_a_broken_file_is_named(tmp_path, data):
     path = tmp_path / "broken.pdf"
     path.write_bytes(data)
 
-    with pytest.raises(LoadError, match=r"broken\.pdf: is broken or no PDF"):
+    with pytest.raises(LoadError, match=r"broken\.pdf: is broken or not a valid PDF"):
         load_one(path)
 
 

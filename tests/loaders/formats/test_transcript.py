@@ -73,10 +73,10 @@ def test_rolling_subtitles_are_not_repeated_but_repetitions_are_kept():
 
 def test_what_is_no_transcript_is_refused_and_an_empty_one_is_not(tmp_path):
     (tmp_path / "x.srt").write_text("just text")
-    with pytest.raises(LoadError, match=r"x\.srt: is no transcript"):
+    with pytest.raises(LoadError, match=r"x\.srt: is not a valid transcript"):
         load_one(tmp_path / "x.srt")
     (tmp_path / "y.vtt").write_text("no header\n\n00:01.000 --> 00:02.000\nx")
-    with pytest.raises(LoadError, match=r"y\.vtt: is no transcript"):
+    with pytest.raises(LoadError, match=r"y\.vtt: is not a valid transcript"):
         load_one(tmp_path / "y.vtt")
     (tmp_path / "z.vtt").write_text("WEBVTT\n")
     assert load_one(tmp_path / "z.vtt").warnings == ("holds no text",)

@@ -1,4 +1,4 @@
-"""A language model draws the boundaries, whatever it answers; where it doesn't, rules do, and say so."""
+"""Answers of a language model, usable or not, and the fallback to rules."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def test_of_an_answer_that_always_breaks_off_the_beginning_is_taken(model: Ollam
     assert found == ["Cats", "They", "They", "Dogs", "Fish"]
 
 
-def test_a_server_that_refuses_is_told_once_and_not_asked_for_each_segment(
+def test_a_server_that_refuses_is_reported_once_and_not_asked_for_each_segment(
     socket_enabled: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with serving() as gone:

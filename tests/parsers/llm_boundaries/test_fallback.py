@@ -1,4 +1,4 @@
-"""Headings, what looks like one, and paragraphs."""
+"""Headings, lines that look like headings, and paragraphs."""
 
 from __future__ import annotations
 

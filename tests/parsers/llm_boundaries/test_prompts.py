@@ -1,4 +1,4 @@
-"""Which sentences a model sees at once, what is made of its boundaries, and what that costs."""
+"""Segments and prompts, the chunks made from answers, and their cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The best division of units into runs, against every division there is."""
+"""The best division of units into runs, compared with all divisions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How cuts are judged, on vectors whose geometry is known."""
+"""Gains of cuts, on vectors of known geometry."""
 
 from __future__ import annotations
 

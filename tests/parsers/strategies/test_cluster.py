@@ -1,4 +1,4 @@
-"""Passages gathered by what they are about: which cluster takes what, how long chunks get, and at what cost."""
+"""The strategy `cluster`: clusters, sizes of chunks, and cost."""
 
 from __future__ import annotations
 

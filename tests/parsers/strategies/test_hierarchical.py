@@ -1,4 +1,4 @@
-"""Children lie inside their parents, at any depth."""
+"""The strategy `hierarchical`: children inside their parents, at any depth."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Windows of several sizes at once, without duplicates."""
+"""The strategy `multigranular`: windows of several sizes without duplicates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `semantic` promises beyond the invariants."""
+"""The strategy `semantic`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whole sentences up to a budget, with overlap in length or in sentences."""
+"""The strategy `sentence`: whole sentences with overlap in length or in sentences."""
 
 from __future__ import annotations
 

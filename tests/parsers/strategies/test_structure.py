@@ -1,4 +1,4 @@
-"""Blocks are merged while short and cut while long, never across a heading."""
+"""The strategy `structure`: blocks merged and split, never across a heading."""
 
 from __future__ import annotations
 

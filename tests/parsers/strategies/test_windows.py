@@ -101,11 +101,11 @@ def test_word_windows_count_clusters_where_no_spaces_are_written() -> None:
 def test_token_windows_hold_the_tokens_they_say(size: int, stride: int) -> None:
     tokenizer = resolve("bundled")
     total = int(tokenizer.count([WORDS])[0])
-    places = [*tokenizer.starts([WORDS])[0].tolist(), len(WORDS) + 1]
+    starts = [*tokenizer.starts([WORDS])[0].tolist(), len(WORDS) + 1]
     expected = []
     for first in range(0, total, stride):
         stop = min(first + size, total)
-        expected.append((places[first], places[stop] - 1))
+        expected.append((starts[first], starts[stop] - 1))
         if stop == total:
             break
     assert spans(chunked("token", WORDS, chunk_size=size, stride=stride)) == expected

@@ -1,4 +1,4 @@
-"""Where headings, paragraphs, fences, lists and tables begin and end."""
+"""Headings, paragraphs, fences, lists and tables."""
 
 from __future__ import annotations
 

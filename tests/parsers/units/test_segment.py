@@ -1,4 +1,4 @@
-"""Where grapheme clusters and words begin."""
+"""Grapheme clusters and words."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ROWS = st.one_of(st.sampled_from(_LETTERS), st.text("🇩🇪🇫", max_size=9)
 def test_a_grapheme_floor_is_the_last_boundary_that_regex_finds(text: str) -> None:
     boundaries = [0, *(match.end() for match in regex.finditer(r"\X", text))]
     for at in range(len(text) + 1):
-        assert grapheme_floor(text, at, 0) == max(place for place in boundaries if place <= at)
+        assert grapheme_floor(text, at, 0) == max(boundary for boundary in boundaries if boundary <= at)
 
 
 @given(texts(), st.integers(1, 9))
@@ -31,5 +31,5 @@ def test_words_are_the_same_whatever_the_pieces_in_which_they_are_found(text: st
         whole = find(text)
         with mock.patch.object(segment, "_PIECE", size):
             pieces = find(text)
-        assert [places.tolist() for places in pieces] == [places.tolist() for places in whole]
+        assert [offsets.tolist() for offsets in pieces] == [offsets.tolist() for offsets in whole]
     assert [text[start:end] for start, end in zip(*runs(text), strict=True)] == text.split()

@@ -1,4 +1,4 @@
-"""Sentences end where Punkt ends them, and where a blank line or the stop of an unspaced script does."""
+"""Sentences as in Punkt, and at blank lines and the stops of unspaced scripts."""
 
 from __future__ import annotations
 
