@@ -1,19 +1,19 @@
-"""The command line: `kinsplit strategies`, `chunk`, `index`, `search`, `demo`.
+"""The command line; `kinsplit --help` lists the commands.
 
-**Output.** Results go to stdout; progress, warnings and errors go to stderr. With `--json`, stdout holds JSON in UTF-8
-and nothing else, and every line on stderr is an object: `{"warning": "..."}` or
-`{"error": {"type": "LoadError", "message": "..."}}`. Only a call that breaks the command line's own grammar is answered
-by plain usage text.
+**Output.** Results go to stdout; progress, warnings and errors go to stderr. With `--json`, stdout holds only JSON in
+UTF-8, and every line on stderr is an object: `{"warning": "..."}` or
+`{"error": {"type": "LoadError", "message": "..."}}`. Only wrong usage of the command line itself is reported as plain
+text.
 
 **Exit codes.**
 
 | code | meaning |
 |---|---|
-| 0 | everything was done |
-| 1 | some files failed and the rest were done; or the demo's answers are not all right |
-| 2 | nothing was done: wrong usage, a wrong argument, no file that could be read, a store that can't be opened |
-| 130 | stopped by Ctrl-C; what was stored before stays stored |
-| 141 | whoever read the output stopped reading, as `head` does |
+| 0 | success |
+| 1 | some files failed, but the rest were processed; or the demo gave a wrong answer |
+| 2 | nothing was done: wrong usage, an invalid argument, no readable file, a store that can't be opened |
+| 130 | interrupted by Ctrl-C; what was stored before stays stored |
+| 141 | the reader of the output closed the pipe, as `head` does |
 """
 
 from __future__ import annotations

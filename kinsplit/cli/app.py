@@ -1,4 +1,4 @@
-"""The application: the commands, and what holds for all of them."""
+"""The Typer application with all commands."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ from kinsplit.cli.commands.tune import tune
 from kinsplit.cli.commands.verify import verify
 from kinsplit.cli.commands.watch import watch
 
-# One inside a paragraph, which typer would show.
+# A line end inside a paragraph, which Typer would keep.
 _LINE_END = re.compile(r"(?<!\n)\n(?!\n)")
 
 
 class _Command(TyperCommand):
-    """Shows flags without a type, since they take no value, and brackets in help as they are, since they are names."""
+    """A command whose help shows flags without a type, and brackets literally instead of as markup."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -51,15 +51,15 @@ class _Command(TyperCommand):
                 param.help = escape(param.help)
 
     def get_params(self, ctx: Any) -> list[Any]:
-        return _without_types(super().get_params(ctx))
+        return _hide_flag_types(super().get_params(ctx))
 
 
 class _Group(TyperGroup):
     def get_params(self, ctx: Any) -> list[Any]:
-        return _without_types(super().get_params(ctx))
+        return _hide_flag_types(super().get_params(ctx))
 
 
-def _without_types(params: list[Any]) -> list[Any]:
+def _hide_flag_types(params: list[Any]) -> list[Any]:
     for param in params:
         if getattr(param, "is_flag", False) and param.metavar is None:
             param.metavar = ""
@@ -69,8 +69,8 @@ def _without_types(params: list[Any]) -> list[Any]:
 app = typer.Typer(
     name="kinsplit",
     cls=_Group,
-    help="Split documents into chunks that know their kin, index them, and find passages in them.",
-    epilog="Exit codes: 0 all done, 1 some files failed, 2 nothing could be done, 130 stopped by Ctrl-C.",
+    help="Split documents into chunks that know their kin, index them, search them, and evaluate splitting strategies.",
+    epilog="Exit codes: 0 success, 1 some files failed, 2 nothing was done, 130 interrupted by Ctrl-C.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
@@ -102,8 +102,8 @@ for _command in (
     app.command(cls=_Command, help=_LINE_END.sub(" ", inspect.cleandoc(_command.__doc__ or "")))(command(_command))
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def _show_version(requested: bool) -> None:
+    if requested:
         typer.echo(f"kinsplit {kinsplit.__version__}")
         raise typer.Exit
 
@@ -118,10 +118,10 @@ def _root(
 
 
 def main() -> None:
-    """Run the command line; the entry point of the `kinsplit` script."""
-    # A full disk under a mapped file, or a fault in native code, ends the process by a signal; this says where.
+    """Run the command line. Entry point of the `kinsplit` script."""
+    # Prints a stack if a signal kills the process, as after a fault in native code or on a full disk.
     faulthandler.enable()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="replace")  # A terminal without a character shows "?" in its place.
+            stream.reconfigure(errors="replace")  # Characters that the terminal can't show become "?".
     app()

@@ -1,4 +1,4 @@
-"""How every command ends: with an exit code and, where it failed, one line on stderr."""
+"""Exit codes of the commands, and their errors and warnings as single lines on stderr."""
 
 from __future__ import annotations
 
@@ -15,10 +15,17 @@ from kinsplit.cli.output.terminal import Terminal
 from kinsplit.errors import KinsplitError, KinsplitWarning
 from kinsplit.support.warnings import capture_warnings
 
+SOME_FAILED = 1
+NOTHING_DONE = 2
+INTERRUPTED = 130
+BROKEN_PIPE = 141
+
+_P = ParamSpec("_P")
+
 
 @contextmanager
 def report_warnings(terminal: Terminal) -> Iterator[None]:
-    """Write kinsplit's warnings as the command's own when the block ends, each once, and let all others through."""
+    """Write kinsplit's warnings to the terminal when the block ends, each once; all others pass through."""
     captured: list[KinsplitWarning] = []
     try:
         with capture_warnings() as captured:
@@ -28,19 +35,11 @@ def report_warnings(terminal: Terminal) -> Iterator[None]:
             terminal.warning(str(warning))
 
 
-SOME_FAILED = 1
-NOTHING_DONE = 2
-INTERRUPTED = 130
-BROKEN_PIPE = 141
-
-_P = ParamSpec("_P")
-
-
 def command(function: Callable[_P, None]) -> Callable[_P, None]:
-    """Make a command's expected failures end in one line and an exit code, never in a traceback.
+    """Make a command report its expected failures in one line and an exit code, without a traceback.
 
     Args:
-        function: The command, with a parameter `as_json`.
+        function: The command; it has a parameter `as_json`.
     """
 
     @functools.wraps(function)
@@ -51,9 +50,9 @@ def command(function: Callable[_P, None]) -> Callable[_P, None]:
                 with report_warnings(terminal):
                     function(*args, **kwargs)
             finally:
-                sys.stdout.flush()  # Here, where a broken pipe is caught, and not when Python exits.
+                sys.stdout.flush()  # A broken pipe must be caught here, before Python exits.
         except BrokenPipeError:
-            _forget_stdout()
+            _discard_stdout()
             raise typer.Exit(BROKEN_PIPE) from None
         except (KinsplitError, OSError) as error:
             terminal.error(error)
@@ -69,16 +68,16 @@ def exit_code(*, failed: int, done: int) -> int:
     """Return the exit code of a run over files.
 
     Args:
-        failed: Number of files or documents that failed.
-        done: Number of those that did not.
+        failed: Number of failed files or documents.
+        done: Number of the others.
     """
     if not failed:
         return 0
     return SOME_FAILED if done else NOTHING_DONE
 
 
-def _forget_stdout() -> None:
-    """Send what is still buffered to nowhere, so that Python's own flush at exit finds no broken pipe."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)
+def _discard_stdout() -> None:
+    """Redirect stdout to the null device, so that Python's flush at exit finds no broken pipe."""
+    devnull = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(devnull, sys.stdout.fileno())
+    os.close(devnull)

@@ -1,4 +1,4 @@
-"""The options that commands share, and what their text means."""
+"""Options shared by several commands, and the parsers of their values."""
 
 from __future__ import annotations
 
@@ -16,38 +16,40 @@ if TYPE_CHECKING:
     from kinsplit.loaders import Limits
     from kinsplit.parsers import Strategy
 
-#: The strategy whose parameters are set where none is named.
+#: The strategy that --set refers to by default.
 DEFAULT_STRATEGY = "sentence"
 
 
-def _given(path: str) -> Path:
-    if not path:  # As of a variable of the shell that isn't set. To Path it is the folder one is in.
-        raise typer.BadParameter("A path is empty. Write . for the folder you are in.")
+def _parse_path(path: str) -> Path:
+    if not path:  # An unset shell variable; Path would take it for the current folder.
+        raise typer.BadParameter("A path is empty. Use . for the current folder.")
     return Path(path)
 
 
 Paths = Annotated[
-    list[Path], typer.Argument(metavar="PATHS", help="Files and folders.", show_default=False, parser=_given)
+    list[Path], typer.Argument(metavar="PATHS", help="Files and folders.", show_default=False, parser=_parse_path)
 ]
 Settings = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        help="A parameter of the strategy, as JSON or else as text; may be repeated. See: kinsplit strategies NAME",
+        help="Parameter of the strategy, as JSON or plain text; repeatable. See: kinsplit strategies NAME",
     ),
 ]
 Config = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="A TOML file, such as kinsplit tune writes, for what isn't said here: its table [index] has strategy, "
+        help="TOML file with defaults for these options, such as kinsplit tune writes: its table [index] has strategy, "
         "[index.parameters], embedder, embedding_context and language.",
         show_default=False,
     ),
 ]
-Subjects = Annotated[str | None, typer.Option(metavar="A,B", help="Read only these sub-folders of the given folders.")]
-Store = Annotated[str, typer.Option(metavar="ADDRESS", help="Where it lies: edge:DIR, qdrant:URL, pgvector:DSN.")]
+Subjects = Annotated[str | None, typer.Option(metavar="A,B", help="Read only these subfolders of the given folders.")]
+Store = Annotated[
+    str, typer.Option(metavar="ADDRESS", help="Address of the store: edge:DIR, qdrant:URL or pgvector:DSN.")
+]
 Collection = Annotated[str, typer.Option(metavar="NAME", help="Name of the collection.")]
 Embedder = Annotated[
     str, typer.Option(metavar="SPEC", help="Embedding model: bundled, static, st:NAME_OR_PATH, or hash for tests.")
@@ -62,45 +64,43 @@ Model = Annotated[
 ]
 Cache = Annotated[
     bool,
-    typer.Option("--cache", help="Keep vectors for later runs, in KINSPLIT_CACHE or the user's cache folder."),
+    typer.Option("--cache", help="Cache vectors for later runs, in KINSPLIT_CACHE or the user's cache folder."),
 ]
 FileLimits = Annotated[
     list[str] | None,
     typer.Option(
         "--limit",
         metavar="KEY=VALUE",
-        help="How much a file may cost: size, text or memory, such as memory=4GiB, or seconds; may be repeated.",
+        help="Limit per file: size, text or memory, such as memory=4GiB, or seconds; repeatable.",
     ),
 ]
 Normalise = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help="Normalise the texts before they are split, as labels or chunks made elsewhere were counted: sc-qrels. "
-        "Offsets count the normalised text.",
+        help="Normalise texts before splitting, to match labels or chunks made elsewhere: sc-qrels. "
+        "Offsets refer to the normalised text.",
         show_default=False,
     ),
 ]
 DryRun = Annotated[
     bool,
-    typer.Option(
-        "--dry-run", help="Only tell how often the strategy would ask a language model, and with how many tokens."
-    ),
+    typer.Option("--dry-run", help="Only show how many language model calls and tokens the strategy would need."),
 ]
 EmbeddingContext = Annotated[
     str | None,
     typer.Option(
         metavar="headings|none|late",
-        help="What is embedded beside a chunk's text. Default: as the collection was made; headings for a new one.",
+        help="Context embedded with a chunk's text. Default: that of the collection; headings for a new one.",
         show_default=False,
     ),
 ]
-#: Of all strategies that a command compares.
+#: Shared by all strategies of a comparison.
 SharedEmbeddingContext = Annotated[
-    str, typer.Option(metavar="headings|none|late", help="What is embedded beside a chunk's text.")
+    str, typer.Option(metavar="headings|none|late", help="Context embedded with a chunk's text.")
 ]
 SharedLanguage = Annotated[
-    str, typer.Option(metavar="LANGUAGE", help="Of stop words and stems, or any for words as they are.")
+    str, typer.Option(metavar="LANGUAGE", help="Language of stop words and stems; any for words without stemming.")
 ]
 Rerank = Annotated[
     str, typer.Option(metavar="SPEC", help="Reranker: none, late, cross-encoder:NAME_OR_PATH, or llm:MODEL.")
@@ -109,37 +109,37 @@ Where = Annotated[
     list[str] | None,
     typer.Option(
         metavar="KEY=VALUE",
-        help="Search only what has this metadata, also with !=, <, <=, > or >=; KEY= again adds a value.",
+        help="Metadata filter, also with !=, <, <=, > or >=; repeating KEY= adds an alternative value.",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Write JSON to stdout, and JSON lines to stderr.")]
 
 
 def parse_settings(settings: Iterable[str] | None) -> dict[str, Any]:
-    """Read a strategy's parameters.
+    """Parse the parameters of a strategy.
 
     Args:
-        settings: Each `key=value`; the value is JSON where it parses as JSON, and text otherwise.
+        settings: Texts `key=value`; a value that is not valid JSON counts as plain text.
 
     Raises:
-        InvalidParameterError: No `=`, or a key given twice.
+        InvalidParameterError: A text has no `=`, or a key is repeated.
     """
     parsed: dict[str, Any] = {}
     for key, value in _pairs("--set", settings, "chunk_size=300"):
         if key in parsed:
-            raise InvalidParameterError("--set", f"can't give {key} twice", value, "Give it once.")
+            raise InvalidParameterError("--set", f"can't set {key} twice", value, "Set it once.")
         parsed[key] = read_value(value)
     return parsed
 
 
 def parse_limits(limits: Iterable[str] | None) -> Limits:
-    """Read how much a file may cost.
+    """Parse the limits per file.
 
     Args:
-        limits: Each `key=value`; bytes may have a unit.
+        limits: Texts `key=value`; a number of bytes may have a unit.
 
     Raises:
-        InvalidParameterError: No `=`, a key that isn't known, or a value that it can't have.
+        InvalidParameterError: A text has no `=`, or a key or value is invalid.
     """
     from pydantic import ByteSize, TypeAdapter, ValidationError
 
@@ -149,63 +149,64 @@ def parse_limits(limits: Iterable[str] | None) -> Limits:
     for key, value in _pairs("--limit", limits, "memory=4GiB"):
         kind: Any = {"size": ByteSize, "text": ByteSize, "memory": ByteSize, "seconds": float}.get(key)
         if kind is None:
-            raise InvalidParameterError("--limit", "must be size, text, memory or seconds", key, "Name one of them.")
+            raise InvalidParameterError("--limit", "must be size, text, memory or seconds", key, "Use one of them.")
         if key in parsed:
-            raise InvalidParameterError("--limit", f"can't give {key} twice", value, "Give it once.")
+            raise InvalidParameterError("--limit", f"can't set {key} twice", value, "Set it once.")
         try:
             parsed[key] = TypeAdapter(kind).validate_python(value)
         except ValidationError:
-            rule = "must be a number" if kind is float else "must be a number of bytes, or have a unit such as MiB"
-            raise InvalidParameterError(f"--limit {key}", rule, value, "Correct it.") from None
+            rule = "must be a number" if kind is float else "must be a number of bytes, with or without a unit"
+            remedy = f"For example: --limit {key}={'60' if kind is float else '4GiB'}."
+            raise InvalidParameterError(f"--limit {key}", rule, value, remedy) from None
     return Limits(**parsed)
 
 
 def read_config(path: Path | None) -> IndexSettings:
-    """Read what a configuration file says of indexing; nothing without one."""
+    """Return the index settings of a configuration file; empty ones without a file."""
     from kinsplit.indexing.configuration import Configuration
 
     return (Configuration() if path is None else Configuration.read(path)).index
 
 
 def make_strategy(name: str, settings: Iterable[str] | None, config: IndexSettings) -> Strategy:
-    """Make a strategy and load its tokenizer, so that a wrong one is found out before anything is written.
+    """Create a strategy and load its tokenizer, so that mistakes surface before anything is written.
 
     Args:
-        name: Of the strategy.
-        settings: See `parse_settings`; each takes the place of the file's.
-        config: What the file says; its parameters count only if it names the same strategy.
+        name: Name of the strategy.
+        settings: Parameters, see `parse_settings`; they take precedence over the file's.
+        config: Settings of the file; its parameters apply only if it names the same strategy.
 
     Raises:
-        InvalidParameterError: The name or a setting is wrong.
-        TokenizerError: The tokenizer is not there.
+        InvalidParameterError: The name or a parameter is invalid.
+        TokenizerError: The tokenizer can't be loaded.
     """
     from kinsplit.parsers import create, current_name
     from kinsplit.tokenizers import resolve
 
     name = current_name(name)
-    of_file = config.parameters if name == config.strategy else {}
-    strategy = create(name, **{**of_file, **parse_settings(settings)})
+    configured = config.parameters if name == config.strategy else {}
+    strategy = create(name, **{**configured, **parse_settings(settings)})
     resolve(strategy.tokenizer)
     return strategy
 
 
 def parse_where(conditions: Iterable[str] | None) -> dict[str, Any]:
-    """Read metadata filters; see `kinsplit.stores.filters.parse_where`."""
+    """Parse metadata filters; see `kinsplit.stores.filters.parse_where`."""
     from kinsplit.stores.filters import parse_where as parse
 
     return parse("--where", conditions or ())
 
 
 def parse_names(names: str | None, option: str = "--subjects") -> list[str]:
-    """Read names that commas separate; none where the option isn't given.
+    """Parse comma-separated names; without the option there are none.
 
     Raises:
-        InvalidParameterError: It is given, and names nothing.
+        InvalidParameterError: The option is given without a name.
     """
     if names is None:
         return []
     if not (found := [name for part in names.split(",") if (name := part.strip())]):
-        raise InvalidParameterError(option, "must name something", names, "Leave it out for all.")
+        raise InvalidParameterError(option, "must have at least one name", names, "Leave it out for all.")
     return found
 
 
@@ -213,6 +214,6 @@ def _pairs(option: str, texts: Iterable[str] | None, example: str) -> Iterator[t
     for text in texts or ():
         key, equals, value = text.partition("=")
         if not equals or not key.strip():
-            remedy = f"Write for example {option} {example}."
+            remedy = f"For example: {option} {example}."
             raise InvalidParameterError(option, "must be key=value", text, remedy)
         yield key.strip(), value

@@ -1,4 +1,4 @@
-"""Where results may be written, found out before hours of work."""
+"""Checks of output paths, made before hours of work."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from pathlib import Path
 from kinsplit.errors import InvalidParameterError
 
 
-def check_place(output: Path) -> None:
-    """Make sure that a file can be written; its folders are made later.
+def check_writable(output: Path) -> None:
+    """Make sure that a file can be written; missing folders are created later.
 
     Raises:
-        InvalidParameterError: It can't.
+        InvalidParameterError: The file can't be written.
     """
     if output.is_dir():
-        raise InvalidParameterError("--output", "must be a file, and is a folder", str(output), "Name a file in it.")
+        raise InvalidParameterError("--output", "must be a file, not a folder", str(output), "Name a file in it.")
     above = next(folder for folder in output.absolute().parents if folder.exists())
     if not above.is_dir():
-        raise InvalidParameterError("--output", f"must lie in a folder, and {above} is a file", str(output), "Move it.")
+        rule = f"must be in a folder, but {above} is a file"
+        raise InvalidParameterError("--output", rule, str(output), "Choose another path.")
     if not os.access(output if output.exists() else above, os.W_OK):
-        raise InvalidParameterError("--output", "must be where you may write", str(output), "Name another place.")
+        raise InvalidParameterError("--output", "must be writable", str(output), "Choose another path.")

@@ -12,6 +12,7 @@ from kinsplit.cli import app
 from kinsplit.language_models import registry
 from kinsplit.language_models.http import server
 from tests.language_models.fake_server import FakeServer, serving
+from tests.loaders.helpers import pdf
 
 COURSE = Path(__file__).parents[2] / "examples" / "course"
 
@@ -22,23 +23,22 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow: takes half a minute; run by default")
 
 
+def run_command(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
+
+
 @pytest.fixture
 def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
     """Run a command inside a new folder, as if its output were piped."""
     monkeypatch.chdir(tmp_path)
     for name in ("COLUMNS", "FORCE_COLOR", "GITHUB_ACTIONS", "PY_COLORS", "TTY_COMPATIBLE"):
         monkeypatch.delenv(name, raising=False)
-
-    def run(*arguments: object) -> Result:
-        return CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
-
-    return run
+    return run_command
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A course of a text, a page and three rows in one file."""
-    course = tmp_path / "course"
+def make_course(parent: Path) -> Path:
+    """Write a course of a text, a page and three rows in one file."""
+    course = parent / "course"
     (course / "cs").mkdir(parents=True)
     (course / "math").mkdir()
     (course / "cs" / "loops.txt").write_text("A loop repeats. A while loop asks first. A for loop counts.")
@@ -46,6 +46,37 @@ def folder(tmp_path: Path) -> Path:
     rows = [{"docid": f"alice:ch{n:02}", "text": f"Alice met {n} rabbits. They ran."} for n in (1, 2, 3)]
     (course / "math" / "alice.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     return course
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return make_course(tmp_path)
+
+
+def _index(parent: Path) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(parent)
+        small = ("--strategy", "structure", "--set", "chunk_size=6", "--set", "min_chunk_size=1")
+        assert run_command("index", "course", "--embedder", "hash", *small).exit_code == 0
+
+
+@pytest.fixture(scope="session")
+def course_index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the course and its collection, made once and copied by the tests."""
+    parent = tmp_path_factory.mktemp("course")
+    make_course(parent)
+    _index(parent)
+    return parent
+
+
+@pytest.fixture(scope="session")
+def course_index_with_pdf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same with a PDF of two pages."""
+    parent = tmp_path_factory.mktemp("course-with-pdf")
+    make_course(parent)
+    (parent / "course" / "cs" / "trees.pdf").write_bytes(pdf(["A tree has a root."], ["A leaf has no children."]))
+    _index(parent)
+    return parent
 
 
 @pytest.fixture

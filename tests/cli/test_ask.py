@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Cli
 from tests.language_models.fake_server import FakeServer, Reply
-from tests.loaders.helpers import pdf
 
 HASH = ("--embedder", "hash")
 QUESTION = "What does a while loop ask?"
@@ -18,10 +18,9 @@ GOOD = ("A while loop", " asks first [", "1].")
 
 
 @pytest.fixture
-def indexed(cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
+def indexed(cli: Cli, course_index_with_pdf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
     monkeypatch.delenv("KINSPLIT_MODEL", raising=False)
-    (folder / "cs" / "trees.pdf").write_bytes(pdf(["A tree has a root."], ["A leaf has no children."]))
-    cli("index", folder, *HASH, "--strategy", "structure", "--set", "chunk_size=6", "--set", "min_chunk_size=1")
+    shutil.copytree(course_index_with_pdf, tmp_path, dirs_exist_ok=True)
     return cli
 
 
@@ -32,7 +31,7 @@ def test_an_answer_is_written_with_its_check_and_its_sources(indexed: Cli, fake:
     lines = result.stdout.splitlines()
     assert (result.exit_code, result.stderr) == (0, "")
     assert lines[0] == "A while loop asks first [1]."
-    assert lines[2] == "1 of 1 sentence found in the passages cited."
+    assert lines[2] == "1 of 1 sentence found in the cited passages."
     assert lines[4] == "Sources:"
     assert lines[5].startswith("[1] course/cs/loops.txt, chunk ")
     assert " (score " in lines[5]
@@ -52,10 +51,10 @@ def test_what_was_not_found_is_told(indexed: Cli, fake: FakeServer) -> None:
     fake.replies.append(Reply(said))
     result = indexed("ask", QUESTION, *HASH, "--model", "ollama:llama3")
 
-    assert "0 of 3 sentences found in the passages cited." in result.stdout
+    assert "0 of 3 sentences found in the cited passages." in result.stdout
     assert "Not found in [1]: Penguins breed in Antarctica." in result.stdout
     assert "Without a citation: A while loop asks first." in result.stdout
-    assert "Cites a passage that is not there, [77]: It has 1024 legs." in result.stdout
+    assert "Cites a passage that does not exist, [77]: It has 1024 legs." in result.stdout
     assert "Warning: The answer cites [77], but the passages are numbered 1 to " in result.stderr
     assert result.exit_code == 0
 
@@ -161,7 +160,7 @@ def test_a_narrow_terminal_breaks_lines_between_words(
 def test_passages_that_an_answer_does_not_cite_are_no_sources_of_it(indexed: Cli, fake: FakeServer) -> None:
     fake.replies.append(Reply("The passages do not hold the answer [7]."))
     result = indexed("ask", QUESTION, *HASH, "--model", "ollama:llama3", "--top-k", "1")
-    assert result.stdout.splitlines()[2] == "Passages, of which none is cited:"
+    assert result.stdout.splitlines()[2] == "Passages found, none of them cited:"
     assert "Sources:" not in result.stdout
 
 

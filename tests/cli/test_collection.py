@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,8 @@ HASH = ("--embedder", "hash")
 
 
 @pytest.fixture
-def indexed(cli: Cli, folder: Path) -> Cli:
-    cli("index", folder, *HASH, "--strategy", "structure", "--set", "chunk_size=6", "--set", "min_chunk_size=1")
+def indexed(cli: Cli, course_index: Path, tmp_path: Path) -> Cli:
+    shutil.copytree(course_index, tmp_path, dirs_exist_ok=True)
     return cli
 
 
@@ -32,7 +33,7 @@ def test_info_tells_documents_and_their_chunks(indexed: Cli) -> None:
 
 def test_verify_finds_a_chunk_that_is_gone(indexed: Cli) -> None:
     whole = indexed("verify")
-    assert (whole.exit_code, "all whole" in whole.stdout) == (0, True)
+    assert (whole.exit_code, "no problems" in whole.stdout) == (0, True)
 
     with open_store("edge:./kinsplit-data", "default") as store:
         (first, *_) = store.find({"source_id": "course/cs/loops.txt"})
@@ -48,7 +49,7 @@ def test_verify_finds_a_chunk_that_is_gone(indexed: Cli) -> None:
 def test_verify_reads_a_models_files_instead(cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("KINSPLIT_CACHE", str(tmp_path / "models"))
     whole = cli("verify", "--model", "bundled")
-    assert (whole.exit_code, whole.stdout.splitlines()[-1]) == (0, "bundled: all whole.")
+    assert (whole.exit_code, whole.stdout.splitlines()[-1]) == (0, "bundled: all files intact.")
 
     monkeypatch.setattr("kinsplit.embedding.bundled.SHA256", "0" * 64)
     broken = cli("verify", "--model", "bundled", "--json")
@@ -65,7 +66,7 @@ def test_delete_removes_a_document_with_its_parents(indexed: Cli) -> None:
 
     assert result.exit_code == 1
     assert "course/cs/loops.txt  Deleted 3 chunks" in result.stdout.splitlines()
-    assert "nowhere.txt: there is no such document." in result.stderr
+    assert "nowhere.txt: no such document." in result.stderr
     assert "course/cs/loops.txt" not in json.loads(indexed("info", "--json").stdout)["sources"]
     assert indexed("verify").exit_code == 0
     assert indexed("delete", "nowhere.txt").exit_code == 2
@@ -89,7 +90,7 @@ def test_a_collection_is_not_copied_onto_itself(indexed: Cli) -> None:
     result = indexed("copy", "edge:./kinsplit-data", "edge:./kinsplit-data")
 
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr.startswith("Error: TO: must be another place than FROM (got 'edge:./kinsplit-data')")
+    assert result.stderr.startswith("Error: TO: must differ from FROM (got 'edge:./kinsplit-data')")
     assert indexed("copy", "edge:./kinsplit-data", "edge:./kinsplit-data", "--as", "twin").exit_code == 0
 
 

@@ -13,19 +13,18 @@ from tests.cli.conftest import COURSE, Cli
 @pytest.mark.slow
 def test_the_demo_answers_every_question_rightly_and_embeds_once_without_network(cli: Cli) -> None:
     first = cli("demo")
-    second = cli("demo")
-    report = json.loads(cli("demo", "--json").stdout)
+    second = cli("demo", "--json")
+    report = json.loads(second.stdout)
 
     assert first.exit_code == second.exit_code == 0
     assert "5 of 5 questions were answered from the right lecture." in first.stdout
     assert "Split into " in first.stdout
     assert "Embedded " in first.stdout
-    assert "Nothing to embed: all " in second.stdout
     assert report["index"]["embedded"] == 0
     assert [answer["right"] for answer in report["answers"]] == [True] * 5
     for answer in report["answers"]:
         assert answer["passages"][0]["metadata"]["group_id"] == answer["answer_in"]
-        assert f"Right: it is in {answer['answer_in']}." in first.stdout
+        assert f"Correct: the answer is in {answer['answer_in']}." in first.stdout
 
 
 def test_a_wrong_answer_is_told_and_makes_the_exit_code_1(cli: Cli, tmp_path: Path) -> None:
@@ -35,10 +34,12 @@ def test_a_wrong_answer_is_told_and_makes_the_exit_code_1(cli: Cli, tmp_path: Pa
     (tmp_path / "mine_questions.json").write_text(json.dumps(questions))
 
     result = cli("demo", "--course", "mine", "--embedder", "hash")
+    again = cli("demo", "--course", "mine", "--embedder", "hash")
 
-    assert result.exit_code == 1
-    assert "Right: it is in birds." in result.stdout
-    assert "Wrong: it is in cats." in result.stdout
+    assert result.exit_code == again.exit_code == 1
+    assert "Nothing to embed: 1 chunk already indexed." in again.stdout
+    assert "Correct: the answer is in birds." in result.stdout
+    assert "Wrong: the answer is in cats." in result.stdout
     assert "1 of 2 questions were answered from the right lecture." in result.stdout
 
 

@@ -38,17 +38,17 @@ def test_a_dry_run_tells_calls_and_tokens_and_does_nothing(
     assert cost["calls"] > 2
     assert cost["tokens"] == cost["prompt_tokens"] + cost["answer_tokens"]
     assert told.stdout == (
-        f"llm: 2 documents, {cost['calls']} calls of the model, {cost['tokens']:,} tokens "
-        f"({cost['prompt_tokens']:,} to read and at most {cost['answer_tokens']:,} to write). Nothing was asked.\n"
+        f"llm: 2 documents, {cost['calls']} calls of the language model, {cost['tokens']:,} tokens "
+        f"({cost['prompt_tokens']:,} input, at most {cost['answer_tokens']:,} output). No call was made.\n"
     )
     cli("chunk", pets, *LLM)
     assert len(fake.calls) == cost["calls"]
-    assert f"; {cost['calls']} answers kept from earlier runs." in cli(command, pets, *LLM, "--dry-run").stdout
+    assert f"; {cost['calls']} answers cached from earlier runs." in cli(command, pets, *LLM, "--dry-run").stdout
 
 
 def test_strategies_that_ask_no_model_cost_nothing(cli: Cli, folder: Path, tmp_path: Path) -> None:
-    assert cli("chunk", folder, "--dry-run").stdout == "sentence: 5 documents, no language model is asked.\n"
-    assert cli("index", folder, "--dry-run").stdout == "sentence: 5 documents, no language model is asked.\n"
+    assert cli("chunk", folder, "--dry-run").stdout == "sentence: 5 documents, no language model calls.\n"
+    assert cli("index", folder, "--dry-run").stdout == "sentence: 5 documents, no language model calls.\n"
     assert not (tmp_path / "kinsplit-data").exists()
 
 
@@ -56,7 +56,7 @@ def test_a_dry_run_takes_the_strategy_of_the_collection(cli: Cli, fake: FakeServ
     cli("index", pets, "--embedder", "hash", *LLM)
     assert fake.calls
     told = cli("index", pets, "--embedder", "hash", "--dry-run").stdout
-    assert told.startswith("llm: 2 documents, 0 calls of the model")
+    assert told.startswith("llm: 2 documents, 0 calls of the language model")
 
 
 def test_a_dry_run_names_the_files_that_can_not_be_read(cli: Cli, folder: Path) -> None:

@@ -28,15 +28,15 @@ from tests.cli.conftest import Cli
         (["--set", "tokenizer=nowhere.json"], "tokenizer: 'nowhere.json' is neither a known name"),
         (["--set", "chunk_size"], "--set: must be key=value (got 'chunk_size')"),
         (["--set", "=3"], "--set: must be key=value (got '=3')"),
-        (["--limit", "seconds"], "--limit: must be key=value (got 'seconds'). Write for example --limit memory=4GiB"),
+        (["--limit", "seconds"], "--limit: must be key=value (got 'seconds'). For example: --limit memory=4GiB"),
         (["--limit", "pages=3"], "--limit: must be size, text, memory or seconds (got 'pages')"),
-        (["--limit", "memory=much"], "--limit memory: must be a number of bytes, or have a unit such as MiB"),
+        (["--limit", "memory=much"], "--limit memory: must be a number of bytes, with or without a unit"),
         (["--limit", "seconds=long"], "--limit seconds: must be a number (got 'long')"),
-        (["--limit", "seconds=1", "--limit", "seconds=2"], "--limit: can't give seconds twice (got '2')"),
+        (["--limit", "seconds=1", "--limit", "seconds=2"], "--limit: can't set seconds twice (got '2')"),
         (["--limit", "seconds=0"], "seconds: must be positive (got 0.0)"),
-        (["--set", "chunk_size=3", "--set", "chunk_size=4"], "--set: can't give chunk_size twice"),
-        (["--subjects", ","], "--subjects: must name something (got ',')"),
-        (["--subjects", ""], "--subjects: must name something (got '')"),
+        (["--set", "chunk_size=3", "--set", "chunk_size=4"], "--set: can't set chunk_size twice"),
+        (["--subjects", ","], "--subjects: must have at least one name (got ',')"),
+        (["--subjects", ""], "--subjects: must have at least one name (got '')"),
         (["--subjects", "physics"], "has no folder for the subject 'physics'. Those there: cs, math."),
     ],
 )
@@ -154,7 +154,7 @@ def test_what_is_empty_or_of_an_unknown_kind_is_told_in_a_line(cli: Cli, folder:
         result = cli(*command)
         told = result.stderr.splitlines()
         assert result.exit_code == 1
-        assert told[0] == "Warning: 4 files or links of unknown kinds left alone: .png (2), no suffix (1), .mp4 (1)"
+        assert told[0] == "Warning: 4 files or links of unknown types skipped: .png (2), no suffix (1), .mp4 (1)"
         assert [line.partition(": is empty")[1] != "" for line in told[1:5]] == [True] * 4
         assert "package.json: skipped, since it holds no rows of documents (is empty)" in told[5]
         assert len(told) == 6

@@ -83,7 +83,7 @@ def test_a_labelled_folder_is_compared_by_recall(labelled: Cli) -> None:
     assert lines[0] == "No strategy is better than default beyond chance, by recall@15t."
     assert lines[3].split() == ["Strategy", "chunks", "recall@15t", "(%)"]
     assert [line.split()[0] for line in lines[4:7]] == ["default", "small", "words"]
-    assert lines[8] == "Beside default, question by question"
+    assert lines[8] == "Compared with default, question by question"
     assert lines[-1].startswith("3 questions, 3 documents; written to evaluation_results.json.")
     assert "have no labels" not in result.stderr
 
@@ -158,7 +158,7 @@ def test_without_questions_it_is_said_what_is_missing(plain: Cli, tmp_path: Path
     result = plain("evaluate", *HASH)
 
     assert result.exit_code == 2
-    assert "--queries: must name questions, since neither docs nor this folder holds any" in result.stderr
+    assert "--queries: is required, since neither docs nor the current folder has questions" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -166,10 +166,10 @@ def test_without_questions_it_is_said_what_is_missing(plain: Cli, tmp_path: Path
     [
         (("--docs", "nowhere"), "nowhere: doesn't exist"),
         (("--strategy", "nonsense"), "strategy: must name a splitter"),
-        (("--strategy", "a=word", "--strategy", "a=token"), "strategy: must have a label of its own"),
+        (("--strategy", "a=word", "--strategy", "a=token"), "strategy: must have a unique label"),
         (("--baseline", "b"), "baseline: must be the label of a strategy"),
-        (("--output", "docs"), "--output: must be a file, and is a folder (got 'docs')"),
-        (("--output", "queries.json"), "--output: must not be a file that is read (got 'queries.json')"),
+        (("--output", "docs"), "--output: must be a file, not a folder (got 'docs')"),
+        (("--output", "queries.json"), "--output: must not be an input file (got 'queries.json')"),
         (("--measure", "nonsense"), "measure: must be one of"),
         (("--ranker", "nonsense"), "ranker: must be the name of a ranker"),
         (("--embedder", "nonsense"), "embedder: must be one of"),

@@ -24,7 +24,7 @@ def run(*arguments: object, cwd: Path, **variables: str) -> subprocess.Completed
     return subprocess.run(command, cwd=cwd, env=environment(**variables), capture_output=True, encoding="utf-8")
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["strategies"], ["strategies", "token"]])
+@pytest.mark.parametrize("arguments", [["--help"], ["strategies", "token"]])
 def test_help_and_strategies_need_no_model_and_no_store(tmp_path: Path, arguments: list[str]) -> None:
     probe = (
         "import atexit, sys; from kinsplit.cli import main\n"
@@ -56,7 +56,7 @@ def test_the_package_runs_as_a_module(tmp_path: Path) -> None:
 
 
 def test_a_reader_that_stops_reading_is_no_error(tmp_path: Path) -> None:
-    for arguments in (["chunk", COURSE], ["strategies"], ["index", COURSE, "--embedder", "hash"]):
+    for arguments in (["chunk", COURSE / "syllabus.md"], ["index", COURSE / "syllabus.md", "--embedder", "hash"]):
         reading, writing = os.pipe()
         os.close(reading)
         command = [*KINSPLIT, *map(str, arguments)]
@@ -117,12 +117,11 @@ def _read(descriptor: int) -> bytes:
         return b""
 
 
-@pytest.mark.parametrize("columns", [40, 100])
-def test_a_terminal_gets_colours_and_a_bar_and_a_pipe_gets_neither(tmp_path: Path, folder: Path, columns: int) -> None:
+def test_a_terminal_gets_colours_and_a_bar_and_a_pipe_gets_neither(tmp_path: Path, folder: Path, cli: Cli) -> None:
     (folder / "bad.json").write_text('{"docid": 3}')
-    indexed = on_terminal(columns, tmp_path, "index", "course", "--embedder", "hash")
-    found = on_terminal(columns, tmp_path, "search", "a while loop", "--embedder", "hash")
-    piped = run("search", "a while loop", "--embedder", "hash", cwd=tmp_path)
+    indexed = on_terminal(40, tmp_path, "index", "course", "--embedder", "hash")
+    found = on_terminal(100, tmp_path, "search", "a while loop", "--embedder", "hash")
+    piped = cli("search", "a while loop", "--embedder", "hash")
 
     assert "Indexing" in indexed
     assert "\x1b[1;31mError:\x1b[0m" in indexed
@@ -133,11 +132,14 @@ def test_a_terminal_gets_colours_and_a_bar_and_a_pipe_gets_neither(tmp_path: Pat
 
 
 @pytest.mark.parametrize("columns", [50, 100])
-def test_tables_fit_a_narrow_terminal_without_losing_a_character(tmp_path: Path, columns: int) -> None:
-    wide = run("strategies", "--json", cwd=tmp_path).stdout
-    narrow = run("strategies", cwd=tmp_path, COLUMNS=str(columns)).stdout
+def test_tables_fit_a_narrow_terminal_without_losing_a_character(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    wide = cli("strategies", "--json").stdout
+    monkeypatch.setenv("COLUMNS", str(columns))
+    narrow = cli("strategies").stdout
 
-    table = narrow[: narrow.index("Parameters of one")]
+    table = narrow[: narrow.index("For the parameters of a strategy")]
     assert max(map(len, table.splitlines())) <= columns
     for strategy in json.loads(wide):
         for word in f"{strategy['name']} {strategy['summary']}".split():

@@ -76,7 +76,7 @@ def test_large_chunks_are_warned_about(cli: Cli, labelled: Path) -> None:
 def test_thresholds_are_shown_and_nothing_is_written(cli: Cli, labelled: Path) -> None:
     result = cli("qrels", labelled, "--strategy", SMALL, "--strategy", LARGE, "--tune")
     assert result.exit_code == 0, result.output
-    assert "judged in every chunking: --span-coverage 1 --chunk-coverage 0.05" in result.stdout
+    assert "a relevant chunk in every chunking: --span-coverage 1 --chunk-coverage 0.05" in result.stdout
     told = json.loads(cli("qrels", labelled, "--strategy", LARGE, "--tune", "--json").stdout)
     assert told["best"] == {"span_coverage": 1.0, "chunk_coverage": 0.05}
     assert {"span_coverage": 0.85, "chunk_coverage": 0.5, "judged": {LARGE[:5]: 0}, "relevant": {LARGE[:5]: 0}} in told[
@@ -89,7 +89,7 @@ def test_no_thresholds_may_be_loose_enough(cli: Cli, labelled: Path) -> None:
     rows = [{"original_doc_id": "d", "chunk_id": "c", "start": 16, "end": 20}]
     Path("few.jsonl").write_text(json.dumps(rows[0]))
     result = cli("qrels", labelled, "--manifest", "few.jsonl", "--tune")
-    assert "No thresholds leave 95% of the questions judged" in result.stdout
+    assert "No thresholds give 95% of the questions a relevant chunk" in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_no_thresholds_may_be_loose_enough(cli: Cli, labelled: Path) -> None:
     [
         (["--span-coverage", "0"], "span_coverage: must be greater than 0"),
         (["--level", "0.5"], "levels: must rise"),
-        (["--strategy", SMALL, "--strategy", SMALL], "label: must be given once"),
+        (["--strategy", SMALL, "--strategy", SMALL], "label: must be unique"),
         (["--strategy", "a/b=sentence", "--strategy", "a:b=sentence"], "strategy"),
         (["--strategy", "a/b=sentence", "--strategy", "a b=sentence"], "label: must differ from the others"),
         (["--strategy", "nonsense"], "strategy: must name a splitter"),

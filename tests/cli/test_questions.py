@@ -46,13 +46,13 @@ def test_questions_load_with_the_documents_they_were_made_from(cli: Cli, fake: F
     result = cli("questions", pets, *options("--output", pets / "queries.jsonl", "--number", 2))
     assert result.exit_code == 0
     lines = [re.split(r"\s{2,}", line.strip()) for line in result.stdout.splitlines()]
-    assert ["Sections asked about", "2"] in lines
-    assert ["Questions written", "6"] in lines
+    assert ["Sections used", "2"] in lines
+    assert ["Questions generated", "6"] in lines
     assert ["Dropped: refers to the text", "2"] in lines
     assert ["Dropped: excerpt not in the section", "2"] in lines
     assert ["Dropped: like an earlier question", "1"] in lines
     assert ["Kept", "1", str(pets / "queries.jsonl")] in lines
-    assert "1 question of the 2 wanted could be made" in result.stderr
+    assert "1 question of the 2 requested could be generated" in result.stderr
     dataset = load(pets, pets / "queries.jsonl")
     (question,) = dataset.questions
     (label,) = question.labels
@@ -75,7 +75,8 @@ def test_json_tells_all(cli: Cli, fake: FakeServer, pets: Path) -> None:
 
 def test_a_dry_run_asks_nothing(cli: Cli, fake: FakeServer, pets: Path, tmp_path: Path) -> None:
     result = cli("questions", pets, *options("--number", 2, "--dry-run"))
-    assert re.match(r"2 questions about 2 documents: at least 2 calls of the model, [\d,]+ tokens", result.stdout)
+    told = r"2 questions about 2 documents: at least 2 calls of the language model, [\d,]+ tokens"
+    assert re.match(told, result.stdout)
     assert fake.calls == []
     assert not (tmp_path / "queries.jsonl").exists()
     cli("questions", pets, *options("--number", 2))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import warnings
 from pathlib import Path
 from typing import Any
@@ -12,15 +13,13 @@ from kinsplit.cli.output.passages import QueryWords, clock, excerpt, section_of
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.retrieval import RerankWarning
 from tests.cli.conftest import Cli
-from tests.loaders.helpers import pdf
 
 HASH = ("--embedder", "hash")
 
 
 @pytest.fixture
-def indexed(cli: Cli, folder: Path) -> Cli:
-    (folder / "cs" / "trees.pdf").write_bytes(pdf(["A tree has a root."], ["A leaf has no children."]))
-    cli("index", folder, *HASH, "--strategy", "structure", "--set", "chunk_size=6", "--set", "min_chunk_size=1")
+def indexed(cli: Cli, course_index_with_pdf: Path, tmp_path: Path) -> Cli:
+    shutil.copytree(course_index_with_pdf, tmp_path, dirs_exist_ok=True)
     return cli
 
 
@@ -76,11 +75,11 @@ def test_the_passage_around_a_hit_is_told(indexed: Cli) -> None:
     assert "Pages: 1-2" in lines
 
 
-def test_json_holds_whole_passages(indexed: Cli, folder: Path) -> None:
+def test_json_holds_whole_passages(indexed: Cli, tmp_path: Path) -> None:
     found = json.loads(indexed("search", "while loop", *HASH, "--top-k", "2", "--json").stdout)
 
     first = found["passages"][0]
-    text = (folder / "cs" / "loops.txt").read_text()
+    text = (tmp_path / "course" / "cs" / "loops.txt").read_text()
     assert found["query"] == "while loop"
     assert [passage["rank"] for passage in found["passages"]] == [1, 2]
     assert first["source_id"] == "course/cs/loops.txt"

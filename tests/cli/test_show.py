@@ -7,7 +7,6 @@ import pytest
 
 from kinsplit.compat import rag_eval
 from tests.cli.conftest import Cli
-from tests.cli.test_process import run
 from tests.evaluation.made_results import HEADLINE, results
 
 
@@ -55,12 +54,15 @@ def test_the_tables_hold_every_measure_statistic_and_comparison(cli: Cli, file: 
 
 
 @pytest.mark.parametrize("columns", [40, 80, 200])
-def test_figures_are_never_folded_and_lines_never_too_long(tmp_path: Path, file: Path, columns: int) -> None:
-    wide = run("show", file, cwd=tmp_path).stdout
-    narrow = run("show", file, cwd=tmp_path, COLUMNS=str(columns)).stdout
+def test_figures_are_never_folded_and_lines_never_too_long(
+    cli: Cli, file: Path, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    wide = cli("show", file).stdout
+    monkeypatch.setenv("COLUMNS", str(columns))
+    narrow = cli("show", file).stdout
 
     tables = [line for line in narrow[narrow.index("Strategy") :].splitlines() if "Measures" not in line]
-    assert max(len(line) for line in tables if not line.startswith("Beside")) <= columns
+    assert max(len(line) for line in tables if not line.startswith("Compared")) <= columns
     for figure in ("66.8* [62.8, 70.8]", "-5.0 points [-8.1, -1.9]", "2.10 [1.70, 2.50]", "may be chance"):
         assert figure in wide
         assert figure in narrow
@@ -111,7 +113,7 @@ def test_a_file_of_rag_eval_is_shown_by_honest_names(cli: Cli, old: Path) -> Non
     lines = shown.stdout.splitlines()
 
     assert (shown.exit_code, shown.stderr) == (0, "")
-    assert lines[0].startswith("rag_eval wrote this file: it has no intervals")
+    assert lines[0].startswith("This file is from rag_eval: it has no intervals")
     assert lines[3].split() == ["Strategy", "seconds", "jaccard", "query_terms", "questions"]
     assert lines[4].split() == ["fixed", "0.0001", "0.0174", "0.694", "3"]
     only = json.loads(cli("show", old, "--strategy", "semantic", "--json").stdout)
@@ -125,7 +127,7 @@ def test_a_file_of_rag_eval_is_shown_by_honest_names(cli: Cli, old: Path) -> Non
         (["results.json", "--strategy", "none"], "--strategy: must be one of sentence, structure, token 512, semantic"),
         (["results.json", "--measure", "none"], "--measure: must be one of recall@1000t, "),
         (["results.json", "--strategy", "sentence", "--questions", "1"], "--strategy: must be one of structure"),
-        (["old.json", "--questions", "1"], "--questions: needs a file that `kinsplit evaluate` wrote"),
+        (["old.json", "--questions", "1"], "--questions: needs a file written by `kinsplit evaluate`"),
         (["old.json", "--strategy", "none"], "--strategy: must be one of fixed, semantic"),
         (["absent.json"], "absent.json: No such file or directory."),
         (["other.json"], "results: must be a file that `kinsplit evaluate` wrote"),

@@ -36,7 +36,7 @@ def test_the_choice_is_shown_and_written_for_index(cli: Cli, woods: Path) -> Non
     lines = result.stdout.splitlines()
     assert lines[0].split()[1] == "sentence:chunk_size=160,chunk_overlap=0"
     assert sum("structure:" in line and "chunks, " in line for line in lines) == 4
-    assert "ended since all --trials were made. recall@60t:" in result.stdout
+    assert "ended because all --trials are done. recall@60t:" in result.stdout
     assert any(line.startswith("Its choice beats the library default on the held-out half by +") for line in lines)
     assert "Only 18 questions are held out" in result.stderr
 
@@ -62,7 +62,7 @@ def test_a_file_written_by_hand_is_not_replaced(cli: Cli, woods: Path) -> None:
     Path("kinsplit.toml").write_text("[index]\n")
     result = cli("tune", woods, *OPTIONS)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "--output: must be a new file, or one that kinsplit tune wrote" in result.stderr
+    assert "--output: must be a new file, or one written by kinsplit tune" in result.stderr
     assert Path("kinsplit.toml").read_text() == "[index]\n"
 
 
@@ -81,7 +81,7 @@ def test_ctrl_c_reports_the_best_so_far(cli: Cli, woods: Path, monkeypatch: pyte
     monkeypatch.setattr(Bench, "recall", interrupted)
     result = cli("tune", woods, *OPTIONS)
     assert result.exit_code == 130
-    assert "2 strategies measured, 0 refused; ended since it was stopped" in result.stdout
+    assert "2 strategies measured, 0 rejected; ended because it was interrupted" in result.stdout
     assert "Written: kinsplit.toml" in result.stdout
     assert "Warning: Stopped." in result.stderr
 

@@ -15,7 +15,7 @@ from threading import Event, Thread
 
 import pytest
 
-from kinsplit.cli.commands.watch import _each_told
+from kinsplit.cli.commands.watch import _with_warnings
 from kinsplit.cli.output.terminal import Terminal
 from kinsplit.errors import KinsplitWarning, LoadError
 from kinsplit.index import AddReport, Index
@@ -159,7 +159,7 @@ def test_warnings_are_told_with_their_round(capsys: pytest.CaptureFixture[str]) 
             warnings.warn(f"Round {number} was odd.", KinsplitWarning, stacklevel=1)
             yield AddReport((), (), (), 0, 0.0)
 
-    told = _each_told(rounds(), Terminal(as_json=False))
+    told = _with_warnings(rounds(), Terminal(as_json=False))
     for number in (1, 2):
         assert next(told)
         assert f"Round {number} was odd." in capsys.readouterr().err
@@ -207,5 +207,5 @@ def test_the_command_writes_a_line_for_each_change_and_ends_cleanly(folder: Path
         assert lines[0] == "course/cs/loops.txt  Split into 1 chunk  +1\n"
         assert sorted((seen + rest).splitlines()) == [
             "course/cs/new.md  Split into 1 chunk  +1",
-            "course/cs/sorting.md  Gone",
+            "course/cs/sorting.md  Removed",
         ]

@@ -47,12 +47,20 @@ def indexed() -> Iterator[None]:
         index.close()
 
 
+@contextmanager
+def clean_environment(folder: Path) -> Iterator[None]:
+    """Run the block in a folder without `.env`, and without settings in the environment."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        for name in ("STRATEGY", *(f"KINSPLIT_{field.upper()}" for field in ServiceSettings.model_fields)):
+            patch.delenv(name, raising=False)
+        yield
+
+
 @pytest.fixture(autouse=True)
-def nothing_around(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Run where no `.env` lies, and without settings in the environment."""
-    monkeypatch.chdir(tmp_path)
-    for name in ("STRATEGY", *(f"KINSPLIT_{field.upper()}" for field in ServiceSettings.model_fields)):
-        monkeypatch.delenv(name, raising=False)
+def nothing_around(tmp_path: Path) -> Iterator[None]:
+    with clean_environment(tmp_path):
+        yield
 
 
 def settings_of(**given: Any) -> ServiceSettings:

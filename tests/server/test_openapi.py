@@ -1,14 +1,13 @@
-"""schemathesis makes requests from the service's own description, valid ones and others."""
+"""Requests that schemathesis generates from the OpenAPI description, valid and invalid ones."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import requests
 import schemathesis
-from fastapi import FastAPI
 from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
@@ -18,14 +17,24 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from tests.server.conftest import serving
+from kinsplit.server.app import create_app
+from kinsplit.server.collections import Collections
+from kinsplit.server.previews import Previewer
+from tests.server.conftest import clean_environment, serving, settings_of
 
 _CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 
 
-@pytest.fixture
-def schema(socket_enabled: None, make_app: Callable[..., FastAPI]) -> Iterator[Any]:
-    with serving(make_app()) as address:
+pytestmark = pytest.mark.usefixtures("socket_enabled")
+
+
+@pytest.fixture(scope="module")
+def schema(previewer: Previewer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """The description of one service for all tests."""
+    with clean_environment(tmp_path_factory.mktemp("service")):
+        settings = settings_of()
+        collections = Collections.open(settings)
+    with serving(create_app(settings, collections, previewer)) as address:
         yield schemathesis.openapi.from_url(f"{address}/openapi.json")
 
 
@@ -50,7 +59,7 @@ def test_the_description_holds_and_nothing_fails(schema: Any, method: str, path:
 
     @given(schema[path][method].as_strategy(generation_mode=mode))
     @settings(
-        max_examples=40,
+        max_examples=20,
         derandomize=True,
         deadline=None,
         database=None,

@@ -21,7 +21,7 @@ import pytest
 from fastapi import FastAPI, Response
 
 from kinsplit import Document, Index
-from tests.cli.conftest import environment
+from tests.cli.conftest import environment, run_command
 from tests.server.conftest import serving
 
 MakeApp = Callable[..., FastAPI]
@@ -271,8 +271,8 @@ def _serve(tmp_path: Path, *arguments: str, **variables: str) -> subprocess.Pope
     )
 
 
-def test_one_command_finds_the_demo_and_says_where_it_listens(tmp_path: Path, stored: str) -> None:
-    with _serve(tmp_path, "--json") as process:
+def test_one_command_finds_the_demo_warns_and_says_where_it_listens(tmp_path: Path, stored: str) -> None:
+    with _serve(tmp_path, "--json", "--host", "0.0.0.0", KINSPLIT_APIKEYS="sesame") as process:
         try:
             started = json.loads(process.stdout.readline())
             assert started["collections"] == [{"name": "sentence", "collection": "demo", "documents": 1}]
@@ -282,8 +282,21 @@ def test_one_command_finds_the_demo_and_says_where_it_listens(tmp_path: Path, st
             process.send_signal(signal.SIGTERM)
             _, errors = process.communicate(timeout=60)
     assert process.returncode in (0, -signal.SIGTERM)
-    (line,) = [json.loads(line) for line in errors.splitlines()]
+    misspelt, is_open, line = [json.loads(line) for line in errors.splitlines()]
+    assert misspelt["warning"].startswith("KINSPLIT_APIKEYS is not a setting.")
+    assert is_open["warning"].startswith("Anyone who can reach 0.0.0.0 can read")
     assert (line["event"], line["route"], line["status"]) == ("request", "/search", 200)
+    assert "sesame" not in errors
+
+
+def test_a_key_closes_an_open_address_and_a_start_is_shown_in_words(tmp_path: Path, stored: str) -> None:
+    with _serve(tmp_path, "--host", "0.0.0.0", KINSPLIT_API_KEYS="sesame") as process:
+        first, second = process.stdout.readline(), process.stdout.readline()
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=60)
+    assert first == "Collection demo: 1 document, strategy=sentence\n"
+    assert second.startswith("Listening on http://127.0.0.1:")
+    assert errors == ""
 
 
 def test_an_engine_that_works_for_long_holds_nothing_else_up(make_app: MakeApp, stored: str) -> None:
@@ -299,50 +312,21 @@ def test_an_engine_that_works_for_long_holds_nothing_else_up(make_app: MakeApp, 
         assert client.recv(100).startswith(b"HTTP/1.1 200")
 
 
-def test_a_port_that_is_taken_is_one_line(tmp_path: Path, stored: str) -> None:
+def test_mistakes_are_one_line(tmp_path: Path) -> None:
+    def fails(*arguments: str) -> str:
+        result = run_command("serve", "--port", "0", "--embedder", "hash", *arguments)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert result.stderr.count("\n") == 1
+        assert list(tmp_path.iterdir()) == []
+        return result.stderr
+
+    missing = "Error: There is neither a collection 'default' nor 'demo' in edge:./kinsplit-data."
+    assert fails().startswith(missing)
+    assert fails("--config", "nothing.toml").startswith("Error: nothing.toml: No such file")
+    assert fails("--host", "192.0.2.1").startswith("Error: host: must be an address of this machine")
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = str(other.getsockname()[1])
-        with _serve(tmp_path, "--port", port) as process:
-            output, errors = process.communicate(timeout=60)
-    assert (process.returncode, output) == (2, "")
-    assert errors == (
-        f"Error: port: is already in use (got {port}). Stop the program that uses it, or choose another port; "
-        "--port 0 picks a free one.\n"
-    )
-
-
-def test_a_variable_that_is_no_setting_is_warned_of(tmp_path: Path, stored: str) -> None:
-    with _serve(tmp_path, KINSPLIT_APIKEYS="sesame") as process:
-        process.stdout.readline()
-        process.send_signal(signal.SIGTERM)
-        _, errors = process.communicate(timeout=60)
-    assert "KINSPLIT_APIKEYS is no setting." in errors
-    assert "sesame" not in errors
-
-
-def test_an_open_address_without_a_key_is_warned_of(tmp_path: Path, stored: str) -> None:
-    for variables, warned in (({}, True), ({"KINSPLIT_API_KEYS": "sesame"}, False)):
-        with _serve(tmp_path, "--host", "0.0.0.0", **variables) as process:
-            line = process.stdout.readline()
-            process.send_signal(signal.SIGTERM)
-            _, errors = process.communicate(timeout=60)
-        assert line.startswith("Collection demo: 1 document, strategy=sentence")
-        assert ("Everybody who reaches 0.0.0.0 can read" in errors) is warned
-        assert "sesame" not in errors
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((), "There is neither a collection 'default' nor 'demo' in edge:./kinsplit-data."),
-        (("--config", "nothing.toml"), "nothing.toml: No such file"),
-        (("--host", "192.0.2.1"), "host: must be an address of this machine"),
-    ],
-)
-def test_mistakes_are_one_line(tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
-    with _serve(tmp_path, *arguments) as process:
-        output, errors = process.communicate(timeout=60)
-    assert (process.returncode, output) == (2, "")
-    assert errors.startswith(f"Error: {message}")
-    assert errors.count("\n") == 1
-    assert list(tmp_path.iterdir()) == []
+        assert fails("--port", port) == (
+            f"Error: port: is already in use (got {port}). Stop the program that uses it, or choose another port; "
+            "--port 0 picks a free one.\n"
+        )

@@ -1,4 +1,4 @@
-"""`kinsplit ask`: a question in, an answer with its sources out."""
+"""`kinsplit ask`: answer a question from the indexed documents."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 
 from kinsplit.cli.command import SOME_FAILED
 from kinsplit.cli.options import AsJson, Collection, Embedder, Rerank, Store, Where, parse_where
-from kinsplit.cli.output.progress import waiting
+from kinsplit.cli.output.progress import spinner
 from kinsplit.cli.output.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -30,24 +30,26 @@ def ask(
             show_default=False,
         ),
     ] = None,
-    top_k: Annotated[int, typer.Option(metavar="N", help="Most passages that the model reads.")] = 5,
-    window: Annotated[int, typer.Option(metavar="N", help="Neighbours added to a hit on each side.")] = 1,
+    top_k: Annotated[int, typer.Option(metavar="N", help="Maximum number of passages for the model.")] = 5,
+    window: Annotated[int, typer.Option(metavar="N", help="Neighbours to add on each side of a hit.")] = 1,
     rerank: Rerank = "none",
     budget: Annotated[
         int | None,
         typer.Option(
-            metavar="N", help="Most tokens of all passages; the model's window is heeded anyway.", show_default=False
+            metavar="N",
+            help="Maximum total tokens of the passages; the model's context window always applies.",
+            show_default=False,
         ),
     ] = None,
-    max_tokens: Annotated[int, typer.Option(metavar="N", help="Longest answer in the model's tokens.")] = 1024,
+    max_tokens: Annotated[int, typer.Option(metavar="N", help="Maximum length of the answer in tokens.")] = 1024,
     where: Where = None,
     embedder: Embedder = "bundled",
     as_json: AsJson = False,
 ) -> None:
-    """Answer a question from the passages found for it, each sentence cited and looked up in what it cites.
+    """Answer a question from the passages found for it, with citations that are checked sentence by sentence.
 
-    The answer is written as it comes, its sources below it; --json writes all of it once it is finished.
-    Exit code 1 says that the model was asked but failed: its answer broke off, or passages are quoted instead.
+    The answer is printed as it arrives, followed by its sources; --json prints it once it is complete.
+    Exit code 1 means that the model failed: the answer is incomplete, or passages are quoted instead.
     """
     from kinsplit.answering import answer, collect
     from kinsplit.index import Index
@@ -70,15 +72,15 @@ def ask(
             if as_json:
                 finished = collect(events)
             else:
-                from kinsplit.cli.output.answer import Teller
+                from kinsplit.cli.output.answer import AnswerWriter
 
-                teller = Teller(terminal)
-                with waiting(terminal.err, "Searching"):
-                    teller.tell(next(events))
-                # A model reads for a while before it says its first word.
-                with waiting(terminal.err, "Reading"):
+                writer = AnswerWriter(terminal)
+                with spinner(terminal.err, "Searching"):
+                    writer.write(next(events))
+                # A model takes a while to read the passages.
+                with spinner(terminal.err, "Reading"):
                     first = next(events)
-                finished = teller.tell_all(chain((first,), events))
+                finished = writer.write_all(chain((first,), events))
     _finish(terminal, finished)
 
 

@@ -1,4 +1,4 @@
-"""`kinsplit chunk`: files in, one row per chunk out."""
+"""`kinsplit chunk`: split files into rows of JSON."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from kinsplit.cli.options import (
     read_config,
 )
 from kinsplit.cli.output.chunks import Row, Summary, show, to_rows
-from kinsplit.cli.output.cost import dry_run as tell_cost
-from kinsplit.cli.output.index_report import tell_loaded, tell_skipped
+from kinsplit.cli.output.cost import show_cost
+from kinsplit.cli.output.index_report import report_loaded, report_skipped
 from kinsplit.cli.output.progress import bar
 from kinsplit.cli.output.terminal import Terminal, describe_error
 from kinsplit.errors import LimitTooSmallError
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from kinsplit.loaders import Loaded, SourceFile
     from kinsplit.parsers import Strategy
 
-# Characters that are split together: enough to measure in parallel, few enough to keep in memory.
+# Characters per batch: enough to measure in parallel, few enough for memory.
 _BATCH = 2_000_000
 
 
@@ -48,12 +48,12 @@ def chunk(
     paths: Paths,
     strategy: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help=f"How to split. Default: {DEFAULT_STRATEGY}.", show_default=False),
+        typer.Option(metavar="NAME", help=f"Splitting strategy. Default: {DEFAULT_STRATEGY}.", show_default=False),
     ] = None,
     settings: Settings = None,
     config: Config = None,
     output: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the rows here and a summary to stdout.")
+        Path | None, typer.Option(metavar="FILE", help="Write the rows to this file, and a summary to stdout.")
     ] = None,
     subjects: Subjects = None,
     limit: FileLimits = None,
@@ -62,9 +62,9 @@ def chunk(
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
-    """Split files into chunks, one JSON row per chunk, on stdout or into a file.
+    """Split files into chunks and write one row of JSON per chunk, to stdout or to a file.
 
-    Tokens are counted by the strategy's tokenizer, also where the strategy itself counts words or characters.
+    The strategy's tokenizer counts the tokens of each chunk, even if its sizes are in words or characters.
     """
     from kinsplit.chunk import by_size
     from kinsplit.embedding import use_vector_cache
@@ -80,12 +80,13 @@ def chunk(
     steps = steps_of(normalise) if normalise else ()
     found = discover(paths, subjects=parse_names(subjects))
     files = _without(output, found.files)
-    tell_skipped(found.skipped, terminal)
+    report_skipped(found.skipped, terminal)
     if dry_run:
-        raise typer.Exit(tell_cost(splitter, files, terminal, limits))
-    begun = time.perf_counter()
+        failed, done = show_cost(splitter, files, terminal, limits)
+        raise typer.Exit(exit_code(failed=failed, done=done))
+    started = time.perf_counter()
     summary = Summary(len(files))
-    # Rows and a bar on one screen would overwrite each other.
+    # Rows and a progress bar would overwrite each other on the same terminal.
     shown = output is not None or not terminal.out.is_terminal
     with (
         use_vector_cache(cache),
@@ -106,7 +107,7 @@ def chunk(
                 summary.add(row)
             summary.documents += len(chunked)
             moving.remark(summary.chunks, "chunks")
-    summary.seconds = time.perf_counter() - begun
+    summary.seconds = time.perf_counter() - started
     if output is not None and as_json:
         terminal.document({**summary.to_dict(), "output": str(output)})
     elif output is not None:
@@ -115,7 +116,7 @@ def chunk(
 
 
 def _report(loaded: Loaded, summary: Summary, terminal: Terminal) -> None:
-    tell_loaded(loaded, terminal)
+    report_loaded(loaded, terminal)
     if loaded.error is not None:
         summary.failed.append({"file": loaded.source.source_id, "error": describe_error(loaded.error)})
 
@@ -136,7 +137,7 @@ def _chunked(
 
 
 def _without(output: Path | None, files: Iterable[SourceFile]) -> list[SourceFile]:
-    """Leave the rows of an earlier run out of this one."""
+    """Return the files without the output of an earlier run."""
     own = output and output.resolve()
     return [file for file in files if file.resolved != own]
 

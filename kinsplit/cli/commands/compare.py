@@ -1,4 +1,4 @@
-"""`kinsplit compare`: one question, and the best chunk of every strategy."""
+"""`kinsplit compare`: the best chunks of several strategies for one question."""
 
 from __future__ import annotations
 
@@ -28,22 +28,25 @@ def compare(
         list[str] | None,
         typer.Option(
             metavar="[LABEL=]NAME[:KEY=VALUE,...]",
-            help="As in kinsplit evaluate; may be repeated. Default: kinsplit's own and those of rag_eval.",
+            help="Strategy as in kinsplit evaluate; repeatable. Default: kinsplit's default and the four of rag_eval.",
             show_default=False,
         ),
     ] = None,
-    top_k: Annotated[int, typer.Option(metavar="N", min=1, help="Chunks of each strategy.")] = 1,
+    top_k: Annotated[int, typer.Option(metavar="N", min=1, help="Number of chunks per strategy.")] = 1,
     ranker: Annotated[
-        str, typer.Option(metavar="NAME", help="dense, kin, hybrid or bm25, for all strategies.")
+        str, typer.Option(metavar="NAME", help="Ranking for all strategies: dense, kin, hybrid or bm25.")
     ] = "dense",
     embedder: Annotated[
-        str, typer.Option(metavar="SPEC", help="Embedding model for all: bundled, static, st:NAME_OR_PATH, or hash.")
+        str,
+        typer.Option(
+            metavar="SPEC", help="Embedding model for all strategies: bundled, static, st:NAME_OR_PATH, or hash."
+        ),
     ] = "bundled",
     as_json: AsJson = False,
 ) -> None:
-    """Ask one question of every strategy, and show the best score, its chunk and its text.
+    """Search every strategy's chunks for one question, and show the best chunk of each with its score.
 
-    Scores are cosines with the question, so that they can be compared. One question decides nothing: see kinsplit
+    Scores are cosines with the question, so they are comparable. A single question decides nothing; see kinsplit
     evaluate.
     """
     from kinsplit.evaluation.datasets.documents import load_documents
@@ -59,14 +62,14 @@ def compare(
         dataset, made, embedder=embedder, ranker=ranker, measures=["cosine"], headline="cosine", top_k=top_k
     )
     found: dict[str, list[dict[str, Any]]] = {}
-    # Those of strategies come with the evidence.
+    # The evidence holds the warnings of its strategy.
     silence = warnings.catch_warnings(action="ignore", category=KinsplitWarning)
-    with steps(terminal.screen, len(made)) as moved, silence:
-        told = list(experiment.evidence(lambda step: moved(step.label, step.stage, step.done, step.total)))
-    for label, evidence in told:
-        for text in evidence.warnings:
+    with steps(terminal.screen, len(made)) as update, silence:
+        evidence = list(experiment.evidence(lambda step: update(step.label, step.stage, step.done, step.total)))
+    for label, own in evidence:
+        for text in own.warnings:
             terminal.warning(f"{label}: {text}")
-        (outcome,) = evidence.outcomes
+        (outcome,) = own.outcomes
         best = zip(outcome.cosines[:top_k], outcome.ranking[:top_k], strict=True)
         found[label] = [_as_json(score, chunk) for score, chunk in best]
     if as_json:
@@ -91,7 +94,7 @@ def _as_json(score: float, chunk: Chunk) -> dict[str, Any]:
 
 def _show(hit: dict[str, Any], terminal: Terminal) -> None:
     if not hit:
-        terminal.line("Nothing was found.")
+        terminal.line("Nothing found.")
         return
     text = " ".join(hit["text"].split())
     terminal.line(f"score {hit['score']:.4f}, {visible(hit['chunk_id'])}, {hit['start']} to {hit['end']}")

@@ -1,4 +1,4 @@
-"""`kinsplit copy`: a collection from one store into another."""
+"""`kinsplit copy`: copy a collection to another store."""
 
 from __future__ import annotations
 
@@ -7,36 +7,37 @@ from typing import Annotated
 import typer
 
 from kinsplit.cli.options import AsJson, Collection
-from kinsplit.cli.output.progress import waiting
+from kinsplit.cli.output.progress import spinner
 from kinsplit.cli.output.tables import counted
 from kinsplit.cli.output.terminal import Terminal
 from kinsplit.errors import InvalidParameterError
 
 
 def copy(
-    source: Annotated[str, typer.Argument(metavar="FROM", help="Address of the store to read.", show_default=False)],
-    target: Annotated[str, typer.Argument(metavar="TO", help="Address of the store to write.", show_default=False)],
+    source: Annotated[str, typer.Argument(metavar="FROM", help="Address of the source store.", show_default=False)],
+    target: Annotated[str, typer.Argument(metavar="TO", help="Address of the target store.", show_default=False)],
     collection: Collection = "default",
     into: Annotated[
-        str | None, typer.Option("--as", metavar="NAME", help="Another name for it there.", show_default=False)
+        str | None,
+        typer.Option("--as", metavar="NAME", help="Name of the copy. Default: the same name.", show_default=False),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Copy a collection between any two stores without embedding anything again.
+    """Copy a collection between any two stores without embedding it again.
 
-    What the target holds already stays; a copy that was broken off is finished by the next one.
+    Existing documents of the target stay. Repeat an interrupted copy to complete it.
     """
     from kinsplit.stores import open_store
     from kinsplit.stores.maintenance import copy as copy_chunks
 
     terminal = Terminal(as_json=as_json)
     if target == source and (into or collection) == collection:
-        remedy = "Name another store, or another collection by --as."
-        raise InvalidParameterError("TO", "must be another place than FROM", target, remedy)
+        remedy = "Name another store, or another collection with --as."
+        raise InvalidParameterError("TO", "must differ from FROM", target, remedy)
     with (
         open_store(source, collection) as read,
         open_store(target, into or collection, read.schema) as written,
-        waiting(terminal.err, "Copying"),
+        spinner(terminal.err, "Copying"),
     ):
         copied, documents = copy_chunks(read, written), len(read.sources())
     if as_json:

@@ -1,4 +1,4 @@
-"""`kinsplit delete`: documents out of a collection."""
+"""`kinsplit delete`: delete documents from a collection."""
 
 from __future__ import annotations
 
@@ -15,15 +15,13 @@ from kinsplit.cli.output.terminal import Terminal
 def delete(
     sources: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="[SOURCE...]", help="Ids of documents, as kinsplit info shows them.", show_default=False
-        ),
+        typer.Argument(metavar="[SOURCE...]", help="Document ids; kinsplit info lists them.", show_default=False),
     ] = None,
     where: Annotated[
         list[str] | None,
         typer.Option(
             metavar="KEY=VALUE",
-            help="Delete the documents that have a chunk with this metadata; written as in kinsplit search.",
+            help="Delete the documents with this metadata; syntax as in kinsplit search.",
         ),
     ] = None,
     store: Store = "edge:./kinsplit-data",
@@ -36,7 +34,7 @@ def delete(
     terminal = Terminal(as_json=as_json)
     conditions = parse_where(where)
     if not (sources or conditions):
-        raise typer.BadParameter("Name documents, or give --where.")
+        raise typer.BadParameter("Name documents, or use --where.")
     with open_store(store, collection) as opened:
         found = opened.sources(0, conditions) if conditions else {}
         deleted = {source_id: opened.delete(source_id) for source_id in dict.fromkeys([*(sources or ()), *found])}
@@ -44,7 +42,7 @@ def delete(
         terminal.document({"deleted": deleted})
     for source_id, number in deleted.items():
         if not number:
-            terminal.warning(f"{source_id}: there is no such document.")
+            terminal.warning(f"{source_id}: no such document.")
         elif not as_json:
             terminal.line(f"{source_id}  Deleted {counted(number, 'chunk')}")
     if not (deleted or as_json):

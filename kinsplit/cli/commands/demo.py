@@ -1,4 +1,4 @@
-"""`kinsplit demo`: the sample course, indexed and asked."""
+"""`kinsplit demo`: index the sample course and search it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _COURSE = Path(__file__).parents[3] / "examples" / "course"
 _COLLECTION = "demo"
-#: In tokens: as much as the bundled model reads at once, so that hardly a vector is a mean.
+#: Tokens per chunk: the window of the bundled model, so that few vectors are means of several windows.
 _CHUNK_SIZE = 254
 #: Length of a preview in characters.
 _PREVIEW = 200
@@ -36,12 +36,12 @@ _PREVIEW = 200
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A question of the demo and what was found.
+    """A question of the demo, with the passages found.
 
     Attributes:
         question: The question.
         answer_in: Group of the files that answer it.
-        passages: What was found, best first.
+        passages: The passages, best first.
     """
 
     question: str
@@ -60,16 +60,16 @@ def demo(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Folder of the course, with DIR_questions.json beside it. Default: the sample course of the sources.",
+            help="Folder of a course, with DIR_questions.json next to it. Default: the repository's sample course.",
             show_default=False,
         ),
     ] = None,
     embedder: Embedder = "bundled",
     as_json: AsJson = False,
 ) -> None:
-    """Index the sample course into an embedded Qdrant (collection "demo") and ask it five questions.
+    """Index the sample course in an embedded Qdrant (collection "demo") and search it for five questions.
 
-    The second time nothing is left to embed. Nothing is downloaded.
+    Nothing is downloaded, and a second run embeds nothing.
     """
     from kinsplit.index import DEFAULT_STORE, Index
     from kinsplit.loaders import discover
@@ -77,13 +77,13 @@ def demo(
 
     terminal = Terminal(as_json=as_json)
     folder = course or _sample_course()
-    found = discover(folder)  # A folder that isn't there is told before its questions are looked for.
+    found = discover(folder)  # Reports a missing folder before missing questions.
     questions = _questions(folder)
     strategy = create("structure", unit="token", chunk_size=_CHUNK_SIZE)
     with Index(store, collection=_COLLECTION, strategy=strategy, embedder=embedder) as opened:
         report = add(opened, [folder], terminal, files=len(found.files), prune=True)
         if not as_json:
-            terminal.line(_indexed(report))
+            terminal.line(_embedded(report))
         answers = []
         for number, row in enumerate(questions, 1):
             answer = Answer(row["question"], row["answer_in"], opened.search(row["question"]))
@@ -96,15 +96,15 @@ def demo(
         terminal.document({"index": report_to_dict(report), "answers": [_to_dict(answer) for answer in answers]})
     else:
         terminal.line(f"\n{right} of {len(answers)} questions were answered from the right lecture.")
-        place = "" if store == DEFAULT_STORE else f" --store {shlex.quote(store)}"
-        terminal.line(f"Ask one of your own: kinsplit search 'How do I open a file?' --collection {_COLLECTION}{place}")
+        option = "" if store == DEFAULT_STORE else f" --store {shlex.quote(store)}"
+        terminal.line(f"Try your own: kinsplit search 'How do I open a file?' --collection {_COLLECTION}{option}")
     if right < len(answers) or report.failed:
         raise typer.Exit(SOME_FAILED)
 
 
 def _sample_course() -> Path:
     if not _COURSE.is_dir():
-        remedy = "Run the demo in a clone of the sources, or give a folder: kinsplit demo --course DIR"
+        remedy = "Run the demo in a clone of the repository, or name a folder: kinsplit demo --course DIR"
         raise LoadError(_COURSE, f"the sample course is not part of the installed package. {remedy}")
     return _COURSE
 
@@ -116,15 +116,15 @@ def _questions(folder: Path) -> list[dict[str, str]]:
         rows = json.loads(path.read_text(encoding="utf-8"))
         return [{"question": str(row["question"]), "answer_in": str(row["answer_in"])} for row in rows]
     except OSError as error:
-        raise LoadError(path, f"can't be read: {error.strerror}. Put the questions there, as {shape}.") from error
+        raise LoadError(path, f"can't be read: {error.strerror}. It must hold the questions, as {shape}.") from error
     except (ValueError, KeyError, TypeError) as error:
-        raise LoadError(path, f"does not hold the questions of a demo. Write them as {shape}.") from error
+        raise LoadError(path, f"has no questions for the demo. Write them as {shape}.") from error
 
 
-def _indexed(report: AddReport) -> str:
+def _embedded(report: AddReport) -> str:
     if report.embedded:
         return f"Embedded {counted(report.embedded, 'text')} in {report.seconds:.1f} s."
-    return f"Nothing to embed: all {counted(report.unchanged, 'chunk')} are indexed already."
+    return f"Nothing to embed: {counted(report.unchanged, 'chunk')} already indexed."
 
 
 def _show(terminal: Terminal, label: str, answer: Answer, words: QueryWords) -> None:
@@ -137,9 +137,9 @@ def _show(terminal: Terminal, label: str, answer: Answer, words: QueryWords) -> 
             found = f"[Result {rank}] (score {passage.score:.4f}) {file_of(passage)}, chunk {chunk_of(passage)}"
             terminal.line(Text(found, "dim"))
     if answer.right:
-        terminal.line(Text(f"Right: it is in {answer.answer_in}.", "green"))
+        terminal.line(Text(f"Correct: the answer is in {answer.answer_in}.", "green"))
     else:
-        terminal.line(Text(f"Wrong: it is in {answer.answer_in}.", "bold red"))
+        terminal.line(Text(f"Wrong: the answer is in {answer.answer_in}.", "bold red"))
 
 
 def _to_dict(answer: Answer) -> dict[str, Any]:

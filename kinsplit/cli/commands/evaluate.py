@@ -1,4 +1,4 @@
-"""`kinsplit evaluate`: which strategy finds what answers the questions."""
+"""`kinsplit evaluate`: compare strategies on labelled questions."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kinsplit.cli.options import AsJson, SharedEmbeddingContext, SharedLanguage
-from kinsplit.cli.output.evaluation import plan_to_dict, planned, show_headline
+from kinsplit.cli.output.evaluation import plan_table, plan_to_dict, show_headline
 from kinsplit.cli.output.progress import steps
 from kinsplit.cli.output.tables import counted
 from kinsplit.cli.output.terminal import Terminal
-from kinsplit.cli.paths import check_place
+from kinsplit.cli.paths import check_writable
 from kinsplit.compat import rag_eval
 from kinsplit.errors import CacheWarning, InvalidParameterError, KinsplitWarning
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from kinsplit.evaluation.labels import Dataset
     from kinsplit.parsers import Strategy
 
-#: kinsplit's default, which is the baseline, and the four strategies of rag_eval under its names.
+#: kinsplit's default as the baseline, and the four strategies of rag_eval under their names there.
 DEFAULTS = ("default", *rag_eval.STRATEGIES)
-#: The strategy of a new collection, and its label.
+#: Label of kinsplit's default strategy.
 _DEFAULT = "default"
 _QUESTIONS = Path("queries.json")
 
@@ -33,7 +33,7 @@ def evaluate(
         list[Path] | None,
         typer.Option(
             metavar="PATH",
-            help="Documents, or a folder that holds labelled questions too. Default: docs.",
+            help="Documents, or a folder with labelled questions; repeatable. Default: docs.",
             show_default=False,
         ),
     ] = None,
@@ -41,19 +41,17 @@ def evaluate(
         list[Path] | None,
         typer.Option(
             metavar="FILE",
-            help="The questions. Default: those that the folders hold, else queries.json.",
+            help="Questions; repeatable. Default: those in the folders, else queries.json.",
             show_default=False,
         ),
     ] = None,
-    output: Annotated[Path, typer.Option(metavar="FILE", help="Where the results go.")] = Path(
-        "evaluation_results.json"
-    ),
+    output: Annotated[Path, typer.Option(metavar="FILE", help="Results file.")] = Path("evaluation_results.json"),
     strategy: Annotated[
         list[str] | None,
         typer.Option(
             metavar="[LABEL=]NAME[:KEY=VALUE,...]",
-            help="A strategy of kinsplit, langchain:CLASS, llama-index:CLASS, chonkie:CLASS, or python:MODULE:NAME; "
-            "may be repeated. Default: fixed, structure, semantic and multigranular.",
+            help="Strategy of kinsplit, langchain:CLASS, llama-index:CLASS, chonkie:CLASS, or python:MODULE:NAME; "
+            "repeatable. Default: fixed, structure, semantic and multigranular.",
             show_default=False,
         ),
     ] = None,
@@ -61,61 +59,68 @@ def evaluate(
         str | None,
         typer.Option(
             metavar="LABEL",
-            help="With which the others are compared. Default: kinsplit's own strategy, added as `default`.",
+            help="Strategy to compare the others with. Default: kinsplit's default strategy, added as `default`.",
             show_default=False,
         ),
     ] = None,
     measure: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME", help="Such as recall@1000t or nDCG@10; may be repeated. Default: all.", show_default=False
+            metavar="NAME",
+            help="Measure, such as recall@1000t or nDCG@10; repeatable. Default: all.",
+            show_default=False,
         ),
     ] = None,
     headline: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help="The measure that decides. Default: recall@1000t, or query_terms without labels.",
+            help="Deciding measure. Default: recall@1000t, or query_terms without labels.",
             show_default=False,
         ),
     ] = None,
-    top_k: Annotated[int, typer.Option(metavar="N", help="Chunks where a measure has no number of its own.")] = 5,
+    top_k: Annotated[int, typer.Option(metavar="N", help="Number of chunks for measures without a cutoff.")] = 5,
     ranker: Annotated[
-        str, typer.Option(metavar="NAME", help="kin, hybrid, dense or bm25, for all strategies.")
+        str, typer.Option(metavar="NAME", help="Ranking for all strategies: kin, hybrid, dense or bm25.")
     ] = "kin",
     embedder: Annotated[
-        str, typer.Option(metavar="SPEC", help="Embedding model for all: bundled, static, st:NAME_OR_PATH, or hash.")
+        str,
+        typer.Option(
+            metavar="SPEC", help="Embedding model for all strategies: bundled, static, st:NAME_OR_PATH, or hash."
+        ),
     ] = "bundled",
     tokenizer: Annotated[
-        str, typer.Option(metavar="SPEC", help="Counts tokens for all: bundled, hf:REPOSITORY, tiktoken:ENCODING.")
+        str,
+        typer.Option(metavar="SPEC", help="Tokenizer for all strategies: bundled, hf:REPOSITORY or tiktoken:ENCODING."),
     ] = "bundled",
     embedding_context: SharedEmbeddingContext = "headings",
     language: SharedLanguage = "english",
     span_coverage: Annotated[
-        float, typer.Option(metavar="X", help="Least share of a label that a relevant chunk holds; see kinsplit qrels.")
+        float,
+        typer.Option(metavar="X", help="Minimum share of a label that a relevant chunk covers; see kinsplit qrels."),
     ] = 0.85,
     chunk_coverage: Annotated[
-        float, typer.Option(metavar="X", help="Least share of a relevant chunk that the label fills.")
+        float, typer.Option(metavar="X", help="Minimum share of a relevant chunk that the label covers.")
     ] = 0.5,
     model: Annotated[
         str | None,
         typer.Option(
             metavar="SPEC",
-            help="Judges answers: ollama:MODEL or openai:MODEL.",
+            help="Language model for measures of answers: ollama:MODEL or openai:MODEL.",
             show_default=False,
         ),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only tell how much there is to embed and what is kept already.")
+        bool, typer.Option("--dry-run", help="Only show how much there is to embed, and what is cached.")
     ] = False,
     no_cache: Annotated[
-        bool, typer.Option("--no-cache", help="Neither keep nor use vectors and outcomes of other runs.")
+        bool, typer.Option("--no-cache", help="Neither read nor write cached vectors and outcomes.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Compare strategies by what retrieval finds: one embedder, one ranker and equal budgets for all.
+    """Compare strategies by the results of retrieval, with the same embedder, ranker and budget for all.
 
-    A run that was stopped goes on from there when it is started again.
+    Repeat an interrupted run to continue it.
     """
     from kinsplit.evaluation.experiment.experiment import Experiment
     from kinsplit.evaluation.qrels.rule import SpanRule
@@ -143,13 +148,13 @@ def evaluate(
         if as_json:
             terminal.document({"strategies": [plan_to_dict(plan) for plan in plans]})
         else:
-            terminal.table(planned(plans))
+            terminal.table(plan_table(plans))
         return
     # The results hold the warnings, each with its strategy, but for those from before there are results.
     silence = warnings.catch_warnings(action="ignore", category=KinsplitWarning)
-    with steps(terminal.screen, len(strategies)) as moved, silence:
+    with steps(terminal.screen, len(strategies)) as update, silence:
         warnings.simplefilter("always", CacheWarning)
-        results = experiment.run(lambda step: moved(step.label, step.stage, step.done, step.total))
+        results = experiment.run(lambda step: update(step.label, step.stage, step.done, step.total))
     results.write(output)
     for text in results.warnings:
         terminal.warning(text)
@@ -162,16 +167,16 @@ def evaluate(
         show_headline(terminal, results)
         found = counted(len(results.questions), "question"), counted(results.setting.documents, "document")
         terminal.line("")
-        terminal.line(f"{found[0]}, {found[1]}; written to {output}. All of it: kinsplit show {output}")
+        terminal.line(f"{found[0]}, {found[1]}; written to {output}. Full results: kinsplit show {output}")
 
 
 def strategies_of(
     specs: list[str] | None, tokenizer: str = "bundled", embedder: str = "bundled"
 ) -> dict[str, Strategy]:
-    """Return strategies by label; kinsplit's own and those of rag_eval where none is named.
+    """Return strategies by label; by default kinsplit's default strategy and the four of rag_eval.
 
     Raises:
-        InvalidParameterError: A spec makes none, or two have one label.
+        InvalidParameterError: A spec is invalid, or two have the same label.
     """
     from kinsplit.evaluation.splitters import from_spec
 
@@ -179,14 +184,14 @@ def strategies_of(
     for spec in specs or DEFAULTS:
         label, strategy = from_spec(spec, tokenizer, embedder)
         if label in made:
-            remedy = "Write --strategy LABEL=NAME with another label."
-            raise InvalidParameterError("strategy", "must have a label of its own", label, remedy)
+            remedy = "Use --strategy LABEL=NAME with another label."
+            raise InvalidParameterError("strategy", "must have a unique label", label, remedy)
         made[label] = strategy
     return made
 
 
 def _with_baseline(made: dict[str, Strategy], baseline: str | None) -> dict[str, Strategy]:
-    """Return strategies with the baseline first."""
+    """Return the strategies with the baseline first."""
     from kinsplit.evaluation.splitters import from_spec
 
     if baseline is None:
@@ -203,24 +208,26 @@ def _dataset(docs: list[Path], queries: list[Path] | None) -> Dataset:
     from kinsplit.evaluation.datasets import FORMATS, load
     from kinsplit.evaluation.datasets.format import Given
 
-    there = all(path.exists() for path in docs)  # What isn't is told by `load`.
-    if not queries and there and not any(fmt.find(Given(tuple(docs))) for fmt in FORMATS):
+    exist = all(path.exists() for path in docs)  # Otherwise `load` reports it.
+    if not queries and exist and not any(fmt.find(Given(tuple(docs))) for fmt in FORMATS):
         if not _QUESTIONS.is_file():
             names = ", ".join(map(str, docs))
-            rule = f"must name questions, since neither {names} nor this folder holds any"
-            remedy = 'Write them to queries.json, as in ["What is a loop?"], or let `kinsplit questions` make some.'
+            rule = f"is required, since neither {names} nor the current folder has questions"
+            remedy = (
+                'Write them to queries.json, as in ["What is a loop?"], or generate some with `kinsplit questions`.'
+            )
             raise InvalidParameterError("--queries", rule, None, remedy)
         queries = [_QUESTIONS]
     return load(docs, queries or None)
 
 
 def _check_output(output: Path, read: list[Path]) -> None:
-    """Make sure, before hours of work, that the results have a place, which no file has that is read.
+    """Make sure that the results can be written, and that they replace no input file.
 
     Raises:
-        InvalidParameterError: They have none.
+        InvalidParameterError: They can't, or they would.
     """
-    check_place(output)
+    check_writable(output)
     if output.exists() and any(path.exists() and output.samefile(path) for path in read):
-        rule = "must not be a file that is read"
-        raise InvalidParameterError("--output", rule, str(output), "Name another one.")
+        rule = "must not be an input file"
+        raise InvalidParameterError("--output", rule, str(output), "Name another file.")

@@ -1,4 +1,4 @@
-"""`kinsplit fetch-wikipedia`: articles into a folder."""
+"""`kinsplit fetch-wikipedia`: download articles of Wikipedia."""
 
 from __future__ import annotations
 
@@ -17,24 +17,26 @@ if TYPE_CHECKING:
 
 
 def fetch_wikipedia(
-    titles: Annotated[list[str], typer.Argument(metavar="TITLE...", help="Titles of articles.", show_default=False)],
+    titles: Annotated[
+        list[str], typer.Argument(metavar="TITLE...", help="Titles of the articles.", show_default=False)
+    ],
     output: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the files.")] = Path("wikipedia"),
-    language: Annotated[str, typer.Option(metavar="CODE", help="Of the Wikipedia, such as en or de.")] = "en",
+    language: Annotated[str, typer.Option(metavar="CODE", help="Language of the Wikipedia, such as en or de.")] = "en",
     contact: Annotated[
         str | None,
         typer.Option(
             metavar="ADDRESS",
             envvar="KINSPLIT_CONTACT",
-            help="Sent along, so that Wikipedia's operators can reach you; they ask for it.",
+            help="Contact address, which Wikipedia's operators ask clients to send.",
             show_default=False,
         ),
     ] = None,
     api: Annotated[
-        str | None, typer.Option(metavar="URL", help="Of another wiki's api.php.", show_default=False)
+        str | None, typer.Option(metavar="URL", help="URL of another wiki's api.php.", show_default=False)
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write articles of Wikipedia as Markdown files, ready to be indexed; only what has changed is fetched again."""
+    """Download articles of Wikipedia as Markdown files for indexing; unchanged articles are not downloaded again."""
     from kinsplit.wikipedia import Api, fetch
 
     terminal = Terminal(as_json=as_json)

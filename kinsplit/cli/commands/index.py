@@ -1,4 +1,4 @@
-"""`kinsplit index`: files into a collection."""
+"""`kinsplit index`: index files in a collection."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from kinsplit.cli.options import (
     parse_names,
     read_config,
 )
-from kinsplit.cli.output.cost import dry_run as tell_cost
-from kinsplit.cli.output.index_report import file_line, summary, tell_loaded, tell_skipped, to_dict
+from kinsplit.cli.output.cost import show_cost
+from kinsplit.cli.output.index_report import file_line, report_loaded, report_skipped, summary, to_dict
 from kinsplit.cli.output.progress import Bar, bar
 from kinsplit.cli.output.tables import figures
 from kinsplit.cli.output.terminal import Terminal
@@ -51,7 +51,7 @@ def index(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="How to split. Default: as the collection was made; a new one in sentences up to 160 tokens.",
+            help="Splitting strategy. Default: that of the collection; sentences up to 160 tokens for a new one.",
             show_default=False,
         ),
     ] = None,
@@ -60,7 +60,7 @@ def index(
     subjects: Subjects = None,
     prune: Annotated[
         bool,
-        typer.Option("--prune", help="Delete what was indexed from the given folders and files and is gone from them."),
+        typer.Option("--prune", help="Delete documents that are no longer in the given files and folders."),
     ] = False,
     embedder: Model = None,
     embedding_context: EmbeddingContext = None,
@@ -68,7 +68,8 @@ def index(
         str | None,
         typer.Option(
             metavar="LANGUAGE",
-            help="Of stop words and stems, or any for words as they are. Default: as the collection was made; english.",
+            help="Language of stop words and stems; any for words without stemming. Default: that of the collection; "
+            "english for a new one.",
             show_default=False,
         ),
     ] = None,
@@ -77,9 +78,9 @@ def index(
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
-    """Bring files into a collection; only what has changed since the last time is embedded.
+    """Index files in a collection; a later run embeds only what has changed.
 
-    For each file: +added ~updated =unchanged -deleted chunks.
+    The line of each file counts its chunks: +added ~updated =unchanged -deleted.
     """
     from kinsplit.index import Index
     from kinsplit.loaders import discover
@@ -90,10 +91,12 @@ def index(
     named = strategy or configured.strategy or (DEFAULT_STRATEGY if settings else None)
     splitter = None if named is None else make_strategy(named, settings, configured)
     model = (configured.embedder or "bundled") if embedder is None else embedder
-    found = discover(paths, subjects=names)  # Wrong paths are found out before a collection is made.
-    tell_skipped(found.skipped, terminal)
+    found = discover(paths, subjects=names)  # Reports wrong paths before a collection is created.
+    report_skipped(found.skipped, terminal)
     if dry_run:
-        raise typer.Exit(tell_cost(splitter or _stored(store, collection, model), found.files, terminal, limits))
+        chosen = splitter or _strategy_of(store, collection, model)
+        failed, done = show_cost(chosen, found.files, terminal, limits)
+        raise typer.Exit(exit_code(failed=failed, done=done))
     with (
         Index(
             store,
@@ -113,8 +116,8 @@ def index(
     raise typer.Exit(exit_code(failed=len(report.failed), done=len(report.documents)))
 
 
-def _stored(store: str, collection: str, embedder: str) -> Strategy:
-    """Return the strategy that a collection was made with, or would be; it isn't made here."""
+def _strategy_of(store: str, collection: str, embedder: str) -> Strategy:
+    """Return the strategy of a collection, or the default one if it does not exist yet."""
     from kinsplit.index import Index, default_strategy
 
     try:
@@ -134,32 +137,32 @@ def add(
     prune: bool = False,
     limits: Limits | None = None,
 ) -> AddReport:
-    """Add files to an index and show how it goes.
+    """Add files to an index and show the progress.
 
     Args:
         index: The index.
         paths: Files and folders.
-        terminal: Where to show it.
-        files: How many files there are, for the bar.
+        terminal: The terminal to write to.
+        files: Number of files, for the progress bar.
         subjects: See `Index.add`.
         prune: See `Index.add`.
         limits: See `Index.add`.
     """
     with bar(terminal.screen, "Indexing", files) as moving:
-        watch = _Watch(terminal, moving)
+        reporter = _FileReporter(terminal, moving)
         return index.add(
             paths,
             subjects=subjects,
             prune=prune,
             limits=limits,
-            progress=watch.embedded,
-            on_file=watch.file_read,
-            on_document=watch.document_stored,
+            progress=reporter.embedded,
+            on_file=reporter.file_read,
+            on_document=reporter.document_stored,
         )
 
 
-class _Watch:
-    """Follows a run: a line for each file once all its documents are stored."""
+class _FileReporter:
+    """Writes a line for each file once all its documents are stored."""
 
     def __init__(self, terminal: Terminal, moving: Bar) -> None:
         self._terminal, self._bar = terminal, moving
@@ -173,7 +176,7 @@ class _Watch:
         self._read += 1
         if not self._inputs:
             self._bar.remark(self._read, "read")
-        tell_loaded(loaded, self._terminal)
+        report_loaded(loaded, self._terminal)
         self._file.update((document.id, name) for document in loaded.documents)
         self._waiting[name] = len(loaded.documents)
         if not loaded.documents:

@@ -1,4 +1,4 @@
-"""`kinsplit info`: what a collection holds."""
+"""`kinsplit info`: settings and documents of a collection."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import json
 from dataclasses import asdict
 
 from kinsplit.cli.options import AsJson, Collection, Store
-from kinsplit.cli.output.tables import figures, listing
+from kinsplit.cli.output.tables import figures, text_table
 from kinsplit.cli.output.terminal import Terminal
 from kinsplit.display import inline
 
-#: Most documents to list; `--json` has all of them.
-_SHOWN = 20
+#: Maximum number of documents to list; `--json` lists all.
+_LISTED = 20
 
 
 def info(store: Store = "edge:./kinsplit-data", collection: Collection = "default", as_json: AsJson = False) -> None:
-    """Show how a collection was made and which documents it holds."""
+    """Show the settings of a collection and the documents in it."""
     from kinsplit.chunk import DOCUMENT
     from kinsplit.stores import open_store
 
@@ -41,10 +41,10 @@ def info(store: Store = "edge:./kinsplit-data", collection: Collection = "defaul
         )
     )
     terminal.line("")
-    table = listing("Document", "Chunks")
+    table = text_table("Document", "Chunks")
     table.columns[1].justify = "right"
-    for source_id, number in list(sources.items())[:_SHOWN]:
+    for source_id, number in list(sources.items())[:_LISTED]:
         table.add_row(inline(source_id), f"{number:,}")
     terminal.table(table)
-    if len(sources) > _SHOWN:
-        terminal.line(f"... and {len(sources) - _SHOWN:,} more; --json has all of them.")
+    if len(sources) > _LISTED:
+        terminal.line(f"... and {len(sources) - _LISTED:,} more; --json lists all.")

@@ -1,4 +1,4 @@
-"""`kinsplit qrels`: which chunks answer the questions, as files that other tools read."""
+"""`kinsplit qrels`: relevance judgements of chunks, in TREC's format."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kinsplit.cli.options import AsJson, Normalise
-from kinsplit.cli.output.progress import waiting
-from kinsplit.cli.output.tables import counted, listing
+from kinsplit.cli.output.progress import spinner
+from kinsplit.cli.output.tables import counted, text_table
 from kinsplit.cli.output.terminal import Terminal
 from kinsplit.errors import InvalidParameterError
 
@@ -24,21 +24,19 @@ if TYPE_CHECKING:
 def qrels(
     paths: Annotated[
         list[Path],
-        typer.Argument(
-            metavar="PATHS", help="Documents, or folders that hold labelled questions too.", show_default=False
-        ),
+        typer.Argument(metavar="PATHS", help="Documents, or folders with labelled questions.", show_default=False),
     ],
     queries: Annotated[
         list[Path] | None,
         typer.Option(
-            metavar="FILE", help="The labelled questions. Default: those that the folders hold.", show_default=False
+            metavar="FILE", help="Labelled questions; repeatable. Default: those in the folders.", show_default=False
         ),
     ] = None,
     strategy: Annotated[
         list[str] | None,
         typer.Option(
             metavar="[LABEL=]NAME[:KEY=VALUE,...]",
-            help="What makes the chunks, as in kinsplit evaluate; may be repeated. Default: kinsplit's own strategy.",
+            help="Strategy as in kinsplit evaluate; repeatable. Default: kinsplit's default strategy.",
             show_default=False,
         ),
     ] = None,
@@ -46,43 +44,46 @@ def qrels(
         list[Path] | None,
         typer.Option(
             metavar="FILE",
-            help="Chunks that were made before: rows of kinsplit chunk, or of SC-Qrels; may be repeated.",
+            help="Existing chunks, as rows of kinsplit chunk or of SC-Qrels; repeatable.",
             show_default=False,
         ),
     ] = None,
-    output: Annotated[Path, typer.Option(metavar="DIR", help="Where the files go.")] = Path("qrels"),
+    output: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the files.")] = Path("qrels"),
     span_coverage: Annotated[
-        float, typer.Option(metavar="X", help="Least share of a label that a relevant chunk holds.")
+        float, typer.Option(metavar="X", help="Minimum share of a label that a relevant chunk covers.")
     ] = 0.85,
     chunk_coverage: Annotated[
-        float, typer.Option(metavar="X", help="Least share of a relevant chunk that the label fills.")
+        float, typer.Option(metavar="X", help="Minimum share of a relevant chunk that the label covers.")
     ] = 0.5,
     level: Annotated[
         list[float] | None,
         typer.Option(
-            metavar="X", help="A share of a label above, which adds a degree of relevance; may be repeated, rising."
+            metavar="X", help="Higher share of a label, which adds a grade of relevance; repeatable in rising order."
         ),
     ] = None,
     embedder: Annotated[
         str | None,
         typer.Option(
             metavar="SPEC",
-            help="Also write the chunks' vectors: bundled, static, st:NAME_OR_PATH, or hash for tests.",
+            help="Embedding model, to write vectors too: bundled, static, st:NAME_OR_PATH, or hash for tests.",
             show_default=False,
         ),
     ] = None,
     tune: Annotated[
-        bool, typer.Option("--tune", help="Write nothing, and show what is judged under other thresholds.")
+        bool, typer.Option("--tune", help="Write nothing, but show the effect of other thresholds.")
     ] = False,
     least: Annotated[
-        float, typer.Option(metavar="X", help="Share of the questions that --tune wants judged in every chunking.")
+        float,
+        typer.Option(
+            metavar="X", help="Share of the questions that must have a relevant chunk in every chunking, for --tune."
+        ),
     ] = 0.95,
     normalise: Normalise = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write which chunks are relevant to each question, as TREC's qrels, with a manifest of the chunks.
+    """Write the relevant chunks of each question as TREC qrels, with a manifest of the chunks.
 
-    A chunk is relevant that holds most of a label and is mostly filled by it. Large chunks never are: see --tune.
+    A chunk is relevant if it covers most of a label, and the label most of it. Large chunks never are; see --tune.
     """
     from kinsplit import embedding
     from kinsplit.evaluation.datasets import load
@@ -98,20 +99,20 @@ def qrels(
     steps = steps_of(normalise) if normalise else ()
     dataset = load(paths, queries or None)
     if not dataset.labelled:
-        remedy = "Label some, or let `kinsplit questions` make labelled ones."
+        remedy = "Label some, or generate labelled questions with `kinsplit questions`."
         raise InvalidParameterError("queries", "must have labels", dataset.name, remedy)
     if steps:
         dataset = normalised_dataset(dataset, steps)
-    with waiting(terminal.screen, "Splitting"):
+    with spinner(terminal.screen, "Splitting"):
         chunkings = _chunkings(dataset, strategy or ([] if manifest else ["default"]), manifest or [])
     if tune:
         alignments = [Alignment(chunks) for chunks in chunkings.values()]
         _show_tuning(list(chunkings), tune_thresholds(dataset.questions, alignments, least), least, terminal)
         return
-    with waiting(terminal.screen, "Writing"):
+    with spinner(terminal.screen, "Writing"):
         exported = export(output, chunkings, dataset.questions, rule, model)
-    if told := starved(dataset.questions, {own.label: own.qrels for own in exported}):
-        terminal.warning(told)
+    if message := starved(dataset.questions, {own.label: own.qrels for own in exported}):
+        terminal.warning(message)
     labelled = sum(bool(question.labels) for question in dataset.questions)
     _show(exported, labelled, terminal)
 
@@ -122,18 +123,18 @@ def _chunkings(dataset: Dataset, strategies: Sequence[str], manifests: Sequence[
 
     found: dict[str, Sequence[Chunk]] = {}
     for label, splitter in map(from_spec, strategies):
-        _once(label, found)
+        _check_unique(label, found)
         found[label] = [chunk for own in splitter.chunk_many(dataset.documents) for chunk in own if chunk.level == 0]
     for path in manifests:
         label = path.stem.removeprefix("chunks_")
-        _once(label, found)
+        _check_unique(label, found)
         found[label] = [chunk for chunk in read_manifest(path, dataset.sources) if chunk.level == 0]
     return found
 
 
-def _once(label: str, found: dict[str, Sequence[Chunk]]) -> None:
+def _check_unique(label: str, found: dict[str, Sequence[Chunk]]) -> None:
     if label in found:
-        raise InvalidParameterError("label", "must be given once", label, "Write --strategy LABEL=NAME.")
+        raise InvalidParameterError("label", "must be unique", label, "Use --strategy LABEL=NAME.")
 
 
 def _show(exported: Sequence[Exported], labelled: int, terminal: Terminal) -> None:
@@ -151,7 +152,7 @@ def _show(exported: Sequence[Exported], labelled: int, terminal: Terminal) -> No
         ]
         terminal.document({"chunkings": rows})
         return
-    table = listing("chunks by", "chunks", "judged", "relevant", "qrels")
+    table = text_table("Chunking", "Chunks", "Judged", "Relevant", "Qrels")
     for own in exported:
         judged = f"{len(own.qrels):,} of {counted(labelled, 'question')}"
         relevant = f"{sum(map(len, own.qrels.values())):,}"
@@ -166,7 +167,7 @@ def _show_tuning(labels: Sequence[str], tuning: Tuning, least: float, terminal: 
         chosen = best and {"span_coverage": best.span_coverage, "chunk_coverage": best.chunk_coverage}
         terminal.document({"least": least, "best": chosen, "trials": trials})
         return
-    table = listing("span coverage", "chunk coverage", *(f"{label}: judged, relevant" for label in labels))
+    table = text_table("Span coverage", "Chunk coverage", *(f"{label}: judged, relevant" for label in labels))
     for rule, judged, relevant in tuning.trials:
         cells = (f"{share:.1%}, {mean:.2f}" for share, mean in zip(judged, relevant, strict=True))
         table.add_row(
@@ -174,10 +175,12 @@ def _show_tuning(labels: Sequence[str], tuning: Tuning, least: float, terminal: 
         )
     terminal.table(table)
     if best is None:
-        terminal.line(f"No thresholds leave {least:.0%} of the questions judged in every chunking.")
+        terminal.line(f"No thresholds give {least:.0%} of the questions a relevant chunk in every chunking.")
     else:
         options = f"--span-coverage {best.span_coverage:g} --chunk-coverage {best.chunk_coverage:g}"
-        terminal.line(f"The strictest that leave {least:.0%} of the questions judged in every chunking: {options}")
+        terminal.line(
+            f"Strictest thresholds that give {least:.0%} of the questions a relevant chunk in every chunking: {options}"
+        )
 
 
 def _trial(trial: Any, labels: Sequence[str]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`kinsplit questions`: documents in, questions with the spans that answer them out."""
+"""`kinsplit questions`: generate labelled questions about documents."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kinsplit.cli.options import AsJson, Embedder, Paths
-from kinsplit.cli.output.cost import calls_of
+from kinsplit.cli.output.cost import describe_cost
 from kinsplit.cli.output.progress import bar
 from kinsplit.cli.output.tables import counted, figures
 from kinsplit.cli.output.terminal import Terminal
@@ -24,27 +24,25 @@ def questions(
     model: Annotated[
         str, typer.Option(metavar="SPEC", help="Language model: ollama:MODEL or openai:MODEL.", show_default=False)
     ],
-    output: Annotated[Path, typer.Option(metavar="FILE", help="Where the questions go.")] = Path("queries.jsonl"),
-    number: Annotated[int, typer.Option(metavar="N", help="How many to make.")] = 50,
-    seed: Annotated[int, typer.Option(metavar="N", help="Chooses the sections that are asked about.")] = 0,
+    output: Annotated[Path, typer.Option(metavar="FILE", help="File for the questions.")] = Path("queries.jsonl"),
+    number: Annotated[int, typer.Option(metavar="N", help="Number of questions.")] = 50,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed for the choice of sections.")] = 0,
     similarity: Annotated[
-        float, typer.Option(metavar="X", help="Least cosine between a question and each of its excerpts.")
+        float, typer.Option(metavar="X", help="Minimum cosine between a question and each of its excerpts.")
     ] = 0.1,
     duplicates: Annotated[
-        float, typer.Option(metavar="X", help="Cosine to an earlier question from which on one is dropped.")
+        float, typer.Option(metavar="X", help="Minimum cosine with an earlier question at which one is dropped.")
     ] = 0.9,
     embedder: Embedder = "bundled",
-    concurrency: Annotated[
-        int, typer.Option(metavar="N", help="Most sections that the model is asked about at the same time.")
-    ] = 4,
+    concurrency: Annotated[int, typer.Option(metavar="N", help="Maximum number of concurrent model calls.")] = 4,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only tell how often the model would be asked, and with how many tokens.")
+        bool, typer.Option("--dry-run", help="Only show how many model calls and tokens are needed.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make questions about documents by a language model, with the exact spans that answer them.
+    """Generate questions about documents with a language model, labelled with the exact spans that answer them.
 
-    A run that was stopped goes on where it was: answers are kept.
+    Repeat an interrupted run to continue it: the model's answers are cached.
     """
     from kinsplit import embedding
     from kinsplit.evaluation.datasets.documents import load_documents
@@ -59,10 +57,10 @@ def questions(
             terminal.document({"documents": len(documents), **asdict(cost), "tokens": cost.tokens})
         else:
             about = f"{counted(number, 'question')} about {counted(len(documents), 'document')}"
-            terminal.line(f"{about}: at least {calls_of(cost)}. Nothing was asked.")
+            terminal.line(f"{about}: at least {describe_cost(cost)}. No call was made.")
         return
     filters = Filters(embedding.create(embedder), similarity, duplicates)
-    with bar(terminal.screen, "Asking", number, noun="questions") as moving:
+    with bar(terminal.screen, "Generating", number, noun="questions") as moving:
         made = make_questions(
             documents, model, number, filters, seed=seed, concurrency=concurrency, told=moving.advance
         )
@@ -71,11 +69,11 @@ def questions(
         rows = (json.dumps(to_row(question, sources), ensure_ascii=False) for question in made.questions)
         output.parent.mkdir(parents=True, exist_ok=True)
         output.write_bytes("".join(row + "\n" for row in rows).encode("utf-8", "surrogatepass"))
-    _tell(made, number, output, terminal)
+    _show(made, number, output, terminal)
     raise typer.Exit(0 if made.questions else 2)
 
 
-def _tell(made: Made, number: int, output: Path, terminal: Terminal) -> None:
+def _show(made: Made, number: int, output: Path, terminal: Terminal) -> None:
     kept = len(made.questions)
     if terminal.as_json:
         report = {"output": str(output) if kept else None, "wanted": number, "kept": kept, "written": made.asked}
@@ -84,12 +82,14 @@ def _tell(made: Made, number: int, output: Path, terminal: Terminal) -> None:
     terminal.table(
         figures(
             [
-                ("Sections asked about", f"{made.sections:,}", ""),
-                ("Questions written", f"{made.asked:,}", ""),
+                ("Sections used", f"{made.sections:,}", ""),
+                ("Questions generated", f"{made.asked:,}", ""),
                 *((f"Dropped: {reason}", f"{count:,}", "") for reason, count in sorted(made.dropped.items())),
-                ("Kept", f"{kept:,}", str(output) if kept else "nothing was written"),
+                ("Kept", f"{kept:,}", str(output) if kept else "nothing written"),
             ]
         )
     )
     if kept < number:
-        terminal.warning(f"{counted(kept, 'question')} of the {number:,} wanted could be made. Try another --seed.")
+        terminal.warning(
+            f"{counted(kept, 'question')} of the {number:,} requested could be generated. Try another --seed."
+        )

@@ -1,4 +1,4 @@
-"""`kinsplit report`: the results of an evaluation as a page."""
+"""`kinsplit report`: an HTML report of an evaluation."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from kinsplit.cli.output.terminal import Terminal
 def report(
     results: ResultsFile,
     html: Annotated[
-        Path, typer.Option(metavar="FILE", help="The page; two plots of the chunks are written beside it.")
+        Path, typer.Option(metavar="FILE", help="HTML file; two plots of the chunks are written next to it.")
     ] = Path("report.html"),
     as_json: AsJson = False,
 ) -> None:
-    """Write one page that shows the results, needs no network, and can be sent to others."""
+    """Write the results as one self-contained HTML page."""
     from kinsplit.evaluation.report import write_report
     from kinsplit.evaluation.results import Results
 

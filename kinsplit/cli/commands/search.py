@@ -1,4 +1,4 @@
-"""`kinsplit search`: a question in, passages out."""
+"""`kinsplit search`: find passages in a collection."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from kinsplit.cli.options import AsJson, Collection, Embedder, Rerank, Store, Where, parse_where
-from kinsplit.cli.output.passages import PREVIEW, QueryWords, explanation, show, to_dict
-from kinsplit.cli.output.progress import waiting
+from kinsplit.cli.output.passages import PREVIEW, QueryWords, score_table, show, to_dict
+from kinsplit.cli.output.progress import spinner
 from kinsplit.cli.output.tables import counted
 from kinsplit.cli.output.terminal import Terminal
 
@@ -17,37 +17,42 @@ def search(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="The question.", show_default=False)],
     store: Store = "edge:./kinsplit-data",
     collection: Collection = "default",
-    top_k: Annotated[int, typer.Option(metavar="N", help="Most passages.")] = 3,
+    top_k: Annotated[int, typer.Option(metavar="N", help="Maximum number of passages.")] = 3,
     candidates: Annotated[
         int | None,
         typer.Option(
-            metavar="N", help="Chunks to rerank and expand; 4 * N of --top-k, and at least 30.", show_default=False
+            metavar="N",
+            help="Number of chunks to rerank and expand. Default: 4 * N of --top-k, at least 30.",
+            show_default=False,
         ),
     ] = None,
     window: Annotated[
-        int, typer.Option(metavar="N", help="Neighbours added to a hit on each side; shown by --full and --json.")
+        int, typer.Option(metavar="N", help="Neighbours to add on each side of a hit; shown with --full and --json.")
     ] = 1,
-    parents: Annotated[bool, typer.Option("--parents", help="Show the whole parents of hits instead.")] = False,
-    full: Annotated[
-        bool, typer.Option("--full", help="Show whole passages, with the neighbours, and not the best part of the hit.")
+    parents: Annotated[
+        bool, typer.Option("--parents", help="Show the whole parents of hits instead of their neighbours.")
     ] = False,
-    sections: Annotated[bool, typer.Option("--sections", help="Let neighbours stop where a section ends.")] = False,
+    full: Annotated[
+        bool,
+        typer.Option("--full", help="Show whole passages with neighbours, instead of the best excerpt of the hit."),
+    ] = False,
+    sections: Annotated[bool, typer.Option("--sections", help="Add only neighbours of the same section.")] = False,
     rerank: Rerank = "none",
     budget: Annotated[
-        int | None, typer.Option(metavar="N", help="Most tokens of all passages together.", show_default=False)
+        int | None, typer.Option(metavar="N", help="Maximum total tokens of the passages.", show_default=False)
     ] = None,
     where: Where = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Show the score of every stage for each hit.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Show the scores of every stage for each hit.")] = False,
     embedder: Embedder = "bundled",
     as_json: AsJson = False,
 ) -> None:
-    """Find the passages that answer a question, by meaning and by words, each chunk judged with its kin."""
+    """Find the passages that answer a question, by meaning and by words, scoring each chunk with its kin."""
     from kinsplit.index import Index
 
     terminal = Terminal(as_json=as_json)
     conditions = parse_where(where)
     with (
-        waiting(terminal.err, "Searching"),
+        spinner(terminal.err, "Searching"),
         Index(store, collection=collection, embedder=embedder, must_exist=True) as opened,
     ):
         passages = opened.search(
@@ -61,7 +66,7 @@ def search(
             budget=budget,
             where=conditions,
         )
-        # Asked once more, as an empty answer doesn't say whether the budget or the question is to blame.
+        # A second search without the budget, to tell apart why there are no passages.
         too_small = (
             not passages and budget is not None and opened.search(query, top_k=1, window=0, where=conditions) != []
         )
@@ -80,4 +85,4 @@ def search(
         terminal.line("Nothing found.")
     elif explain:
         terminal.line("")
-        terminal.table(explanation(passages))
+        terminal.table(score_table(passages))

@@ -10,7 +10,7 @@ import typer
 
 from kinsplit.cli.command import report_warnings
 from kinsplit.cli.options import AsJson
-from kinsplit.cli.output.progress import waiting
+from kinsplit.cli.output.progress import spinner
 from kinsplit.cli.output.tables import counted
 from kinsplit.cli.output.terminal import Terminal
 from kinsplit.errors import MissingExtraError
@@ -18,29 +18,37 @@ from kinsplit.errors import MissingExtraError
 
 def serve(
     store: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="Where collections lie. Default: edge:./kinsplit-data.")
+        str | None, typer.Option(metavar="ADDRESS", help="Address of the store. Default: edge:./kinsplit-data.")
     ] = None,
     collection: Annotated[
         list[str] | None,
         typer.Option(
             metavar="[NAME=]COLLECTION",
-            help="A collection and what requests call it; may be repeated. Default: default, or else demo.",
+            help="Collection, with its name in requests; repeatable. Default: default, or else demo.",
         ),
     ] = None,
     strategy: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Which of them is asked where a request names none.")
+        str | None, typer.Option(metavar="NAME", help="Name of the collection for requests that name none.")
     ] = None,
-    host: Annotated[str | None, typer.Option(metavar="HOST", help="Default: 127.0.0.1, this machine only.")] = None,
-    port: Annotated[int | None, typer.Option(metavar="N", help="Default: 8000; 0 takes a free one.")] = None,
+    host: Annotated[
+        str | None, typer.Option(metavar="HOST", help="Address to listen on. Default: 127.0.0.1, this machine only.")
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option(metavar="N", help="Port to listen on; 0 picks a free one. Default: 8000.")
+    ] = None,
     embedder: Annotated[
         str | None, typer.Option(metavar="SPEC", help="Embedding model of the collections. Default: bundled.")
     ] = None,
     config: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Settings in TOML, in a table [service].", show_default=False)
+        Path | None,
+        typer.Option(metavar="FILE", help="TOML file with settings in a table [service].", show_default=False),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Answer searches over HTTP, until Ctrl-C. Settings not given here come from KINSPLIT_*, .env and --config."""
+    """Run the HTTP service and its page until Ctrl-C.
+
+    Other settings come from the environment (KINSPLIT_*), .env and --config.
+    """
     try:
         from kinsplit.server.app import create_app
         from kinsplit.server.collections import Collections
@@ -62,15 +70,15 @@ def serve(
     }
     settings = ServiceSettings.load(config, **{key: value for key, value in given.items() if value is not None})
     for name in unknown_variables():
-        terminal.warning(f"{name} is no setting. docs/service.md tells where all of them are listed.")
+        terminal.warning(f"{name} is not a setting. See docs/service.md for the list of all settings.")
     with listen(settings) as listening:
         if not settings.is_local and not settings.api_keys:
             terminal.warning(
-                f"Everybody who reaches {settings.host} can read what is indexed. Set KINSPLIT_API_KEYS to let in only "
-                "those who have one."
+                f"Anyone who can reach {settings.host} can read the indexed documents. Set KINSPLIT_API_KEYS to "
+                "require a key."
             )
         # Before the service starts, since warnings are otherwise written when the command ends.
-        with report_warnings(terminal), waiting(terminal.err, "Opening"):
+        with report_warnings(terminal), spinner(terminal.err, "Opening"):
             collections = Collections.open(settings)
             collections.warm()
         opened = [(each.name, each.stored_name, len(each.index.store.sources(0))) for each in collections]

@@ -1,4 +1,4 @@
-"""`kinsplit show`: the results of an evaluation in the terminal."""
+"""`kinsplit show`: show the results of an evaluation."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kinsplit.cli.options import AsJson
-from kinsplit.cli.output.evaluation import questions_to_dict, show_questions, show_tables, titled, to_dict
+from kinsplit.cli.output.evaluation import questions_to_dict, show_questions, show_table, show_tables, to_dict
 from kinsplit.cli.output.tables import counted
 from kinsplit.cli.output.terminal import Terminal
 from kinsplit.errors import InvalidParameterError
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kinsplit.evaluation.results import Results
 
 ResultsFile = Annotated[
-    Path, typer.Argument(metavar="RESULTS", help="The file that `kinsplit evaluate` wrote.", show_default=False)
+    Path, typer.Argument(metavar="RESULTS", help="Results file of `kinsplit evaluate`.", show_default=False)
 ]
 
 
@@ -31,14 +31,14 @@ def show(
     ] = None,
     measure: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Show only this measure, and questions judged by it.", show_default=False),
+        typer.Option(metavar="NAME", help="Show only this measure, and use it for --questions.", show_default=False),
     ] = None,
     questions: Annotated[
-        int, typer.Option(metavar="N", min=0, help="Show N questions that the strategy won, and N that it lost.")
+        int, typer.Option(metavar="N", min=0, help="Show N questions each that the strategy won and lost.")
     ] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Show which strategy found more, how sure that is, and single questions."""
+    """Show which strategy is better, with confidence intervals, and individual questions."""
     from kinsplit.compat.rag_eval import read_summary
     from kinsplit.evaluation.report.pairs import conclusion
     from kinsplit.evaluation.results import Results
@@ -46,16 +46,16 @@ def show(
     terminal = Terminal(as_json=as_json)
     old = read_summary(results)
     if old is not None:
-        _show_old(terminal, old, strategy, measure, questions)
+        _show_rag_eval(terminal, old, strategy, measure, questions)
         return
     found = Results.read(results)
     concluded = conclusion(found)
     duel = _duel(found, strategy, measure) if questions else None
-    found = _chosen(found, strategy, measure)
+    found = _select(found, strategy, measure)
     by = measure or found.setting.headline
     if as_json:
-        asked = {} if duel is None else {"questions": questions_to_dict(duel, by, questions)}
-        terminal.document({**to_dict(found, concluded), **asked})
+        selected = {} if duel is None else {"questions": questions_to_dict(duel, by, questions)}
+        terminal.document({**to_dict(found, concluded), **selected})
         return
     setting = found.setting
     counts = f"{counted(setting.documents, 'document')}, {counted(setting.questions, 'question')}"
@@ -74,31 +74,33 @@ def _duel(results: Results, strategy: str | None, measure: str | None) -> Duel:
     from kinsplit.evaluation.report.scales import measure_names, scale
 
     by = measure or results.setting.headline
-    _known("--measure", by, measure_names(results))
+    _check_known("--measure", by, measure_names(results))
     baseline = baseline_of(results)
     others = [each for each in results.strategies if each.label != baseline and by in each.measures]
     if strategy is None:
         if not others:
-            raise InvalidParameterError("--questions", "needs two strategies", results.setting.dataset, "Evaluate two.")
+            raise InvalidParameterError(
+                "--questions", "needs two strategies", results.setting.dataset, "Evaluate at least two."
+            )
         sign = 1 if scale(results, by).higher_is_better else -1
         strategy = max(others, key=lambda each: sign * each.measures[by].mean).label
-    _known("--strategy", strategy, [each.label for each in others])
+    _check_known("--strategy", strategy, [each.label for each in others])
     return duel(results, strategy, by)
 
 
-def _chosen(results: Results, strategy: str | None, measure: str | None) -> Results:
-    """Return the part of the results that is asked for: of one strategy and the baseline, by one measure."""
+def _select(results: Results, strategy: str | None, measure: str | None) -> Results:
+    """Return the results of one strategy and the baseline, by one measure."""
     from kinsplit.evaluation.report.pairs import baseline_of
     from kinsplit.evaluation.report.scales import measure_names
 
     strategies, comparisons = results.strategies, results.comparisons
     if strategy is not None:
-        _known("--strategy", strategy, [each.label for each in strategies])
+        _check_known("--strategy", strategy, [each.label for each in strategies])
         kept = {strategy, baseline_of(results)}
         strategies = [each for each in strategies if each.label in kept]
         comparisons = [each for each in comparisons if each.strategy in kept]
     if measure is not None:
-        _known("--measure", measure, measure_names(results))
+        _check_known("--measure", measure, measure_names(results))
         strategies = [
             each.model_copy(update={"measures": {measure: each.measures[measure]} if measure in each.measures else {}})
             for each in strategies
@@ -107,12 +109,12 @@ def _chosen(results: Results, strategy: str | None, measure: str | None) -> Resu
     return results.model_copy(update={"strategies": strategies, "comparisons": comparisons})
 
 
-def _known(option: str, name: str, names: Sequence[str]) -> None:
+def _check_known(option: str, name: str, names: Sequence[str]) -> None:
     if name not in names:
-        raise InvalidParameterError(option, f"must be one of {', '.join(names)}", name, "Name one of them.")
+        raise InvalidParameterError(option, f"must be one of {', '.join(names)}", name, "Use one of them.")
 
 
-def _show_old(
+def _show_rag_eval(
     terminal: Terminal,
     summary: Mapping[str, Mapping[str, float]],
     strategy: str | None,
@@ -123,11 +125,11 @@ def _show_old(
     from kinsplit.evaluation.report.tables import Cell, Row
 
     if questions or measure is not None:
-        rule = "needs a file that `kinsplit evaluate` wrote, and rag_eval did this one"
+        rule = "needs a file written by `kinsplit evaluate`, not by rag_eval"
         option = "--questions" if questions else "--measure"
-        raise InvalidParameterError(option, rule, questions or measure, "Evaluate again.")
+        raise InvalidParameterError(option, rule, questions or measure, "Run kinsplit evaluate.")
     if strategy is not None:
-        _known("--strategy", strategy, list(summary))
+        _check_known("--strategy", strategy, list(summary))
         summary = {strategy: summary[strategy]}
     if terminal.as_json:
         terminal.document({"strategies": [{"label": label, "measures": means} for label, means in summary.items()]})
@@ -137,5 +139,5 @@ def _show_old(
         Row(label, [Cell(statistic(means[name]) if name in means else "") for name in names])
         for label, means in summary.items()
     ]
-    terminal.line("rag_eval wrote this file: it has no intervals, and nothing says which differences are chance.")
-    titled(terminal, "Means", names, rows)
+    terminal.line("This file is from rag_eval: it has no intervals, so differences may be due to chance.")
+    show_table(terminal, "Means", names, rows)

@@ -1,4 +1,4 @@
-"""`kinsplit strategies`: what there is to choose from."""
+"""`kinsplit strategies`: strategies and their parameters."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import typer
 from rich.table import Table
 
 from kinsplit.cli.options import AsJson
-from kinsplit.cli.output.tables import listing
+from kinsplit.cli.output.tables import text_table
 from kinsplit.cli.output.terminal import Terminal
 
 
 def strategies(
     name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="Show this strategy's parameters.", show_default=False)
+        str | None, typer.Argument(metavar="NAME", help="Strategy whose parameters to show.", show_default=False)
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the strategies, or the parameters of one."""
+    """List the strategies, or the parameters of one strategy."""
     from kinsplit.parsers import names
     from kinsplit.parsers.reference import describe
 
@@ -27,7 +27,7 @@ def strategies(
         terminal.document([describe(each) for each in names()] if name is None else describe(name))
     elif name is None:
         terminal.table(_overview([describe(each) for each in names()]))
-        terminal.line("Parameters of one: kinsplit strategies NAME")
+        terminal.line("For the parameters of a strategy: kinsplit strategies NAME")
     else:
         strategy = describe(name)
         terminal.line(f"{strategy['name']}: {strategy['summary']}. Defaults: {strategy['origin']}.")
@@ -35,7 +35,7 @@ def strategies(
 
 
 def _overview(described: list[dict[str, Any]]) -> Table:
-    table = listing("Strategy", "What it does", "Where the defaults come from")
+    table = text_table("Strategy", "What it does", "Source of the defaults")
     for strategy in described:
         table.add_row(strategy["name"], strategy["summary"], strategy["origin"])
     return table
@@ -44,7 +44,7 @@ def _overview(described: list[dict[str, Any]]) -> Table:
 def _parameters(described: list[dict[str, Any]]) -> Table:
     from kinsplit.parsers.reference import default_text
 
-    table = listing("Parameter", "Default", "Type", "Meaning")
+    table = text_table("Parameter", "Default", "Type", "Meaning")
     for parameter in described:
         table.add_row(
             parameter["name"], default_text(parameter["default"]), parameter["type"], parameter["description"]

@@ -1,4 +1,4 @@
-"""`kinsplit tune`: labelled questions in, the strategy that suits the documents out."""
+"""`kinsplit tune`: find the best strategy and parameters for labelled questions."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from rich.status import Status
 
 from kinsplit.cli.command import INTERRUPTED
 from kinsplit.cli.options import AsJson, Embedder, Paths, SharedEmbeddingContext, SharedLanguage, parse_names
-from kinsplit.cli.output.progress import waiting
-from kinsplit.cli.output.tables import counted, listing
+from kinsplit.cli.output.progress import spinner
+from kinsplit.cli.output.tables import counted, text_table
 from kinsplit.cli.output.terminal import Terminal
-from kinsplit.cli.paths import check_place
+from kinsplit.cli.paths import check_writable
 from kinsplit.errors import InvalidParameterError
 
 if TYPE_CHECKING:
     from kinsplit.evaluation.tuning import Trial, Tuned
 
 _ENDINGS = {
-    "trials": "all --trials were made",
-    "time": "--minutes are over",
-    "all tried": "there is nothing more to try",
-    "stopped": "it was stopped",
+    "trials": "all --trials are done",
+    "time": "the time limit (--minutes) was reached",
+    "all tried": "all candidates were tried",
+    "stopped": "it was interrupted",
 }
 
 
@@ -31,25 +31,28 @@ def tune(
     paths: Paths,
     queries: Annotated[
         list[Path] | None,
-        typer.Option(metavar="FILE", help="Labelled questions; may be repeated. Default: those beside the documents."),
+        typer.Option(metavar="FILE", help="Labelled questions; repeatable. Default: those in the folders."),
     ] = None,
     dataset_format: Annotated[
-        str | None, typer.Option("--format", metavar="NAME", help="Of the labelled set, where it isn't found out.")
+        str | None,
+        typer.Option("--format", metavar="NAME", help="Format of the labelled questions. Default: detected."),
     ] = None,
-    budget: Annotated[int, typer.Option(metavar="N", help="Retrieved tokens that recall is measured at.")] = 1000,
+    budget: Annotated[
+        int, typer.Option(metavar="N", help="Number of retrieved tokens at which recall is measured.")
+    ] = 1000,
     minutes: Annotated[
-        float, typer.Option(metavar="N", help="After so many no further trial begins; what is found is then judged.")
+        float, typer.Option(metavar="N", help="Time limit for starting trials; judging the result takes extra time.")
     ] = 10.0,
-    trials: Annotated[int, typer.Option(metavar="N", help="Most strategies to measure.")] = 60,
+    trials: Annotated[int, typer.Option(metavar="N", help="Maximum number of trials.")] = 60,
     max_cost: Annotated[
-        float, typer.Option(metavar="N", help="Most tokens to embed for each token of the documents.")
+        float, typer.Option(metavar="N", help="Maximum tokens to embed per token of the documents.")
     ] = 2.5,
     max_chunks: Annotated[
-        int | None, typer.Option(metavar="N", help="Most chunks. Default: any number.", show_default=False)
+        int | None, typer.Option(metavar="N", help="Maximum number of chunks. Default: no limit.", show_default=False)
     ] = None,
     strategies: Annotated[
         str | None,
-        typer.Option(metavar="A,B", help="Search only these. Default: all; llm only with --model.", show_default=False),
+        typer.Option(metavar="A,B", help="Strategies to try. Default: all; llm only with --model.", show_default=False),
     ] = None,
     embedder: Embedder = "bundled",
     embedding_context: SharedEmbeddingContext = "headings",
@@ -58,16 +61,16 @@ def tune(
         str | None,
         typer.Option(metavar="SPEC", help="Language model for the strategy llm: ollama:MODEL or openai:MODEL."),
     ] = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="Of the halves and the search.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the split into halves and of the search.", min=0)] = 0,
     output: Annotated[
-        Path, typer.Option(metavar="FILE", help="Where the choice goes, for kinsplit index --config.")
+        Path, typer.Option(metavar="FILE", help="File for the result, for use with kinsplit index --config.")
     ] = Path("kinsplit.toml"),
     as_json: AsJson = False,
 ) -> None:
-    """Search the strategy and parameters that find most of the answers within a budget of tokens.
+    """Search for the strategy and parameters with the highest recall within a token budget.
 
-    One half of the questions chooses, the other half judges the choice. Ctrl-C ends the search and reports the best so
-    far; another run with the same options goes on where this one ended.
+    One half of the questions selects the strategy, the other half judges it. Ctrl-C ends the search and reports the
+    best so far; another run with the same options continues it.
     """
     from kinsplit.evaluation.datasets import load
     from kinsplit.evaluation.tuning import Caps, Limits
@@ -77,8 +80,8 @@ def tune(
     _check_output(output)
     caps, limits = Caps(ratio=max_cost, chunks=max_chunks), Limits(trials=trials, minutes=minutes)
     dataset = load(paths, queries or None, format=dataset_format)
-    with waiting(terminal.screen, "Trying the library default") as shown:
-        watch = _Watch(terminal, shown if isinstance(shown, Status) else None)
+    with spinner(terminal.screen, "Trying the library default") as shown:
+        reporter = _TrialReporter(terminal, shown if isinstance(shown, Status) else None)
         found = search(
             dataset,
             budget=budget,
@@ -90,7 +93,7 @@ def tune(
             embedding_context=embedding_context,
             language=language,
             model=model,
-            on_trial=watch.tried,
+            on_trial=reporter.tried,
         )
     found.configuration().write(output, found.remarks())
     if as_json:
@@ -103,7 +106,7 @@ def tune(
         raise typer.Exit(INTERRUPTED)
 
 
-class _Watch:
+class _TrialReporter:
     """Writes a line for each trial."""
 
     def __init__(self, terminal: Terminal, status: Status | None) -> None:
@@ -131,7 +134,7 @@ def _recall(trial: Trial) -> str:
 def _remark(trial: Trial) -> str:
     if trial.refused or trial.cost is None:
         return f"not measured: {trial.refused}"
-    return f"{counted(trial.cost.chunks, 'chunk')}, {trial.cost.ratio:.2f} tokens for each one, {trial.seconds:.1f} s"
+    return f"{counted(trial.cost.chunks, 'chunk')}, {trial.cost.ratio:.2f} tokens per token, {trial.seconds:.1f} s"
 
 
 def _show(found: Tuned, terminal: Terminal) -> None:
@@ -140,7 +143,7 @@ def _show(found: Tuned, terminal: Terminal) -> None:
     search = found.found
     refused = sum(trial.recall is None for trial in search.trials)
     halves = f"Searched half ({found.searched})", f"Held-out half ({found.held_out})"
-    table = listing("", *halves, "Tokens", "Chunks")
+    table = text_table("", *halves, "Tokens", "Chunks")
     table.columns[2].no_wrap = True
     rows = {"Library default": search.baseline, "Best found": search.best}
     for name, trial in rows.items():
@@ -155,8 +158,8 @@ def _show(found: Tuned, terminal: Terminal) -> None:
         )
     terminal.line("")
     terminal.line(
-        f"{len(search.trials) - refused:,} strategies measured, {refused:,} refused; "
-        f"ended since {_ENDINGS[search.ending]}. {found.measure}:"
+        f"{len(search.trials) - refused:,} strategies measured, {refused:,} rejected; "
+        f"ended because {_ENDINGS[search.ending]}. {found.measure}:"
     )
     terminal.table(table)
     terminal.line("")
@@ -166,14 +169,14 @@ def _show(found: Tuned, terminal: Terminal) -> None:
 
 
 def _check_output(output: Path) -> None:
-    """Make sure that the choice has a place, and replaces nothing that somebody wrote by hand.
+    """Make sure that the result can be written, and that it replaces no file written by hand.
 
     Raises:
-        InvalidParameterError: It has none, or there is such a file.
+        InvalidParameterError: It can't, or it would.
     """
     from kinsplit.evaluation.tuning.result import SIGNATURE
 
-    check_place(output)
+    check_writable(output)
     if output.exists() and not output.read_bytes().startswith(f"# {SIGNATURE}".encode()):
-        rule = "must be a new file, or one that kinsplit tune wrote"
-        raise InvalidParameterError("--output", rule, str(output), "Name another one.")
+        rule = "must be a new file, or one written by kinsplit tune"
+        raise InvalidParameterError("--output", rule, str(output), "Name another file.")

@@ -1,4 +1,4 @@
-"""`kinsplit verify`: whether a collection is whole."""
+"""`kinsplit verify`: check the integrity of a collection or a model."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ import typer
 
 from kinsplit.cli.command import SOME_FAILED
 from kinsplit.cli.options import AsJson, Collection, Store
-from kinsplit.cli.output.progress import waiting
+from kinsplit.cli.output.progress import spinner
 from kinsplit.cli.output.tables import counted
 from kinsplit.cli.output.terminal import Terminal
 
 Model = Annotated[
     str | None,
     typer.Option(
-        help="An embedding model, such as bundled or st:NAME, of which every file is read and its sha256 compared, "
-        "instead of checking a collection."
+        metavar="SPEC",
+        help="Embedding model, such as bundled or st:NAME, whose files to check by their SHA-256 instead of a "
+        "collection.",
     ),
 ]
 
@@ -28,7 +29,7 @@ def verify(
     model: Model = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check that every link resolves, every text is the one that was hashed, and no chunk is an orphan."""
+    """Check that every link resolves, every text matches its hash, and no chunk is an orphan."""
     if model is not None:
         _verify_model(model, Terminal(as_json=as_json))
         return
@@ -36,7 +37,7 @@ def verify(
     from kinsplit.stores.maintenance import verify as find_problems
 
     terminal = Terminal(as_json=as_json)
-    with open_store(store, collection) as opened, waiting(terminal.err, "Verifying"):
+    with open_store(store, collection) as opened, spinner(terminal.err, "Verifying"):
         problems, chunks, documents = find_problems(opened), opened.count(0), len(opened.sources())
     if as_json:
         rows = [asdict(problem) for problem in problems]
@@ -44,7 +45,7 @@ def verify(
     else:
         for problem in problems:
             terminal.line(f"{problem}.")
-        outcome = counted(len(problems), "problem") if problems else "all whole"
+        outcome = counted(len(problems), "problem") if problems else "no problems"
         terminal.line(f"{counted(documents, 'document')} in {counted(chunks, 'chunk')} and their parents: {outcome}.")
     if problems:
         raise typer.Exit(SOME_FAILED)
@@ -53,7 +54,7 @@ def verify(
 def _verify_model(model: str, terminal: Terminal) -> None:
     from kinsplit.embedding import verify as check
 
-    with waiting(terminal.err, "Verifying"):
+    with spinner(terminal.err, "Verifying"):
         checked = check(model)
     damaged = [one for one in checked if one.problem is not None]
     if terminal.as_json:
@@ -61,8 +62,14 @@ def _verify_model(model: str, terminal: Terminal) -> None:
         terminal.document({"model": model, "files": rows})
     else:
         for one in checked:
-            terminal.line(f"{one.path}: {one.problem or 'whole'}.")
-        outcome = counted(len(damaged), "problem") if damaged else "all whole" if checked else "nothing to compare with"
+            terminal.line(f"{one.path}: {one.problem or 'intact'}.")
+        outcome = (
+            counted(len(damaged), "problem")
+            if damaged
+            else "all files intact"
+            if checked
+            else "no checksums to compare with"
+        )
         terminal.line(f"{model}: {outcome}.")
     if damaged:
         raise typer.Exit(SOME_FAILED)

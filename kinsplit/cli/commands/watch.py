@@ -1,4 +1,4 @@
-"""`kinsplit watch`: a folder and its index, kept in step."""
+"""`kinsplit watch`: keep a collection in sync with its folders."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from kinsplit.cli.options import (
     parse_names,
     read_config,
 )
-from kinsplit.cli.output.index_report import file_line, tell_loaded, to_dict
+from kinsplit.cli.output.index_report import file_line, report_loaded, to_dict
 from kinsplit.cli.output.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -47,23 +47,23 @@ def watch(
     cache: Cache = False,
     settle: Annotated[
         float,
-        typer.Option(metavar="SECONDS", min=0.0, help="How long a file must have rested before it is read."),
+        typer.Option(metavar="SECONDS", min=0.0, help="Time without changes after which a file is read."),
     ] = 1.0,
     as_json: AsJson = False,
 ) -> None:
-    """Keep a collection in step with files and folders until Ctrl-C: what comes, changes and goes, a line each.
+    """Keep a collection in sync with files and folders until Ctrl-C, with a line for each change.
 
-    A new collection is made as by kinsplit index with the same options.
+    A new collection is created as by kinsplit index with the same options.
     """
     from kinsplit.index import Index
     from kinsplit.loaders import discover
-    from kinsplit.watch import watch as keep_in_step
+    from kinsplit.watch import watch as watch_paths
 
     terminal = Terminal(as_json=as_json)
     names, limits = parse_names(subjects), parse_limits(limit)
     configured = read_config(config)
     splitter = None if configured.strategy is None else make_strategy(configured.strategy, None, configured)
-    discover(paths, subjects=names)  # Wrong paths are found out before a collection is made.
+    discover(paths, subjects=names)  # Reports wrong paths before a collection is created.
     with Index(
         store,
         collection=collection,
@@ -73,27 +73,27 @@ def watch(
         language=configured.language,
         vector_cache=cache,
     ) as index:
-        lines = _Lines(terminal)
+        reporter = _RoundReporter(terminal)
         first = True
-        rounds = keep_in_step(
+        rounds = watch_paths(
             index,
             [Path(path) for path in paths],
             subjects=names,
             settle=settle,
             limits=limits,
-            on_file=lines.file_read,
-            on_document=lines.document_stored,
+            on_file=reporter.file_read,
+            on_document=reporter.document_stored,
             on_error=terminal.error,
         )
-        for report in _each_told(rounds, terminal):
-            lines.finish(report)
+        for report in _with_warnings(rounds, terminal):
+            reporter.finish(report)
             if first and not as_json:
-                terminal.line(Text("Watching. Ctrl-C ends it.", "dim"))
+                terminal.line(Text("Watching. Ctrl-C to stop.", "dim"))
             first = False
 
 
-def _each_told(rounds: Iterator[AddReport], terminal: Terminal) -> Iterator[AddReport]:
-    """Yield reports, with the warnings of each round told before it, and not when the watching ends."""
+def _with_warnings(rounds: Iterator[AddReport], terminal: Terminal) -> Iterator[AddReport]:
+    """Yield reports, and write the warnings of each round before its report."""
     while True:
         with report_warnings(terminal):
             report = next(rounds, None)
@@ -102,8 +102,8 @@ def _each_told(rounds: Iterator[AddReport], terminal: Terminal) -> Iterator[AddR
         yield report
 
 
-class _Lines:
-    """Writes a line for each file of which something changed, or a row for each round as JSON."""
+class _RoundReporter:
+    """Writes a line for each changed file, or one JSON object per round."""
 
     def __init__(self, terminal: Terminal) -> None:
         self._terminal = terminal
@@ -112,7 +112,7 @@ class _Lines:
 
     def file_read(self, loaded: Loaded) -> None:
         name = loaded.source.source_id
-        tell_loaded(loaded, self._terminal)
+        report_loaded(loaded, self._terminal)
         self._file.update((document.id, name) for document in loaded.documents)
 
     def document_stored(self, report: DocumentReport) -> None:
@@ -123,14 +123,14 @@ class _Lines:
             self._reports[name].append(report)
 
     def finish(self, report: AddReport) -> None:
-        """Write what one round came to."""
+        """Write the result of one round."""
         reports, self._reports = self._reports, defaultdict(list)
         if self._terminal.as_json:
             self._terminal.row(to_dict(report))
-            sys.stdout.flush()  # Somebody reads along.
+            sys.stdout.flush()  # For a reader of the pipe.
             return
         for name, of_file in reports.items():
             if any(each.changes.added or each.changes.updated or each.changes.deleted for each in of_file):
                 self._terminal.line(file_line(name, of_file))
         for source_id in report.gone:
-            self._terminal.line(f"{source_id}  Gone")
+            self._terminal.line(f"{source_id}  Removed")

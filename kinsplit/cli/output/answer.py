@@ -1,4 +1,4 @@
-"""An answer as a person reads it: as it comes, its citations coloured, and what it rests on below it."""
+"""Answers printed as they arrive, with coloured citations, followed by the checks and the sources."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 
 _PARTS = re.compile(r"\n|[^\S\n]+|\S+")
-# A longer word isn't held back until it ends; Thai, for one, has no spaces.
+# Longer words are written before they end, since Thai, for one, has no spaces.
 _LONGEST = 40
 
 
-class Flow:
-    """Writes text as it comes, a word later at most.
+class WrappingWriter:
+    """Writes text as it arrives, and wraps the lines of a terminal between words.
 
     Args:
-        console: Where to. Only a terminal's lines are broken.
+        console: The console to write to.
     """
 
     def __init__(self, console: Console) -> None:
@@ -37,7 +37,7 @@ class Flow:
         self._column = 0
 
     def write(self, text: Text) -> None:
-        """Write a piece; its last word waits for its end."""
+        """Write a piece of text, but hold back its last word until the word ends."""
         if not self._console.is_terminal:
             self._print(text)
             return
@@ -53,7 +53,7 @@ class Flow:
                 self._add(text[part.start() : part.end()])
 
     def end_word(self) -> None:
-        """Write the word that was held back."""
+        """Write the word held back."""
         if not self._word:
             return
         space, width = cell_len(self._space), cell_len(self._word.plain)
@@ -68,14 +68,14 @@ class Flow:
         self._space, self._word = "", Text()
 
     def _add(self, text: Text) -> None:
-        """Add to the word; a line may also be broken before a character of two cells, as Chinese ones are."""
+        """Append to the word held back; a line may also break before a wide character, as in Chinese."""
         wide = [at for at, letter in enumerate(text.plain) if cell_len(letter) > 1]
         at = 0
         while at < len(text):
             if at in wide or len(self._word) >= _LONGEST:
                 self.end_word()
             longest = at + _LONGEST - len(self._word)
-            stop = min([longest, len(text), *(place for place in wide if place > at)])
+            stop = min([longest, len(text), *(offset for offset in wide if offset > at)])
             self._word.append_text(text[at:stop])
             at = stop
 
@@ -88,73 +88,72 @@ _VALID, _INVALID = "bold cyan", "bold red"
 _INDENT = "    "
 
 
-class Teller:
-    """Writes events.
+class AnswerWriter:
+    """Writes the events of an answer.
 
     Args:
-        terminal: Where to.
+        terminal: The terminal to write to.
     """
 
     def __init__(self, terminal: Terminal) -> None:
         self._terminal = terminal
-        self._flow = Flow(terminal.out)
-        self._is_begun = False
+        self._text = WrappingWriter(terminal.out)
+        self._line_open = False
 
-    def tell(self, event: Event) -> None:
-        """Write one event; that of the sources says nothing before the end."""
+    def write(self, event: Event) -> None:
+        """Write one event; the sources are written at the end only."""
         if isinstance(event, TextPiece):
-            self._write(Text(visible(event.text)))
+            self._append(Text(visible(event.text)))
         elif isinstance(event, CitationFound):
             is_valid = all(citation.source is not None for citation in event.citations)
-            self._write(Text(visible(event.text), _VALID if is_valid else _INVALID))
+            self._append(Text(visible(event.text), _VALID if is_valid else _INVALID))
         elif isinstance(event, Notice):
             self._end_line()
             self._terminal.warning(event.message)
 
-    def tell_all(self, events: Iterator[Event]) -> Answer:
-        """Write all events with the sources at the end, and return the answer."""
-        answer = collect(self._told(events))
+    def write_all(self, events: Iterator[Event]) -> Answer:
+        """Write all events, the checks and the sources, and return the answer."""
+        answer = collect(self._write_each(events))
         self._end_line()
-        _write_ground(self._terminal, answer)
+        _write_sources(self._terminal, answer)
         return answer
 
-    def _told(self, events: Iterator[Event]) -> Iterator[Event]:
+    def _write_each(self, events: Iterator[Event]) -> Iterator[Event]:
         for event in events:
-            self.tell(event)
+            self.write(event)
             yield event
 
-    def _write(self, text: Text) -> None:
-        self._flow.write(text)
-        self._is_begun = True
+    def _append(self, text: Text) -> None:
+        self._text.write(text)
+        self._line_open = True
 
     def _end_line(self) -> None:
-        if self._is_begun:
-            self._flow.write(Text("\n"))
-            self._is_begun = False
+        if self._line_open:
+            self._text.write(Text("\n"))
+            self._line_open = False
 
 
-def _write_ground(terminal: Terminal, answer: Answer) -> None:
-    """Write what an answer rests on: what the check says, and the sources."""
+def _write_sources(terminal: Terminal, answer: Answer) -> None:
+    """Write the results of the checks, and the sources."""
     if answer.checks:
         terminal.line("")
         found = sum(check.status == "found" for check in answer.checks)
-        summary = f"{found} of {counted(len(answer.checks), 'sentence')} found in the passages cited."
+        summary = f"{found} of {counted(len(answer.checks), 'sentence')} found in the cited passages."
         _write_entry(terminal, Text(summary))
     for check in answer.checks:
         if check.status != "found":
-            _write_entry(
-                terminal, Text.assemble((f"{_said(check)}: ", "yellow"), visible(" ".join(check.text.split())))
-            )
+            text = visible(" ".join(check.text.split()))
+            _write_entry(terminal, Text.assemble((f"{_finding(check)}: ", "yellow"), text))
     cited = {citation.number for citation in answer.citations if citation.source is not None}
     if answer.sources:
         terminal.line("")
-        terminal.line("Sources:" if cited else "Passages, of which none is cited:")
+        terminal.line("Sources:" if cited else "Passages found, none of them cited:")
     for source in answer.sources:
-        _write_entry(terminal, _line(source, is_cited=source.number in cited))
+        _write_entry(terminal, _source_line(source, is_cited=source.number in cited))
 
 
 def _write_entry(terminal: Terminal, text: Text) -> None:
-    """Write one line, which a terminal continues on further ones, indented."""
+    """Write one entry, wrapped in a terminal with the following lines indented."""
     if not terminal.out.is_terminal:
         terminal.line(text)
         return
@@ -164,17 +163,17 @@ def _write_entry(terminal: Terminal, text: Text) -> None:
         terminal.line(Text(_INDENT) + line)
 
 
-def _said(check: Check) -> str:
+def _finding(check: Check) -> str:
     cited = "".join(f"[{number}]" for number in check.cited)
     if check.status == "uncited":
         return "Without a citation"
     if check.status == "no_such_source":
-        return f"Cites a passage that is not there, {cited}"
-    missing = f" (no passage cited holds {', '.join(check.missing)})" if check.missing else ""
+        return f"Cites a passage that does not exist, {cited}"
+    missing = f" (no cited passage contains {', '.join(check.missing)})" if check.missing else ""
     return f"Not found in {cited}{missing}"
 
 
-def _line(source: Source, *, is_cited: bool) -> Text:
+def _source_line(source: Source, *, is_cited: bool) -> Text:
     best = source.best
     parts = [source.file]
     if best.source_id != source.file:

@@ -1,4 +1,4 @@
-"""What `kinsplit chunk` made: how many chunks, and of which sizes."""
+"""Chunks as rows of JSON, and the summary of their sizes."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ _FIELDS = (
 
 
 def to_rows(chunks: Sequence[Chunk], tokenizer: Tokenizer) -> Iterator[Row]:
-    """Turn chunks into rows.
+    """Convert chunks to rows.
 
     Args:
         chunks: The chunks.
-        tokenizer: Counts the tokens of those that the strategy didn't count.
+        tokenizer: Tokenizer for chunks whose tokens the strategy did not count.
 
     Yields:
-        A row for each chunk, in the same order. `start` and `end` are code points of the document and `spans` what lies
-        between them, nearly always all of it; `chunk_index` counts the chunks of the row's `level` from 0, and ids are
-        UUIDs but for `chunk_id` (see `chunk_name`). `metadata` is what is known of the document and what the strategy
-        says of the chunk, such as its `section`, but not the file's siblings, of which a folder may have thousands.
+        One row per chunk, in order. `start` and `end` are code point offsets in the document; `spans` lists the parts
+        of it that the chunk holds, nearly always one. `chunk_index` counts from 0 within the row's `level`. Ids
+        are UUIDs, except `chunk_id` (see `chunk_name`). `metadata` holds the metadata of the document and of the chunk,
+        such as its `section`, without the file's siblings, of which a folder may have thousands.
     """
     uncounted = [chunk.text for chunk in chunks if chunk.token_count is None]
     counts = iter(tokenizer.count(uncounted).tolist() if uncounted else [])
@@ -52,13 +52,13 @@ def to_rows(chunks: Sequence[Chunk], tokenizer: Tokenizer) -> Iterator[Row]:
 
 def chunk_name(docid: str, level: int, index: int) -> str:
     """Return the readable id of a chunk: `alice:ch03::chunk02`, and of a parent `alice:ch03::level1::chunk02`."""
-    place = f"::level{level}" if level else ""
-    return f"{docid}{place}::chunk{index:02}"
+    parent = f"::level{level}" if level else ""
+    return f"{docid}{parent}::chunk{index:02}"
 
 
 @dataclass(slots=True)
 class Summary:
-    """What a run made, as it grows."""
+    """Running totals of `kinsplit chunk`."""
 
     files: int
     documents: int = 0
@@ -67,7 +67,7 @@ class Summary:
     sizes: dict[int, tuple[list[int], list[int]]] = field(default_factory=dict)
 
     def add(self, row: Row) -> None:
-        """Count a row's characters and tokens, each level for itself."""
+        """Add the size of a row to the totals of its level."""
         characters, tokens = self.sizes.setdefault(row["level"], ([], []))
         characters.append(len(row["text"]))
         tokens.append(row["token_count"])
@@ -98,7 +98,7 @@ def _spread(sizes: list[int]) -> dict[str, float]:
 
 
 def show(summary: Summary, output: Path, terminal: Terminal) -> None:
-    """Write what was made, and a table of its sizes."""
+    """Write the number of chunks, and a table of their sizes."""
     made = counted(summary.chunks, "chunk")
     speed = f"{summary.seconds:.2f} s ({rate(summary.chunks, summary.seconds)} chunks/s)"
     terminal.line(f"Split {counted(summary.documents, 'document')} into {made} in {speed}: {output}")
@@ -110,9 +110,9 @@ def show(summary: Summary, output: Path, terminal: Terminal) -> None:
         table.add_column(justify="right")
     table.add_row("", "chunks", "average", "min", "max", style="dim")
     for level in summary.to_dict()["levels"]:
-        where = f", level {level['level']}" if len(summary.sizes) > 1 else ""
+        suffix = f", level {level['level']}" if len(summary.sizes) > 1 else ""
         for name in ("characters", "tokens"):
             spread = level[name]
             figures = f"{spread['average']:,.1f}", f"{spread['min']:,}", f"{spread['max']:,}"
-            table.add_row(f"{name.capitalize()}{where}", f"{level['chunks']:,}", *figures)
+            table.add_row(f"{name.capitalize()}{suffix}", f"{level['chunks']:,}", *figures)
     terminal.table(table)

@@ -1,50 +1,43 @@
-"""What an evaluation found out, as people and programs read it."""
+"""Results and plans of evaluations, as tables and as JSON."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from rich.table import Table
 from rich.text import Text
 
-from kinsplit.cli.output.tables import blocks, counted
+from kinsplit.cli.output.tables import blocks, counted, text_table
 from kinsplit.cli.output.terminal import Terminal, visible
 from kinsplit.display import inline
 
 if TYPE_CHECKING:
+    from kinsplit.evaluation.experiment.plan import Plan
     from kinsplit.evaluation.report.pairs import Duel, Pair
     from kinsplit.evaluation.report.scales import Figure, Scale
     from kinsplit.evaluation.report.tables import Cell, Row
     from kinsplit.evaluation.results import QuestionResult, Results
-from dataclasses import asdict
-from typing import TYPE_CHECKING
 
-from rich.table import Table
-
-from kinsplit.cli.output.tables import listing
-
-if TYPE_CHECKING:
-    from kinsplit.evaluation.experiment.plan import Plan
-
-
-#: Chunks of each strategy for one question, and lines of each.
+#: Hits of each strategy for one question, and lines of each hit.
 _HITS, _LINES = 3, 5
 
 
 def show_tables(terminal: Terminal, results: Results) -> None:
-    """Write the tables of measures, of chunks and of comparisons."""
+    """Write the tables of measures, chunk statistics and comparisons."""
     from kinsplit.evaluation.report import tables
 
     scales, measured = tables.measures(results)
     headings = [_heading(scale) for scale in scales]
-    titled(terminal, "Measures, with 95 % intervals; * marks the best mean", headings, measured)
+    show_table(terminal, "Measures, with 95 % intervals; * marks the best mean", headings, measured)
     figures, chunks = tables.statistics(results)
-    titled(terminal, "Chunks", [_heading(figure) for figure in figures], chunks)
+    show_table(terminal, "Chunks", [_heading(figure) for figure in figures], chunks)
     _show_comparisons(terminal, results)
 
 
 def show_headline(terminal: Terminal, results: Results) -> None:
-    """Write what follows, the table of the measure that decides, and the comparisons."""
+    """Write the conclusion, the table of the deciding measure, and the comparisons."""
     from kinsplit.evaluation.report import tables
     from kinsplit.evaluation.report.pairs import conclusion
 
@@ -53,13 +46,13 @@ def show_headline(terminal: Terminal, results: Results) -> None:
     scales, measured = tables.measures(results)
     figures, chunks = tables.statistics(results)
     number = [figure.name for figure in figures].index("chunks")
-    decisive = [place for place, scale in enumerate(scales) if scale.name == results.setting.headline]
-    headings = [_heading(scales[place]) for place in decisive]
+    decisive = [column for column, scale in enumerate(scales) if scale.name == results.setting.headline]
+    headings = [_heading(scales[column]) for column in decisive]
     rows = [
-        tables.Row(own.name, [made.cells[number], *(own.cells[place] for place in decisive)])
+        tables.Row(own.name, [made.cells[number], *(own.cells[column] for column in decisive)])
         for own, made in zip(measured, chunks, strict=True)
     ]
-    titled(terminal, "With 95 % intervals; * marks the best mean", ["chunks", *headings], rows)
+    show_table(terminal, "With 95 % intervals; * marks the best mean", ["chunks", *headings], rows)
     _show_comparisons(terminal, results)
 
 
@@ -72,18 +65,20 @@ def _show_comparisons(terminal: Terminal, results: Results) -> None:
 
     headings, compared = tables.comparisons(results)
     if compared:
-        titled(terminal, f"Beside {results.comparisons[0].baseline}, question by question", headings, compared)
+        show_table(
+            terminal, f"Compared with {results.comparisons[0].baseline}, question by question", headings, compared
+        )
 
 
-def titled(terminal: Terminal, title: str, headings: Sequence[str], rows: Sequence[Row]) -> None:
-    """Write a table below its title; nothing without columns."""
+def show_table(terminal: Terminal, title: str, headings: Sequence[str], rows: Sequence[Row]) -> None:
+    """Write a table with a title, if it has any columns."""
     if not headings:
         return
     terminal.line("")
     terminal.line(Text(inline(title), "bold"))
     texts = [[Text(inline(row.name)), *map(_cell, row.cells)] for row in rows]
-    for place, table in enumerate(blocks(["Strategy", *headings], texts, terminal.out.width)):
-        if place:
+    for number, table in enumerate(blocks(["Strategy", *headings], texts, terminal.out.width)):
+        if number:
             terminal.line("")
         terminal.table(table)
 
@@ -95,13 +90,13 @@ def _cell(cell: Cell) -> Text:
 
 
 def show_questions(terminal: Terminal, duel: Duel, measure: str, most: int) -> None:
-    """Write the questions that a strategy won and lost, the clearest first, with what was retrieved.
+    """Write the questions that a strategy won and lost, the clearest first, with the retrieved chunks.
 
     Args:
-        terminal: Where to.
+        terminal: The terminal to write to.
         duel: The questions.
-        measure: That decided.
-        most: Of either kind.
+        measure: The measure that decided them.
+        most: Maximum number of questions won, and of questions lost.
     """
     for how, pairs in (("better", duel.won), ("worse", duel.lost)):
         terminal.line("")
@@ -134,7 +129,7 @@ def _hits(pair: Pair, result: QuestionResult) -> Iterator[Text]:
 
 
 def to_dict(results: Results, conclusion: Sequence[str]) -> dict[str, Any]:
-    """Return results as `--json` writes them: without texts, and without the lengths of single chunks."""
+    """Return results for `--json`, without texts and without the lengths of single chunks."""
     return {
         "conclusion": list(conclusion),
         **results.model_dump(
@@ -150,7 +145,7 @@ def to_dict(results: Results, conclusion: Sequence[str]) -> dict[str, Any]:
 
 
 def questions_to_dict(duel: Duel, measure: str, most: int) -> dict[str, Any]:
-    """Return the questions of a duel as `--json` writes them."""
+    """Return the questions won and lost for `--json`."""
 
     def described(pairs: Iterable[Pair]) -> list[dict[str, Any]]:
         return [
@@ -173,9 +168,9 @@ def questions_to_dict(duel: Duel, measure: str, most: int) -> dict[str, Any]:
     }
 
 
-def planned(plans: Sequence[Plan]) -> Table:
-    """Return what is to be done for each strategy."""
-    table = listing("Strategy", "Chunks", "Tokens to embed", "Vectors kept", "Questions answered", "Model")
+def plan_table(plans: Sequence[Plan]) -> Table:
+    """Return a table of the work to be done for each strategy."""
+    table = text_table("Strategy", "Chunks", "Tokens to embed", "Vectors cached", "Questions answered", "Model")
     for column in table.columns[1:5]:
         column.justify = "right"
     for plan in plans:
@@ -197,5 +192,5 @@ def _number(number: int | None) -> str:
 
 
 def plan_to_dict(plan: Plan) -> dict[str, Any]:
-    """Return a plan as `--json` writes it."""
+    """Return a plan for `--json`."""
     return {**asdict(plan), "cost": {**asdict(plan.cost), "tokens": plan.cost.tokens}}

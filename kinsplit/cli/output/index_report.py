@@ -1,37 +1,35 @@
-"""What indexing did, as people and programs read it."""
+"""Reports of indexing, as lines and as JSON."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
 from kinsplit.cli.output.tables import counted, rate
-from kinsplit.cli.output.terminal import describe_error
+from kinsplit.cli.output.terminal import Terminal, describe_error
 from kinsplit.display import inline
 
 if TYPE_CHECKING:
     from kinsplit.index import AddReport
     from kinsplit.indexing.reports import DocumentReport
-    from kinsplit.stores import SyncReport
-from collections import Counter
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-from kinsplit.cli.output.terminal import Terminal
-
-if TYPE_CHECKING:
     from kinsplit.loaders import Loaded
+    from kinsplit.stores import SyncReport
+
+#: Suffixes that are named before the rest is only counted.
+_KINDS = 8
 
 
 def file_line(name: str, reports: Sequence[DocumentReport]) -> Text:
-    """Return the line of one file: into how many chunks it was split, and what changed.
+    """Return the line of one file: its number of chunks, and the changes.
 
     Args:
-        name: The file's id.
-        reports: Of its documents, at least one.
+        name: Id of the file.
+        reports: Reports of its documents, at least one.
     """
     several = f" of {counted(len(reports), 'document')}" if len(reports) > 1 else ""
     made = counted(sum(report.chunks for report in reports), "chunk")
@@ -51,15 +49,15 @@ def _signs(changes: SyncReport) -> list[Text]:
 
 
 def summary(report: AddReport) -> list[tuple[str, str, str]]:
-    """Return the figures of a report, each with a remark."""
-    speed = f"{rate(report.embedded, report.seconds)}/s, all included" if report.embedded else ""
-    longer = "means of several windows" if report.windowed else ""
-    failed = [("Failed", f"{len(report.failed):,}", "named above")] if report.failed else []
+    """Return rows of name, figure and remark."""
+    speed = f"{rate(report.embedded, report.seconds)}/s overall" if report.embedded else ""
+    longer = "vector is the mean of several windows" if report.windowed else ""
+    failed = [("Failed", f"{len(report.failed):,}", "listed above")] if report.failed else []
     return [
         ("Added", f"{report.added:,}", ""),
         ("Updated", f"{report.updated:,}", ""),
         ("Unchanged", f"{report.unchanged:,}", ""),
-        ("Deleted", f"{report.deleted:,}", f"{report.pruned:,} of files that are gone" if report.pruned else ""),
+        ("Deleted", f"{report.deleted:,}", f"{report.pruned:,} from removed files" if report.pruned else ""),
         ("Embedded", f"{report.embedded:,}", speed),
         ("Longer than the model's window", f"{report.windowed:,}", longer),
         *failed,
@@ -68,7 +66,7 @@ def summary(report: AddReport) -> list[tuple[str, str, str]]:
 
 
 def to_dict(report: AddReport) -> dict[str, Any]:
-    """Return a report as `--json` writes it."""
+    """Return a report for `--json`."""
     return {
         "documents": [
             {
@@ -91,26 +89,23 @@ def to_dict(report: AddReport) -> dict[str, Any]:
     }
 
 
-_KINDS = 8
-
-
-def tell_skipped(skipped: Sequence[Path], terminal: Terminal) -> None:
-    """Say in one line of which kinds the files are that nothing is made of.
+def report_skipped(skipped: Sequence[Path], terminal: Terminal) -> None:
+    """Warn in one line about files of unknown types.
 
     Args:
-        skipped: As `discover` tells.
-        terminal: Where to say it.
+        skipped: The skipped files, from `discover`.
+        terminal: The terminal to write to.
     """
     if not skipped:
         return
     kinds = Counter(path.suffix.lower() or "no suffix" for path in skipped).most_common()
     shown = ", ".join(f"{kind} ({number:,})" for kind, number in kinds[:_KINDS])
-    more = f" and {len(kinds) - _KINDS:,} more kinds" if len(kinds) > _KINDS else ""
-    terminal.warning(f"{counted(len(skipped), 'file')} or links of unknown kinds left alone: {shown}{more}")
+    more = f" and {len(kinds) - _KINDS:,} more types" if len(kinds) > _KINDS else ""
+    terminal.warning(f"{counted(len(skipped), 'file')} or links of unknown types skipped: {shown}{more}")
 
 
-def tell_loaded(loaded: Loaded, terminal: Terminal) -> None:
-    """Say what was decided or lost while a file was read, or why it couldn't be."""
+def report_loaded(loaded: Loaded, terminal: Terminal) -> None:
+    """Write the warnings and the error of loading a file."""
     for warning in loaded.warnings:
         terminal.warning(inline(f"{loaded.source.source_id}: {warning}"))
     if loaded.error is not None:

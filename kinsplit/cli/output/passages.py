@@ -1,4 +1,4 @@
-"""Passages as people and programs read them."""
+"""Passages and their scores, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kinsplit.chunk import select
-from kinsplit.cli.output.tables import listing
+from kinsplit.cli.output.tables import text_table
 from kinsplit.cli.output.terminal import Terminal, visible
 from kinsplit.display import inline
 
@@ -18,20 +18,19 @@ if TYPE_CHECKING:
     from kinsplit.embedding.sparse import Bm25Embedder
     from kinsplit.retrieval import Passage
 
-
 #: Longest preview in characters.
 PREVIEW = 400
-#: Most lines of a preview, as code has them short.
+#: Maximum number of lines of a preview; lines of code are short.
 _LINES = 10
 
 _WORD = re.compile(r"\w+")
 _BEGINNING = re.compile(r"(?<=[.!?])[ \t]+|\n\s*")
-# A long line that ends inside a paragraph. Code and lists have short lines, or lines that begin with something else.
+# The end of a long line within a paragraph. Lines of code and lists are short, or begin with another character.
 _SOFT_LINE_END = re.compile(r"(?m)^(\S.{50,})\n(?=[^\W\d])")
 
 
-class Place(NamedTuple):
-    """Where a word of the query stands in a text, and the number that the term ranking has for it."""
+class Match(NamedTuple):
+    """A word of the query in a text, with the number of its term in the BM25 index."""
 
     start: int
     end: int
@@ -39,23 +38,23 @@ class Place(NamedTuple):
 
 
 class QueryWords:
-    """Finds the words of a text that the term ranking takes for words of the query: equal stems, no stop words.
+    """Finds the words of a query in a text, as BM25 does: by their stems, without stop words.
 
     Args:
-        query: The question.
-        bm25: Of the collection.
+        query: The query.
+        bm25: BM25 embedder of the collection.
     """
 
     def __init__(self, query: str, bm25: Bm25Embedder) -> None:
         self._bm25 = bm25
         self._wanted = frozenset(self._bm25.embed_query(query).indices)
 
-    def find(self, text: str) -> list[Place]:
-        """Return where such words stand."""
+    def find(self, text: str) -> list[Match]:
+        """Return the matches in a text."""
         words = list(_WORD.finditer(text))
         vectors = self._bm25.embed([word.group() for word in words])
         return [
-            Place(*word.span(), term)
+            Match(*word.span(), term)
             for word, vector in zip(words, vectors, strict=True)
             for term in vector.indices
             if term in self._wanted
@@ -63,15 +62,14 @@ class QueryWords:
 
 
 def show(terminal: Terminal, rank: int, passage: Passage, words: QueryWords, size: int | None) -> None:
-    """Write a passage as the course search did.
+    """Write a passage.
 
     Args:
-        terminal: Where to.
-        rank: Of the passage, from 1.
+        terminal: The terminal to write to.
+        rank: Rank of the passage, from 1.
         passage: The passage.
-        words: Of the query, which are highlighted.
-        size: Longest part, in characters, of its best hit that is shown: the one with most of the query's words. None
-            shows the whole passage.
+        words: Words of the query, to highlight.
+        size: Length of the excerpt of its best hit, in characters. None shows the whole passage.
     """
     best = passage.best.chunk
     terminal.line(Text.assemble((f"[Result {rank}]", "bold cyan"), f" (score {passage.score:.4f})"))
@@ -91,28 +89,28 @@ def show(terminal: Terminal, rank: int, passage: Passage, words: QueryWords, siz
     else:
         terminal.quote(excerpt(best.text, words, size), _LINES)
     if passage.related:
-        terminal.line(f"Beside it: {', '.join(chunk.source_id for chunk in passage.related)}")
+        terminal.line(f"Related: {', '.join(chunk.source_id for chunk in passage.related)}")
 
 
 def section_of(context: str) -> str:
-    """Return the headings of a context on one line, without a table's repeated header below them."""
+    """Return the headings of a context on one line, without a repeated table header."""
     return " > ".join(" ".join(line.split()) for line in context.splitlines() if not line.lstrip().startswith("|"))
 
 
 def clock(seconds: float) -> str:
-    """Return a time of a recording as players show it, such as 1:02:07."""
+    """Return a time in a recording, such as 1:02:07."""
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def file_of(passage: Passage) -> str:
-    """Return the file that a passage is from, or the id of a document that came from none."""
+    """Return the file of a passage, or the id of its document if there is no file."""
     return str(passage.metadata.get("file_path", passage.source_id))
 
 
 def chunk_of(passage: Passage) -> str:
-    """Return the best hit's number, counted from 1, and its parts and the passage's chunks where there are several."""
+    """Return the number of the best hit, from 1, with its number of parts and the chunks of the passage if several."""
     best, first, last = passage.best.chunk, passage.chunks[0].index + 1, passage.chunks[-1].index + 1
     around = f" (passage {first}-{last})" if last > first else ""
     if passage.chunks[0].level > best.level:
@@ -122,33 +120,33 @@ def chunk_of(passage: Passage) -> str:
 
 
 def excerpt(text: str, words: QueryWords, size: int) -> Text:
-    """Return the part of a text with most of the query's words, these highlighted.
+    """Return the part of a text with the most words of the query, highlighted.
 
     Args:
-        text: Of a chunk.
-        words: Of the query.
-        size: Longest part in characters.
+        text: Text of a chunk or passage.
+        words: Words of the query.
+        size: Maximum length in characters.
     """
-    text = _SOFT_LINE_END.sub(r"\1 ", visible(text))  # One for one, so places stay.
-    places = words.find(text)
-    start = _best_start(text, places, size) if len(text) > size else 0
+    text = _SOFT_LINE_END.sub(r"\1 ", visible(text))  # Replaces one character by one, so offsets hold.
+    matches = words.find(text)
+    start = _best_start(text, matches, size) if len(text) > size else 0
     end = len(text)
     if end - start > size:
         end = max(text.rfind(" ", start, start + size), text.rfind("\n", start, start + size))
         end = end if end > start else start + size
     part = Text(text[start:end])
-    for first, last, _ in places:
+    for first, last, _ in matches:
         if start <= first and last <= end:
             part.stylize("bold yellow", first - start, last - start)
     part.rstrip()
     return Text.assemble("… " if start else "", part, " …" if end < len(text) else "")
 
 
-def _best_start(text: str, places: Sequence[Place], size: int) -> int:
-    """Return the last beginning of a line or sentence from which most of the query's words are in reach."""
+def _best_start(text: str, matches: Sequence[Match], size: int) -> int:
+    """Return the start of the line or sentence from which an excerpt has the most words of the query."""
 
     def worth(start: int) -> tuple[int, int, int]:
-        within = [place.term for place in places if start <= place.start and place.end <= start + size]
+        within = [match.term for match in matches if start <= match.start and match.end <= start + size]
         return len(set(within)), len(within), start if within else -start
 
     starts = [0, *(match.end() for match in _BEGINNING.finditer(text) if match.end() < len(text))]
@@ -156,7 +154,7 @@ def _best_start(text: str, places: Sequence[Place], size: int) -> int:
 
 
 def to_dict(rank: int, passage: Passage) -> dict[str, Any]:
-    """Return a passage as `--json` writes it."""
+    """Return a passage for `--json`."""
     return {
         "rank": rank,
         "score": passage.score,
@@ -183,19 +181,19 @@ def to_dict(rank: int, passage: Passage) -> dict[str, Any]:
     }
 
 
-def explanation(passages: Sequence[Passage]) -> Table:
-    """Return a table with a row for each hit and a column for each stage that any of them went through."""
+def score_table(passages: Sequence[Passage]) -> Table:
+    """Return a table of scores, with a row per hit and a column per stage."""
     stages = dict.fromkeys(stage for passage in passages for hit in passage.hits for stage in hit.scores)
     whole = dict.fromkeys(stage for passage in passages for stage in passage.scores if stage not in stages)
-    table = listing("Result", "File", "Chunk", *(stage.replace("_", " ") for stage in (*stages, *whole)))
+    table = text_table("Result", "File", "Chunk", *(stage.replace("_", " ") for stage in (*stages, *whole)))
     for column in table.columns[3:]:
         column.justify = "right"
     for rank, passage in enumerate(passages, 1):
-        for place, hit in enumerate(passage.hits):
-            own = (_figure(hit.scores.get(stage)) for stage in stages)
-            of_passage = ("" if place else _figure(passage.scores.get(stage)) for stage in whole)
+        for number, hit in enumerate(passage.hits):
+            of_hit = (_figure(hit.scores.get(stage)) for stage in stages)
+            of_passage = ("" if number else _figure(passage.scores.get(stage)) for stage in whole)
             chunk = f"{hit.chunk.index + 1}/{hit.chunk.total}"
-            table.add_row("" if place else str(rank), inline(file_of(passage)), chunk, *own, *of_passage)
+            table.add_row("" if number else str(rank), inline(file_of(passage)), chunk, *of_hit, *of_passage)
     return table
 
 

@@ -1,4 +1,4 @@
-"""Bars that move on the screen, and nothing at all where there is none."""
+"""Progress bars and spinners, shown on a terminal only."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kinsplit.cli.output.tables import rate
 
 
 class Bar:
-    """One bar over files, with a remark that says what was made of them and how fast."""
+    """A progress bar over files, with a remark on the results and their rate."""
 
     def __init__(self, progress: Progress, task: TaskID) -> None:
         self._progress, self._task = progress, task
@@ -23,21 +23,21 @@ class Bar:
         self._progress.advance(self._task)
 
     def remark(self, number: int, noun: str) -> None:
-        """Say how many of something there are so far, and how many a second."""
+        """Show the number of results so far, and their rate."""
         elapsed = self._progress.tasks[0].elapsed or 0.0
         self._progress.update(self._task, remark=f"{number:,} {noun}, {rate(number, elapsed)}/s")
 
 
 @contextmanager
 def bar(console: Console, title: str, files: int, *, shown: bool = True, noun: str = "files") -> Iterator[Bar]:
-    """Show a bar while the block runs; it is gone afterwards.
+    """Show a progress bar while the block runs.
 
     Args:
-        console: Where; nothing is shown unless it is a terminal.
-        title: What is being done.
-        files: How many files, or other things, there are.
-        shown: False keeps the bar away in any case.
-        noun: What is counted.
+        console: The console; without a terminal nothing is shown.
+        title: Name of the task.
+        files: Number of files, or of other items.
+        shown: False hides the bar on a terminal too.
+        noun: Plural noun for the items.
     """
     columns = (
         SpinnerColumn(),
@@ -51,21 +51,21 @@ def bar(console: Console, title: str, files: int, *, shown: bool = True, noun: s
         yield Bar(progress, progress.add_task(title, total=files, remark=""))
 
 
-def waiting(console: Console, title: str) -> AbstractContextManager[object]:
-    """Show that something is being done, where a terminal shows it."""
+def spinner(console: Console, title: str) -> AbstractContextManager[object]:
+    """Show a spinner while the block runs."""
     return console.status(title) if console.is_terminal else nullcontext()
 
 
 @contextmanager
 def steps(console: Console, strategies: int) -> Iterator[Callable[[str, str, int, int], None]]:
-    """Show a bar of strategies, and one of the step that is under way, while the block runs.
+    """Show a progress bar of strategies, and one of the current step, while the block runs.
 
     Args:
-        console: Where; nothing is shown unless it is a terminal.
-        strategies: How many there are.
+        console: The console; without a terminal nothing is shown.
+        strategies: Number of strategies.
 
     Yields:
-        What is told of every step: the strategy, what is done with it, how far, and of how much.
+        Function to call with each step: strategy, stage, number done, and total.
     """
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(bar_width=20), MofNCompleteColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
@@ -73,10 +73,10 @@ def steps(console: Console, strategies: int) -> Iterator[Callable[[str, str, int
         part = progress.add_task("", total=None)
         seen: list[str] = []
 
-        def moved(label: str, stage: str, done: int, total: int) -> None:
+        def update(label: str, stage: str, done: int, total: int) -> None:
             if label not in seen:
                 seen.append(label)
                 progress.update(whole, completed=len(seen) - 1)
             progress.update(part, description=escape(f"{label}: {stage}"), completed=done, total=total)
 
-        yield moved
+        yield update

@@ -1,4 +1,4 @@
-"""Tables of figures that are wider than the terminal, as several below each other: figures are never folded."""
+"""Tables, and numbers in words."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from rich.text import Text
 from kinsplit.display import inline
 
 _GAP = 2
-#: The name column never gets narrower than this, in cells.
+#: Minimum width of the name column in cells.
 _NAME = 14
 
 
 def blocks(headings: Sequence[str], rows: Sequence[Sequence[Text]], width: int) -> list[Table]:
-    """Return tables that show all columns.
+    """Return one or more tables that show all columns in a given width; figures are never folded.
 
     Args:
-        headings: Of the columns, the first of which names the row and is repeated in each table.
-        rows: The cells of each row.
-        width: Of the terminal, in cells.
+        headings: Headings of the columns. The first column names the row and is repeated in each table.
+        rows: Cells of each row.
+        width: Width of the terminal in cells.
     """
     needed = [max(map(cell_len, (heading, *(row[n].plain for row in rows)))) for n, heading in enumerate(headings)]
     name = min(needed[0], max(_NAME, width // 3))
@@ -46,8 +46,8 @@ def _block(headings: Sequence[str], rows: Sequence[Sequence[Text]], columns: Seq
     return table
 
 
-def listing(*headings: str) -> Table:
-    """Return an empty table of texts, which fold in a narrow terminal; the first column names the row."""
+def text_table(*headings: str) -> Table:
+    """Return an empty table whose texts fold in a narrow terminal; the first column names the row."""
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
     for heading in headings:
         table.add_column(heading, overflow="fold")
@@ -57,10 +57,10 @@ def listing(*headings: str) -> Table:
 
 
 def figures(rows: list[tuple[str, str, str]]) -> Table:
-    """Return figures below each other.
+    """Return a table of figures.
 
     Args:
-        rows: Name, figure, and a remark or nothing.
+        rows: Name, figure and remark of each row; a remark may be empty.
     """
     table = Table.grid(padding=(0, 2))
     table.add_column()
@@ -77,6 +77,6 @@ def counted(number: int, noun: str) -> str:
 
 
 def rate(number: int, seconds: float) -> str:
-    """Return how many there were in a second, with two digits where it is few."""
+    """Return a number per second, with a decimal below 10."""
     per_second = number / seconds if seconds > 0 else 0.0
     return f"{per_second:,.0f}" if per_second >= 10 else f"{per_second:.1f}"

@@ -1,4 +1,4 @@
-"""What a command writes: results to stdout, everything else to stderr."""
+"""The terminal: results to stdout, everything else to stderr."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from rich.text import Text
 
 from kinsplit.display import inline
 
-#: Width of output that no terminal shows: nothing in a table is folded or cut.
+#: Width of output that goes to no terminal: tables are neither folded nor cut.
 _ENDLESS = 10_000
-#: Longest line of prose, whatever the width of the terminal.
+#: Maximum line length of prose on a wide terminal.
 _READABLE = 100
 _INDENT = "    "
 
-# Control characters, the escape of terminal commands among them, would let a file's text or name act on the terminal.
-# JSON allows these as they are; terminals act on some, others turn the direction of writing, or end lines.
+# Control characters in the text or name of a file could act on the terminal. JSON need not escape these: C1 controls,
+# characters that change the text direction, and line separators.
 _RAW_CONTROL = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 _LINE_END = re.compile(r"(?<!\s)\s*\n\s*")
 _CONTROLS = dict.fromkeys([*range(9), *range(11, 32), *range(127, 160)], "\ufffd")
@@ -32,15 +32,15 @@ def _escaped(control: re.Match[str]) -> str:
 
 
 def visible(text: str) -> str:
-    """Replace control characters but tab and line feed, one for one."""
+    """Replace control characters except tab and line feed, each by one character."""
     return text.translate(_CONTROLS)
 
 
 class Terminal:
-    """Both streams, with colours where a terminal shows them.
+    """Writes to stdout and stderr, with colours on a terminal.
 
     Args:
-        as_json: Whether everything is written as JSON.
+        as_json: Whether to write everything as JSON.
     """
 
     def __init__(self, *, as_json: bool) -> None:
@@ -53,7 +53,7 @@ class Terminal:
 
     @property
     def screen(self) -> Console:
-        """The console for what moves: stdout's where it is a terminal, so that lines and bars don't mix."""
+        """The console for progress bars: stdout if it is a terminal, so that bars and lines don't mix."""
         return self.out if self.out.is_terminal and not self.as_json else self.err
 
     def table(self, table: Table) -> None:
@@ -61,11 +61,11 @@ class Terminal:
         self.out.print(table)
 
     def line(self, text: str | Text) -> None:
-        """Write one line to stdout, which a narrow terminal may break but which holds no line end."""
+        """Write one line to stdout; line ends in it are escaped."""
         self.out.print(inline(text) if isinstance(text, str) else text, soft_wrap=True)
 
     def quote(self, text: Text, lines: int | None) -> None:
-        """Write text to stdout, indented and wrapped; of many lines only the first ones, or all without a number."""
+        """Write text to stdout, indented and wrapped, up to a number of lines; None for all."""
         wrapped = text.wrap(self.out, min(self.out.width, _READABLE) - len(_INDENT), overflow="fold")[:lines]
         while wrapped and not wrapped[-1].plain.strip():
             wrapped.pop()
@@ -78,7 +78,7 @@ class Terminal:
         self.row(value, indent=2)
 
     def row(self, value: object, indent: int | None = None) -> None:
-        """Write one JSON value to stdout, on a line of its own unless indented; UTF-8, whatever the locale."""
+        """Write one JSON value to stdout in UTF-8, on one line unless indented."""
         line = _RAW_CONTROL.sub(_escaped, json.dumps(value, ensure_ascii=False, indent=indent)) + "\n"
         typer.get_binary_stream("stdout").write(line.encode("utf-8", "replace"))
 
@@ -96,20 +96,20 @@ class Terminal:
             note = Text(json.dumps(value))
         else:
             note = Text.assemble((label, style), " ", inline(_LINE_END.sub(" ", message)))
-        # A bar on the same terminal would be written over by another console.
+        # A second console would overwrite the progress bar on the same terminal.
         console = self.screen if self.err.is_terminal else self.err
         console.print(note, soft_wrap=True)
 
 
 def describe_error(error: Exception) -> dict[str, str]:
-    """Return an error as JSON output has it."""
+    """Return an error for `--json`."""
     message = str(error)
     if isinstance(error, OSError) and error.filename is not None:
-        message = f"{inline(str(error.filename))}: {error.strerror}."  # Without its number.
+        message = f"{inline(str(error.filename))}: {error.strerror}."  # Without the error number.
     return {"type": type(error).__name__, "message": message}
 
 
 class _Console(Console):
     def on_broken_pipe(self) -> None:
-        """Let `command` decide, as for every other error."""
-        raise  # rich calls this while it handles the BrokenPipeError
+        """Leave the error to `command`, like any other."""
+        raise  # Rich calls this while handling the BrokenPipeError.

@@ -10,7 +10,10 @@ from fastapi import FastAPI
 
 from kinsplit import Document, Index
 from kinsplit.parsers import create
-from tests.server.conftest import serving
+from kinsplit.server.app import create_app
+from kinsplit.server.collections import Collections
+from kinsplit.server.previews import Previewer
+from tests.server.conftest import clean_environment, serving, settings_of
 
 STORE = "memory:page-tests"
 ARGUMENTS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking")
@@ -54,9 +57,9 @@ def indexed() -> Iterator[None]:
         index.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Any]:
-    # Not kept for longer: asynchronous tests can't run while it is open.
+    # Closed after this package, since asynchronous tests can't run while it is open.
     sync_api = pytest.importorskip("playwright.sync_api", reason="looking at the page needs playwright")
     path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if path is None:
@@ -72,9 +75,19 @@ Serve = Callable[..., str]
 Visit = Callable[..., Any]
 
 
+@pytest.fixture(scope="package")
+def service(indexed: None, previewer: Previewer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Address of one service for all tests that need no settings of their own."""
+    with clean_environment(tmp_path_factory.mktemp("service")):
+        settings = settings_of(store=STORE, collections="sentence,structure,hierarchical", timeout=120)
+        collections = Collections.open(settings)
+    with serving(create_app(settings, collections, previewer)) as address:
+        yield address
+
+
 @pytest.fixture
 def serve(make_app: Callable[..., FastAPI], socket_enabled: None) -> Iterator[Serve]:
-    """Start services, and return their addresses."""
+    """Start services with settings of their own, and return their addresses."""
     with ExitStack() as stack:
 
         def start(**given: Any) -> str:
@@ -85,19 +98,19 @@ def serve(make_app: Callable[..., FastAPI], socket_enabled: None) -> Iterator[Se
 
 
 @pytest.fixture
-def visit(browser: Any, serve: Serve) -> Iterator[Visit]:
-    """Open the page in a fresh profile; what it complains of fails the test."""
+def visit(socket_enabled: None, browser: Any, service: str) -> Iterator[Visit]:
+    """Open the page in a fresh profile; errors in its console fail the test."""
     complaints: list[str] = []
     contexts = []
 
-    def open_(place: str = "", *, expect_errors: bool = False, address: str | None = None, **context: Any) -> Any:
+    def open_(fragment: str = "", *, expect_errors: bool = False, address: str | None = None, **context: Any) -> Any:
         contexts.append(browser.new_context(**{"viewport": {"width": 1280, "height": 860}, **context}))
         page = contexts[-1].new_page()
         page.set_default_timeout(15_000)
         page.on("pageerror", lambda error: complaints.append(str(error)))
         if not expect_errors:
             page.on("console", lambda message: message.type == "error" and complaints.append(message.text))
-        page.goto(f"{address or serve()}/{place}")
+        page.goto(f"{address or service}/{fragment}")
         return page
 
     yield open_

@@ -97,7 +97,7 @@ def test_without_a_model_the_best_sentences_are_quoted(visit: Visit) -> None:
     expect(answer.locator(".verdict")).to_have_text("Quoted from the passages, word for word.")
     expect(answer.locator(".notice")).to_contain_text("No model was asked.")
     expect(answer.locator(".text")).to_contain_text("A while loop 🐍 asks first whether its condition holds.")
-    expect(page.locator("#announcer")).to_contain_text("The answer is there.")
+    expect(page.locator("#announcer")).to_contain_text("The answer is complete.")
     expect(page.locator("#source-1 mark").first).to_be_visible()
 
 
@@ -108,7 +108,7 @@ def test_an_answer_keeps_to_the_filters_of_the_search(visit: Visit) -> None:
     sources = page.get_by_role("region", name="Sources").locator(".open")
     expect(page.locator(".verdict")).to_be_visible()
     assert set(sources.all_inner_texts()) == {"loops.md"}
-    page.get_by_role("button", name="Take away the filter course=6.0001").click()
+    page.get_by_role("button", name="Remove the filter course=6.0001").click()
     page.get_by_role("button", name="Ask").click()
     expect(sources.nth(1)).to_be_visible()
     assert "where" not in page.url
@@ -133,4 +133,4 @@ def test_a_problem_in_the_middle_of_an_answer_is_told(visit: Visit) -> None:
     broken = events.split("event: error")[0]
     page.route("**/ask", lambda route: route.fulfill(body=broken, content_type="text/event-stream"))
     answer.get_by_role("button", name="Try again").click()
-    expect(answer.locator(".notice")).to_have_text("The answer broke off.")
+    expect(answer.locator(".notice")).to_have_text("The answer is incomplete.")

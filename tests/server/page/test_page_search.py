@@ -29,7 +29,7 @@ def test_a_question_is_answered_as_it_is_typed_and_the_hit_is_marked(visit: Visi
 def test_a_passage_tells_headings_pages_and_the_parts_of_its_score(visit: Visit) -> None:
     page = visit("#/search?q=while+loop+condition&strategy=structure")
     first = page.locator(".passage").first
-    expect(first.get_by_role("list", name="Where it stands").get_by_role("listitem")).to_have_text(
+    expect(first.get_by_role("list", name="Location").get_by_role("listitem")).to_have_text(
         ["cs", "Loops 😀🎉", "While"]
     )
     summary = first.locator(".score summary")
@@ -64,12 +64,12 @@ def test_filters_are_offered_and_taken_away(visit: Visit) -> None:
     page.get_by_role("button", name="course 6.0001").first.click()
     expect(page.locator(".passage")).to_have_count(1)
     assert "where=course%3D6.0001" in page.url
-    page.get_by_role("button", name="Take away the filter course=6.0001").click()
+    page.get_by_role("button", name="Remove the filter course=6.0001").click()
     expect(page.locator(".passage").nth(1)).to_be_visible()
     page.get_by_text("Options and filters").click()
     page.get_by_label("Filter", exact=True).fill("subject=history")
     page.get_by_role("button", name="Add").click()
-    expect(page.get_by_text("Take a filter away, or ask in other words.")).to_be_visible()
+    expect(page.get_by_text("Remove a filter, or rephrase the question.")).to_be_visible()
 
 
 def test_filters_can_be_chosen_from_what_there_is(visit: Visit) -> None:
@@ -94,7 +94,7 @@ def test_filters_can_be_chosen_from_what_there_is(visit: Visit) -> None:
     expect(kind.locator("option:checked")).to_have_text("Several")
     expect(passages).to_have_count(2)
     for value in ("pdf", "md"):
-        page.get_by_role("button", name=f"Take away the filter file_type={value}").click()
+        page.get_by_role("button", name=f"Remove the filter file_type={value}").click()
     expect(kind).to_have_value("")
     page.get_by_label("Filter", exact=True).fill("file_type=docx")
     page.get_by_role("button", name="Add").click()
@@ -111,7 +111,7 @@ def test_filters_that_can_not_be_listed_are_told(visit: Visit) -> None:
     page.reload()
     expect(page.locator(".passage").first).to_be_visible()
     page.get_by_text("Options and filters").click()
-    expect(page.get_by_text("What to filter by could not be listed")).to_be_visible()
+    expect(page.get_by_text("The filters could not be loaded")).to_be_visible()
 
 
 def test_an_address_brings_back_what_was_seen(visit: Visit) -> None:
@@ -207,11 +207,11 @@ def test_a_problem_is_told_as_the_service_tells_it_and_can_be_tried_again(visit:
     page.unroute("**/search?*")
     page.route("**/search?*", lambda route: route.fulfill(status=502, body="<h1>Bad gateway</h1>"))
     page.get_by_role("button", name="Try again").click()
-    expect(box).to_contain_text("The service answered with status 502")
+    expect(box).to_contain_text("The service responded with status 502")
     page.unroute("**/search?*")
     page.route("**/search?*", lambda route: route.abort())
     page.get_by_role("button", name="Try again").click()
-    expect(box).to_contain_text("The service does not answer")
+    expect(box).to_contain_text("The service does not respond")
     page.unroute("**/search?*")
     page.get_by_role("button", name="Try again").click()
     expect(page.locator(".passage").first).to_be_visible()
@@ -220,11 +220,11 @@ def test_a_problem_is_told_as_the_service_tells_it_and_can_be_tried_again(visit:
 def test_a_key_is_asked_for_and_kept_until_the_tab_is_closed(visit: Visit, serve: Serve) -> None:
     page = visit("#/search?q=rabbits", address=serve(api_keys="right-key"), expect_errors=True)
     dialog = page.get_by_role("dialog", name="API key")
-    expect(dialog).to_contain_text("This service lets in those who have a key.")
+    expect(dialog).to_contain_text("This service requires an API key.")
     expect(dialog.get_by_label("API key")).to_be_focused()
     dialog.get_by_label("API key").fill("wrong")
     dialog.get_by_label("API key").press("Enter")
-    expect(dialog).to_contain_text("The service does not know this key.")
+    expect(dialog).to_contain_text("This key is not valid.")
     dialog.get_by_label("API key").fill("right-key")
     dialog.get_by_role("button", name="Use this key").click()
     expect(page.locator(".passage").first).to_be_visible()
@@ -238,10 +238,10 @@ def test_whoever_has_no_key_is_told_so_and_left_alone(visit: Visit, serve: Serve
     page = visit("#/cut", address=serve(api_keys="right-key"), expect_errors=True)
     dialog = page.get_by_role("dialog")
     dialog.get_by_role("button", name="Cancel").click()
-    expect(page.locator(".problem")).to_contain_text("The service needs an API key")
+    expect(page.locator(".problem")).to_contain_text("The service requires an API key")
     page.get_by_role("link", name="Documents").click()
     expect(page.get_by_role("heading", name="Documents")).to_be_visible()
-    expect(page.locator(".problem")).to_contain_text("The service needs an API key")
+    expect(page.locator(".problem")).to_contain_text("The service requires an API key")
     assert dialog.count() == 0
     page.get_by_role("button", name="Enter a key").click()
     expect(dialog).to_be_visible()

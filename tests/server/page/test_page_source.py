@@ -103,7 +103,7 @@ def test_a_place_in_a_document_is_marked(visit: Visit) -> None:
 
 def test_a_chunk_or_document_that_is_gone_is_told(visit: Visit) -> None:
     page = visit("#/document?id=cs%2Floops.md&chunk=11111111-1111-1111-1111-111111111111", expect_errors=True)
-    expect(page.get_by_text("This chunk is gone")).to_be_visible()
+    expect(page.get_by_text("This chunk no longer exists")).to_be_visible()
     expect(page.locator(".chunked")).to_be_visible()
     page.goto(page.url.split("#")[0] + "#/document?id=..%2F..%2Fetc%2Fpasswd")
     expect(page.locator(".problem")).to_contain_text("must be the id of a document")
@@ -118,9 +118,9 @@ def test_pages_are_told(visit: Visit) -> None:
 def test_documents_are_listed_and_found_by_name(visit: Visit) -> None:
     page = visit("#/documents")
     expect(page.locator(".documents li")).to_have_count(5)
-    page.get_by_label("Show only names with").fill("LOOP")
+    page.get_by_label("Filter by name").fill("LOOP")
     expect(page.locator(".count")).to_have_text("1 document of 5")
     page.get_by_role("link", name="cs/loops.md").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("loops.md")
     page.go_back()
-    expect(page.get_by_label("Show only names with")).to_have_value("LOOP")
+    expect(page.get_by_label("Filter by name")).to_have_value("LOOP")

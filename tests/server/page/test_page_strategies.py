@@ -15,7 +15,7 @@ def test_two_strategies_answer_side_by_side(visit: Visit) -> None:
     right = page.get_by_role("region", name="Passages by structure")
     expect(left.locator("mark.best").first).to_contain_text("A while loop 🐍 asks first")
     expect(right.locator("mark.best").first).to_contain_text("A while loop 🐍 asks first")
-    expect(left.locator(".note").first).to_have_text("Number 1 there")
+    expect(left.locator(".note").first).to_have_text("Rank 1 there")
     boxes = [side.bounding_box() for side in (left, right)]
     assert boxes[0]["y"] == boxes[1]["y"]
     assert boxes[0]["x"] + boxes[0]["width"] <= boxes[1]["x"]
@@ -29,7 +29,7 @@ def test_two_strategies_answer_side_by_side(visit: Visit) -> None:
 
 def test_one_strategy_alone_can_not_be_compared(visit: Visit, serve: Serve) -> None:
     page = visit("#/compare?q=rabbits", address=serve(collections="sentence"))
-    expect(page.get_by_text("There is one strategy only")).to_be_visible()
+    expect(page.get_by_text("There is only one strategy")).to_be_visible()
 
 
 def test_a_pasted_text_is_cut_as_it_is_typed(visit: Visit) -> None:

@@ -1,4 +1,4 @@
-// The service's routes. Relative addresses: it may be served below a path.
+// Requests to the service. URLs are relative, since it may be served below a path.
 
 import { askForKey } from "./key.js";
 import { Problem, problemOf, unreachable } from "./problem.js";
@@ -13,28 +13,28 @@ export const search = (params, signal) => read("search", params, signal);
 /** Strategies, indexed collections and rerankers. */
 export const strategies = (signal) => read("strategies", {}, signal);
 
-/** What documents can be filtered by. */
+/** The metadata that documents can be filtered by. */
 export const filters = (params, signal) => read("filters", params, signal);
 
 /** A page of the documents. */
 export const documents = (params, signal) => read("documents", params, signal);
 
-/** A document with the places of its chunks. */
+/** A document with the positions of its chunks. */
 export function documentOf(id, strategy, signal) {
   const steps = id.split("/");
-  // What an address would leave out or take for its own end goes as one step; slashes as they are please more proxies.
+  // Ids whose slashes a URL would misread are encoded as one segment; the others keep them, which more proxies accept.
   const isOdd = steps.some((step) => ["", ".", ".."].includes(step)) || steps.at(-1) === "chunks";
   const path = isOdd ? encodeURIComponent(id) : steps.map(encodeURIComponent).join("/");
   return read(`documents/${path}`, { strategy }, signal);
 }
 
-/** How a strategy cuts a text. */
+/** The chunks that a strategy makes of a text. */
 export const chunk = async (body, signal) => (await post("chunk", body, signal)).json();
 
 /** An answer as a stream of server-sent events. */
 export const ask = (body, signal) => post("ask", body, signal);
 
-/** Return the problem that an event of a stream tells of. */
+/** Return the problem of an error event. */
 export const problemIn = (error) => new Problem(0, error);
 
 async function read(path, params, signal) {
@@ -47,7 +47,7 @@ async function read(path, params, signal) {
   const known = answers.get(url.href);
   if (known) return known;
   const answer = await (await request(url, {}, signal)).json();
-  // Those who come back see at once what they left.
+  // Going back shows the earlier answer at once.
   answers.set(url.href, answer);
   if (answers.size > MOST_KEPT) answers.delete(answers.keys().next().value);
   return answer;

@@ -1,4 +1,4 @@
-// Dialogs: the browser keeps the focus inside and gives it back.
+// Modal dialogs; the browser manages the focus.
 
 import { el, freshId } from "./dom.js";
 

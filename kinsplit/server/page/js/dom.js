@@ -1,4 +1,4 @@
-// Elements. Every text becomes a text node, so no document can bring markup into the page.
+// Creation of elements. Texts become text nodes, so no document can inject markup.
 
 let ids = 0;
 
@@ -28,15 +28,15 @@ export function el(tag, attributes = {}, ...children) {
   return element;
 }
 
-/** Let a screen reader say something, without moving the focus. */
+/** Announce a text to screen readers without moving the focus. */
 export function announce(text) {
   document.getElementById("announcer").textContent = text;
 }
 
 /**
- * Focus an element, and scroll at once to what is to be seen.
+ * Focus an element and scroll it, or another one, into view.
  * @param {HTMLElement} element
- * @param {Element} [seen] If it isn't the element itself.
+ * @param {Element} [seen] Element to scroll to.
  */
 export function reveal(element, seen = element) {
   element.focus({ preventScroll: true });

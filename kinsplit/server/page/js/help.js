@@ -1,4 +1,4 @@
-// The help: what the keys do.
+// The help on keyboard shortcuts.
 
 import { show } from "./dialog.js";
 import { el } from "./dom.js";
@@ -24,7 +24,7 @@ export function showHelp() {
   const close = el("form", { method: "dialog", class: "row end" }, el("button", { class: "main", autofocus: true }, "Close"));
   return show("Keyboard shortcuts", [
     ...lists.flat(),
-    el("div", { class: "field tick" }, box, el("label", { for: "single-keys" }, "Single keys act while I am not typing")),
+    el("div", { class: "field tick" }, box, el("label", { for: "single-keys" }, "Enable single-key shortcuts")),
     close,
   ]);
 }

@@ -1,4 +1,4 @@
-// The API key of a service that wants one. It is kept until the tab is closed, and goes into no address.
+// The API key. It is kept until the tab is closed, and never put into a URL.
 
 import { show } from "./dialog.js";
 import { el } from "./dom.js";
@@ -7,15 +7,15 @@ import { session } from "./storage.js";
 let asking = null;
 let refused = false;
 
-/** Let the next request that needs a key ask for one again, after somebody said no. */
+/** Ask for a key again, although the user has cancelled the dialog before. */
 export function askAgain() {
   refused = false;
 }
 
 /**
- * Ask for a key; requests that fail at the same time ask once.
- * @param {string|null} tried The key that was refused.
- * @returns {Promise<boolean>} Whether there is another one now.
+ * Ask for a key, once for all requests that fail at the same time.
+ * @param {string|null} tried The rejected key.
+ * @returns {Promise<boolean>} Whether there is a new key.
  */
 export async function askForKey(tried) {
   if (session.get("key") !== tried) return true;
@@ -27,10 +27,10 @@ export async function askForKey(tried) {
 }
 
 async function prompt(tried) {
-  // What else there is does not go through a header.
-  const spelling = { pattern: "[!-~]+", title: "Letters, digits and signs of ASCII, without spaces" };
+  // HTTP headers allow no other characters.
+  const spelling = { pattern: "[!-~]+", title: "ASCII letters, digits and symbols, without spaces" };
   const input = el("input", { id: "key", type: "password", autocomplete: "off", required: true, autofocus: true, ...spelling });
-  const why = tried ? "The service does not know this key. Try another one." : "This service lets in those who have a key.";
+  const why = tried ? "This key is not valid. Try another one." : "This service requires an API key.";
   const form = el(
     "form",
     { method: "dialog", class: "stack" },
@@ -44,7 +44,7 @@ async function prompt(tried) {
       el("button", { type: "submit", value: "use", class: "main" }, "Use this key"),
     ),
   );
-  // Enter presses the first button of a form: let that be the one that is meant.
+  // By default Enter presses the first button, which is Cancel.
   input.addEventListener("keydown", (event) => {
     if (event.key !== "Enter") return;
     event.preventDefault();

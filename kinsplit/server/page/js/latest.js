@@ -1,5 +1,4 @@
-// Requests as somebody types: a new one ends the one before it, whose answer is dropped. Before the view is ready, the last
-// one waits.
+// Requests while the user types: a new one aborts the one before it. Until the view is ready, the last one waits.
 
 export class Latest {
   #controller = null;
@@ -7,18 +6,18 @@ export class Latest {
   #isReady = false;
   #waiting = null;
 
-  /** @param {AbortSignal} signal Of the view: nothing comes after its end. */
+  /** @param {AbortSignal} signal Signal of the view, whose end aborts the request. */
   constructor(signal) {
     signal.addEventListener("abort", () => this.stop());
   }
 
-  /** Call a function after a pause in calls; it gets the signal of this call. */
+  /** Call a function after a pause in typing; it gets the signal of this call. */
   soon(act, pause = 220) {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.now(act), pause);
   }
 
-  /** Call the function that waits or else this one, if there is one, and from now on each at once. */
+  /** Call the waiting function, or else the given one; later ones are called at once. */
   async ready(act) {
     this.#isReady = true;
     if (this.#waiting) await this.#waiting();
@@ -41,7 +40,7 @@ export class Latest {
     }
   }
 
-  /** End what is under way. */
+  /** Abort the current request. */
   stop() {
     clearTimeout(this.#timer);
     this.#controller?.abort();

@@ -1,4 +1,4 @@
-// The frame: which view is shown, and what surrounds all of them.
+// The frame: tabs, routing, scroll positions and global shortcuts.
 
 import { announce, el } from "./dom.js";
 import { showHelp } from "./help.js";
@@ -27,7 +27,7 @@ function showTabs(view, question) {
   document.getElementById("views").replaceChildren(...links);
 }
 
-/** Let the links to the other views carry the question, and the window's title tell it. */
+/** Put the question into the links to the other views and into the title. */
 function state(name, question) {
   showTabs(name, question);
   const { title } = VIEWS[name];
@@ -44,7 +44,7 @@ async function route() {
   shown?.abort();
   shown = new AbortController();
   const { signal } = shown;
-  // While the view is empty, the page scrolls up by itself: that is nothing to remember.
+  // An empty view scrolls to the top by itself; that position must not be remembered.
   const left = history.state;
   mounting = true;
   state(view, params.get("q") ?? "");
@@ -52,7 +52,7 @@ async function route() {
   main.dataset.view = view;
   announce(VIEWS[view].title);
   const mounted = VIEWS[view].mount(main, params, { signal, state: (question) => state(view, question) });
-  // Its frame is there at once, its content later. On a phone the keyboard would cover what there is to see.
+  // Focus the question at once, but not on a phone, where the keyboard would cover the content.
   const typing = matchMedia("(pointer: fine)").matches && main.querySelector("[data-first]");
   (typing || main.querySelector("h1"))?.focus({ preventScroll: true });
   scrollTo({ top: 0, behavior: "instant" });
@@ -68,7 +68,7 @@ function rememberScroll() {
     clearTimeout(timer);
     if (!mounting) timer = setTimeout(() => mounting || remember(), 200);
   });
-  // A link that is followed is where the focus comes back to.
+  // Going back returns the focus to the link that was followed.
   main.addEventListener("click", (event) => {
     const link = event.target.closest("a[href^='#']");
     if (link?.id) remember(link.id);
@@ -88,7 +88,7 @@ shortcuts.on("question", () => {
 });
 document.getElementById("help").addEventListener("click", showHelp);
 document.querySelector(".skip").addEventListener("click", (event) => {
-  event.preventDefault(); // The address belongs to the view.
+  event.preventDefault(); // The URL fragment belongs to the view.
   main.focus();
 });
 rememberScroll();

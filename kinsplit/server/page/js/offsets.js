@@ -27,7 +27,7 @@ export class Offsets {
 }
 
 /**
- * Return where a slice of a document lies in a text that was joined from slices of it.
+ * Return the ranges of a slice of a document in a text that was joined from slices of it.
  * @param {string} text
  * @param {[number, number][]} spans The slices that the text was joined from, with one separator between any two.
  * @param {number} start First code point in the document.

@@ -1,12 +1,12 @@
-// The address after "#" holds what a view shows: "#/search?q=loops". Links and the back button work.
+// The URL fragment holds the state of a view, such as "#/search?q=loops", so links and the back button work.
 
-/** Return the view and the parameters of the current address. */
+/** Return the view and the parameters of the current URL. */
 export function current() {
   const [path, query] = location.hash.replace(/^#\/?/, "").split(/\?(.*)/s);
   return { view: path || "search", params: new URLSearchParams(query ?? "") };
 }
 
-/** Return the address of a view; parameters that are empty are left out. */
+/** Return the URL of a view; empty parameters are left out. */
 export function address(view, params = {}) {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(params)) {
@@ -24,13 +24,13 @@ export function go(view, params) {
 }
 
 /**
- * Let the address say what the view shows by now.
+ * Update the URL to what the view shows.
  * @param {string} view
  * @param {object} params
- * @param {boolean} [isStep] Whether the back button comes back to what it said before.
+ * @param {boolean} [isStep] Whether the back button returns to the previous state.
  */
 export function restate(view, params, isStep = false) {
-  // Somebody has gone on to another view, which is about to be told.
+  // The user has already gone to another view.
   if (current().view !== view) return;
   if (isStep) history.pushState(null, "", address(view, params));
   else history.replaceState(history.state, "", address(view, params));
@@ -38,25 +38,25 @@ export function restate(view, params, isStep = false) {
 
 let steps = 0;
 
-/** Count the views that were shown. */
+/** Count a view that is shown. */
 export function arrive() {
   steps += 1;
 }
 
-/** Go back if that is a place on this page, or else to an address. */
+/** Go back if that stays on this page, or else to the given URL. */
 export function leave(otherwise) {
   if (steps > 1) history.back();
   else location.hash = otherwise;
 }
 
-/** Remember how far the page is scrolled and which link is followed, for when somebody comes back. */
+/** Remember the scroll position and the followed link for going back. */
 export function remember(focus = history.state?.focus ?? null) {
   history.replaceState({ scroll: scrollY, focus }, "");
 }
 
 /**
- * Scroll and focus as it was left.
- * @param {{scroll: number, focus: string|null}|null} left What `remember` put into the history.
+ * Restore the scroll position and the focus.
+ * @param {{scroll: number, focus: string|null}|null} left The state that `remember` put into the history.
  */
 export function restore(left) {
   if (!left) return;

@@ -1,7 +1,7 @@
-// Server-sent events of an answer to a POST, which EventSource can't ask for.
+// Server-sent events of a POST request, which EventSource does not support.
 
 /**
- * Yield the events of an answer as they come.
+ * Yield the events of a response as they arrive.
  * @param {Response} response
  * @yields {{event: string, data: any}}
  */
@@ -27,7 +27,7 @@ export async function* events(response) {
       }
     }
   } finally {
-    // Also where somebody stops listening: the service then stops its model.
+    // Cancelling makes the service stop its model.
     await reader.cancel().catch(() => {});
   }
 }

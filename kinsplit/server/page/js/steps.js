@@ -1,21 +1,21 @@
-// Which questions the back button comes back to: those that somebody stayed with, not each letter on the way.
+// The history of questions: the back button returns to those that were sent, not to every keystroke.
 
 export class Steps {
   #last;
   #stayed;
 
-  /** @param {string} question That the address has already. */
+  /** @param {string} question The question in the URL. */
   constructor(question) {
     this.#last = question;
     this.#stayed = Boolean(question);
   }
 
-  /** Somebody sent the question, or followed a link from its answer. */
+  /** Record that the question was sent. */
   stay() {
     this.#stayed = Boolean(this.#last);
   }
 
-  /** Return whether a question is a step away from one that somebody stayed with. */
+  /** Return whether a question begins a new step in the history. */
   isNew(question) {
     const isNew = this.#stayed && question !== this.#last;
     if (isNew) this.#stayed = false;

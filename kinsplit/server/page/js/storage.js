@@ -1,4 +1,4 @@
-// Small values that outlive a view. A browser may refuse storage; then they live as long as the page.
+// Browser storage; where the browser refuses it, values last as long as the page.
 
 const fallback = new Map();
 
@@ -22,8 +22,8 @@ function open(area) {
   };
 }
 
-/** Kept over visits: the theme, whether single keys act. Never a question, a text or a key. */
+/** Kept across visits: the theme, and whether shortcuts are enabled. Never a question, a text or an API key. */
 export const kept = open("localStorage");
 
-/** Kept until the tab is closed: the API key, the text to cut. */
+/** Kept until the tab is closed: the API key, and the text to split. */
 export const session = open("sessionStorage");

@@ -1,4 +1,4 @@
-// Light or dark: the system's, until somebody chooses.
+// The light or dark theme: the system's, until the user chooses one.
 
 import { kept } from "./storage.js";
 
@@ -8,7 +8,7 @@ function shown() {
   return document.documentElement.dataset.theme ?? (dark.matches ? "dark" : "light");
 }
 
-/** Go to the other theme. */
+/** Switch to the other theme. */
 export function toggle() {
   const other = shown() === "dark" ? "light" : "dark";
   document.documentElement.dataset.theme = other;
@@ -24,7 +24,7 @@ function label() {
   button.textContent = other === "dark" ? "☾" : "☀";
 }
 
-/** Let the button in the header do it. */
+/** Connect the button in the header. */
 export function start() {
   document.getElementById("theme").addEventListener("click", toggle);
   dark.addEventListener("change", label);

@@ -1,4 +1,4 @@
-// An answer as it comes, and as it stands when it is checked.
+// An answer while it streams, and its checked final form.
 
 import { el, reveal } from "../dom.js";
 import { address } from "../router.js";
@@ -9,23 +9,23 @@ const VERDICTS = {
   supported: ["good", "Every sentence was found in the passage it cites."],
   partly_supported: ["fair", "Some sentences were not found in the passages they cite; they are underlined."],
   unsupported: ["poor", "No sentence was found in the passages. Don’t rely on it."],
-  not_in_material: ["fair", "The material does not hold the answer."],
+  not_in_material: ["fair", "The documents do not contain the answer."],
   quoted: ["good", "Quoted from the passages, word for word."],
-  broken_off: ["poor", "The answer broke off."],
+  broken_off: ["poor", "The answer is incomplete."],
 };
 const STATUSES = {
-  not_found: "Not found in what it cites",
+  not_found: "Not found in the cited source",
   uncited: "Cites nothing",
-  no_such_source: "Cites a source that is not there",
+  no_such_source: "Cites a source that does not exist",
 };
 
-/** Return the verdict of an answer as a line, and in words. */
+/** Return the verdict of an answer as an element and in words. */
 export function verdictOf(verdict) {
   const [kind, words] = VERDICTS[verdict] ?? ["fair", verdict];
   return { words, line: el("p", { class: `verdict ${kind}` }, words) };
 }
 
-/** Return a marker whose numbers lead to their sources. */
+/** Return a citation marker with links to the sources. */
 export function marker(text, citations, strategy) {
   const links = citations.map((citation) => {
     const { number, valid, source_id: id, start, end, pages } = citation;
@@ -44,7 +44,7 @@ export function marker(text, citations, strategy) {
 }
 
 /**
- * Return what an answer stands on: in each source, the sentences that are quoted, or nearest to what the answer says.
+ * Return the evidence of an answer: the supporting sentences in each source.
  * @param {{citations: object[], checks: object[]}} answer
  * @returns {Map<number, {start: number, end: number}[]>} By the source's number, in UTF-16 units of its text.
  */
@@ -52,8 +52,8 @@ export function evidenceOf({ citations, checks }) {
   const found = new Map();
   const proofs = checks.filter(({ status }) => status === "found").flatMap(({ evidence }) => evidence);
   for (const { number, ranges } of proofs.length ? proofs : citations) {
-    const places = ranges.map(({ utf16_start: start, utf16_end: end }) => ({ start, end, best: true }));
-    found.set(number, [...(found.get(number) ?? []), ...places]);
+    const marks = ranges.map(({ utf16_start: start, utf16_end: end }) => ({ start, end, best: true }));
+    found.set(number, [...(found.get(number) ?? []), ...marks]);
   }
   return found;
 }

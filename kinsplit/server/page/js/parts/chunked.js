@@ -1,4 +1,4 @@
-// A text with the boundaries of its chunks drawn in it.
+// A text with its chunk boundaries.
 
 import { el } from "../dom.js";
 import { segments } from "../segments.js";
@@ -12,9 +12,9 @@ export class ChunkedText {
 
   /**
    * @param {string} text
-   * @param {object[]} chunks Of one level, in order of the text.
-   * @param {{pick: (chunk: object) => void, marks?: {start: number, end: number}[], kind?: string}} given What is called
-   *   when somebody points at a chunk, what else is marked, and "code" for code.
+   * @param {object[]} chunks Chunks of one level, in text order.
+   * @param {{pick: (chunk: object) => void, marks?: {start: number, end: number}[], kind?: string}} given Handler for
+   *   clicks on a chunk, ranges to mark, and "code" for code.
    */
   constructor(text, chunks, { pick, marks = [], kind = "" }) {
     const ranges = chunks.flatMap((chunk, at) =>
@@ -34,12 +34,12 @@ export class ChunkedText {
     }
     this.element.addEventListener("click", (event) => {
       const piece = event.target.closest("[data-at]");
-      // Whoever selects text wants no other chunk.
+      // Selecting text is not a click on a chunk.
       if (piece && getSelection().isCollapsed) pick(chunks[Number(piece.dataset.at)]);
     });
   }
 
-  /** Show which chunk is meant; return the first element of it. */
+  /** Highlight a chunk and return its first element. */
   select(chunk) {
     for (const piece of this.#segments.get(this.#selected) ?? []) piece.classList.remove("current");
     this.#edges.get(this.#selected)?.removeAttribute("aria-current");
@@ -56,7 +56,7 @@ export class ChunkedText {
     const edge = el(
       "button",
       { type: "button", class: "edge", tabindex: -1, "aria-label": label, on: { click: (event) => (event.stopPropagation(), pick(chunk)) } },
-      // Drawn by the style sheet, so that it isn't copied with the text.
+      // Drawn by the style sheet, so that it is not copied with the text.
       el("span", { data: { number: part ? `${number}…` : number } }),
     );
     if (!part) this.#edges.set(chunk.id, edge);

@@ -1,4 +1,4 @@
-// What is known of a chunk.
+// Details of a chunk.
 
 import { el } from "../dom.js";
 import { headingsOf, pagesOf } from "./place.js";
@@ -8,12 +8,12 @@ export function nameOf(chunk) {
   return `${chunk.level ? "Parent" : "Chunk"} ${chunk.chunk_index + 1} of ${chunk.total_chunks}`;
 }
 
-/** Return what a screen reader says of a chunk. */
+/** Return the description of a chunk for screen readers. */
 export function spoken(chunk) {
   return [nameOf(chunk), headingsOf(chunk.context).join(", "), pagesOf(chunk.pages)].filter(Boolean).join(", ");
 }
 
-/** Return a list of what is known of a chunk. */
+/** Return a list of the details of a chunk. */
 export function facts(chunk) {
   const number = (value) => value.toLocaleString("en");
   const rows = [

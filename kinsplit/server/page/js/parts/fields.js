@@ -1,8 +1,8 @@
-// Labelled fields of forms.
+// Labelled form fields.
 
 import { el, freshId } from "../dom.js";
 
-/** A choice of one of some values. */
+/** A select field. */
 export function choice(label, name, options, value, hint) {
   const rows = options.map((option) => (typeof option === "string" ? { value: option, label: option } : option));
   const select = el(
@@ -14,19 +14,19 @@ export function choice(label, name, options, value, hint) {
   return labelled(label, select, hint);
 }
 
-/** A number; empty where none is given. */
+/** A number field; it may be empty. */
 export function number(label, name, value, { min, max, step = 1, placeholder = "", hint } = {}) {
   const input = el("input", { type: "number", name, value: value ?? "", min, max, step, placeholder, inputmode: "decimal" });
   return labelled(label, input, hint);
 }
 
-/** A line of text. */
+/** A text field. */
 export function line(label, name, value, { placeholder = "", hint } = {}) {
   const input = el("input", { type: "text", name, value: value ?? "", placeholder, autocomplete: "off", dir: "auto" });
   return labelled(label, input, hint);
 }
 
-/** Yes or no. */
+/** A checkbox. */
 export function tick(label, name, checked, hint) {
   const field = labelled(label, el("input", { type: "checkbox", name, checked }), hint);
   field.classList.add("tick");

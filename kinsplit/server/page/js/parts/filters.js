@@ -1,18 +1,18 @@
-// Filters by what is known of documents: course, subject, file type, or anything else.
+// Metadata filters: course, subject, file type, or any other key.
 
 import * as api from "../api.js";
 import { counted, el } from "../dom.js";
 import { choice, line } from "./fields.js";
 
-/** What is offered on a passage and stands first among the choices, with its name. */
+/** Keys offered on passages and listed first, with their labels. */
 const OFFERED = { course: "course", subject: "subject", file_type: "type" };
-/** How files belong together, which is nothing to choose by. */
+/** Keys that group files, which make no useful filters. */
 const KIN = ["file_path", "group_id", "sibling_files"];
-/** A choice of one value is none, and one of many is no help. */
+/** Number of values for which a key is offered. */
 const [FEWEST, MOST] = [2, 40];
 const MOST_CHOICES = 6;
 
-/** The filters that hold (`chips`), and fields for more of them (`fields`). */
+/** The active filters (`chips`), and the fields to add more (`fields`). */
 export class Filters {
   #onChange;
   #keys = [];
@@ -42,7 +42,7 @@ export class Filters {
     this.#draw();
   }
 
-  /** Offer what the documents of a strategy can be filtered by. */
+  /** Offer the metadata of a strategy's documents. */
   async load(strategy, signal) {
     this.#asked = strategy;
     try {
@@ -53,11 +53,11 @@ export class Filters {
     } catch (error) {
       if (signal.aborted || this.#asked !== strategy) return;
       this.#choices.hidden = false;
-      this.#choices.replaceChildren(el("p", { class: "hint" }, `What to filter by could not be listed: ${error.message}.`));
+      this.#choices.replaceChildren(el("p", { class: "hint" }, `The filters could not be loaded: ${error.message}.`));
     }
   }
 
-  /** Filter by one more condition. */
+  /** Add a condition. */
   add(condition) {
     if (condition && !this.where.includes(condition)) this.#change([...this.where, condition]);
   }
@@ -92,17 +92,17 @@ export class Filters {
   }
 }
 
-/** Return the keys that are worth a choice, those that people know first; others if documents share their values. */
+/** Return the keys worth offering: known keys first, then others whose values several documents share. */
 function useful(keys) {
   const known = Object.keys(OFFERED);
-  const place = ({ key }) => (known.includes(key) ? known.indexOf(key) : known.length);
+  const position = ({ key }) => (known.includes(key) ? known.indexOf(key) : known.length);
   const isShared = ({ distinct, values }) => values.reduce((sum, { documents }) => sum + documents, 0) >= 2 * distinct;
   const few = keys.filter(({ key, distinct }) => distinct >= FEWEST && distinct <= MOST && !KIN.includes(key));
-  return few.filter((row) => known.includes(row.key) || isShared(row)).sort((one, other) => place(one) - place(other)).slice(0, MOST_CHOICES);
+  return few.filter((row) => known.includes(row.key) || isShared(row)).sort((one, other) => position(one) - position(other)).slice(0, MOST_CHOICES);
 }
 
 /**
- * Return buttons that filter by what is known of a document.
+ * Return buttons that filter by the metadata of a document.
  * @param {object} metadata
  * @param {(condition: string) => void} add
  */
@@ -126,7 +126,7 @@ function holding(conditions, remove) {
       {},
       el(
         "button",
-        { type: "button", class: "chip on", "aria-label": `Take away the filter ${condition}`, on: { click: () => remove(condition) } },
+        { type: "button", class: "chip on", "aria-label": `Remove the filter ${condition}`, on: { click: () => remove(condition) } },
         el("bdi", {}, condition),
         el("span", { "aria-hidden": "true" }, " ×"),
       ),

@@ -1,4 +1,4 @@
-// A text with marks in it, by offsets.
+// A text with marked ranges.
 
 import { el } from "../dom.js";
 import { segments } from "../segments.js";
@@ -8,7 +8,7 @@ const AFTER = 420;
 const LONGEST = 1100;
 
 /**
- * Return a text whose marked part can be seen at once; a long text opens.
+ * Return a text around its marks, with a button that shows the rest.
  * @param {string} text
  * @param {{start: number, end: number, best?: boolean}[]} marks In UTF-16 units.
  * @param {string} [kind] "code" for code.
@@ -45,7 +45,7 @@ function draw(text, marks, from, to) {
   });
 }
 
-/** Return what to show of a text: the best mark, with some of what is around it. */
+/** Return the range to show: the best mark with its surroundings. */
 function around(text, marks) {
   const best = marks.find((mark) => mark.best) ?? marks[0] ?? { start: 0, end: 0 };
   if (text.length <= LONGEST * 1.3) return [0, text.length];
@@ -55,7 +55,7 @@ function around(text, marks) {
   return [from, to];
 }
 
-/** Return a place near another one at which no word, and no character, is cut. */
+/** Return an offset near the given one that splits neither a word nor a character. */
 function blankNear(text, at) {
   const blank = text.slice(at, at + 60).search(/\s/);
   if (blank >= 0) return at + blank;

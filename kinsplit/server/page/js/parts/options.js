@@ -1,4 +1,4 @@
-// How to search: strategy, numbers, reranking, filters.
+// Search options: strategy, limits, reranking and filters.
 
 import { counted, el } from "../dom.js";
 import { choice, number, tick } from "./fields.js";
@@ -6,12 +6,12 @@ import { Filters } from "./filters.js";
 
 const NAMES = ["top_k", "window", "rerank", "parents", "budget"];
 
-/** The indexed strategies for a choice. */
+/** Return the indexed strategies as options of a select field. */
 export function indexed(catalogue) {
   return catalogue.indexed.map(({ name, chunks }) => ({ value: name, label: `${name} · ${counted(chunks, "chunk")}` }));
 }
 
-/** Name of the strategy that is asked where none, or one that is gone, is named. */
+/** Return the named strategy, or the default one if it does not exist. */
 export function usual(catalogue, wanted) {
   const known = catalogue.indexed.find(({ name, collection }) => [name, collection].includes(wanted));
   return (known ?? catalogue.indexed.find((row) => row.default) ?? catalogue.indexed[0]).name;
@@ -19,7 +19,7 @@ export function usual(catalogue, wanted) {
 
 export class Options {
   /**
-   * @param {object} catalogue What GET /strategies says.
+   * @param {object} catalogue Response of GET /strategies.
    * @param {URLSearchParams} params
    * @param {() => void} onChange
    * @param {AbortSignal} signal Of the view.

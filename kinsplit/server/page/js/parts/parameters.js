@@ -1,4 +1,4 @@
-// A strategy's parameters as fields, made from what GET /strategies says of them.
+// Form fields for the parameters of a strategy, from GET /strategies.
 
 import { el } from "../dom.js";
 import { choice, line, number, tick } from "./fields.js";
@@ -12,7 +12,7 @@ export function parameterFields(strategy) {
   );
 }
 
-/** Return what was filled in, without what is as it was. */
+/** Return the values that differ from the defaults. */
 export function filledIn(strategy, form) {
   const values = {};
   for (const parameter of strategy.parameters) {

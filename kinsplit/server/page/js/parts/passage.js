@@ -1,4 +1,4 @@
-// A passage that was found.
+// A passage of the results.
 
 import { el, freshId } from "../dom.js";
 import { address } from "../router.js";
@@ -25,7 +25,7 @@ export function passageCard(passage, { strategy, most, heading = "h2", add, note
     el("bdi", {}, fileOf(passage.source_id)),
   );
   const related = passage.related.map(({ source_id: source, text }) =>
-    el("details", {}, el("summary", {}, "Beside it: ", el("bdi", {}, fileOf(source))), markedText(text, [], kindOf(source))),
+    el("details", {}, el("summary", {}, "Related: ", el("bdi", {}, fileOf(source))), markedText(text, [], kindOf(source))),
   );
   return el(
     "article",
@@ -59,7 +59,7 @@ export function hop(root, step) {
   links[to].closest(".passage").scrollIntoView({ block: "nearest" });
 }
 
-/** Let keys do it, and open the passage that has the focus. */
+/** Register the shortcuts that move between passages and open one. */
 export function hopByKey(root, signal) {
   shortcuts.on("next", () => hop(root, 1), signal);
   shortcuts.on("previous", () => hop(root, -1), signal);

@@ -1,33 +1,33 @@
-// Where something stands: file, folders, headings, pages.
+// The place of a chunk: file, folders, headings, pages.
 
 import { el } from "../dom.js";
 
-/** Return the file's name of a document's id. */
+/** Return the file name in a document id. */
 export function fileOf(id) {
   return id.split("/").at(-1) || id;
 }
 
 const CODE = new Set("c cc cpp cs go h hpp ipynb java js json jsx kt php py r rb rs scala sh sql swift toml ts tsx yaml yml".split(" "));
 
-/** Return the class of a text: code keeps its columns. */
+/** Return the CSS class of a text: "code" keeps its columns. */
 export function kindOf(id) {
   return CODE.has(fileOf(id).split(".").at(-1).toLowerCase()) ? "code" : "";
 }
 
-/** Return pages as they are written, or nothing. */
+/** Return pages as text, or an empty string. */
 export function pagesOf(pages) {
   if (!pages) return "";
   return pages[0] === pages[1] ? `p. ${pages[0]}` : `pp. ${pages[0]}–${pages[1]}`;
 }
 
-/** Return the headings of a chunk's context; a table's repeated header is none. */
+/** Return the headings in the context of a chunk, without a repeated table header. */
 export function headingsOf(context) {
   const [first, second = ""] = context.split("\n");
   return second && !second.replace(/[ \t|:-]/g, "") ? [] : first.split(" > ").filter(Boolean);
 }
 
 /**
- * Return the way to a place: folders, file, headings, pages.
+ * Return a breadcrumb of folders, headings and pages.
  * @param {string} id Of the document.
  * @param {string} context Of the chunk.
  * @param {[number, number]|null} pages
@@ -36,5 +36,5 @@ export function breadcrumb(id, context, pages) {
   const steps = [...id.split("/").slice(0, -1), ...headingsOf(context)].filter(Boolean);
   const shown = [...steps.map((step) => el("bdi", {}, step)), pages && el("span", { class: "pages" }, pagesOf(pages))];
   const items = shown.filter(Boolean).map((step) => el("li", {}, step));
-  return items.length ? el("ol", { class: "crumbs", "aria-label": "Where it stands" }, items) : null;
+  return items.length ? el("ol", { class: "crumbs", "aria-label": "Location" }, items) : null;
 }

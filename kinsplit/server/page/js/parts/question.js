@@ -1,10 +1,10 @@
-// The line in which a question is typed.
+// The search box.
 
 import { el } from "../dom.js";
 
 /**
  * @param {{value: string, action: string, onType?: (text: string) => void, onSend: (text: string) => void, onDown?: () => void}} wanted
- * @param {...Node} more Further buttons.
+ * @param {...Node} more Additional buttons.
  */
 export function question({ value, action, onType, onSend, onDown }, ...more) {
   const input = el("input", {
@@ -19,7 +19,7 @@ export function question({ value, action, onType, onSend, onDown }, ...more) {
     placeholder: "What do you want to know?",
     data: { first: "" },
   });
-  // While an input method composes a word, there is no question yet.
+  // While an input method composes a word, the question is incomplete.
   if (onType) input.addEventListener("input", (event) => event.isComposing || onType(input.value.trim()));
   if (onType) input.addEventListener("compositionend", () => onType(input.value.trim()));
   input.addEventListener("keydown", (event) => {

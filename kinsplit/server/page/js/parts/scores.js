@@ -1,4 +1,4 @@
-// A score and the bar of its parts.
+// A score with bars for its stages.
 
 import { el } from "../dom.js";
 
@@ -26,16 +26,16 @@ export function largest(passages) {
   return most;
 }
 
-/** Return a score as it is written. */
+/** Return a score as text. */
 export function written(score) {
   return score.toLocaleString("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 }).replace("-", "−");
 }
 
 /**
- * Return a score that opens into its parts.
+ * Return a score that expands into its stages.
  * @param {number} score
  * @param {object} scores By stage, in the order of the stages.
- * @param {object} most What `largest` says.
+ * @param {object} most Result of `largest`.
  */
 export function scoreBar(score, scores, most) {
   const stages = Object.entries(scores);
@@ -60,7 +60,7 @@ export function scoreBar(score, scores, most) {
       el("span", { class: "figure" }, written(score)),
     ),
     el("dl", { class: "parts" }, rows),
-    el("p", { class: "hint" }, "Bars are as long as a score is beside the highest one of its kind among these passages."),
+    el("p", { class: "hint" }, "Each bar is relative to the highest score of its stage among these passages."),
   );
 }
 

@@ -8,10 +8,10 @@ import { breadcrumb, fileOf, kindOf } from "./place.js";
 /**
  * @param {object} source Of the event `sources` of POST /ask.
  * @param {string} strategy
- * @param {{start: number, end: number}[]} [marks] What is cited, in UTF-16 units of its text.
+ * @param {{start: number, end: number}[]} [marks] The cited ranges, in UTF-16 units of its text.
  */
 export function sourceCard(source, strategy, marks = []) {
-  // A citation of the whole says nothing about where to look.
+  // A citation of the whole text needs no mark.
   const narrow = marks.filter(({ start, end }) => end - start < 0.9 * source.text.length);
   const { number, source_id: id, chunk_id: chunk } = source;
   const link = el(

@@ -1,4 +1,4 @@
-// What stands where there is nothing to show: empty, under way, failed.
+// Placeholders: empty, loading, failed.
 
 import { announce, el } from "../dom.js";
 import { askAgain } from "../key.js";
@@ -9,7 +9,7 @@ export function empty(title, ...content) {
   return el("div", { class: "state" }, el("p", { class: "state-title" }, title), content);
 }
 
-/** Under way; drawn late by the style sheet, so that quick answers don't flicker. */
+/** Loading; the style sheet shows it with a delay, so that quick responses don't flicker. */
 export function loading(label) {
   const bars = [1, 2, 3].map(() => el("span", { class: "bone" }));
   return el("div", { class: "loading" }, el("p", { class: "hidden-text" }, label), bars);
@@ -35,7 +35,7 @@ export function failed(error, again) {
     { class: "state problem" },
     el("p", { class: "state-title" }, problem.message),
     el("p", {}, problem.remedy),
-    given && el("p", { class: "quiet" }, "Given was ", el("code", { dir: "auto" }, JSON.stringify(problem.value))),
+    given && el("p", { class: "quiet" }, "Value: ", el("code", { dir: "auto" }, JSON.stringify(problem.value))),
     problem.request && el("p", { class: "quiet" }, `Request ${problem.request}`),
     retry && el("p", {}, retry),
   );

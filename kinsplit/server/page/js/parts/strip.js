@@ -1,10 +1,10 @@
-// All chunks of a strategy as one strip: as wide as they are long.
+// The chunks of a text as a strip, each as wide as it is long.
 
 import { el } from "../dom.js";
 
 const HUES = 6;
 
-/** Return how long chunks are, in characters: fewest, middle, most. */
+/** Return the minimum, median and maximum length of chunks in characters. */
 export function lengths(chunks) {
   const sorted = chunks.map(({ text }) => text.length).sort((a, b) => a - b);
   return [sorted[0], sorted[sorted.length >> 1], sorted.at(-1)];

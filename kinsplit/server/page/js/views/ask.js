@@ -1,4 +1,4 @@
-// An answer with citations, as it comes.
+// The Ask view: a streamed answer with citations.
 
 import * as api from "../api.js";
 import { announce, el } from "../dom.js";
@@ -17,7 +17,7 @@ import { Steps } from "../steps.js";
 import { events } from "../sse.js";
 
 export const title = "Ask";
-// The last answer, so that whoever comes back from a source finds it.
+// The last answer, kept for going back from a source.
 let last = null;
 
 export async function mount(root, params, { signal, state }) {
@@ -49,7 +49,7 @@ export async function mount(root, params, { signal, state }) {
 
   const q = params.get("q");
   const isKept = last?.address === address("ask", { q, strategy: strategyOf(), where: filters.where });
-  if (!q) answer.replaceChildren(empty("Ask a question", el("p", {}, "The answer cites the passages that it stands on.")));
+  if (!q) answer.replaceChildren(empty("Ask a question", el("p", {}, "The answer cites the passages that support it.")));
   else if (isKept) finish(last.answer, last.sources, last.strategy);
   latest.ready(q && !isKept && ((current) => run(q, current))); // The view is there while the answer comes.
 
@@ -87,7 +87,7 @@ export async function mount(root, params, { signal, state }) {
           finish(data, found, strategy);
         }
       }
-      if (!finished) notices.append(el("p", { class: "notice" }, "The answer broke off."));
+      if (!finished) notices.append(el("p", { class: "notice" }, "The answer is incomplete."));
     } catch (error) {
       if (signal.aborted) return;
       if (current.aborted) {
@@ -124,10 +124,10 @@ export async function mount(root, params, { signal, state }) {
   function finish(data, rows, strategy) {
     const { line, words } = verdictOf(data.verdict);
     const notices = data.notices.map(({ message }) => el("p", { class: "notice" }, message));
-    const by = data.model && el("p", { class: "quiet" }, `Written by ${data.model}. It may be wrong: see the sources.`);
+    const by = data.model && el("p", { class: "quiet" }, `Written by ${data.model}. It may be wrong; check the sources.`);
     const text = el("div", { class: "text", dir: "auto" }, checkedText(data, strategy));
     answer.replaceChildren(...notices, text, line, by || "");
     showSources(rows, strategy, evidenceOf(data));
-    announce(`The answer is there. ${words}`);
+    announce(`The answer is complete. ${words}`);
   }
 }

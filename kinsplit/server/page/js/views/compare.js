@@ -1,4 +1,4 @@
-// Two strategies side by side on one question.
+// The Compare view: two strategies side by side.
 
 import * as api from "../api.js";
 import { announce, counted, el } from "../dom.js";
@@ -43,7 +43,7 @@ export async function mount(root, params, { signal, state }) {
   if (catalogue.indexed.length < 2) {
     const how = el("code", {}, "kinsplit serve --collection first --collection second");
     sides.replaceChildren(
-      empty("There is one strategy only", el("p", {}, "Index the same files by another one, into a collection of its own, and run ", how, ".")),
+      empty("There is only one strategy", el("p", {}, "Index the same files with another strategy in a second collection, and run ", how, ".")),
     );
     return;
   }
@@ -98,9 +98,9 @@ export async function mount(root, params, { signal, state }) {
   }
 }
 
-/** Say where the other strategy found the same part of the same document. */
+/** Return the rank at which the other strategy found the same part of the document. */
 function elsewhere({ source_id: source, spans }, others) {
   const meets = (one, two) => one[0] < two[1] && two[0] < one[1];
   const same = others.find((other) => other.source_id === source && other.spans.some((two) => spans.some((one) => meets(one, two))));
-  return same ? `Number ${same.rank} there` : "Only here";
+  return same ? `Rank ${same.rank} there` : "Only here";
 }

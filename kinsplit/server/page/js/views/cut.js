@@ -1,4 +1,4 @@
-// Paste a text and see how each strategy cuts it.
+// The Cut view: chunks of a pasted text.
 
 import * as api from "../api.js";
 import { announce, counted, el } from "../dom.js";
@@ -24,7 +24,7 @@ export async function mount(root, params, { signal }) {
   const form = el("form", { class: "cut-form" });
   root.append(
     el("h1", { tabindex: -1 }, "See how a text is cut"),
-    el("div", { class: "field" }, el("label", { for: "text" }, "Text"), area, el("p", { class: "hint" }, "It is cut and forgotten: nothing is indexed.")),
+    el("div", { class: "field" }, el("label", { for: "text" }, "Text"), area, el("p", { class: "hint" }, "The text is not stored or indexed.")),
     form,
     result,
   );
@@ -94,14 +94,14 @@ export async function mount(root, params, { signal }) {
 
   function show(text, chunks) {
     const levels = [...new Set(chunks.map(({ level }) => level))].sort((a, b) => a - b);
-    const panel = el("aside", { class: "panel", "aria-label": "The chunk" }, el("p", { class: "quiet" }, "Point at a chunk to see its figures."));
+    const panel = el("aside", { class: "panel", "aria-label": "The chunk" }, el("p", { class: "quiet" }, "Click a chunk to see its details."));
     const sheet = el("div", { class: "sheet colourful" });
     const count = el("p", { class: "count" });
     const seen = choice("Level", "level", levels.map((level) => ({ value: String(level), label: level ? `parents, level ${level}` : "chunks" })), "0");
     const draw = () => {
       const own = chunks.filter(({ level }) => String(level) === seen.querySelector("select").value);
       const [fewest, middle, most] = lengths(own);
-      count.textContent = `${counted(own.length, "chunk")} of ${fewest} to ${most} characters, the middle one ${middle}`;
+      count.textContent = `${counted(own.length, "chunk")} of ${fewest} to ${most} characters, median ${middle}`;
       const drawn = new ChunkedText(text, own, {
         pick: (chunk) => {
           drawn.select(chunk);
@@ -126,9 +126,9 @@ export async function mount(root, params, { signal }) {
     }
     const rows = known.map(({ name }) => el("tr", {}, el("th", { scope: "row" }, name), el("td", { colspan: 3, class: "quiet" }, "…")));
     const head = ["Strategy", "Chunks", "Characters", "Where it cuts"].map((label) => el("th", { scope: "col" }, label));
-    const table = el("table", {}, el("caption", {}, "Every strategy with its usual parameters"), el("thead", {}, el("tr", {}, head)), el("tbody", {}, rows));
+    const table = el("table", {}, el("caption", {}, "Every strategy with its default parameters"), el("thead", {}, el("tr", {}, head)), el("tbody", {}, rows));
     result.replaceChildren(el("div", { class: "table", tabindex: 0, role: "region", "aria-label": "Every strategy" }, table));
-    // One after the other: the service has few threads, and others ask too.
+    // One request at a time, since the service has few threads.
     for (const [at, { name }] of known.entries()) {
       let cells;
       try {

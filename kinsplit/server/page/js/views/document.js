@@ -1,4 +1,4 @@
-// A source with its chunks, and ways from chunk to chunk: siblings, parent, children.
+// The Source view: a document with its chunks, and navigation to siblings, parents and children.
 
 import * as api from "../api.js";
 import { announce, el, reveal } from "../dom.js";
@@ -56,7 +56,7 @@ export async function mount(root, params, { signal, state }) {
 
   const wanted = chunks.get(params.get("chunk"));
   const first = wanted ?? (marks.length ? chunkAt(source, marks[0]) : null) ?? source.chunks.find((chunk) => !chunk.level);
-  if (params.has("chunk") && !wanted) panel.before(empty("This chunk is gone", el("p", {}, "The document was indexed anew.")));
+  if (params.has("chunk") && !wanted) panel.before(empty("This chunk no longer exists", el("p", {}, "The document has been indexed again.")));
   show(first);
   if (wanted || marks.length) bring();
 
@@ -76,7 +76,7 @@ export async function mount(root, params, { signal, state }) {
       sheet.replaceChildren(drawn.element);
     }
     drawn.select(chunk);
-    // Who pressed one of these buttons presses it again.
+    // Keep the focus on the pressed button.
     const pressed = panel.contains(document.activeElement) ? document.activeElement.dataset.way : null;
     panel.replaceChildren(
       el("p", { class: "file quiet" }, el("bdi", {}, fileOf(id))),
@@ -89,22 +89,22 @@ export async function mount(root, params, { signal, state }) {
 
   function button(name, [label, key, find]) {
     const act = () => find() && pick(find());
-    // Not `disabled`, which would take the focus away at a document's end.
+    // Not `disabled`, which would lose the focus at the end of a document.
     const state = { type: "button", data: { way: name }, "aria-disabled": find() ? null : "true", "aria-keyshortcuts": key };
     return el("button", { ...state, on: { click: act } }, label, " ", el("kbd", { "aria-hidden": "true" }, key));
   }
 
   function bring() {
     const edge = drawn.select(now);
-    if (!edge) return; // All of it lies in what the document's text leaves out.
+    if (!edge) return; // The document's text lacks this chunk.
     const seen = (now === first && sheet.querySelector("mark")) || edge;
-    // Whoever presses the buttons stays on them.
+    // Keep the focus on the buttons.
     if (panel.contains(document.activeElement)) seen.scrollIntoView({ block: "center" });
     else reveal(edge, seen);
   }
 }
 
-/** Return where a citation, "START-END" in the document, lies in its text. */
+/** Return the ranges of a citation, "START-END" in the document, in its text. */
 function markOf(source, at) {
   const [, start, end] = /^(\d+)-(\d+)$/.exec(at ?? "") ?? [];
   return start ? placeIn(source.text, source.spans, Number(start), Number(end)) : [];

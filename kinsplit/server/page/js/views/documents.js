@@ -1,4 +1,4 @@
-// What is indexed.
+// The Documents view.
 
 import * as api from "../api.js";
 import { announce, counted, el } from "../dom.js";
@@ -25,7 +25,7 @@ export async function mount(root, params, { signal }) {
     "form",
     { class: "fields" },
     choice("Strategy", "strategy", indexed(catalogue), usual(catalogue, params.get("strategy"))),
-    line("Show only names with", "part", params.get("part")),
+    line("Filter by name", "part", params.get("part")),
   );
   heading.after(picks);
   picks.addEventListener("submit", (event) => event.preventDefault());
@@ -69,7 +69,7 @@ export async function mount(root, params, { signal }) {
     );
     const rest = total - rows.length;
     const button = rest > 0 && el("button", { type: "button", on: { click: more } }, `Show more (${rest.toLocaleString("en")})`);
-    const nothing = total ? empty("No name has this in it") : empty("Nothing is indexed yet");
+    const nothing = total ? empty("No document matches") : empty("Nothing is indexed yet");
     list.replaceChildren(
       el("p", { class: "count" }, `${counted(shown.length, "document")} of ${total.toLocaleString("en")}`),
       items.length ? el("ul", { class: "documents" }, items) : nothing,

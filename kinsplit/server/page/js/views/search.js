@@ -1,4 +1,4 @@
-// Search as you type.
+// The Search view: results as you type.
 
 import * as api from "../api.js";
 import { announce, counted, el } from "../dom.js";
@@ -76,7 +76,7 @@ export async function mount(root, params, { signal, state }) {
     const said = `${found} found by ${strategy}`;
     announce(said);
     if (!passages.length) {
-      const remedy = options.filters.where.length ? "Take a filter away, or ask in other words." : "Ask in other words.";
+      const remedy = options.filters.where.length ? "Remove a filter, or rephrase the question." : "Rephrase the question.";
       results.replaceChildren(empty("Nothing found", el("p", {}, remedy)));
       return;
     }
@@ -93,7 +93,7 @@ function welcome({ indexed }) {
   const size = `${counted(all.documents, "document")}, ${counted(all.chunks, "chunk")}`;
   return empty(
     "Type a question, or a few words",
-    el("p", {}, `${size}. The best passages come as you type.`),
-    el("p", {}, el("kbd", {}, "↓"), " goes from the question to the passages, ", el("kbd", {}, "?"), " outside of it tells all keys."),
+    el("p", {}, `${size}. Results appear as you type.`),
+    el("p", {}, el("kbd", {}, "↓"), " moves to the passages, ", el("kbd", {}, "?"), " shows all shortcuts."),
   );
 }

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kinsplit.cli.paths import check_place
+from kinsplit.cli.paths import check_writable
 from kinsplit.errors import InvalidParameterError
 from tests.cli.conftest import Cli
 
@@ -17,8 +17,8 @@ def test_a_place_that_cannot_be_is_told_before_anything_is_read(cli: Cli, tmp_pa
     (tmp_path / "file").write_text("x")
 
     for place, told in (
-        ("file/results", f"must lie in a folder, and {tmp_path / 'file'} is a file"),
-        (".", "is a folder"),
+        ("file/results", f"must be in a folder, but {tmp_path / 'file'} is a file"),
+        (".", "not a folder"),
     ):
         result = cli(*command, "--output", place)
         assert (result.exit_code, result.stdout) == (2, "")
@@ -29,9 +29,9 @@ def test_a_place_that_cannot_be_is_told_before_anything_is_read(cli: Cli, tmp_pa
 def test_folders_that_are_not_there_yet_are_fine_and_those_without_permission_are_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    check_place(tmp_path / "a" / "b" / "c.json")
+    check_writable(tmp_path / "a" / "b" / "c.json")
     assert list(tmp_path.iterdir()) == []
 
     monkeypatch.setattr(os, "access", lambda path, mode: path != tmp_path)
-    with pytest.raises(InvalidParameterError, match="must be where you may write"):
-        check_place(tmp_path / "a" / "b" / "c.json")
+    with pytest.raises(InvalidParameterError, match="must be writable"):
+        check_writable(tmp_path / "a" / "b" / "c.json")

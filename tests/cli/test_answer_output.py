@@ -12,14 +12,14 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from kinsplit.cli.output.answer import Flow
+from kinsplit.cli.output.answer import WrappingWriter
 
 WIDTH = 20
 
 
 def written(*pieces: str, is_terminal: bool = True) -> str:
     file = StringIO()
-    flow = Flow(Console(file=file, width=WIDTH, force_terminal=is_terminal, color_system=None))
+    flow = WrappingWriter(Console(file=file, width=WIDTH, force_terminal=is_terminal, color_system=None))
     for piece in pieces:
         flow.write(Text(piece))
     flow.end_word()
@@ -60,7 +60,7 @@ def test_nothing_is_lost_and_no_line_is_too_long(text: str, cuts: list[int]) -> 
 
 def test_a_word_is_held_back_no_longer_than_until_its_end() -> None:
     file = StringIO()
-    flow = Flow(Console(file=file, width=WIDTH, force_terminal=True, color_system=None))
+    flow = WrappingWriter(Console(file=file, width=WIDTH, force_terminal=True, color_system=None))
     flow.write(Text("A heap is"))
     assert file.getvalue() == "A heap"
     flow.write(Text(" "))
