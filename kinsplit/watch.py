@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from threading import Event
 from typing import NamedTuple
@@ -101,18 +102,11 @@ def watch(
         LoadError: The paths are wrong from the beginning.
     """
     watched = _Watched(paths, subjects, settle)
+    add = partial(index.add, paths, subjects=subjects, limits=limits, on_file=on_file, on_document=on_document)
 
     def step() -> Iterator[AddReport]:
         if watched.look():
-            yield index.add(
-                paths,
-                subjects=subjects,
-                prune=True,
-                known=watched.is_known,
-                limits=limits,
-                on_file=on_file,
-                on_document=on_document,
-            )
+            yield add(prune=True, known=watched.is_known)
             watched.finish()
 
     yield from step()

@@ -21,6 +21,7 @@ LISTS = {
     "kinsplit.loaders.formats",
     "kinsplit.parsers.strategies",
     "kinsplit.retrieval.rerank",
+    "kinsplit.server.middleware",
     "kinsplit.server.routes",
 }
 #: Names in -ing or -ed that are nouns of the field or of a framework.
