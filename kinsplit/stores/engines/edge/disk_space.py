@@ -34,7 +34,7 @@ def check_creation(folder: Path) -> None:
 
 
 def check_opening(folder: Path, shard: Path) -> None:
-    """Check that there is room to open a shard, which reads its vectors.
+    """Check that there is room to open a shard, since opening reads its vectors.
 
     Raises:
         DiskFullError: There is not enough free space.

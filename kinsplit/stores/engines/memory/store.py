@@ -49,7 +49,7 @@ _PLACES_LOCK = threading.Lock()
 class MemoryStore(EngineStore):
     """A collection in memory, for thousands of chunks: the time of a sync grows with the number of all chunks.
 
-    Terms are ranked as in Edge, except after deletions: Edge counts a deleted chunk in its IDF until it optimizes its
+    Terms are ranked as in Edge, except after deletions: Edge counts a deleted chunk in its IDF until it cleans up its
     segments, this store never does.
 
     Args:

@@ -218,7 +218,7 @@ def _exists(key: str, test: str, values: Jsonb) -> Statement:
 
 
 def _jsonpath(path: Path, test: str) -> str:
-    """Return the jsonpath of the values that pass a test; steps are nested tests, since a missing key is no error."""
+    """Return the jsonpath of the values that pass a test; its steps are nested, so that a missing key is no error."""
     for step in reversed(path):
         accessor = "[*]" if step is None else f".{json.dumps(encode_text(step))}"
         test = f"exists(@{accessor} ? ({test}))"

@@ -31,7 +31,7 @@ def places_of(keys: Iterable[str]) -> list[str]:
     return [place for key in keys for place in (key, f"{ABOVE}.{key}")]
 
 
-#: Kinds of the payload indexes by path. Parents have few, since they are rare and mostly read by id.
+#: Kinds of the payload indexes by path. Parents are few, and are read by id if their position is known.
 INDEXES: Mapping[str, Kind] = {
     **INDEXED,
     **{f"{ABOVE}.{key}": INDEXED[key] for key in ("source_id", "level", "subject", "group_id")},

@@ -105,7 +105,7 @@ def to_operations(plan: Plan, vectors: Mapping[Content, Vectors]) -> Iterator[mo
 
 
 def to_request(query: Query, keys: Sequence[str] | None) -> models.QueryRequest:
-    """Return the request for one query, for whole payloads or some of their keys."""
+    """Return the request of a query, with whole payloads or some of their keys."""
     from qdrant_client import models
 
     layer = layer_of(query.level)

@@ -54,7 +54,7 @@ class QdrantStore(BlockingStore):
     source at the same time can leave stale chunks, which the next sync removes. The API key is read from the
     environment variable KINSPLIT_QDRANT_API_KEY.
 
-    Like Edge, a server counts deleted chunks in the IDF until it optimizes its segments; local mode does not.
+    Like Edge, a server counts deleted chunks in the IDF until it cleans up its segments; local mode does not.
 
     Args:
         place: "http://..." or "https://..." for a server or cluster, on port 6333 unless the URL has another;
