@@ -88,7 +88,7 @@ class HasId:
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """Condition that not all of at least one condition are met; a missing key does not meet a condition."""
+    """Condition that one of some conditions, which are not empty, is not met, even if only for a missing key."""
 
     conditions: tuple[Condition, ...]
 
@@ -157,10 +157,10 @@ def check_query(query: Query, dimension: int) -> None:
 
 
 def _checked(where: Where) -> list[Condition]:
-    """Parse a filter, and make sure that no engine has to work on it for long."""
+    """Parse a filter, and check that it is not too expensive for an engine."""
     _check_size(where)
     conditions = _joined_exceptions(_parsed(where))
-    # Retrieval adds one to look into a document.
+    # Retrieval adds a condition on the source to search within a document.
     of_source = any(isinstance(each, OneOf) and each.key == "source_id" and each.strings for each in conditions)
     number = _count(conditions) - of_source
     if number > MOST_CONDITIONS:

@@ -18,7 +18,7 @@ from kinsplit.stores.testing.data import DENSE, SPARSE, TEXTS, embed, make_chunk
 
 
 class Batches(Contract):
-    """Tests of `put`, `remove` and `find`."""
+    """Tests of writes and deletions in arbitrary batches, and of filters without a query."""
 
     def test_put_adds_and_replaces_and_deletes_nothing(self, store: ChunkStore) -> None:
         """One batch contains chunks of several sources; a later sync of the whole document recognises them."""

@@ -1,4 +1,4 @@
-"""What is stored comes back as it was."""
+"""Tests that stored chunks are read back unchanged."""
 
 # ruff: noqa: S101
 

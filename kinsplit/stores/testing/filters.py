@@ -1,4 +1,4 @@
-"""Filters by ranges and exceptions, joined in any way."""
+"""Tests of filters: values, ranges, exceptions and their combinations."""
 
 # ruff: noqa: S101
 

@@ -1,4 +1,4 @@
-"""Leaves, parents and whole documents lie in one collection, each with vectors of their own."""
+"""Tests of leaves, parents and documents in one collection."""
 
 # ruff: noqa: S101
 
@@ -143,7 +143,7 @@ class Levels(Contract):
             assert store.search([Query("bm25", SPARSE.embed_query("class"), 5, DOCUMENT)]) == [[]]
 
     def test_only_a_document_has_no_dense_vector(self, store: ChunkStore) -> None:
-        """A dense vector is an error for a document, as is a missing one for another chunk or a query for documents."""
+        """A document with a dense vector, another chunk without one and a dense query for documents are errors."""
         leaf, *_, parent, document = _family("doc", "Objects")
         row = DENSE.embed_query("class")
         for chunk, dense in ((leaf, None), (parent, None), (document, row)):

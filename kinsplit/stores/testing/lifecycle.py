@@ -1,4 +1,4 @@
-"""Collections are found again, checked, and closed."""
+"""Tests of opening, reopening and closing collections."""
 
 # ruff: noqa: S101, S603
 
@@ -67,7 +67,7 @@ class Opening(Contract):
             self.open(address, "../outside", SCHEMA)
 
     def test_opening_twice(self, address: str, store: ChunkStore) -> None:
-        """A collection can be opened twice in this process, and in another one unless it is exclusive."""
+        """A collection can be opened again by this process, and by others unless it is exclusive."""
         if self.reach == "object":
             pytest.skip("nobody else finds what this store object holds")
         save(store, "doc", make_chunks("doc", TEXTS))

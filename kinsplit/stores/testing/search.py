@@ -1,4 +1,4 @@
-"""Rankings are exact, and filters choose among their hits."""
+"""Tests of rankings and of filters on them."""
 
 # ruff: noqa: S101
 

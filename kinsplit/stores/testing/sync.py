@@ -1,4 +1,4 @@
-"""A sync writes what changed and nothing else."""
+"""Tests that a sync writes changes and nothing else."""
 
 # ruff: noqa: S101
 
