@@ -1,4 +1,4 @@
-"""An index opens with what its collection was made with, or says what differs."""
+"""Tests of opening an index with its collection's settings, or an error that names the difference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Store objects of one embedded folder share its engine."""
+"""Tests that store objects of one embedded folder share its engine."""
 
 import gc
 import os
