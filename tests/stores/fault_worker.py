@@ -36,7 +36,7 @@ VECTORS = embed([chunk for version in VERSIONS for chunks in version.values() fo
 
 
 def sync_forever(address, pipe):
-    """Sync both versions in turn; report the time when the collection is open and after each pass."""
+    """Sync both versions in turn; send a message once the collection is open and after each pass."""
     # Several writes per document, so that the process can be killed between them.
     with (
         patch("kinsplit.stores.engines.edge.engine._BATCH", 8),
