@@ -19,11 +19,11 @@ from kinsplit.errors import InvalidParameterError
 #: operators: "$eq", "$ne", "$in" and "$nin", and on numbers and dates "$gt", "$gte", "$lt" and "$lte". Instead of a
 #: key, "$and" and "$or" join a list of filters, "$not" negates a filter, and "$id" takes a list of chunk ids.
 #:
-#: Values are what metadata can hold (see `kinsplit.stores.json_values.to_json`), without lists and mappings. Numbers
+#: Values have the types of metadata (see `kinsplit.stores.json_values.to_json`), without lists and mappings. Numbers
 #: are compared by value, 2020 with 2020.0, and never equal booleans. None stands for no value: the key is missing, None
 #: or an empty list. A bound that is a date, or a string such as "2024-05-31" or "2024-05-31T12:00:00Z", is
 #: compared with stored strings of this form; a time without a zone is in UTC. A stored list has a value, or lies within
-#: bounds, when any of its members does; "$ne" and "$nin" also let through what lacks the key.
+#: bounds, when any of its members does; "$ne" and "$nin" also match chunks without the key.
 #:
 #: A dot in a key steps into a mapping, unless the stored key has it itself, and "[]" into a list of mappings:
 #: "author.name", "authors[].name".

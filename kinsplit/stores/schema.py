@@ -24,8 +24,8 @@ def check_collection(name: str) -> None:
     """Check that every engine accepts the name of a collection.
 
     Raises:
-        InvalidParameterError: It contains characters other than letters, digits, "-", "_" and ".", or begins with one
-            of these signs.
+        InvalidParameterError: It contains characters other than letters, digits, "-", "_" and ".", or begins with "-"
+            or ".".
     """
     if not _COLLECTION.fullmatch(name):
         rule = "must be letters and digits, with '-', '_' and '.' inside"

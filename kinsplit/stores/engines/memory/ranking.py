@@ -54,13 +54,13 @@ class Ranking:
         dense: dict[str, list[NDArray[np.float32]]] = defaultdict(list)
         postings: dict[tuple[str, int], list[tuple[int, float]]] = defaultdict(list)
         #: Row of each point in the matrix that holds its dense vector.
-        self._places = np.zeros(len(points), dtype=np.intp)
+        self._dense_rows = np.zeros(len(points), dtype=np.intp)
         self._sizes: dict[str, int] = defaultdict(int)
         for row, (payload, vectors) in enumerate(points.values()):
             rows[payload["level"]].append(row)
             layer = layer_of(payload["level"])
             if layer.dense is not None and vectors.dense is not None:
-                self._places[row] = len(dense[layer.dense])
+                self._dense_rows[row] = len(dense[layer.dense])
                 dense[layer.dense].append(vectors.dense)
             if vectors.sparse is not None and vectors.sparse.indices:
                 self._sizes[layer.sparse] += 1
@@ -96,7 +96,7 @@ class Ranking:
     def _cosines(self, name: str, vector: NDArray[np.float32], rows: Rows, limit: int) -> list[tuple[int, float]]:
         """Rank rows by cosine similarity, which is 0 for a vector of length 0."""
         # Computes all scores, since selecting rows of the matrix would copy them.
-        return _best(rows, (self._unit[name] @ _unit(vector[None])[0])[self._places[rows]], limit)
+        return _best(rows, (self._unit[name] @ _unit(vector[None])[0])[self._dense_rows[rows]], limit)
 
     def _terms(self, name: str, vector: SparseVector, rows: Rows, limit: int) -> list[tuple[int, float]]:
         """Rank the rows that contain a query term by the sum of term weights times IDF.
