@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from kinsplit.spans import Span
 
-#: Level of the chunk that stands for a whole document, above any depth of parents.
+#: Level of the chunk that represents a whole document, above all parents.
 DOCUMENT = 100
 
 #: Separator between the texts of spans that are not adjacent, in chunks and passages.
@@ -29,7 +29,7 @@ class Chunk:
         source_id: Id of the document.
         index: Position among the chunks of its level, from 0.
         total: Number of chunks of its level.
-        level: 0 for leaves, 1 for their parents, and so on; `DOCUMENT` for the chunk that stands for its whole
+        level: 0 for leaves, 1 for their parents, and so on; `DOCUMENT` for the chunk that represents the whole
             document.
         spans: Spans of the text in the document, in document order; nearly always one.
         text: Text of the spans, joined by a separator if there are several; empty for a whole document, whose text is
@@ -37,7 +37,7 @@ class Chunk:
         content_hash: Hash of text and context (see `content_hash`); for a whole document, of its leaves' hashes (see
             `document_hash`).
         overlap: Number of leading characters that are also in the previous sibling.
-        parent_id: Id of the chunk one level up that holds this one.
+        parent_id: Id of the chunk one level up that contains this one.
         prev_id: Id of the previous chunk of the same level.
         next_id: Id of the next chunk of the same level.
         context: Heading path or repeated table header; embedded with the text but never part of it.

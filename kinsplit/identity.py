@@ -31,7 +31,7 @@ def chunk_id(source_id: str, fingerprint: str, level: int, index: int) -> str:
     """
     name = f"{source_id}|{fingerprint}|{level}|{index}".encode("utf-8", "surrogatepass")
     digest = hashlib.sha1(_NAMESPACE + name, usedforsecurity=False).hexdigest()
-    # The same bits as from uuid.uuid5, but without a UUID object: this runs at least once per chunk.
+    # The same bits as uuid.uuid5 returns, without a UUID object, since this runs at least once per chunk.
     variant = "89ab"[int(digest[16], 16) & 3]
     return f"{digest[:8]}-{digest[8:12]}-5{digest[13:16]}-{variant}{digest[17:20]}-{digest[20:32]}"
 
@@ -41,14 +41,14 @@ def fingerprint(strategy: str, parameters: Mapping[str, Any]) -> str:
 
     Args:
         strategy: Name of the strategy.
-        parameters: The parameters that decide which chunks it makes, as JSON has them.
+        parameters: Parameters that affect its chunks, as JSON values.
     """
     data = json.dumps([_FORMER.get(strategy, strategy), parameters], sort_keys=True, ensure_ascii=True)
     return hashlib.blake2b(data.encode(), digest_size=8).hexdigest()
 
 
 def content_hash(text: str, context: str = "") -> str:
-    """Return the hash of what is embedded for a chunk.
+    """Return the hash of a chunk's embedded text.
 
     Args:
         text: Text of the chunk.

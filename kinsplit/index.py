@@ -1,4 +1,4 @@
-"""Indexing and search: a folder of files goes in, passages come out."""
+"""Index of documents: files go in, passages come out."""
 
 from __future__ import annotations
 
@@ -58,24 +58,24 @@ class Index:
     Args:
         store: Address of the store (see `kinsplit.stores.open_store`).
         collection: Name of the collection there.
-        strategy: A strategy or its name. None takes the one that the collection was made with, and
-            `default_strategy` for a new collection.
-        embedder: An embedder or its name (see `kinsplit.embedding.create`), or an embedding object of LlamaIndex or
+        strategy: Strategy or its name. None takes the collection's strategy, and `default_strategy` for a new
+            collection.
+        embedder: Embedder or its spec (see `kinsplit.embedding.create`), or an embedding object of LlamaIndex or
             LangChain.
-        embedding_context: What is embedded besides a chunk's text: "headings", its heading path or table header;
-            "none"; or "late", the whole document, of which each chunk gets the mean of its tokens' vectors (late
-            chunking). None keeps the collection's setting; a new collection gets "headings".
-        language: Language of the stop words and the stemmer of BM25, such as "german", or "any" to take words as they
-            are. None keeps the collection's language; a new collection gets English.
+        embedding_context: Text that is embedded with a chunk: "headings", its heading path or table header; "none"; or
+            "late", the whole document, of which each chunk gets the mean of its tokens' vectors (late chunking). None
+            keeps the collection's setting; a new collection gets "headings".
+        language: Language of BM25's stop words and stemmer, such as "german", or "any" to leave words unchanged. None
+            keeps the collection's language; a new collection gets English.
         must_exist: Whether to raise an error instead of creating a collection.
-        vector_cache: Folder in which `add` caches vectors, so that no text is embedded twice by any index; True for
-            kinsplit's own cache folder. See `kinsplit.embedding.use_vector_cache`; the vectors of an object that isn't
+        vector_cache: Folder in which `add` caches vectors, so that no index embeds a text twice; True for kinsplit's
+            default cache folder. See `kinsplit.embedding.use_vector_cache`; the vectors of an object that isn't
             repeatable are not cached (see `kinsplit.embedding.protocol.repeatable`).
-        opener: Opens the store. `kinsplit.stores.engines.edge.process.open_detached` keeps an embedded engine
-            from holding up the program's other threads.
+        opener: Function that opens the store. `kinsplit.stores.engines.edge.process.open_detached` keeps an embedded
+            engine from blocking the program's other threads.
 
     Raises:
-        CollectionNotFoundError: There is no such collection, and it had to exist.
+        CollectionNotFoundError: The collection does not exist, and `must_exist` is set.
         StoreLockedError: Another process holds the collection.
         SchemaMismatchError: The collection was made with another model or strategy.
 
@@ -110,7 +110,7 @@ class Index:
             rule = f"The vectors of {self.embedder.name} are not kept, since nothing tells when its code changes"
             warnings.warn(f"{rule}. {VERSIONED}", CacheWarning, stacklevel=2)
         self._rerankers: dict[str, Reranker | None] = {}
-        # The error of a search as long as nothing was added to a collection that was not there.
+        # Error of searches until something is added to a collection that did not exist.
         self._missing = ""
         if isinstance(strategy, str):
             strategy = create(strategy)
@@ -128,7 +128,7 @@ class Index:
             self.strategy = strategy or _stored_strategy(self.store.schema)
             self._embedding_context = self._embedding_context or embedding_context_of(self.store.schema.model)
             if self.store.schema != self._schema(self.strategy):
-                # The store's own check says what differs, and what to do.
+                # The store's check reports the difference and a remedy.
                 self.store.close()
                 self.store = opener(store, collection, self._schema(self.strategy))
         except BaseException:
@@ -138,7 +138,7 @@ class Index:
 
     @property
     def embedding_context(self) -> EmbeddingContext:
-        """What is embedded of a chunk beside its text."""
+        """Context that is embedded with a chunk's text."""
         return self._embedding_context or "headings"
 
     def _schema(self, strategy: Strategy) -> Schema:
@@ -162,33 +162,34 @@ class Index:
         on_file: Callable[[Loaded], None] | None = None,
         on_document: Callable[[DocumentReport], None] | None = None,
     ) -> AddReport:
-        """Bring files and documents into the index; what hasn't changed since the last time costs nothing.
+        """Add files and documents to the index; unchanged ones are not embedded or written again.
 
-        A file's id is the name of the given folder, `/`, and its path below it. It stands for one file: another one
-        that would get the same id is refused while the first one exists, and so is a row with the id of another file's.
-        A folder that has moved keeps its ids, and nothing is embedded again.
+        A file's id is the name of the given folder, `/`, and its path below it. Another file or row that would get the
+        same id is refused while the first one exists. A folder that has moved keeps its ids, and nothing is embedded
+        again.
 
         Args:
             items: Files, folders and documents.
-            subjects: Names of sub-folders of the given folders; only these are read.
-            prune: Whether to delete what is indexed from the given folders and files but no longer lies there, rows of
-                files included. What lies below a sub-folder that can't be listed is kept, and so is what another
-                folder of that name still holds.
-            known: Returns whether a file is indexed in its current state; such files aren't read, and stay as stored.
-            limits: How much a file may cost (see `kinsplit.loaders.Limits`); None takes the defaults.
-            progress: Called with the number of embedded texts of a batch and their total.
-            on_file: Called with each file once it is read, or couldn't be.
-            on_document: Called with a report of each document once it is stored, or couldn't be split.
+            subjects: Names of the sub-folders of the given folders to read; empty for all.
+            prune: Whether to delete documents of the given folders and files that no longer exist there, including rows
+                of files. Documents below a sub-folder that can't be listed are kept, and so are those that another
+                folder of that name still contains.
+            known: Function that returns whether a file is indexed in its current state; such files are not read and
+                stay as stored.
+            limits: Limits of each file (see `kinsplit.loaders.Limits`); None for the defaults.
+            progress: Function called with the number of embedded texts of a batch and their total.
+            on_file: Function called with each file that was read or couldn't be read.
+            on_document: Function called with the report of each document that was stored or couldn't be split.
 
         Returns:
-            A report. Files that can't be loaded and documents that can't be split are reported in it, and don't stop
+            A report, which includes files that couldn't be loaded and documents that couldn't be split; they don't stop
             the others.
 
         Raises:
             LoadError: A path doesn't exist, a folder holds nothing to load, or a file would replace another one.
-                Nothing was written then.
-            InvalidParameterError: Given documents share an id, or have metadata that can't be stored, and nothing was
-                written; or rows of the files do, and what came before them stays.
+                Nothing is written then.
+            InvalidParameterError: Documents share an id or have metadata that can't be stored. Nothing is written then,
+                unless they are rows of files: documents before them stay.
         """
 
         def report(document: DocumentReport) -> None:
@@ -227,16 +228,16 @@ class Index:
             Passages, best first.
 
         Raises:
-            InvalidParameterError: A blank query, an unknown option, or a value that it can't have.
-            CollectionNotFoundError: There was no such collection when it was opened, and nothing was added to it since.
+            InvalidParameterError: The query is blank, or an option is unknown or has an invalid value.
+            CollectionNotFoundError: The collection did not exist when it was opened, and is still empty.
         """
         return run(self._search(query, SearchOptions(**options)), self.store)
 
     async def asearch(self, query: str, **options: Unpack[SearchKeywords]) -> list[Passage]:
         """Find passages without blocking the event loop; see `search`.
 
-        A Qdrant server is asked over connections of the loop's own, which `aclose` closes; models, and engines inside
-        this process, run in the loop's threads.
+        A Qdrant server is called over connections of this event loop, which `aclose` closes; models and embedded
+        engines run in the loop's threads.
         """
         asked = SearchOptions(**options)
         reader = await self._readers.get()
@@ -251,12 +252,12 @@ class Index:
         question = Question(
             self.embedder.embed_query(query), self.bm25.embed_query(query), options.level, options.where
         )
-        # A tokenizer that was given as an object is missing when the collection is opened again.
+        # A tokenizer given as an object is missing when the collection is reopened.
         tokenizer = None if options.budget is None else resolve(self.strategy.tokenizer)
         return await search(query, question, self.store.schema.fingerprint, options, reranker, tokenizer)
 
     def _reranker(self, rerank: str | Reranker) -> Reranker | None:
-        """Return a reranker; one that was named is kept, since its model takes seconds to load."""
+        """Return a reranker; a named one is cached, since its model takes seconds to load."""
         if not isinstance(rerank, str):
             return rerank
         if rerank not in self._rerankers:
@@ -264,23 +265,23 @@ class Index:
         return self._rerankers[rerank]
 
     def find(self, where: Where, level: int | None = 0) -> list[Chunk]:
-        """Return all chunks that a filter lets through, in order of source, level and index.
+        """Return all chunks that match a filter, in order of source, level and index.
 
         Args:
-            where: See `kinsplit.stores.protocol.Where`; {} lets all through.
+            where: A filter (see `kinsplit.stores.protocol.Where`); {} matches all chunks.
             level: Level of the chunks: 0 for leaves, 1 for their parents, None for all levels.
 
         Raises:
-            InvalidParameterError: A filter that is not valid.
+            InvalidParameterError: The filter is not valid.
         """
         return self.store.find(where, level)
 
     def count(self, where: Where | None = None, level: int | None = 0) -> int:
-        """Return the number of chunks that a filter lets through; see `find`."""
+        """Return the number of chunks that match a filter; see `find`."""
         return self.store.count(level, where)
 
     def delete(self, source_id: str | None = None, *, where: Where | None = None) -> int:
-        """Delete a document with its parents, or every document of which a filter lets a chunk through.
+        """Delete a document with its parents, or every document with a chunk that matches a filter.
 
         Args:
             source_id: Id of the document.
@@ -327,8 +328,8 @@ class Index:
 def default_strategy() -> Strategy:
     """Return the strategy of a new collection: whole sentences up to 160 tokens, without overlap.
 
-    Chosen by `benchmarks/retrieval.py` (see docs/kin-scoring.md): chunks of this size are small enough to be found, and
-    what they lack their kin adds.
+    Chosen with `benchmarks/retrieval.py` (see docs/kin-scoring.md): chunks of this size are small enough to be found,
+    and their kin add what they lack.
     """
     return create("sentence", chunk_size=160, chunk_overlap=0)
 

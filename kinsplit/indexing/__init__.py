@@ -1,1 +1,1 @@
-"""Indexing: documents -> store."""
+"""Indexing of documents in a store."""

@@ -20,7 +20,7 @@ _FORMER_KEYS = {"context": "embedding_context", "terms": "language"}
 
 
 class IndexSettings(Settings):
-    """Table `[index]`: how documents are split and embedded. Missing keys have their usual defaults.
+    """Table `[index]`: settings of splitting and embedding. Missing keys have the usual defaults.
 
     Attributes:
         strategy: Name of the strategy.
@@ -73,7 +73,7 @@ class IndexSettings(Settings):
         """Return the strategy, or None if none is named.
 
         Raises:
-            InvalidParameterError: No strategy has that name, or these parameters.
+            InvalidParameterError: No strategy has that name or these parameters.
         """
         if self.strategy is None:
             return None
@@ -87,7 +87,7 @@ class Configuration(Settings):
     """A TOML file of settings.
 
     Attributes:
-        index: How documents are split and embedded.
+        index: Settings of splitting and embedding.
         service: Settings of the service, which `kinsplit.server.settings` validates.
     """
 

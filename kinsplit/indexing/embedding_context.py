@@ -1,4 +1,4 @@
-"""Embedding contexts: how each is embedded, and how a collection's schema records it."""
+"""Embedding contexts, and their record in a collection's schema."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def check_embedding_context(name: str) -> EmbeddingContext:
     """Return an embedding context by its name.
 
     Raises:
-        InvalidParameterError: There is none of that name.
+        InvalidParameterError: No embedding context has that name.
     """
     for known in get_args(EmbeddingContext):
         if name == known:
-            return known  # type: ignore[no-any-return]  # get_args forgets it.
+            return known  # type: ignore[no-any-return]  # get_args loses the type.
     rule = f"must be one of {', '.join(get_args(EmbeddingContext))}"
     raise InvalidParameterError("embedding_context", rule, name, "Leave it out for 'headings'.")
 
@@ -56,11 +56,11 @@ def embed_leaves(
     Args:
         embedder: The model.
         embedding_context: Context that they are embedded with.
-        leaves: Each with its document, those of one document together.
+        leaves: Leaves with their documents; those of one document are adjacent.
         progress: See `Embedder.embed`.
 
     Returns:
-        The vector of each leaf, and the number of windows whose mean it is.
+        The vector of each leaf, and the number of windows of which it is the mean.
     """
     if not leaves:
         return []

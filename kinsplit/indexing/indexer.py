@@ -1,4 +1,4 @@
-"""Documents -> the chunks of a store, of which only new ones are embedded."""
+"""Writing of documents into a store, which embeds new chunks only."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from kinsplit.stores.protocol import ChunkStore, SyncReport, Vectors
 # New texts embedded together: enough for full batches whatever the documents' sizes, few enough to keep in memory and
 # to report progress by.
 _BATCH = 256
-# Characters split together: a strategy asks its model less often, and little text waits in memory.
+# Characters split together: few calls of a strategy's model, and little text in memory.
 _CHARACTERS = 500_000
 # Attempts to store a document again after another writer deleted contents that it shares with its former state.
 _RETRIES = 3
@@ -32,12 +32,12 @@ _RETRIES = 3
 
 @dataclass(slots=True)
 class _Job:
-    """A document on its way into the store.
+    """A document to be stored.
 
     Attributes:
         document: The document.
-        chunks: Its chunks of all levels.
-        missing: Those whose contents the store does not hold.
+        chunks: Chunks of the document, of all levels.
+        missing: Chunks whose contents the store does not hold.
     """
 
     document: Document
@@ -55,9 +55,10 @@ class Indexer:
 
     Attributes:
         store: Store of the chunks.
-        strategy: Splits the documents.
-        embedder: Embeds leaves. A parent's vector is the mean of its leaves' vectors, and costs nothing.
-        bm25: Weighs the terms of the text alone, so that a heading repeated in every chunk doesn't blur the ranking.
+        strategy: Strategy that splits the documents.
+        embedder: Embedder of the leaves. A parent's vector is the mean of its leaves' vectors.
+        bm25: Sparse embedder of the text without its context, so that a heading repeated in every chunk doesn't blur
+            the ranking.
         embedding_context: Context that leaves are embedded with.
     """
 
@@ -68,17 +69,17 @@ class Indexer:
     embedding_context: EmbeddingContext = "headings"
 
     def run(self, documents: Iterable[Document], progress: Progress | None = None) -> Iterator[DocumentReport]:
-        """Bring documents into the store, several at a time.
+        """Store documents, several at a time.
 
         Args:
             documents: The documents.
-            progress: Called with the number of embedded texts of a batch, and with the number of all of them.
+            progress: Function called with the number of embedded texts of a batch and their total.
 
         Yields:
-            A report of each document once it is stored, in order; a document that can't be split comes earlier.
+            A report of each document once it is stored, in order; documents that can't be split come earlier.
 
         Raises:
-            InvalidParameterError: An id that comes twice, or metadata that can't be stored.
+            InvalidParameterError: An id comes twice, or metadata can't be stored.
         """
         batch: list[_Job] = []
         waiting = 0
@@ -99,7 +100,7 @@ class Indexer:
         return self._complete(document, self.strategy.chunk(document))
 
     def _chunks(self, documents: Iterable[Document]) -> Iterator[tuple[Document, list[Chunk] | LimitTooSmallError]]:
-        """Yield each document with its chunks, or why it can't be split; many are split together."""
+        """Yield each document with its chunks or the error that prevents splitting; many are split together."""
         for batch in by_size(_checked(documents), _CHARACTERS):
             try:
                 split = self.strategy.chunk_many(batch)
@@ -129,11 +130,11 @@ class Indexer:
             yield DocumentReport(job.document.id, number, report, len(leaves), windowed)
 
     def _sync(self, job: _Job, leaves: dict[str, tuple[NDArray[np.float32], int]]) -> SyncReport:
-        """Store a document; embed more of it where another writer deleted contents that were there at first.
+        """Store a document, embedding contents that another writer has deleted in the meantime.
 
         Args:
             job: The document.
-            leaves: Vector and number of windows of its embedded leaves by content hash; this adds what it embeds.
+            leaves: Vectors and numbers of windows of embedded leaves by content hash; further leaves are added.
         """
         for _ in range(_RETRIES):
             with suppress(MissingContentError):
@@ -154,7 +155,7 @@ class Indexer:
 
         Args:
             job: The document.
-            dense: Vectors of its embedded leaves by content hash.
+            dense: Vectors of the embedded leaves by content hash.
         """
         sparse = self.bm25.embed([job.document.text if c.level == DOCUMENT else c.text for c in job.missing])
         parents = [chunk for chunk in job.missing if 0 < chunk.level < DOCUMENT]
@@ -167,7 +168,7 @@ class Indexer:
     def _means(
         self, job: _Job, parents: Sequence[Chunk], dense: Mapping[str, NDArray[np.float32]]
     ) -> dict[str, NDArray[np.float32]]:
-        """Return the mean of the vectors of each parent's leaves, normalised to length 1, by the parent's id."""
+        """Return the mean vectors of parents' leaves, normalised to length 1, by the parents' ids."""
         leaves = [chunk for chunk in job.chunks if chunk.level == 0]
         known = dict(dense)
         if any(leaf.content_hash not in known for leaf in leaves):
@@ -191,10 +192,10 @@ class Indexer:
 
 
 def check_documents(documents: Iterable[Document]) -> None:
-    """Make sure that documents can be stored together.
+    """Check that documents can be stored together.
 
     Raises:
-        InvalidParameterError: An id that comes twice, or metadata that can't be stored.
+        InvalidParameterError: An id comes twice, or metadata can't be stored.
     """
     for _ in _checked(documents):
         pass

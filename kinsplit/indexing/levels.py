@@ -1,4 +1,4 @@
-"""Chunks of all levels of a document, as they are stored."""
+"""Construction of a document's chunks of all levels, as they are stored."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from kinsplit.parsers import Strategy
 from kinsplit.spans import Span, blank_before, merge_spans, shared
 from kinsplit.stores.payload import GAP
 
-#: Longest parent, in characters, that is made of a flat strategy's chunks: about 500 to 1,000 tokens of English.
+#: Largest parent, in characters, that is made from a flat strategy's chunks: about 500 to 1,000 tokens of English.
 PARENT_LENGTH = 4000
 
 
 def complete(document: Document, split: Sequence[Chunk], strategy: Strategy, *, late: bool = False) -> list[Chunk]:
     """Return the chunks of all levels of a document, with the metadata that indexing adds.
 
-    Where the strategy made leaves only, they get parents: the document's sections, read from the leaves' contexts, or
-    runs of siblings where a section is longer than `PARENT_LENGTH` or there are none. On top comes a chunk for the
-    whole document, which repeats no text and is there to be ranked.
+    If the strategy made leaves only, they get parents: the document's sections, read from the leaves' contexts, or runs
+    of siblings if a section is longer than `PARENT_LENGTH` or there are no sections. The top level is a chunk of the
+    whole document, which repeats no text and exists to be ranked.
 
     Args:
         document: The document.
-        split: Its chunks, as the strategy made them.
+        split: Chunks made by the strategy.
         strategy: The strategy.
-        late: Whether chunks are embedded with late chunking. Their vectors depend on the whole document then, and so
-            do their content hashes.
+        late: Whether chunks are embedded with late chunking. Their vectors, and therefore their content hashes, then
+            depend on the whole document.
 
     Returns:
         The document, the parents and the leaves; nothing for a document without chunks.
@@ -80,7 +80,7 @@ def _whole(document: Document, chunks: Sequence[Chunk], strategy: Strategy, gath
 
 
 def _position(document: Document, start: int, end: int) -> dict[str, Any]:
-    """Return the pages and times of a range of the text, where the document has any."""
+    """Return the pages and times of a range of the text, if the document has any."""
     position: dict[str, Any] = {}
     if pages := document.page_range(start, end):
         position["page_start"], position["page_end"] = pages
@@ -93,7 +93,7 @@ def _gap(text: str, chunk: Chunk, previous: Chunk | None, gathered: bool) -> dic
     """Return the white space between a chunk and its previous sibling.
 
     Args:
-        text: The document's text.
+        text: Text of the document.
         chunk: The chunk.
         previous: The chunk before it, of any level.
         gathered: Whether chunks have several spans, so that the text between two siblings may belong to others.
@@ -138,14 +138,14 @@ def _parents(document: Document, leaves: Sequence[Chunk], fingerprint: str) -> t
 
 
 def _spans(run: Sequence[Chunk], text: str, gathered: bool) -> tuple[Span, ...]:
-    """Return the spans of the parent of some leaves: their own where they are gathered, else from first to last."""
+    """Return the spans of a parent: those of its leaves if they are gathered, else one from first to last."""
     if gathered:
         return merge_spans((span for leaf in run for span in leaf.spans), text)
     return (Span(min(leaf.start for leaf in run), max(leaf.end for leaf in run)),)
 
 
 def _runs(leaves: Sequence[Chunk], text: str, gathered: bool) -> Iterator[Sequence[Chunk]]:
-    """Yield the leaves by section, sections that are too long in runs of about equal length."""
+    """Yield the leaves by section; sections that are too long are cut into runs of about equal length."""
     first = 0
     for last in range(1, len(leaves) + 1):
         if last == len(leaves) or heading_path(leaves[last].context) != heading_path(leaves[first].context):

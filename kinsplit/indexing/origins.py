@@ -1,4 +1,4 @@
-"""Files that indexed documents come from: no two may share an id, and documents of deleted files can be found."""
+"""Origins of indexed documents: checks for files that share an id, and a search for documents of deleted files."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def with_paths(loaded: Loaded) -> Iterator[Document]:
 
 
 def check_same(store: ChunkStore, fingerprint: str, files: Iterable[SourceFile]) -> None:
-    """Make sure that no file would replace another one that still exists. One that is gone was moved or deleted.
+    """Check that no file would replace another one that still exists. A missing one was moved or deleted.
 
     Args:
         store: Store of the documents so far.
@@ -50,11 +50,11 @@ def check_same(store: ChunkStore, fingerprint: str, files: Iterable[SourceFile])
         files: Files to index.
 
     Raises:
-        LoadError: An indexed file of the same id is another file.
+        LoadError: The id belongs to another indexed file.
     """
     paths = {source.source_id: source.path for source in files}
     for source_id, _, other in origins(store, fingerprint, paths):
-        # A file that was deleted meanwhile replaces nothing; reading it reports the error.
+        # A file deleted in the meantime replaces nothing; reading it reports the error.
         if other is not None and _same(other, paths[source_id]) is False:
             raise LoadError(
                 paths[source_id],
@@ -65,7 +65,7 @@ def check_same(store: ChunkStore, fingerprint: str, files: Iterable[SourceFile])
 
 
 def find_duplicates(store: ChunkStore, fingerprint: str, files: Iterable[SourceFile]) -> dict[str, str]:
-    """Return the ids of files that are indexed under another id already, each with that id.
+    """Return the ids of files that are already indexed under another id, each with that id.
 
     Args:
         store: Store of the documents so far.
@@ -78,7 +78,7 @@ def find_duplicates(store: ChunkStore, fingerprint: str, files: Iterable[SourceF
     for source_id in paths.keys() - known:
         names.setdefault(_name(source_id), []).append(source_id)
     found: dict[str, str] = {}
-    # Only documents of the same file name can be the same file.
+    # Only documents with the same file name can be of the same file.
     alike = [other for other in store.sources(level=0) if _name(other) in names and other not in paths] if names else []
     for other, _, path in origins(store, fingerprint, alike):
         for source_id in names[_name(other)]:
@@ -98,7 +98,7 @@ def check_rows(store: ChunkStore, fingerprint: str, loaded: Loaded, files: Set[P
         store: Store of the documents so far.
         fingerprint: Fingerprint of the strategy.
         loaded: The file.
-        files: Resolved paths of all files of the run. A row that one of them no longer has may have moved to this file.
+        files: Resolved paths of all files of the run. A row that one of them no longer has may have moved to this one.
     """
     rows = [document.id for document in loaded.documents if document.id != loaded.source.source_id]
     for row, _, other in origins(store, fingerprint, rows):
@@ -119,9 +119,9 @@ def find_gone(
     Args:
         store: Store of the documents so far.
         fingerprint: Fingerprint of the strategy.
-        found: Folders that were searched, and the files in them.
+        found: Searched folders, and the files in them.
         read: Files that could be read.
-        kept: Ids of documents that are there, and of files and documents that failed.
+        kept: Ids of existing documents, and of files and documents that failed.
     """
     searched = tuple(f"{folder}/" for folder in found.folders)
     unread = tuple(f"{source.source_id}/" for source in found.files if source.error is not None)
@@ -151,7 +151,7 @@ def origins(store: ChunkStore, fingerprint: str, source_ids: Iterable[str]) -> I
 
 
 def _same(one: Path, other: Path) -> bool | None:
-    """Return whether two paths lead to one file; None if one of them was deleted meanwhile."""
+    """Return whether two paths lead to the same file, or None if one of them was deleted in the meantime."""
     try:
         return one.samefile(other)
     except OSError:

@@ -1,4 +1,4 @@
-"""One run of `Index.add`: files and documents -> a store, and a report."""
+"""Run of `Index.add`, which stores files and documents and reports on them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def add(
     on_file: Callable[[Loaded], None] | None,
     on_document: Callable[[DocumentReport], None],
 ) -> AddReport:
-    """Bring files, folders and documents into a store; see `kinsplit.Index.add`."""
+    """Store files, folders and documents; see `kinsplit.Index.add`."""
     begun = time.perf_counter()
     store, fingerprint = indexer.store, indexer.strategy.fingerprint
     given = [items] if isinstance(items, str | Path | Document) else list(items)
@@ -75,15 +75,15 @@ def add(
 
 @dataclass(slots=True)
 class _Reading:
-    """Documents of files, which are read as the documents are asked for.
+    """Documents of files, which are read lazily.
 
     Attributes:
         store: Store of the documents so far.
         fingerprint: Fingerprint of the strategy.
         found: All files.
         changed: The files to read.
-        limits: See `kinsplit.loaders.Limits`.
-        on_file: Called with each file once it is read, or couldn't be.
+        limits: Limits of each file; see `kinsplit.loaders.Limits`.
+        on_file: Function called with each file that was read or couldn't be read.
         read: Files that were read, without their documents.
         failed: Files that couldn't be read.
         warnings: Warnings, each beginning with the file's name.
@@ -114,7 +114,7 @@ class _Reading:
 
 
 def _warn_of_duplicates(duplicates: dict[str, str]) -> list[str]:
-    """Warn of files that are indexed under two ids, and return the warning, if there is one."""
+    """Warn of files that are indexed under two ids, and return the warning, if any."""
     if not duplicates:
         return []
     added, other = next(iter(duplicates.items()))

@@ -1,4 +1,4 @@
-"""Chunks in a database, behind one protocol."""
+"""Stores of chunks in databases, behind one protocol."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from kinsplit.stores.threaded import ThreadedStore
 
 
 def open_store(address: str, collection: str, schema: Schema | None = None) -> ChunkStore:
-    """Open a collection, or create it where it does not exist yet.
+    """Open a collection, or create it if it does not exist yet.
 
     Args:
         address: Address of the store:
@@ -25,7 +25,7 @@ def open_store(address: str, collection: str, schema: Schema | None = None) -> C
             - "qdrant:URL", "qdrant:PATH" or "qdrant::memory:": `kinsplit.stores.engines.qdrant.store.QdrantStore`.
             - "pgvector:DSN": Postgres, `kinsplit.stores.engines.postgres.store.PostgresStore`.
             - "memory:NAME" or "memory:": this process's memory, `kinsplit.stores.engines.memory.store.MemoryStore`.
-        collection: Name of the collection at that address: letters, digits, and inside it also "-", "_" and ".".
+        collection: Name of the collection: letters and digits, and after the first character also "-", "_" and ".".
         schema: Schema that the collection must have; a new collection gets it. None opens an existing collection.
 
     Raises:
@@ -42,9 +42,9 @@ def open_store(address: str, collection: str, schema: Schema | None = None) -> C
 
 
 async def open_async_store(address: str, collection: str, schema: Schema | None = None) -> AsyncChunkStore:
-    """Open a collection for an event loop, or create it where it does not exist yet.
+    """Open a collection for an event loop, or create it if it does not exist yet.
 
-    A Qdrant server is asked through its asynchronous client, every other engine in the event loop's threads.
+    A Qdrant server is called through its asynchronous client, every other engine in the event loop's threads.
 
     Args:
         address: Address of the store; see `open_store`.
@@ -90,7 +90,7 @@ class Readers:
         if loop not in self._readers:
             if loop not in self._opening:
                 self._opening[loop] = loop.create_task(self._open(loop))
-            # Others may wait for it too.
+            # Other tasks may be waiting for it.
             await asyncio.shield(self._opening[loop])
         return self._readers[loop]
 
@@ -107,7 +107,7 @@ class Readers:
         try:
             self._readers[loop] = await open_async_store(self._address, self._collection, self._store.schema)
         finally:
-            # The task refers to its loop, and would keep it.
+            # The task refers to its loop and would keep it alive.
             del self._opening[loop]
 
 
@@ -149,12 +149,12 @@ class Engine:
     """A kind of store.
 
     Attributes:
-        open: Opens a collection, given the part of the address after the colon, its name and its schema.
+        open: Function that opens a collection, given the address after the colon, its name and its schema.
         addresses: Forms of its addresses.
-        purpose: Its users, for a table of the engines.
-        package: Module that it needs; None for none.
+        purpose: Intended users, for a table of the engines.
+        package: Required module, if any.
         extra: Extra of kinsplit that installs the module.
-        holds_lock: Whether it holds the interpreter's lock while it works.
+        holds_lock: Whether it holds the GIL during its calls.
     """
 
     open: Callable[[str, str, Schema | None], ChunkStore]
@@ -166,11 +166,11 @@ class Engine:
 
     @property
     def installed(self) -> bool:
-        """Whether the module that it needs is installed."""
+        """Whether the required module is installed."""
         return self.package is None or find_spec(self.package) is not None
 
 
-#: Engines by the name that their addresses begin with.
+#: Engines by the prefix of their addresses.
 ENGINES: dict[str, Engine] = {
     "edge": Engine(
         _edge,

@@ -13,12 +13,12 @@ from kinsplit.stores.protocol import Entry, Hit, Query, Schema, SyncReport, Vect
 class AsyncChunkStore(Protocol):
     """`ChunkStore` for the tasks of one event loop, which it never blocks.
 
-    A task that is cancelled during a sync leaves the old or the new chunks, and the next sync completes the work.
+    A task that is cancelled during a sync leaves old or new chunks, and the next sync completes the work.
     """
 
     @property
     def schema(self) -> Schema:
-        """What the collection was made with."""
+        """Schema of the collection."""
         ...
 
     async def known(self, source_id: str) -> dict[str, Content]:
@@ -50,7 +50,7 @@ class AsyncChunkStore(Protocol):
         ...
 
     async def find(self, where: Where, level: int | None = 0) -> list[Chunk]:
-        """Return all chunks that a filter lets through; see `ChunkStore.find`."""
+        """Return all chunks that match a filter; see `ChunkStore.find`."""
         ...
 
     async def get(self, ids: Sequence[str]) -> list[Chunk]:
@@ -70,11 +70,11 @@ class AsyncChunkStore(Protocol):
         ...
 
     async def count(self, level: int | None = None, where: Where | None = None) -> int:
-        """Count the chunks of a level, or all, that a filter lets through; see `ChunkStore.count`."""
+        """Count the chunks of a level, or of all levels, that match a filter; see `ChunkStore.count`."""
         ...
 
     async def sources(self, level: int | None = None, where: Where | None = None) -> dict[str, int]:
-        """Return the number of chunks of every source that a filter lets through; see `ChunkStore.sources`."""
+        """Return the number of matching chunks by source; see `ChunkStore.sources`."""
         ...
 
     async def close(self) -> None:

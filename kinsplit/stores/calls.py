@@ -1,4 +1,4 @@
-"""Store calls for coroutines that `kinsplit.support.aio` drives over a blocking store or an asynchronous one."""
+"""Store calls for coroutines that `kinsplit.support.aio` runs on a blocking or an asynchronous store."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _Store = ChunkStore | AsyncChunkStore
 
 
 async def rank(queries: Sequence[Query]) -> list[list[Entry]]:
-    """See `ChunkStore.rank`; no call is made without queries."""
+    """See `ChunkStore.rank`; makes no call if there are no queries."""
     call: Call[_Store, list[list[Entry]]] = Call(lambda store: store.rank(queries))
     return await call if queries else []
 
 
 async def get(ids: Sequence[str]) -> list[Chunk]:
-    """See `ChunkStore.get`; no call is made without ids."""
+    """See `ChunkStore.get`; makes no call if there are no ids."""
     call: Call[_Store, list[Chunk]] = Call(lambda store: store.get(ids))
     return await call if ids else []
 

@@ -18,10 +18,10 @@ from kinsplit.support.aio import run
 
 
 class AtOnce:
-    """A blocking object in place of an asynchronous one, whose coroutines never suspend.
+    """An adapter of a blocking object to an asynchronous interface; its coroutines never suspend.
 
     Args:
-        target: Object with the methods of the asynchronous one.
+        target: Blocking object with the same methods.
         guard: Context manager that is entered for each call.
     """
 
@@ -39,10 +39,10 @@ class AtOnce:
 
 
 class Held(AbstractAsyncContextManager[None]):
-    """A blocking context manager, such as a lock, in place of an asynchronous one.
+    """An adapter of a blocking context manager, such as a lock, to an asynchronous one.
 
     Args:
-        manager: The context manager.
+        manager: The blocking context manager.
     """
 
     def __init__(self, manager: AbstractContextManager[object]) -> None:
@@ -58,7 +58,7 @@ class Held(AbstractAsyncContextManager[None]):
 
 
 class BlockingStore(ChunkStore):
-    """`ChunkStore` over logic that never suspends.
+    """`ChunkStore` on top of logic that never suspends.
 
     Args:
         logic: Logic of the store.
@@ -101,7 +101,7 @@ class BlockingStore(ChunkStore):
         return run(self._logic.rank(queries))
 
     def find(self, where: Where, level: int | None = 0) -> list[Chunk]:
-        """Return all chunks that a filter lets through; see `ChunkStore.find`."""
+        """Return all chunks that match a filter; see `ChunkStore.find`."""
         return run(self._logic.find(where, level))
 
     def get(self, ids: Sequence[str]) -> list[Chunk]:
@@ -122,7 +122,7 @@ class BlockingStore(ChunkStore):
 
 
 class EngineStore(BlockingStore):
-    """`ChunkStore` over a few reads and writes, which each engine provides.
+    """`ChunkStore` on top of a few reads and writes that each engine provides.
 
     Args:
         schema: Schema of the collection.
@@ -133,31 +133,31 @@ class EngineStore(BlockingStore):
 
     @abstractmethod
     def _exclusively(self) -> AbstractContextManager[object]:
-        """Keep every other writer out."""
+        """Return a context manager that excludes other writers."""
 
     @abstractmethod
     def _payloads(self, conditions: Sequence[Condition], keys: Sequence[str] | None = None) -> dict[str, Payload]:
-        """Return the payloads, or some of their keys, of the points that meet conditions, by id, in one round trip."""
+        """Return payloads, or some of their keys, of the points that meet conditions, by id, in one round trip."""
 
     @abstractmethod
     def _fetch(self, ids: Sequence[str]) -> dict[str, Payload]:
-        """Return the payloads of the points among some ids that are stored, by id, in one round trip."""
+        """Return the payloads of points by id, without those that are not stored, in one round trip."""
 
     @abstractmethod
     def _vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
-        """Return the vectors of the points among some ids that are stored, by id, in one round trip for 500."""
+        """Return the vectors of points by id, without those that are not stored, in one round trip per 500."""
 
     @abstractmethod
     def _write(self, plan: Plan, vectors: Mapping[Content, Vectors]) -> None:
-        """Carry out a plan that is not empty: upserts, payloads, then deletes, with vectors by content."""
+        """Execute a non-empty plan: upserts, payloads, then deletes, with vectors by content."""
 
     @abstractmethod
     def _rank(self, queries: Sequence[Query], keys: Sequence[str] | None) -> list[list[Found]]:
-        """Answer all queries, which have been checked, in one round trip, with whole payloads or some of their keys."""
+        """Run validated queries in one round trip, with whole payloads or some of their keys."""
 
 
 class _Immediate(StoreLogic):
-    """The logic over an engine whose calls are done when they return."""
+    """Store logic over an engine with blocking calls."""
 
     def __init__(self, schema: Schema, engine: EngineStore) -> None:
         super().__init__(schema)

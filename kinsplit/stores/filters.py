@@ -34,15 +34,15 @@ Path: TypeAlias = tuple[str | None, ...]
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """A payload key has one of the values, or is a list that holds one; without any value nothing matches.
+    """Condition that a key has one of some values, or a list with one of them; without values, nothing matches.
 
     Attributes:
-        key: See `paths_of`.
-        strings: The values that are strings.
-        integers: The values that are integers.
-        floats: The values that are other numbers.
-        booleans: The values that are True or False.
-        empty: Whether no value at all matches too: a missing key, None, or a list without members.
+        key: Key of the filter; see `paths_of`.
+        strings: Accepted strings.
+        integers: Accepted integers.
+        floats: Accepted floats.
+        booleans: Accepted booleans.
+        empty: Whether a missing key, None and an empty list match too.
     """
 
     key: str
@@ -55,11 +55,11 @@ class OneOf:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """A payload key is a number within bounds, or is a list that holds one.
+    """Condition that a key has a number within bounds, or a list with such a number.
 
     Attributes:
-        key: See `paths_of`.
-        bounds: By their operators without the "$".
+        key: Key of the filter; see `paths_of`.
+        bounds: Bounds by operator, without the "$".
     """
 
     key: str
@@ -68,11 +68,11 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class TimeRange:
-    """A payload key is a date or a time within bounds, or is a list that holds one; see `parse_time`.
+    """Condition that a key has a date or time within bounds, or a list with one; see `parse_time`.
 
     Attributes:
-        key: See `paths_of`.
-        bounds: By their operators without the "$", with a time zone.
+        key: Key of the filter; see `paths_of`.
+        bounds: Bounds by operator, without the "$", with a time zone.
     """
 
     key: str
@@ -81,21 +81,21 @@ class TimeRange:
 
 @dataclass(frozen=True, slots=True)
 class HasId:
-    """A chunk has one of some ids, of which there is at least one."""
+    """Condition that a chunk has one of some ids, which are not empty."""
 
     ids: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """Not all of some conditions, of which there is at least one, are met; also where a key is missing."""
+    """Condition that one of some conditions, which are not empty, is not met, even if only for a missing key."""
 
     conditions: tuple[Condition, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Either:
-    """Of some groups, of which there is at least one, all conditions of one are met; no group is empty."""
+    """Condition that all conditions of one group are met. There is at least one group, and none is empty."""
 
     groups: tuple[tuple[Condition, ...], ...]
 
@@ -108,10 +108,10 @@ _NONE = OneOf("level")
 
 
 def paths_of(key: str) -> list[Path]:
-    """Return where a key of a filter may be: at top level, and where it has dots, inside of what is there.
+    """Return the possible paths of a filter's key: at top level and, if it contains dots, in nested mappings.
 
     Args:
-        key: A payload key, or keys of nested mappings with dots between them; "[]" after one steps into a list.
+        key: Payload key, or keys of nested mappings joined by dots; "[]" after a key steps into a list.
     """
     steps: list[str | None] = []
     for step in key.split("."):
@@ -123,12 +123,12 @@ def paths_of(key: str) -> list[Path]:
 
 
 def to_conditions(level: int | None, where: Where | None) -> list[Condition]:
-    """Return what a chunk must fulfil: the level's condition last, none for all levels.
+    """Return the conditions of a filter, followed by that of the level unless all levels are wanted.
 
-    Alternatives on one key become one condition, and so do exceptions.
+    Alternatives on one key are merged into one condition, and so are exceptions.
 
     Raises:
-        InvalidParameterError: A filter that is not valid (see `Where`), too deep or too large.
+        InvalidParameterError: The filter is not valid (see `Where`), too deep or too large.
     """
     conditions = [] if where is None else _checked(where)
     if level is not None:
@@ -137,7 +137,7 @@ def to_conditions(level: int | None, where: Where | None) -> list[Condition]:
 
 
 def check_where(where: Where | None) -> None:
-    """Make sure that a filter is one.
+    """Check that a filter is valid.
 
     Raises:
         InvalidParameterError: See `to_conditions`.
@@ -146,7 +146,7 @@ def check_where(where: Where | None) -> None:
 
 
 def check_query(query: Query, dimension: int) -> None:
-    """Make sure that a dense query's vector is one of the collection's.
+    """Check that a dense query's vector fits the collection.
 
     Raises:
         InvalidParameterError: See `ChunkStore.search`.
@@ -157,10 +157,10 @@ def check_query(query: Query, dimension: int) -> None:
 
 
 def _checked(where: Where) -> list[Condition]:
-    """Parse a filter, and make sure that no engine has to work on it for long."""
+    """Parse a filter, and check that it is not too expensive for an engine."""
     _check_size(where)
     conditions = _joined_exceptions(_parsed(where))
-    # Retrieval adds one to look into a document.
+    # Retrieval adds a condition on the source to search within a document.
     of_source = any(isinstance(each, OneOf) and each.key == "source_id" and each.strings for each in conditions)
     number = _count(conditions) - of_source
     if number > MOST_CONDITIONS:
@@ -173,7 +173,7 @@ def _checked(where: Where) -> list[Condition]:
 
 
 def _check_size(where: object) -> None:
-    """Measure a filter layer by layer, which needs no deep stack."""
+    """Check a filter's size layer by layer, without recursion."""
     size, layer = 0, [where]
     for _ in range(MOST_DEPTH):
         size += len(layer)
@@ -197,7 +197,7 @@ def _count(conditions: Iterable[Condition]) -> int:
 
 
 def _size(condition: Condition) -> int:
-    """Return how often an engine without an index reads a payload for a condition."""
+    """Return the number of times that an engine without an index reads a payload for a condition."""
     if isinstance(condition, Not):
         return _count(condition.conditions)
     if isinstance(condition, Either):
@@ -206,7 +206,7 @@ def _size(condition: Condition) -> int:
         return 1
     kinds = 1
     if isinstance(condition, OneOf):
-        # Engines look for strings and for integers apart, for each other value by itself, and for a missing one.
+        # Engines test all strings together, all integers together, and each other value and a missing one separately.
         lists, single = (condition.strings, condition.integers), (condition.floats, condition.booleans)
         kinds = max(1, sum(map(bool, lists)) + sum(map(len, single)) + condition.empty)
     return kinds * len(paths_of(condition.key))
@@ -245,7 +245,7 @@ def _has_id(wanted: Any) -> Condition:
 
 def _joined(joint: str, wanted: Any) -> Iterator[Condition]:
     if joint == "$not":
-        # Nothing is met by what must not meet an empty filter, which all meet.
+        # Everything meets an empty filter, so nothing meets its negation.
         inner = tuple(_joined_exceptions(_parsed(wanted)))
         yield Not(inner) if inner else _NONE
         return
@@ -260,7 +260,7 @@ def _joined(joint: str, wanted: Any) -> Iterator[Condition]:
 
 
 def _joined_alternatives(groups: Iterable[tuple[Condition, ...]]) -> Iterator[Condition]:
-    """Yield what is met where one of some groups is, with one condition for the alternatives on each key."""
+    """Yield conditions that are met if one of some groups is, with the alternatives on each key merged."""
     values: dict[str, list[OneOf]] = {}
     others: list[tuple[Condition, ...]] = []
     for group in groups:
@@ -275,7 +275,7 @@ def _joined_alternatives(groups: Iterable[tuple[Condition, ...]]) -> Iterator[Co
 
 
 def _joined_exceptions(conditions: Iterable[Condition]) -> list[Condition]:
-    """Return conditions with one for all values that a key must not have."""
+    """Merge the exceptions on each key into one condition."""
     values: dict[str, list[OneOf]] = {}
     others: list[Condition] = []
     for each in conditions:
@@ -360,11 +360,11 @@ def _one_of(key: str, wanted: object) -> OneOf:
 
 
 def values_of(conditions: Sequence[Condition], key: str) -> tuple[str, ...] | None:
-    """Return the strings one of which a key must have, as some conditions say; None where they don't."""
+    """Return the strings to which conditions limit a key, or None if they don't."""
     return next((each.strings for each in conditions if isinstance(each, OneOf) and each.key == key), None)
 
 
-# A number as JSON has it, with no more digits than 64 bits have, as Python refuses to read very long ones.
+# A JSON number of at most 64 bits, since Python refuses to parse very long ones.
 _NUMBER = re.compile(r"-?\d{1,19}(\.\d{1,30})?([eE][+-]?\d{1,3})?", re.ASCII)
 _WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None}
 _CONDITION = re.compile(r"(?=\s*[^=!<>\s])(?P<key>[^=!<>]+)(?P<sign>=|!=|<=|>=|<|>)(?P<value>.*)", re.DOTALL)
@@ -373,17 +373,16 @@ _SIGNS = {"<": "$lt", "<=": "$lte", ">": "$gt", ">=": "$gte"}
 
 
 def parse_where(field: str, conditions: Iterable[str]) -> dict[str, Any]:
-    """Read metadata filters, as `kinsplit.stores.protocol.Where`.
+    """Parse metadata filters into a `kinsplit.stores.protocol.Where`.
 
     Args:
-        field: Name of what they were given as, for errors.
-        conditions: Each `key=value`, `key!=value`, or a number or a date after `<`, `<=`, `>` or `>=`. A key given
-            several times with `=` may have any of its values, and with `!=` none. A value that is a number, `true`,
-            `false` or `null` matches as such and as text.
+        field: Name of the option or field, for errors.
+        conditions: Conditions: `key=value`, `key!=value`, or a key, `<`, `<=`, `>` or `>=`, and a number or date. A key
+            with several `=` may have any of their values, one with several `!=` none of them. A number, `true`,
+            `false` or `null` matches both as such and as text.
 
     Raises:
-        InvalidParameterError: None of these signs, a bound that is neither a number nor a date, or one that is given
-            twice.
+        InvalidParameterError: A condition has no operator, a bound is not a number or date, or a bound comes twice.
     """
     where: dict[str, dict[str, Any]] = {}
     for text in conditions:
@@ -413,7 +412,7 @@ def _values(text: str) -> list[str | float | bool | None]:
 
 
 def _parse_number(text: str) -> float | None:
-    """Return the number that a text is, if a stored one can be equal to it."""
+    """Parse a number, or return None if no stored number can equal it."""
     if not _NUMBER.fullmatch(text):
         return None
     number: float = int(text) if text.lstrip("-").isdigit() else float(text)

@@ -1,4 +1,4 @@
-"""Conversion of metadata to JSON, and the dates and numbers that filters compare."""
+"""Conversion of metadata to JSON, and dates and numbers as filters compare them."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from pydantic_core import to_jsonable_python
 from kinsplit.embedding.protocol import replace_surrogates
 from kinsplit.errors import InvalidParameterError
 
-#: Largest whole number up to which floats are exact.
+#: Limit up to which floats represent all integers exactly.
 EXACT = 2**53
 
-# ISO 8601 as every engine reads it.
+# The form of ISO 8601 that every engine reads.
 _TIME = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:\d\d)?)?", re.ASCII)
 
 
 def to_json(value: object, where: str) -> Any:
-    """Convert a value to JSON, so that stored values and those of filters compare equal.
+    """Convert a value to JSON, so that stored values and filter values compare equal.
 
     Dates and times become ISO 8601, paths and UUIDs strings, enumerations their values, sets lists in a fixed order,
-    NumPy's values and arrays those of Python, and tuples lists. A lone surrogate becomes U+FFFD.
+    NumPy values and arrays Python's, and tuples lists. A lone surrogate becomes U+FFFD.
 
     Args:
         value: The value.
         where: Name of the value in an error, such as "metadata['year']".
 
     Raises:
-        InvalidParameterError: Any other value, NaN and infinity among them.
+        InvalidParameterError: The value is of any other type, NaN or infinite.
     """
     if value is None or isinstance(value, bool):
         return value
@@ -57,7 +57,7 @@ def to_json(value: object, where: str) -> Any:
         return sorted((to_json(item, where) for item in value), key=json.dumps)
     if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
         return {replace_surrogates(key): to_json(item, f"{where}[{key!r}]") for key, item in value.items()}
-    if isinstance(value, date | time | PurePath | UUID) and value == value:  # NaT, of pandas, is a date.
+    if isinstance(value, date | time | PurePath | UUID) and value == value:  # Pandas' NaT is a date.
         return to_jsonable_python(value)
     raise _refused(value, where)
 
@@ -83,7 +83,7 @@ def _refused(value: object, where: str) -> InvalidParameterError:
 
 
 def to_stored(value: Any) -> Any:
-    """Return a JSON value as it is stored: whole numbers as integers, so that 2020 finds 2020.0 in every engine."""
+    """Return the stored form of a JSON value: whole numbers as integers, so that 2020 finds 2020.0 in every engine."""
     if isinstance(value, float) and value.is_integer() and abs(value) <= EXACT:
         return int(value)
     if isinstance(value, list):
@@ -94,15 +94,15 @@ def to_stored(value: Any) -> Any:
 
 
 def around(value: float) -> tuple[float, float]:
-    """Return the floats next to a float, since Qdrant may read a different last digit than was written."""
+    """Return the floats next to a float, since Qdrant may change its last digit."""
     most = sys.float_info.max
     return max(-most, math.nextafter(value, -math.inf)), min(most, math.nextafter(value, math.inf))
 
 
 def parse_time(text: str) -> datetime | None:
-    """Return the time of an ISO 8601 date or time, such as "2024-05-31", "2024-05-31T12:00:00Z"; None for other texts.
+    """Parse an ISO 8601 date or time, such as "2024-05-31" or "2024-05-31T12:00:00Z"; return None for other texts.
 
-    A date is its midnight, and a time without a zone is in UTC.
+    A date means its midnight, and a time without a zone is in UTC.
     """
     if not _TIME.fullmatch(text):
         return None

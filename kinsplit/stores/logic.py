@@ -26,7 +26,7 @@ class Found(NamedTuple):
 
 
 class StoreLogic(ABC):
-    """A store built on a few reads and writes, which each engine provides.
+    """A store on top of a few reads and writes that each engine provides.
 
     Args:
         schema: Schema of the collection.
@@ -72,11 +72,11 @@ class StoreLogic(ABC):
         return len(plan.deletes)
 
     async def _carry_out(self, plan: Plan, vectors: Mapping[Content, Vectors]) -> SyncReport:
-        # Read before writing: the point that lends its vectors may itself get another content.
+        # Read before writing, since the donor of the vectors may get other content itself.
         lent = await self._vectors(list(plan.donors.values())) if plan.donors else {}
         moved = {content: lent[id_] for content, id_ in plan.donors.items() if id_ in lent}
         if len(moved) < len(plan.donors):
-            # Deleted by a writer in another process, which not every engine keeps out.
+            # Deleted by a writer in another process, which not every engine excludes.
             raise MissingContentError(next(content for content in plan.donors if content not in moved))
         if plan.writes:
             await self._write(plan, {**moved, **vectors})
@@ -97,7 +97,7 @@ class StoreLogic(ABC):
         return await self._rank(queries, keys) if queries else []
 
     async def find(self, where: Where, level: int | None = 0) -> list[Chunk]:
-        """Return all chunks that a filter lets through; see `ChunkStore.find`."""
+        """Return all chunks that match a filter; see `ChunkStore.find`."""
         payloads = await self._payloads(to_conditions(level, where))
         return sorted((from_payload(id_, payload) for id_, payload in payloads.items()), key=_position)
 
@@ -128,31 +128,31 @@ class StoreLogic(ABC):
 
     @abstractmethod
     def _exclusively(self) -> AbstractAsyncContextManager[object]:
-        """Keep every other writer out."""
+        """Return a context manager that excludes other writers."""
 
     @abstractmethod
     async def _payloads(self, conditions: Sequence[Condition], keys: Sequence[str] | None = None) -> dict[str, Payload]:
-        """Return the payloads, or some of their keys, of the points that meet conditions, by id, in one round trip."""
+        """Return payloads, or some of their keys, of the points that meet conditions, by id, in one round trip."""
 
     @abstractmethod
     async def _fetch(self, ids: Sequence[str]) -> dict[str, Payload]:
-        """Return the payloads of the points among some ids that are stored, by id, in one round trip."""
+        """Return the payloads of points by id, without those that are not stored, in one round trip."""
 
     @abstractmethod
     async def _vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
-        """Return the vectors of the points among some ids that are stored, by id, in one round trip for 500."""
+        """Return the vectors of points by id, without those that are not stored, in one round trip per 500."""
 
     @abstractmethod
     async def _write(self, plan: Plan, vectors: Mapping[Content, Vectors]) -> None:
-        """Carry out a plan that is not empty: upserts, payloads, then deletes, with vectors by content."""
+        """Execute a non-empty plan: upserts, payloads, then deletes, with vectors by content."""
 
     @abstractmethod
     async def _rank(self, queries: Sequence[Query], keys: Sequence[str] | None) -> list[list[Found]]:
-        """Answer all queries, which have been checked, in one round trip, with whole payloads or some of their keys."""
+        """Run validated queries in one round trip, with whole payloads or some of their keys."""
 
 
 def batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    """Cut a sequence into pieces of at most `size` items."""
+    """Yield a sequence in batches of at most `size` items."""
     for start in range(0, len(items), size):
         yield items[start : start + size]
 

@@ -25,13 +25,13 @@ _DAMAGE = {
     "unknown": "it was deleted, or never stored",
 }
 
-#: Stored in place of a character that no store can hold, so that the text no longer matches its hash.
+#: Replacement of a character that no store can hold, which makes a text differ from its hash.
 _REPLACED = "\ufffd"
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """An inconsistency that no sync leaves behind. Indexing the source again repairs it.
+    """An inconsistency that a completed sync never leaves. Indexing the source again repairs it.
 
     Attributes:
         source_id: Id of the document; empty for a problem of the whole collection.
@@ -85,13 +85,13 @@ def copy(source: ChunkStore, target: ChunkStore) -> int:
 def verify(store: ChunkStore) -> list[Problem]:
     """Check every chunk of a store, in one call per source.
 
-    Chunks that a framework's vector store wrote have offsets of the framework's own. They are only checked for metadata
-    of a longer chunk that their text was cut out of; kinsplit's own chunks that a framework wrote back are checked with
+    Chunks that a framework's vector store wrote have the framework's offsets. They are only checked for the metadata of
+    a longer chunk from which their text was cut; kinsplit's own chunks that a framework wrote back are checked with
     their kin. A text with U+FFFD is not compared with its hash, since the character may replace one that no store can
     hold.
 
-    Edge also compares every chunk's payload and vectors with its record of acknowledged writes, and so notices lost
-    documents. The other engines keep no such record: databases guarantee that themselves.
+    Edge also compares every chunk's payload and vectors with its record of acknowledged writes, and so detects lost
+    documents. The other engines keep no such record, since databases guarantee durability themselves.
 
     Args:
         store: Store to read. A sync in progress can look like a problem.
@@ -133,7 +133,7 @@ def _own(chunk: Chunk) -> bool:
 
 
 def _check(chunks: Sequence[Chunk]) -> Iterator[Problem]:
-    """Check those chunks of one source that no framework has written, in order of level and index."""
+    """Check the chunks of one source that no framework has written, in order of level and index."""
     if not any(map(_own, chunks)):
         return
     levels = {level: list(group) for level, group in groupby(chunks, lambda chunk: chunk.level)}
@@ -199,13 +199,13 @@ def _parent(chunk: Chunk, by_id: dict[str, Chunk]) -> Iterator[Problem]:
 
 
 def _children(chunk: Chunk, below: Sequence[Chunk]) -> Iterator[Problem]:
-    # Not every parent is named by a child: windows of two sizes may only overlap.
+    # Not every parent has a child that refers to it: windows of two sizes may only overlap.
     if not any(a.start < b.end and b.start < a.end for other in below for a in other.spans for b in chunk.spans):
         yield _problem(chunk, "child", "nothing of the levels below lies in it")
 
 
 def _copied(chunk: Chunk) -> Iterator[Problem]:
-    """Look for a text that a framework's splitter cut out of a chunk, with the chunk's metadata."""
+    """Find texts that a framework's splitter cut from a chunk while keeping the chunk's metadata."""
     metadata = json.loads(chunk.metadata[RECORD])["metadata"]
     if not {"content_hash", "char_start", "char_end"} <= metadata.keys() or _REPLACED in chunk.text:
         return
@@ -216,7 +216,7 @@ def _copied(chunk: Chunk) -> Iterator[Problem]:
 
 def _hash(chunk: Chunk, leaves: Sequence[Chunk]) -> Iterator[Problem]:
     if chunk.level == DOCUMENT:
-        # A framework's own content hash is of more than the text.
+        # A framework's content hash covers more than the text.
         if all(map(_own, leaves)) and chunk.content_hash != document_hash(leaf.content_hash for leaf in leaves):
             yield _problem(chunk, "hash", "content_hash is not that of its leaves")
     elif _REPLACED in chunk.text + chunk.context:

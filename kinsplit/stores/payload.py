@@ -1,4 +1,4 @@
-"""Payloads: chunks as the flat, documented dictionaries that every engine stores and both frameworks show."""
+"""Payloads: flat dictionaries of chunks, which every engine stores and both frameworks show."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PREVIEW = 300
 #: Key under which Qdrant stores the payload of a parent or a document; see `kinsplit.stores.engines.qdrant.payload`.
 ABOVE = "_above"
 
-# Keys of the fields that every payload has, and the attributes that are read from one.
+# Keys of the fields that every payload has, and the attributes that are read from a payload.
 _KEYS = [field.stored for field in FIELDS if field.stored is not None and not field.is_optional]
 _ATTRIBUTES = {key: field.attribute for field in FIELDS if (key := field.stored) in _KEYS and not field.is_computed}
 
@@ -39,25 +39,25 @@ RESERVED = frozenset(
 #: Keys that an indexer adds to a chunk's metadata; document metadata can't use them either.
 PLACED = frozenset({"strategy", "page_start", "page_end", "time_start", "time_end", "gap", "_record", DOCUMENT_CONTEXT})
 
-#: Key of the white space between a chunk and its previous sibling, with which neighbours join to a slice of the source.
+#: Key of the white space between a chunk and its previous sibling, which makes joined neighbours a slice of the source.
 GAP = "gap"
 
-#: Key under which a framework's adapter keeps the node or document that it was given, to return it unchanged.
+#: Key under which a framework's adapter stores the original node or document, to return it unchanged.
 RECORD = "_record"
 
-#: Metadata of files that are hidden from embedding and language models: they say nothing about the text, and one
-#: discloses a path on a user's disk.
+#: Metadata of files that is hidden from embedding and language models: it does not describe the text, and one key
+#: discloses a path on the user's disk.
 UNSEEN = ("absolute_path", "sibling_files")
 
-# Keys that a framework shows in fields of its own, or not at all.
+# Keys that frameworks show in other fields or not at all.
 _NOT_METADATA = frozenset({"full_content", "content_preview", "content_length", "token_count", RECORD})
 
 
 def check_metadata(metadata: Mapping[str, Any]) -> None:
-    """Make sure that a document's metadata can be stored beside a chunk's own keys.
+    """Check that a document's metadata can be stored next to a chunk's own keys.
 
     Raises:
-        InvalidParameterError: A key that kinsplit uses itself, or a value that `to_json` can't write.
+        InvalidParameterError: A key is reserved, or `to_json` can't convert a value.
     """
     _refuse(metadata, RESERVED | PLACED)
     for key, value in metadata.items():
@@ -65,10 +65,10 @@ def check_metadata(metadata: Mapping[str, Any]) -> None:
 
 
 def to_payload(chunk: Chunk) -> Payload:
-    """Return the payload of a chunk: its own fields, and its metadata at top level.
+    """Return the payload of a chunk: its fields, and its metadata at top level.
 
     Raises:
-        InvalidParameterError: Metadata with a reserved key or a value that `to_json` can't write.
+        InvalidParameterError: A key of the metadata is reserved, or `to_json` can't convert a value.
     """
     _refuse(chunk.metadata, RESERVED)
     payload: Payload = select(chunk, _KEYS)
@@ -84,7 +84,7 @@ def to_payload(chunk: Chunk) -> Payload:
 
 
 def to_metadata(payload: Payload) -> dict[str, Any]:
-    """Return the metadata that a framework shows: all keys but the text, and no empty context."""
+    """Return the metadata that a framework shows: all keys except the text and an empty context."""
     return {
         key: value
         for key, value in payload.items()
@@ -93,10 +93,10 @@ def to_metadata(payload: Payload) -> dict[str, Any]:
 
 
 def from_payload(chunk_id: str, payload: Mapping[str, Any]) -> Chunk:
-    """Return the chunk that a payload was made from.
+    """Return the chunk of a payload.
 
-    Values without a JSON type come back as `to_json` writes them, whole floats as integers, and some engines round the
-    17th digit of a float; everything else is equal.
+    Values without a JSON type come back as `to_json` converts them, whole floats as integers, and some engines round
+    the 17th digit of a float; everything else is equal.
 
     Raises:
         StoreError: A key is missing or has an invalid value.
@@ -121,7 +121,7 @@ def _chunk(chunk_id: str, payload: Mapping[str, Any]) -> Chunk:
     )
 
 
-# Keys of a payload, with the attributes of `Entry` that they are.
+# Attributes of `Entry` by payload key.
 _ENTRY = {
     key: attribute for key, attribute in _ATTRIBUTES.items() if attribute in {each.name for each in fields(Entry)}
 }
@@ -132,7 +132,7 @@ ENTRY_KEYS = (*_ENTRY, "sibling_files")
 
 
 def to_entry(chunk_id: str, payload: Mapping[str, Any], score: float) -> Entry:
-    """Return the entry of a ranking that `ENTRY_KEYS` of a payload make."""
+    """Return the entry of a ranking from the `ENTRY_KEYS` of a payload."""
     siblings = payload.get("sibling_files")
     return Entry(
         id=chunk_id,

@@ -1,4 +1,4 @@
-"""Plans of the writes of a sync or a put, made without touching a database."""
+"""Plans of the writes of a sync or a put, computed without a database."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from kinsplit.stores.schema import layer_of
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Writes in the order in which they must happen.
+    """Writes in their required order.
 
     Attributes:
-        upserts: Id and payload of points that are new or have another content; they need vectors. A content that moves
-            is written to its new point before another one takes its old point, unless contents change places in a ring,
-            so that it can be found whenever the writes break off.
-        payloads: Id and payload of points whose content stayed.
-        deletes: Ids of points that are to go.
-        donors: By content, a stored point whose vectors a point in `upserts` takes over.
+        upserts: Ids and payloads of points that are new or have new content; they need vectors. Content that moves is
+            written to its new point before its old point is overwritten, so that it survives an interruption, unless
+            contents swap points in a ring.
+        payloads: Ids and payloads of points with unchanged content.
+        deletes: Ids of the points to delete.
+        donors: Ids, by content, of stored points whose vectors points in `upserts` take over.
         report: Numbers of the changes.
     """
 
@@ -39,12 +39,12 @@ class Plan:
 
     @property
     def ids(self) -> list[str]:
-        """Every point that is written or deleted."""
+        """Ids of all points that are written or deleted."""
         return [*(id_ for id_, _ in (*self.upserts, *self.payloads)), *self.deletes]
 
     @property
     def writes(self) -> bool:
-        """Whether there is anything to do."""
+        """Whether there is anything to write."""
         return bool(self.upserts or self.payloads or self.deletes)
 
 
@@ -61,10 +61,10 @@ def missing_of(chunks: Sequence[Chunk], known: Iterable[Content]) -> list[Chunk]
 
 
 def check_source(source_id: str) -> None:
-    """Make sure that a document's id has no lone surrogates, which stores replace.
+    """Check that a document's id has no lone surrogates, which stores replace.
 
     Raises:
-        InvalidParameterError: It has some.
+        InvalidParameterError: The id has lone surrogates.
     """
     if replace_surrogates(source_id) != source_id:
         remedy = "Give the document an id of valid Unicode."
@@ -82,8 +82,8 @@ def plan_sync(
 
     Args:
         source_id: Id of the document.
-        chunks: All its chunks.
-        stored: Payloads of its points, by id.
+        chunks: All chunks of the document.
+        stored: Payloads of its stored points by id.
         vectors: Vectors by content.
         dimension: Length of dense vectors.
 
@@ -105,11 +105,11 @@ def plan_sync(
 def plan_put(
     chunks: Sequence[Chunk], stored: Mapping[str, Payload], vectors: Mapping[Content, Vectors], dimension: int
 ) -> Plan:
-    """Plan the writes that bring chunks into a collection and leave all others alone.
+    """Plan the writes that add or replace chunks and leave all others unchanged.
 
     Args:
-        chunks: The chunks, of any sources, whose ids have been checked.
-        stored: Payloads by id of the points with their ids, and of others that may lend vectors.
+        chunks: Chunks of any sources, with validated ids.
+        stored: Payloads by id of the points with the same ids, and of others that may donate vectors.
         vectors: Vectors by content.
         dimension: Length of dense vectors.
 
@@ -146,14 +146,14 @@ def _leaves(ids: Iterable[str], payloads: Mapping[str, Payload]) -> int:
 def _givers_last(
     upserts: Sequence[tuple[str, Payload]], stored: Mapping[str, Payload]
 ) -> tuple[tuple[str, Payload], ...]:
-    """Order points so that each comes after one that takes over its stored content, where there is one."""
+    """Order points so that each comes after a point that takes over its stored content, if any."""
     if not stored:
         return tuple(upserts)
     payloads = dict(upserts)
     takers = {content_of(payload): id_ for id_, payload in upserts}
     ordered: dict[str, Payload] = {}
     for id_ in payloads:
-        # From a point to who takes its content, and on to who takes theirs.
+        # A point, the point that takes over its content, the one that takes over that point's content, and so on.
         chain: dict[str, None] = {}
         taker: str | None = id_
         while taker is not None and taker not in ordered and taker not in chain:
@@ -164,7 +164,7 @@ def _givers_last(
 
 
 def _equal(one: object, other: object) -> bool:
-    """Compare JSON values; an engine may read a float's last digit differently from how it was written."""
+    """Compare JSON values, allowing for a change of a float's last digit by the engine."""
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(_equal(value, other[key]) for key, value in one.items())
     if isinstance(one, list) and isinstance(other, list):

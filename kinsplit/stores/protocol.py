@@ -19,11 +19,11 @@ from kinsplit.errors import InvalidParameterError
 #: operators: "$eq", "$ne", "$in" and "$nin", and on numbers and dates "$gt", "$gte", "$lt" and "$lte". Instead of a
 #: key, "$and" and "$or" join a list of filters, "$not" negates a filter, and "$id" takes a list of chunk ids.
 #:
-#: Values are what metadata can hold (see `kinsplit.stores.json_values.to_json`), without lists and mappings. Numbers
+#: Values have the types of metadata (see `kinsplit.stores.json_values.to_json`), without lists and mappings. Numbers
 #: are compared by value, 2020 with 2020.0, and never equal booleans. None stands for no value: the key is missing, None
 #: or an empty list. A bound that is a date, or a string such as "2024-05-31" or "2024-05-31T12:00:00Z", is
 #: compared with stored strings of this form; a time without a zone is in UTC. A stored list has a value, or lies within
-#: bounds, when any of its members does; "$ne" and "$nin" also let through what lacks the key.
+#: bounds, when any of its members does; "$ne" and "$nin" also match chunks without the key.
 #:
 #: A dot in a key steps into a mapping, unless the stored key has it itself, and "[]" into a list of mappings:
 #: "author.name", "authors[].name".
@@ -202,10 +202,10 @@ UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def check_ids(ids: Iterable[str]) -> None:
-    """Make sure that ids have the form of `kinsplit.identity.chunk_id`, which every engine accepts.
+    """Check that ids have the form of `kinsplit.identity.chunk_id`, which every engine accepts.
 
     Raises:
-        InvalidParameterError: One is not.
+        InvalidParameterError: An id has another form.
     """
     for id_ in ids:
         if not UUID.fullmatch(id_):
@@ -214,10 +214,10 @@ def check_ids(ids: Iterable[str]) -> None:
 
 
 def check_level(level: int) -> None:
-    """Make sure that a level is one that a chunk can have.
+    """Check that a chunk can have a level.
 
     Raises:
-        InvalidParameterError: It is not.
+        InvalidParameterError: The level is out of range.
     """
     if not isinstance(level, int) or isinstance(level, bool) or not 0 <= level <= DOCUMENT:
         remedy = "Use 0 for leaves, 1 for their parents."
@@ -232,7 +232,7 @@ class ChunkStore(Protocol):
 
     @property
     def schema(self) -> Schema:
-        """What the collection was made with."""
+        """Schema of the collection."""
         ...
 
     def known(self, source_id: str) -> dict[str, Content]:
@@ -262,8 +262,8 @@ class ChunkStore(Protocol):
             The numbers of chunks added, updated, unchanged and deleted.
 
         Raises:
-            InvalidParameterError: A chunk of another source, an id that is not a UUID or comes twice, a vector that is
-                missing or has another dimension, metadata that can't be stored. Nothing is written then.
+            InvalidParameterError: A chunk is of another source, an id is not a UUID or comes twice, a vector is missing
+                or has another dimension, or metadata can't be stored. Nothing is written then.
         """
         ...
 
@@ -289,7 +289,7 @@ class ChunkStore(Protocol):
         """Delete chunks by id and return their number, without those that are not stored.
 
         Raises:
-            InvalidParameterError: An id that kinsplit did not make.
+            InvalidParameterError: An id does not have the form of kinsplit's ids.
         """
         ...
 
@@ -303,7 +303,7 @@ class ChunkStore(Protocol):
             The hits of each query, best first.
 
         Raises:
-            InvalidParameterError: A filter or a vector that is not valid.
+            InvalidParameterError: A filter or vector is not valid.
         """
         ...
 
@@ -316,14 +316,14 @@ class ChunkStore(Protocol):
         ...
 
     def find(self, where: Where, level: int | None = 0) -> list[Chunk]:
-        """Return all chunks that a filter lets through, in order of source, level and index.
+        """Return all chunks that match a filter, in order of source, level and index.
 
         Args:
             where: A filter; see `Where`.
             level: Level of the chunks to find; None for all levels.
 
         Raises:
-            InvalidParameterError: A filter that is not valid.
+            InvalidParameterError: The filter is not valid.
         """
         ...
 
@@ -331,17 +331,17 @@ class ChunkStore(Protocol):
         """Return chunks by id, in the order of the ids, without those that are not stored, in one round trip.
 
         Raises:
-            InvalidParameterError: An id that kinsplit did not make.
+            InvalidParameterError: An id does not have the form of kinsplit's ids.
         """
         ...
 
     def vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
-        """Return the vectors of chunks by id, without those that are not stored, in one round trip for 500 of them.
+        """Return the vectors of chunks by id, without those that are not stored, in one round trip per 500 of them.
 
         Dense vectors may come back normalised to length 1, and a sparse vector without terms as None.
 
         Raises:
-            InvalidParameterError: An id that kinsplit did not make.
+            InvalidParameterError: An id does not have the form of kinsplit's ids.
         """
         ...
 
@@ -357,22 +357,22 @@ class ChunkStore(Protocol):
         ...
 
     def count(self, level: int | None = None, where: Where | None = None) -> int:
-        """Count the chunks of a level, or all, that a filter lets through.
+        """Count the chunks of a level, or of all levels, that match a filter.
 
         Raises:
-            InvalidParameterError: A filter that is not valid.
+            InvalidParameterError: The filter is not valid.
         """
         ...
 
     def sources(self, level: int | None = None, where: Where | None = None) -> dict[str, int]:
-        """Return the number of chunks of every source that has any, in order of the source ids.
+        """Return the number of matching chunks of every source that has any, in order of the source ids.
 
         Args:
             level: Level of the chunks to count; None for all levels.
             where: A filter; see `Where`.
 
         Raises:
-            InvalidParameterError: A filter that is not valid.
+            InvalidParameterError: The filter is not valid.
         """
         ...
 

@@ -16,15 +16,16 @@ from kinsplit.stores.protocol import LAYOUT, Schema
 
 _REMEDY = "Delete the collection and index again, or open it with the version of kinsplit that made it."
 _COLLECTION = re.compile(r"\w[\w.-]*")
-# Most names of other collections in an error.
+# Largest number of other collections that an error names.
 _SHOWN = 10
 
 
 def check_collection(name: str) -> None:
-    """Make sure that every engine accepts the name of a collection.
+    """Check that every engine accepts the name of a collection.
 
     Raises:
-        InvalidParameterError: It has other characters than letters, digits, "-", "_" and ".", or begins with a sign.
+        InvalidParameterError: It contains characters other than letters, digits, "-", "_" and ".", or begins with "-"
+            or ".".
     """
     if not _COLLECTION.fullmatch(name):
         rule = "must be letters and digits, with '-', '_' and '.' inside"
@@ -57,10 +58,10 @@ def _others(names: Iterable[str]) -> str:
 
 
 def parse_schema(location: object, stored: Mapping[str, Any]) -> Schema:
-    """Return the schema that a collection stores as JSON, with the current name of its strategy.
+    """Return the schema of a collection's JSON, with the current name of its strategy.
 
     Raises:
-        StoreError: This version can't read it.
+        StoreError: This version of kinsplit can't read it.
     """
     try:
         schema = Schema(**stored)
@@ -93,7 +94,7 @@ def check_schema(location: object, stored: Schema, asked: Schema | None) -> None
     old, new = _facts(stored), _facts(asked)
     names = [name for name in {**old, **new} if old.get(name) != new.get(name)]
     if any(name.startswith("strategy") for name in names):
-        # The fingerprint differs whenever a parameter does, and says less.
+        # The fingerprint differs whenever a parameter does, and explains less.
         names = [name for name in names if name != "fingerprint"]
     differences = [f"{name} is {old.get(name)!r} there and {new.get(name)!r} here" for name in names]
     if differences:
@@ -104,7 +105,7 @@ def check_schema(location: object, stored: Schema, asked: Schema | None) -> None
 
 
 def _facts(schema: Schema) -> dict[str, Any]:
-    """Return the values by which two schemas are compared, with each parameter of the strategy for itself."""
+    """Return the values by which schemas are compared, with the strategy's parameters as separate values."""
     facts = asdict(schema)
     try:
         strategy = json.loads(schema.strategy)
@@ -118,7 +119,7 @@ Kind: TypeAlias = Literal["keyword", "integer", "uuid"]
 
 
 class Layer(NamedTuple):
-    """Levels that share names of vectors, and so an index and an IDF.
+    """Levels that share vector names, and therefore an index and an IDF.
 
     Attributes:
         levels: The levels.
@@ -142,7 +143,7 @@ LAYERS = (
 DENSE = tuple(layer.dense for layer in LAYERS if layer.dense)
 SPARSE = tuple(layer.sparse for layer in LAYERS)
 
-#: Payload keys that filters use, with the kind of their values.
+#: Kinds of the payload keys that kinsplit filters by.
 INDEXED: dict[str, Kind] = {
     "source_id": "keyword",
     "chunk_index": "integer",

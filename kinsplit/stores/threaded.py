@@ -1,4 +1,4 @@
-"""Asynchronous view of any store, which runs its calls in threads."""
+"""Asynchronous view of a blocking store, which runs its calls in threads."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from kinsplit.stores.protocol import ChunkStore, Entry, Hit, Query, Schema, Sync
 
 
 class ThreadedStore(AsyncChunkStore):
-    """An asynchronous store whose every call runs in one of the event loop's threads.
+    """An asynchronous store that runs every call in one of the event loop's threads.
 
-    The call of a cancelled task runs on to its end.
+    The call of a cancelled task runs to completion.
 
     Args:
         store: The store, which is closed with this view.
@@ -24,7 +24,7 @@ class ThreadedStore(AsyncChunkStore):
 
     @property
     def schema(self) -> Schema:
-        """What the collection was made with."""
+        """Schema of the collection."""
         return self._store.schema
 
     async def known(self, source_id: str) -> dict[str, Content]:
@@ -56,7 +56,7 @@ class ThreadedStore(AsyncChunkStore):
         return await to_thread(self._store.rank, queries)
 
     async def find(self, where: Where, level: int | None = 0) -> list[Chunk]:
-        """Return all chunks that a filter lets through; see `ChunkStore.find`."""
+        """Return all chunks that match a filter; see `ChunkStore.find`."""
         return await to_thread(self._store.find, where, level)
 
     async def get(self, ids: Sequence[str]) -> list[Chunk]:
@@ -76,11 +76,11 @@ class ThreadedStore(AsyncChunkStore):
         return await to_thread(self._store.delete, source_id)
 
     async def count(self, level: int | None = None, where: Where | None = None) -> int:
-        """Count the chunks of a level, or all, that a filter lets through; see `ChunkStore.count`."""
+        """Count the chunks of a level, or of all levels, that match a filter; see `ChunkStore.count`."""
         return await to_thread(self._store.count, level, where)
 
     async def sources(self, level: int | None = None, where: Where | None = None) -> dict[str, int]:
-        """Return the number of chunks of every source that a filter lets through; see `ChunkStore.sources`."""
+        """Return the number of matching chunks by source; see `ChunkStore.sources`."""
         return await to_thread(self._store.sources, level, where)
 
     async def close(self) -> None:

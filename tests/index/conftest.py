@@ -1,4 +1,4 @@
-"""A folder of two lectures."""
+"""Fixture of a folder with two lectures."""
 
 from __future__ import annotations
 

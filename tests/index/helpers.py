@@ -1,4 +1,4 @@
-"""An index over two lectures, with an embedder that remembers what it embedded."""
+"""Index over two lectures, with an embedder that records its texts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PARAGRAPHS = [f"Paragraph {i} is about {topic}. It says what {topic} means, and 
 
 
 class RecordingEmbedder:
-    """The hash embedder, remembering what it embedded."""
+    """A hash embedder that records the texts it embeds."""
 
     def __init__(self) -> None:
         self._inner = create("hash")

@@ -1,4 +1,4 @@
-"""Documents go in, and only what changed is embedded."""
+"""Tests of adding documents, of which only changes are embedded."""
 
 from __future__ import annotations
 

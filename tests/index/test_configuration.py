@@ -1,4 +1,4 @@
-"""A file says how to index, and says clearly what it can't say."""
+"""Tests of configuration files and their errors."""
 
 from __future__ import annotations
 

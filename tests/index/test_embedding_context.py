@@ -1,4 +1,4 @@
-"""What is embedded beside a chunk's text."""
+"""Tests of embedding contexts."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ STRUCTURE = create("structure", chunk_size=12, min_chunk_size=1)
 
 
 class Tokens(HashEmbedder):
-    """Gives each token a vector of its own and of the three before it, and records what it was asked."""
+    """An embedder whose token vectors depend on the token and the three before it, and which records its calls."""
 
     repeatable = True
 

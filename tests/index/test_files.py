@@ -1,4 +1,4 @@
-"""An id stands for one file, and what is gone from the files can be pruned."""
+"""Tests of file ids, each for one file, and of pruning documents of missing files."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def test_prune_spares_what_lies_below_a_folder_that_cannot_be_listed(
 
     with open_index(tmp_path, RecordingEmbedder(), "sentence") as index:
         index.add(course)
-        # So that only the folder itself can tell that the file isn't gone.
+        # Only the folder itself can then show that the file still exists.
         monkeypatch.setattr("kinsplit.indexing.origins._exists", lambda _: False)
         monkeypatch.setattr(Path, "iterdir", refuse)
         report = index.add(course, prune=True)
@@ -264,7 +264,7 @@ def test_a_file_that_is_there_under_another_id_is_said_once_with_the_remedy(tmp_
         assert len(caught) == 1
         assert "'cs/a.md' is also 'courses/cs/a.md'" in report.warnings[0]
         assert report.added == 2
-        # Files that are known under these ids, or of other places, aren't said.
+        # Files already known under these ids, or from other folders, cause no warning.
         assert index.add(courses / "cs").warnings == ()
         assert index.add(courses).warnings == ()
         (tmp_path / "other" / "math").mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""An index opens with what its collection was made with, or says what differs."""
+"""Tests of opening an index with its collection's settings, or an error that names the difference."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ def test_a_mismatch_names_only_what_differs(tmp_path: Path) -> None:
         Index(
             f"edge:{tmp_path}", strategy=create_strategy("sentence", chunk_size=80, chunk_overlap=20), embedder="hash"
         )
-    told = str(caught.value)
-    assert "strategy.chunk_size is 500 there and 80 here; strategy.chunk_overlap is 100 there and 20 here." in told
-    assert "{" not in told
-    assert "tokenizer" not in told
+    message = str(caught.value)
+    assert "strategy.chunk_size is 500 there and 80 here; strategy.chunk_overlap is 100 there and 20 here." in message
+    assert "{" not in message
+    assert "tokenizer" not in message
 
 
 def test_a_collection_that_a_vector_store_filled_is_named_as_such(tmp_path: Path) -> None:
@@ -98,13 +98,13 @@ def test_searching_what_was_never_indexed_names_the_collections_there_are(tmp_pa
     for name in ("math", "cs"):
         with Index(address, collection=name, embedder="hash") as index:
             index.add(Document("d", "A loop repeats."))
-    said = r"There is no collection 'nope' in .*, which has 'cs', 'math'\. Index documents into it first\."
-    with pytest.raises(CollectionNotFoundError, match=said):
+    pattern = r"There is no collection 'nope' in .*, which has 'cs', 'math'\. Index documents into it first\."
+    with pytest.raises(CollectionNotFoundError, match=pattern):
         Index(address, collection="nope", embedder="hash", must_exist=True)
     with Index(address, collection="nope", embedder="hash") as index:
-        with pytest.raises(CollectionNotFoundError, match=said):
+        with pytest.raises(CollectionNotFoundError, match=pattern):
             index.search("loops")
-        with pytest.raises(CollectionNotFoundError, match=said):
+        with pytest.raises(CollectionNotFoundError, match=pattern):
             asyncio.run(index.asearch("loops"))
         index.add(Document("d", "A loop repeats."))
         assert index.search("loops")

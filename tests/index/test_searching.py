@@ -1,4 +1,4 @@
-"""Questions go in, passages come out."""
+"""Tests of searching an index."""
 
 from __future__ import annotations
 

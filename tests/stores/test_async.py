@@ -1,4 +1,4 @@
-"""The asynchronous stores do what the others do, and nobody waits for them in vain."""
+"""Tests of the asynchronous stores: the contract, cancellation and a free event loop."""
 
 import asyncio
 import json
@@ -61,7 +61,7 @@ class TestThreadedMemory(AsyncChunkStoreContract):
 
 @pytest.fixture
 def slow_server() -> Iterator[tuple[str, threading.Event, threading.Event]]:
-    """A Qdrant server that answers a search only when it is told to: its address, "asked" and "may answer"."""
+    """A Qdrant server that answers a search on demand: its address and the events "asked" and "may answer"."""
     pytest.importorskip("qdrant_client")
     asked, may_answer = threading.Event(), threading.Event()
     collection = {
@@ -89,7 +89,7 @@ def slow_server() -> Iterator[tuple[str, threading.Event, threading.Event]]:
         def do_POST(self):
             self.rfile.read(int(self.headers["content-length"]))
             asked.set()
-            # Far longer than any loop that is free needs to give the sign.
+            # Much longer than a free loop needs to set the event.
             self.answer([{"points": []}], 200 if may_answer.wait(20) else 500)
 
         def answer(self, result, status=200):
@@ -120,7 +120,7 @@ async def test_a_slow_server_does_not_block_the_loop(slow_server):
         while not asked.is_set():
             assert not any(search.done() for search in searches)
             await asyncio.sleep(0.001)
-        # Only a loop that is free comes here before the server has answered.
+        # Only a free loop gets here before the server has answered.
         may_answer.set()
         assert await asyncio.gather(*searches) == [[[]]] * 3
 

@@ -1,4 +1,4 @@
-"""The same chunks and vectors give the same rankings on every engine."""
+"""Tests that all engines return the same rankings for the same chunks and vectors."""
 
 import random
 from dataclasses import replace
@@ -39,7 +39,7 @@ def documents():
 
 
 def fill(store):
-    """Write, change and delete, so that what is left has a history."""
+    """Write, change and delete chunks, so that the collection has a history."""
     for source_id, chunks in documents():
         save(store, source_id, chunks)
     save(store, "gone", make_chunks("gone", WORDS))
@@ -53,7 +53,7 @@ def rankings(store, using, level=0, where=None):
 
 
 def same(found, expected):
-    """Compare rankings: equal scores at each place, and the same chunks wherever a score stands alone."""
+    """Compare rankings: equal scores at each rank, and the same chunk if no other has its score."""
     assert len(found) == len(expected)
     for ours, theirs in zip(found, expected, strict=True):
         scores = [hit.score for hit in theirs]
@@ -91,7 +91,7 @@ def filled(request):
 def test_dense_rankings_equal_the_exact_ones(engine, filled):
     exact, store = filled("memory", "exact"), filled(engine, "other")
     for how in HOW:
-        # Edge counts deleted chunks in its IDF until it clears its segments, so terms are compared without any.
+        # Edge counts deleted chunks in its IDF until it cleans up its segments, so terms are compared without any.
         same(rankings(store, "dense", **how), rankings(exact, "dense", **how))
 
 

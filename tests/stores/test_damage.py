@@ -1,4 +1,4 @@
-"""Files of a collection that were damaged by other hands: one clear error, or what is lost is told."""
+"""Tests of damaged files of a collection: one clear error, or a report of the losses."""
 
 import os
 import re
@@ -28,7 +28,7 @@ def fill(store):
 
 
 def state(store):
-    """Everything that a user of the store can see."""
+    """Return everything that a user of the store can see."""
     plain = [
         (chunk, None if v.dense is None else v.dense.round(4).tolist(), v.sparse and sorted(v.sparse.values))
         for source_id in store.sources()
@@ -48,7 +48,7 @@ def state(store):
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """A folder with a collection, and what is seen in it."""
+    """A folder with an intact collection, and its visible state."""
     folder = tmp_path_factory.mktemp("whole")
     with open_store(f"edge:{folder}", "cs", SCHEMA) as store:
         fill(store)
@@ -58,7 +58,7 @@ def whole(tmp_path_factory):
 
 
 def copy(source, target):
-    """Copy a file with its holes."""
+    """Copy a sparse file with its holes."""
     if not hasattr(os, "SEEK_DATA"):
         return shutil.copyfile(source, target)
     with Path(source).open("rb") as given, Path(target).open("wb") as taken:
@@ -99,7 +99,7 @@ DAMAGES = {
     "deleted": Path.unlink,
     "flipped": flip,
 }
-#: Files that stand for others of their kind: one payload index and one vector storage are like another.
+#: Files that are skipped since another file of the same kind represents them.
 _ALIKE = re.compile(r"(chunk_in|group_id|level|parent_i|subject)-|bm25_parent|dense_parent|bm25_document")
 
 
@@ -107,14 +107,14 @@ EVERYTHING = bool(os.environ.get("KINSPLIT_TEST_ALL_DAMAGE"))
 
 
 def cases(folder):
-    """Return files with ways to damage them: each in one way, by turns, or where it is asked for each in every way."""
+    """Return files with ways to damage them: one way per file, in turn, or all ways if requested."""
     found = sorted(path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
     if EVERYTHING:
         return [(name, how) for name in found for how in DAMAGES]
     return list(zip((name for name in found if not _ALIKE.search(str(name))), cycle(DAMAGES), strict=False))
 
 
-# Some forty openings, each of a copy: no kind of file is left out.
+# Some forty openings, each of a copy, cover every kind of file.
 def test_whatever_is_damaged_is_one_error_or_told_by_verify(whole, tmp_path):
     folder, seen = whole
     for number, (name, how) in enumerate(cases(folder)):
@@ -155,7 +155,7 @@ def store(tmp_path):
 
 
 def around(store, work):
-    """Do something with the engine behind the store's back."""
+    """Change the collection through the engine, bypassing the store."""
     import qdrant_edge as qe
 
     with store._engine() as shard:

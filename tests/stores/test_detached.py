@@ -1,4 +1,4 @@
-"""Qdrant Edge in a process of its own: the same answers, and a process that may die."""
+"""Tests of Qdrant Edge in a separate process: the same results, and recovery if the process dies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A disk without room is one clear error before anything is written, and no death by SIGBUS."""
+"""Tests that a full disk gives one clear error before anything is written, not SIGBUS."""
 
 import json
 import shutil
@@ -21,7 +21,7 @@ CHUNKS = make_chunks("doc", TEXTS)
 
 @pytest.fixture
 def free(monkeypatch):
-    """Sets how many bytes are free, on a disk where no hole is filled by reading it."""
+    """Function that sets the free bytes of a simulated disk, on which reading fills no holes."""
 
     def leave(size):
         monkeypatch.setattr(disk_space.shutil, "disk_usage", lambda _: Usage(10**9, 10**9 - size, size))
@@ -91,7 +91,7 @@ except DiskFullError as error:
 
 @pytest.fixture
 def mount(tmp_path):
-    """Mounts a small file system of a kind; skips where that is not allowed."""
+    """Function that mounts a small file system of a given type, or skips the test if that is not allowed."""
     places = []
 
     def make(size):

@@ -27,7 +27,7 @@ class TestEdgeStore(ChunkStoreContract):
 
 
 class Recorder:
-    """Stands between a store and its shard; counts calls and can break one."""
+    """A proxy between a store and its shard that counts calls and can make one fail."""
 
     def __init__(self, shard, fail_on_update=0):
         self.shard, self.fail_on_update, self.calls = shard, fail_on_update, []
@@ -157,7 +157,7 @@ def test_a_crash_before_the_stale_points_are_deleted_is_repaired(store):
     record(store, fail_on_update=2)
     with pytest.raises(StoreError, match="disk is full"):
         store.sync("doc", new, vectors)
-    # Old and new are both there; nothing is lost.
+    # Old and new chunks both exist; nothing is lost.
     assert store.get([chunk.id for chunk in new]) == new
     assert store.count() == len(TEXTS)
     record(store)
@@ -174,7 +174,7 @@ def test_a_crash_between_two_batches_is_repaired(store, monkeypatch):
     with pytest.raises(StoreError):
         store.sync("doc", turned, {})
     record(store)
-    # A ring of contents that is longer than a batch: the first batch took a place of which the content is gone.
+    # In a ring of contents longer than a batch, the first batch overwrote a point whose content is lost.
     _, embedded = save(store, "doc", turned)
     assert len(embedded) == 1
     assert store.get([chunk.id for chunk in turned]) == turned
@@ -301,7 +301,7 @@ def test_the_payload_indexes_have_the_right_kinds(store):
         "parent_id": "Uuid",
         "subject": "Keyword",
         "group_id": "Keyword",
-        # Of parents and documents.
+        # Indexes of parents and documents.
         "_above.source_id": "Keyword",
         "_above.level": "Integer",
         "_above.subject": "Keyword",

@@ -1,4 +1,4 @@
-"""Payload indexes on the keys that people filter by: they come by themselves and change nothing but the time."""
+"""Tests of automatic payload indexes on filtered keys, which must not change any results."""
 
 import shutil
 
@@ -42,7 +42,7 @@ def answers(store):
 
 @pytest.fixture(scope="module")
 def mixed(tmp_path_factory):
-    """A collection in which the same keys have values of every kind."""
+    """A collection whose keys have values of every kind."""
     place = tmp_path_factory.mktemp("mixed")
     chunks = []
     for number, value in enumerate(VALUES):

@@ -1,4 +1,4 @@
-"""A process that is killed in the middle of a sync leaves a collection that answers, and that the next sync mends."""
+"""Tests that a collection whose sync was killed still answers, and that the next sync repairs it."""
 
 import multiprocessing
 import os
@@ -17,14 +17,14 @@ from kinsplit.stores import open_store
 from kinsplit.stores.protocol import Query
 from kinsplit.stores.testing import DENSE, SCHEMA, SPARSE
 
-# Fifty where all damage is tested; see test_damage.
+# Fifty if all damage is tested; see test_damage.
 KILLS = 50 if os.environ.get("KINSPLIT_TEST_ALL_DAMAGE") else 15
 MEMORY = Path("/dev/shm")
 
 
 @pytest.fixture(scope="module")
 def processes():
-    """Real processes that start fast: each is forked from a server that has only imported what they need."""
+    """Context of processes that start fast, forked from a server with only the required imports."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(
         ["kinsplit.stores.testing", "kinsplit.stores.engines.edge.store", "kinsplit.stores.engines.postgres.store"]
@@ -34,7 +34,7 @@ def processes():
 
 @pytest.fixture
 def edge():
-    """A folder in memory where there is room: a process that dies loses nothing there, and nobody waits for a disk."""
+    """Address in a memory file system if it has room: faster than a disk, and a killed process loses nothing there."""
     roomy = MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > 2**31
     with tempfile.TemporaryDirectory(dir=MEMORY if roomy else None) as folder:
         yield f"edge:{folder}"
@@ -74,7 +74,7 @@ def duration_of_a_pass(processes, address):
 
 
 def check_chunks(store):
-    """Every chunk is old or new, and what both versions say is there; return whether a document lies between them."""
+    """Check that every chunk is old or new and common ones exist; return whether a document is between versions."""
     mixed = False
     for source_id in VERSIONS[0]:
         old, new = ({chunk.id: chunk for chunk in version[source_id]} for version in VERSIONS)
@@ -88,7 +88,7 @@ def check_chunks(store):
 
 
 def check_answers(store):
-    """Each document answers with the old or the new text, found by its own vectors."""
+    """Check that the vectors of each text find the old or the new text of its document."""
     for source_id in VERSIONS[0]:
         place = next(
             number

@@ -52,7 +52,7 @@ class TestQdrantMemory(ChunkStoreContract):
 class TestQdrantServer(ChunkStoreContract):
     @pytest.fixture
     def address(self) -> Iterator[str]:
-        """The server, which is there for tests, without what earlier ones left."""
+        """Address of the test server, without collections of earlier tests."""
         from qdrant_client import QdrantClient
 
         client = QdrantClient(SERVER, api_key=os.environ.get("KINSPLIT_QDRANT_API_KEY"))

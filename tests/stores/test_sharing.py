@@ -1,4 +1,4 @@
-"""Store objects of one embedded folder share its engine."""
+"""Tests that store objects of one embedded folder share its engine."""
 
 import gc
 import os
@@ -113,19 +113,19 @@ def test_a_forked_child_is_told_and_harms_nothing(address):
         reading, writing = os.pipe()
         child = os.fork()
         if not child:
-            said = []
+            messages = []
             for attempt in (store.count, lambda: save(store, "doc", CHUNKS[:1]), lambda: open_store(address, "cs")):
                 try:
                     attempt()
-                    said.append("nothing")
+                    messages.append("nothing")
                 except KinsplitError as error:
-                    said.append(f"{type(error).__name__}: {error}")
+                    messages.append(f"{type(error).__name__}: {error}")
             store.close()
-            os.write(writing, "\n".join(said).encode())
+            os.write(writing, "\n".join(messages).encode())
             os._exit(0)
         os.close(writing)
-        with os.fdopen(reading) as told:
-            used, saved, opened = told.read().splitlines()
+        with os.fdopen(reading) as pipe:
+            used, saved, opened = pipe.read().splitlines()
         assert os.waitpid(child, 0)[1] == 0
         assert "forked from" in used
         assert "forked from" in saved

@@ -18,7 +18,7 @@ from tests.parsers.sized import plain
 
 
 def family(source_id="doc"):
-    """Five leaves, two parents that hold three and two of them, and the document."""
+    """Return five leaves, two parents with three and two of them, and the document."""
     leaves = make_chunks(source_id, TEXTS)
     parents = make_chunks(source_id, ["\n".join(TEXTS[:3]), "\n".join(TEXTS[3:])], level=1)
     leaves = [replace(leaf, parent_id=parents[leaf.index // 3].id) for leaf in leaves]

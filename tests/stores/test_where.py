@@ -1,4 +1,4 @@
-"""Filters as people write them in a shell."""
+"""Tests of filters in the notation of the command line."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Engines inside this process: the store objects of one place share one, and the last of them closes it."""
+"""Open embedded engines: store objects of one folder share an engine, and the last of them closes it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class _Shared(Generic[T]):
-    """An open engine with those who use it. The open file keeps the number of its inode from being given to another."""
+    """An open engine with its leases. The open file keeps its inode number from being reused."""
 
     def __init__(self, engine: T, key: tuple[int, int, int], file: int) -> None:
         self.engine, self.key = engine, key
@@ -28,9 +28,9 @@ class Lease(Generic[T]):
     """One store object's use of an engine.
 
     Args:
-        place: For errors.
-        shared: The engine.
-        sharing: Where it came from.
+        place: Location, for errors.
+        shared: Shared engine.
+        sharing: Collection of engines that it belongs to.
     """
 
     def __init__(self, place: str, shared: _Shared[T], sharing: Sharing[T]) -> None:
@@ -43,7 +43,7 @@ class Lease(Generic[T]):
         """The engine.
 
         Raises:
-            StoreError: The lease was released, or belongs to the process that this one was forked from.
+            StoreError: The lease was released, or belongs to the process from which this one was forked.
         """
         shared = self._shared
         if shared is None:
@@ -56,16 +56,16 @@ class Lease(Generic[T]):
         return shared.engine
 
     def release(self) -> None:
-        """Let go of the engine, and close it if nobody else uses it. A second call does nothing."""
+        """Release the engine and close it if it has no other lease. A second call does nothing."""
         self._sharing.release(self)
 
 
 class Sharing(Generic[T]):
-    """The engines of one kind that are open in this process. Safe for threads.
+    """Open engines of one kind in this process. Thread-safe.
 
     Args:
-        close: Closes an engine.
-        leave: Called for an engine that one of several users lets go of.
+        close: Function that closes an engine.
+        leave: Function called with an engine when one of several leases is released.
     """
 
     def __init__(self, close: Callable[[T], None], leave: Callable[[T], None] = lambda _: None) -> None:
@@ -74,12 +74,12 @@ class Sharing(Generic[T]):
         self._lock = threading.RLock()
 
     def lease(self, place: str, mark: Path, make: Callable[[], T]) -> Lease[T]:
-        """Return a lease of the engine of a place, which is opened where this process has not opened it yet.
+        """Return a lease of an engine, opening the engine if this process has not opened it yet.
 
         Args:
-            place: For errors.
-            mark: A file that lies at the place while the engine is open; two paths that lead to it are one place.
-            make: Opens the engine.
+            place: Location, for errors.
+            mark: File that exists while the engine is open and identifies its location, under any path.
+            make: Function that opens the engine.
         """
         with self._lock:
             try:
@@ -101,7 +101,7 @@ class Sharing(Generic[T]):
         """End a lease; see `Lease.release`."""
         shared = lease._shared
         if shared is None or shared.key[0] != os.getpid():
-            # What this process was forked from still uses it.
+            # The parent process still uses it.
             lease._shared = None
             return
         with self._lock:

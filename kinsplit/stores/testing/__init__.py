@@ -1,4 +1,4 @@
-"""What every engine behind `ChunkStore` must do, as tests to inherit. Needs pytest.
+"""Contract tests of `ChunkStore`, which the tests of each engine inherit. Requires pytest.
 
 ```python
 pytest.register_assert_rewrite("kinsplit.stores.testing")  # in conftest.py
@@ -55,11 +55,11 @@ __all__ = [
 
 
 class ChunkStoreContract(Keeping, Syncing, Batches, Searching, Filtering, Levels, Opening):
-    """Inherit it and provide the fixture `address`; see the module's docstring, and the attributes of `Contract`."""
+    """Contract of all stores. Subclasses provide the fixture `address`; see the module and `Contract`."""
 
 
 class AsyncChunkStoreContract(ChunkStoreContract):
-    """The same for the stores that `open_async_store` opens."""
+    """Contract of the stores that `open_async_store` opens."""
 
     @pytest.fixture(autouse=True)
     def _running(self) -> Iterator[None]:
@@ -68,7 +68,7 @@ class AsyncChunkStoreContract(ChunkStoreContract):
             yield
 
     def open(self, address: str, collection: str = COLLECTION, schema: Schema | None = None) -> ChunkStore:
-        """Open a collection and bridge it to the calls of the tests."""
+        """Open a collection and bridge it to the blocking protocol."""
         return Bridge(self._loop, self._loop.run(self.open_async(address, collection, schema)))
 
     async def open_async(self, address: str, collection: str, schema: Schema | None) -> AsyncChunkStore:

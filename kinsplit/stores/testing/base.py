@@ -1,4 +1,4 @@
-"""What the parts of the contract stand on."""
+"""Base class of the contract's parts."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class Contract:
     """Fixtures and attributes of the contract.
 
     Attributes:
-        exclusive: Whether another process is refused until this one has closed; otherwise both see the same chunks.
-        reach: Who finds what was written under the same address: every process, this process, or one object alone.
+        exclusive: Whether only one process at a time can open a collection; otherwise all see the same chunks.
+        reach: Scope in which an address names the same data: every process, this process, or a single object.
     """
 
     exclusive: ClassVar[bool] = False
@@ -29,11 +29,11 @@ class Contract:
 
     @pytest.fixture
     def address(self) -> str:
-        """Address of a fresh, empty place."""
+        """Address of a new, empty store."""
         raise NotImplementedError
 
     @pytest.fixture
     def store(self, address: str) -> Iterator[ChunkStore]:
-        """A fresh collection at that address."""
+        """A new collection at that address."""
         with self.open(address, schema=SCHEMA) as store:
             yield store

@@ -1,4 +1,4 @@
-"""Chunks that arrive and go in arbitrary batches, and chunks found by a filter alone."""
+"""Tests of `put`, `remove` and `find`."""
 
 # ruff: noqa: S101
 
@@ -18,10 +18,10 @@ from kinsplit.stores.testing.data import DENSE, SPARSE, TEXTS, embed, make_chunk
 
 
 class Batches(Contract):
-    """Chunks that arrive and go in arbitrary batches, and chunks found by a filter alone."""
+    """Tests of writes and deletions in arbitrary batches, and of filters without a query."""
 
     def test_put_adds_and_replaces_and_deletes_nothing(self, store: ChunkStore) -> None:
-        """Chunks of several sources come in one batch; a sync of the whole document finds them as its own."""
+        """One batch contains chunks of several sources; a later sync of the whole document recognises them."""
         one, two = make_chunks("one", TEXTS), make_chunks("two", TEXTS[:2])
         first, second = [*one[:2], two[1]], [*one[2:], two[0]]
         assert store.put(first, embed(first)) == SyncReport(added=3)
@@ -56,7 +56,7 @@ class Batches(Contract):
         assert (store.count(), store.put([], {})) == (0, SyncReport())
 
     def test_remove_takes_ids(self, store: ChunkStore) -> None:
-        """It counts what was there, and leaves everything else."""
+        """It returns the number of deleted chunks and keeps all others."""
         one, two = make_chunks("one", TEXTS), make_chunks("two", TEXTS)
         save(store, "one", one)
         save(store, "two", two)
@@ -72,7 +72,7 @@ class Batches(Contract):
         assert store.remove([one[0].id, one[0].id]) == 1
 
     def test_find_takes_a_filter_and_no_vector(self, store: ChunkStore) -> None:
-        """Everything that fits is found, in order of source, level and index."""
+        """All matching chunks are found, in order of source, level and index."""
         sources: dict[str, list[Chunk]] = {}
         for source_id, subject in (("b", "math"), ("a", "cs"), ("c", "cs")):
             leaves = make_chunks(source_id, TEXTS, 0, subject=subject, tags=["x", source_id])

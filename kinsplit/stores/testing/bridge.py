@@ -1,4 +1,4 @@
-"""An asynchronous store behind the blocking protocol, so that one contract holds for both."""
+"""Adapter of an asynchronous store to the blocking protocol, so that one contract covers both."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class Loop:
-    """An event loop in a thread of its own, which any thread gives coroutines to."""
+    """An event loop in a separate thread, which runs coroutines for other threads."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -46,11 +46,11 @@ async def _wait(stopped: asyncio.Event) -> None:
 
 
 class Bridge(ChunkStore):
-    """`ChunkStore` by means of an asynchronous one.
+    """`ChunkStore` on top of an asynchronous store.
 
     Args:
-        loop: Where its coroutines run.
-        store: The store.
+        loop: Event loop of the asynchronous store.
+        store: The asynchronous store.
     """
 
     def __init__(self, loop: Loop, store: AsyncChunkStore) -> None:
@@ -58,7 +58,7 @@ class Bridge(ChunkStore):
 
     @property
     def schema(self) -> Schema:
-        """What the collection was made with."""
+        """Schema of the collection."""
         return self._store.schema
 
     def known(self, source_id: str) -> dict[str, Content]:

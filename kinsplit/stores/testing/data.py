@@ -51,7 +51,7 @@ def make_chunks(source_id: str, texts: Sequence[str], level: int = 0, **metadata
 
 
 def make_document(leaves: Sequence[Chunk], title: str = "", **metadata: Any) -> Chunk:
-    """Return the chunk that stands for the whole document of some leaves; `embed` makes its terms of the title."""
+    """Return the chunk of a whole document from its leaves; `embed` takes its terms from the title."""
     return Chunk(
         id=chunk_id(leaves[0].source_id, "f1", DOCUMENT, 0),
         source_id=leaves[0].source_id,
@@ -66,7 +66,7 @@ def make_document(leaves: Sequence[Chunk], title: str = "", **metadata: Any) -> 
 
 
 def embed(chunks: Sequence[Chunk]) -> dict[Content, Vectors]:
-    """Return dense and sparse vectors of chunks by content; a document has no dense one."""
+    """Return dense and sparse vectors of chunks by content; documents have no dense vectors."""
     vectors = {}
     for chunk in chunks:
         whole = chunk.level == DOCUMENT
@@ -76,6 +76,6 @@ def embed(chunks: Sequence[Chunk]) -> dict[Content, Vectors]:
 
 
 def save(store: ChunkStore, source_id: str, chunks: Sequence[Chunk]) -> tuple[SyncReport, list[Chunk]]:
-    """Sync a source the way an indexer does; return the report and the chunks that had to be embedded."""
+    """Sync a source as an indexer does; return the report and the chunks that had to be embedded."""
     missing = store.missing(source_id, chunks)
     return store.sync(source_id, chunks, embed(missing)), missing

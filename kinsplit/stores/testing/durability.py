@@ -1,4 +1,4 @@
-"""What is stored comes back as it was."""
+"""Tests that stored chunks are read back unchanged."""
 
 # ruff: noqa: S101
 
@@ -18,10 +18,10 @@ from kinsplit.stores.testing.data import DENSE, TEXTS, embed, make_chunks, make_
 
 
 class Keeping(Contract):
-    """What is stored comes back as it was."""
+    """Tests that stored chunks and vectors are read back unchanged."""
 
     def test_every_field_comes_back(self, store: ChunkStore) -> None:
-        """A chunk is read as it was written."""
+        """A chunk is read back as it was written."""
         parent, leaf = make_chunks("a/b.md", ["parent"], level=1), make_chunks("a/b.md", TEXTS[:2])
         full = replace(
             leaf[1],
@@ -46,7 +46,7 @@ class Keeping(Contract):
         assert store.get([chunk.id for chunk in chunks]) == chunks
 
     def test_vectors_come_back_by_id(self, store: ChunkStore) -> None:
-        """Those of any sources and levels, in one call; what is not stored is left out."""
+        """One call reads vectors of any sources and levels, without ids that are not stored."""
         one, two = make_chunks("one", TEXTS), make_chunks("two", TEXTS[:2])
         whole = make_document(one, "Objects")
         given = embed([*one, *two, whole])
@@ -70,7 +70,7 @@ class Keeping(Contract):
             store.vectors(["chunk-1"])
 
     def test_lone_surrogates_keep_their_length(self, store: ChunkStore) -> None:
-        """They come back as U+FFFD and do not look like a change at the next sync."""
+        """They come back as U+FFFD, and the next sync does not count them as a change."""
         chunks = make_chunks("doc", ["broken \ud800 text"], title="x\udfff")
         save(store, "doc", chunks)
         (found,) = store.get([chunks[0].id])
@@ -78,7 +78,7 @@ class Keeping(Contract):
         assert save(store, "doc", chunks) == (SyncReport(unchanged=1), [])
 
     def test_control_characters_and_astral_text_come_back(self, store: ChunkStore) -> None:
-        """NUL, the other control characters and text beyond the basic plane are text like any other."""
+        """NUL, other control characters and characters outside the Basic Multilingual Plane are preserved."""
         text = "nul \x00 sub \x1a0 \x1a\x1a esc \\u0000 \x7f \x85 \u2028 😀 e\u0301"
         chunks = make_chunks("nul \x00", [text], 0, title=text, **{"key\x00": [text, {"deep\x00": text}]})
         save(store, "nul \x00", chunks)
@@ -91,7 +91,7 @@ class Keeping(Contract):
         assert store.delete("nul \x00") == 1
 
     def test_numbers_come_back_as_they_were(self, store: ChunkStore) -> None:
-        """Large and small floats stay floats, whole ones become integers, and none looks like a change."""
+        """Large and small floats stay floats, whole ones become integers, and a sync sees no change."""
         numbers = [1.0, -0.5, 1e16, 1.1579208923731604e77, 5e-324, 1e-7, 2**63 - 1, -(2**63), 0, True]
         chunks = make_chunks("doc", TEXTS[:1], numbers=numbers)
         save(store, "doc", chunks)
@@ -102,7 +102,7 @@ class Keeping(Contract):
         assert save(store, "doc", chunks) == (SyncReport(unchanged=1), [])
 
     def test_get_keeps_the_order_and_leaves_out_what_is_missing(self, store: ChunkStore) -> None:
-        """Ids that are not stored cost nothing; ids that can't be are refused."""
+        """Ids that are not stored are skipped; malformed ids are an error."""
         chunks = make_chunks("doc", TEXTS)
         save(store, "doc", chunks)
         ids = [chunks[3].id, chunk_id("other", "f1", 0, 0), chunks[0].id, chunks[4].id]
@@ -113,7 +113,7 @@ class Keeping(Contract):
             store.get(["chunk-1"])
 
     def test_export_gives_back_what_was_saved(self, store: ChunkStore) -> None:
-        """Chunks in order with their vectors; a vector's length and a term vector's order may differ."""
+        """Chunks come in order with their vectors; a vector's length and the order of terms may differ."""
         leaves = make_chunks("doc", TEXTS)
         chunks = [*leaves, *make_chunks("doc", [" ".join(TEXTS)], level=1), make_document(leaves, "Objects")]
         save(store, "doc", chunks[::-1])

@@ -1,4 +1,4 @@
-"""Filters by ranges and exceptions, joined in any way."""
+"""Tests of filters: values, ranges, exceptions and their combinations."""
 
 # ruff: noqa: S101
 
@@ -46,7 +46,7 @@ _EXPECTED_KINDS: list[tuple[Where, str]] = [
     ({"flag": {"$ne": True}}, "bcdfghk"),
     ({"flag": [True, "true"]}, "ade"),
     ({"flag": np.bool_(True)}, "ae"),
-    # Numbers are compared by value, and are no booleans.
+    # Numbers are compared by value and never equal booleans.
     ({"flag": 1}, "c"),
     ({"flag": 1.0}, "c"),
     ({"flag": 0}, "e"),
@@ -62,13 +62,13 @@ _EXPECTED_KINDS: list[tuple[Where, str]] = [
     ({"grade": {"$lt": 0}}, "d"),
     ({"grade": {"$gt": 2}}, "g"),
     ({"grade": {"$gt": -5, "$lt": 5}}, "abce"),
-    # None is no value: the key is missing, or stored as None or as a list without members.
+    # None matches a missing key, None and an empty list.
     ({"flag": None}, "fk"),
     ({"flag": {"$ne": None}}, "abcdegh"),
     ({"grade": [None, 2]}, "bcfk"),
     ({"author": None}, "cdek"),
     ({"$not": {"grade": None}, "flag": {"$in": [None]}}, ""),
-    # Dates and times are found among strings; without a zone they are in UTC.
+    # Dates and times are stored as strings; without a zone they are in UTC.
     ({"when": date(2024, 1, 2)}, "a"),
     ({"when": {"$gte": date(2024, 1, 2)}}, "abcg"),
     ({"when": {"$gt": date(2024, 1, 2)}}, "bcg"),
@@ -77,7 +77,7 @@ _EXPECTED_KINDS: list[tuple[Where, str]] = [
     ({"when": {"$lt": _DAY + timedelta(hours=2)}}, "abd"),
     ({"when": {"$lt": np.datetime64("2021-01-01")}}, "d"),
     ({"when": {"$gt": 0}}, "f"),
-    # A dot steps into a mapping, unless the key has it itself; "[]" steps into a list.
+    # A dot steps into a mapping, unless the stored key contains the dot; "[]" steps into a list.
     ({"author.name": "Ada"}, "ac"),
     ({"author.name": ["Ben", "Zoe"]}, "b"),
     ({"author.born": {"$lt": 1900}}, "a"),
@@ -91,7 +91,7 @@ _EXPECTED_KINDS: list[tuple[Where, str]] = [
     ({"$not": {"authors[].name": "Eve"}}, "abcdfghk"),
 ]
 
-#: Filters with the sources whose chunks they let through.
+#: Filters with the sources whose chunks match.
 _EXPECTED: list[tuple[Where, str]] = [
     ({"year": {"$gte": 2020}}, "bc"),
     ({"year": {"$gt": 2020}}, "c"),
@@ -100,7 +100,7 @@ _EXPECTED: list[tuple[Where, str]] = [
     ({"year": {"$lte": 2021.5}}, "abc"),
     ({"grade": {"$lt": 0}}, "b"),
     ({"year": {"$gte": 2020}, "subject": "cs"}, "b"),
-    # A single member must lie within all bounds; members that are no numbers, and lists in lists, never do.
+    # One member must be within all bounds; members other than numbers, and nested lists, never are.
     ({"scores": {"$gt": 2, "$lt": 9}}, "d"),
     ({"scores": {"$gte": 6, "$lt": 9}}, ""),
     ({"scores": {"$lte": 1}}, "c"),
@@ -112,7 +112,7 @@ _EXPECTED: list[tuple[Where, str]] = [
     ({"level": {"$gt": 0}}, ""),
     ({"subject": {"$eq": "cs"}}, "ab"),
     ({"subject": {"$in": ["art", "math"]}}, "cd"),
-    # What lacks the key has no such value either.
+    # Exceptions also match chunks without the key.
     ({"subject": {"$ne": "cs"}}, "cde"),
     ({"subject": {"$nin": ["cs", "art"]}}, "ce"),
     ({"subject": {"$nin": []}}, "abcde"),
@@ -135,7 +135,7 @@ _EXPECTED: list[tuple[Where, str]] = [
 
 
 def _nested(depth: int) -> dict[str, Any]:
-    """Return a filter of so many mappings inside each other."""
+    """Return a filter of mappings nested to a depth."""
     where: dict[str, Any] = {"subject": "cs"}
     for _ in range(depth - 1):
         where = {"$not": where}
@@ -183,20 +183,20 @@ _REFUSED: list[Any] = [
 
 
 class Filtering(Contract):
-    """Filters by ranges and exceptions, joined in any way."""
+    """Tests of filters: values, ranges, exceptions and their combinations."""
 
     def test_ranges_exceptions_and_what_joins_them(self, store: ChunkStore) -> None:
-        """Each filter lets the same chunks through wherever it is given."""
+        """A filter matches the same chunks in every method."""
         _check_filters(store, _SOURCES, _EXPECTED)
         assert [chunk.index for chunk in store.find({"chunk_index": {"$gte": 3}, "source_id": "a"})] == [3, 4]
         assert store.find({"level": {"$gt": 0}}, None) == []
 
     def test_values_of_every_kind(self, store: ChunkStore) -> None:
-        """Booleans, floats, None, dates, and what lies inside mappings and lists of them."""
+        """Filters match booleans, floats, None, dates, and values in mappings and in lists of mappings."""
         _check_filters(store, _KINDS, _EXPECTED_KINDS)
 
     def test_the_largest_filters(self, store: ChunkStore) -> None:
-        """Every engine takes what is just not refused, and alternatives on one key count as one condition."""
+        """Every engine accepts filters at the limits, and alternatives on one key count as one condition."""
         save(store, "a", make_chunks("a", TEXTS, 0, year=2019, tags=["x", "y"]))
         save(store, "b", make_chunks("b", TEXTS, 0, year=2020))
         absent = [{f"key{i}": i} for i in range(MOST_CONDITIONS - 1)]
@@ -213,7 +213,7 @@ class Filtering(Contract):
             assert "".join(sorted({chunk.source_id for chunk in store.find(where)})) == sources, str(where)[:99]
 
     def test_a_filter_that_is_none_is_refused(self, store: ChunkStore) -> None:
-        """Whatever is wrong is named, and nothing is searched."""
+        """The error names the fault, and nothing is searched."""
         for where in _REFUSED:
             with pytest.raises(InvalidParameterError, match=r"^where"):
                 store.find(where)

@@ -1,4 +1,4 @@
-"""Leaves, parents and whole documents lie in one collection, each with vectors of their own."""
+"""Tests of leaves, parents and documents in one collection."""
 
 # ruff: noqa: S101
 
@@ -24,10 +24,10 @@ def _family(source_id: str, title: str, **metadata: Any) -> list[Chunk]:
 
 
 class Levels(Contract):
-    """Leaves, parents and whole documents lie in one collection, each with vectors of their own."""
+    """Tests of leaves, parents and documents in one collection, with separate vectors."""
 
     def test_one_call_asks_several_levels_with_filters_of_their_own(self, store: ChunkStore) -> None:
-        """Each query is answered as if it had been asked alone."""
+        """Each query returns the same hits as in a call of its own."""
         save(store, "a", _family("a", "Objects and classes", subject="cs"))
         save(store, "b", _family("b", "Sorting", subject="math"))
         dense, terms = DENSE.embed_query("what is a class"), SPARSE.embed_query("class objects")
@@ -50,7 +50,7 @@ class Levels(Contract):
         assert [hit.chunk.source_id for hit in answers[4]] == ["a"]
 
     def test_rank_tells_the_places_of_what_search_finds(self, store: ChunkStore) -> None:
-        """Same hits, same scores, same order, without texts."""
+        """Hits, scores and order are the same, without texts."""
         save(store, "a", _family("a", "Objects and classes", sibling_files=["b", "c"]))
         save(store, "b", _family("b", "Sorting"))
         dense, terms = DENSE.embed_query("what is a class"), SPARSE.embed_query("class objects")
@@ -78,7 +78,7 @@ class Levels(Contract):
             ]
 
     def test_rank_tells_the_places_as_they_are_now(self, store: ChunkStore) -> None:
-        """What a ranking told before a sync or a put is not told after it."""
+        """A ranking after a sync or a put returns the new positions."""
         query = Query("bm25", SPARSE.embed_query("class objects"), 9)
         for number in (5, 3, 4):
             save(store, "a", make_chunks("a", TEXTS[:number], sibling_files=[str(number)]))
@@ -96,7 +96,7 @@ class Levels(Contract):
         assert store.rank([query]) == [[]]
 
     def test_a_parent_with_a_single_child_has_vectors_of_its_own(self, store: ChunkStore) -> None:
-        """Equal texts of two levels are two contents."""
+        """Equal texts on two levels are different contents."""
         leaf, parent = make_chunks("doc", TEXTS[:1]), make_chunks("doc", TEXTS[:1], level=1)
         chunks = [*leaf, *parent]
         assert store.missing("doc", chunks) == chunks
@@ -106,7 +106,7 @@ class Levels(Contract):
         (below,), (above,) = store.search([Query("dense", ours, 5), Query("dense", theirs, 5, level=1)])
         assert (below.chunk, above.chunk) == (leaf[0], parent[0])
         assert (below.score, above.score) == pytest.approx((1, 1))
-        # A second parent of that text takes the parent's vectors, not the leaf's.
+        # A second parent with that text gets the parent's vectors, not the leaf's.
         more = [*chunks, *make_chunks("doc", TEXTS[:1], level=2)]
         assert store.missing("doc", more) == more[2:]
         twice = [*leaf, *make_chunks("doc", TEXTS[:1] * 2, level=1)]
@@ -116,7 +116,7 @@ class Levels(Contract):
         assert [hit.score for hit in hits] == pytest.approx([1, 1])
 
     def test_a_document_repeats_no_text_and_is_found_by_its_terms(self, store: ChunkStore) -> None:
-        """It is kept, found and deleted with its leaves, and changes when they do."""
+        """It is stored, found and deleted with its leaves, and changes when they do."""
         chunks = _family("doc", "Objects")
         save(store, "doc", chunks)
         assert store.get([chunks[-1].id]) == [chunks[-1]]
@@ -134,7 +134,7 @@ class Levels(Contract):
         assert store.count() == 0
 
     def test_a_document_without_terms_is_kept_and_never_found(self, store: ChunkStore) -> None:
-        """A point needs no vector at all."""
+        """A point without any vector is valid."""
         leaves = make_chunks("doc", TEXTS[:1])
         for title, sparse in (("nothing", None), ("stop words", SPARSE.embed(["of the"])[0])):
             document = make_document(leaves, title)
@@ -143,7 +143,7 @@ class Levels(Contract):
             assert store.search([Query("bm25", SPARSE.embed_query("class"), 5, DOCUMENT)]) == [[]]
 
     def test_only_a_document_has_no_dense_vector(self, store: ChunkStore) -> None:
-        """Neither can it have one nor can anything else do without, and nobody can ask for one."""
+        """A document with a dense vector, another chunk without one and a dense query for documents are errors."""
         leaf, *_, parent, document = _family("doc", "Objects")
         row = DENSE.embed_query("class")
         for chunk, dense in ((leaf, None), (parent, None), (document, row)):
@@ -154,7 +154,7 @@ class Levels(Contract):
         assert store.count() == 0
 
     def test_levels_reach_from_leaves_to_documents(self, store: ChunkStore) -> None:
-        """Any other is refused by name."""
+        """Any other level is an error that names it."""
         (leaf,) = make_chunks("doc", TEXTS[:1])
         for level in (-1, DOCUMENT + 1):
             with pytest.raises(InvalidParameterError, match="level"):
@@ -168,7 +168,7 @@ class Levels(Contract):
         assert [hit.chunk for hit in hits] == [deepest]
 
     def test_each_layer_has_an_idf_of_its_own(self, store: ChunkStore) -> None:
-        """What is added at other levels changes no score."""
+        """Chunks added on other levels do not change scores."""
         families = {name: _family(name, f"Objects {name}") for name in ("one", "two", "three")}
         queries = [Query("bm25", SPARSE.embed_query("object class recursion"), 50, level) for level in (0, 1, DOCUMENT)]
         alone: list[list[float]] = []

@@ -1,4 +1,4 @@
-"""Collections are found again, checked, and closed."""
+"""Tests of opening, reopening and closing collections."""
 
 # ruff: noqa: S101, S603
 
@@ -19,10 +19,10 @@ from kinsplit.stores.testing.data import COLLECTION, SCHEMA, SPARSE, TEXTS, make
 
 
 class Opening(Contract):
-    """Collections are found again, checked, and closed."""
+    """Tests of opening, reopening and closing collections."""
 
     def test_everything_is_there_after_reopening(self, address: str) -> None:
-        """Chunks, vectors and schema outlive the store object; a closed one says so."""
+        """Chunks, vectors and schema outlive the store object; using a closed one is an error."""
         if self.reach == "object":
             pytest.skip("nothing outlives this store object")
         chunks = make_chunks("doc", TEXTS, subject="cs")
@@ -39,7 +39,7 @@ class Opening(Contract):
             assert [hit.chunk for hit in store.search([query])[0]] == [chunks[2]]
 
     def test_another_schema_is_refused(self, address: str) -> None:
-        """The error names both values and what to do."""
+        """The error names both values and a remedy."""
         if self.reach == "object":
             pytest.skip("nothing outlives this store object")
         self.open(address, schema=SCHEMA).close()
@@ -50,7 +50,7 @@ class Opening(Contract):
         self.open(address, f"{COLLECTION}-second", replace(SCHEMA, model="other-model")).close()
 
     def test_the_layout_of_another_version_is_refused(self, address: str) -> None:
-        """Whether or not the schema is given: its payloads and vectors can't be read."""
+        """Its payloads and vectors can't be read, with or without a given schema."""
         if self.reach == "object":
             pytest.skip("nothing outlives this store object")
         with suppress(SchemaMismatchError):
@@ -60,14 +60,14 @@ class Opening(Contract):
                 self.open(address, schema=schema)
 
     def test_a_collection_that_is_not_there_needs_a_schema(self, address: str) -> None:
-        """Nothing is created by asking."""
+        """Opening without a schema creates nothing."""
         with pytest.raises(StoreError, match="no collection 'nothing'"):
             self.open(address, "nothing")
         with pytest.raises(InvalidParameterError, match="collection"):
             self.open(address, "../outside", SCHEMA)
 
     def test_opening_twice(self, address: str, store: ChunkStore) -> None:
-        """From this process and from another one."""
+        """A collection can be opened again by this process, and by others unless it is exclusive."""
         if self.reach == "object":
             pytest.skip("nobody else finds what this store object holds")
         save(store, "doc", make_chunks("doc", TEXTS))
@@ -89,7 +89,7 @@ class Opening(Contract):
             assert other.stdout.strip() == str(len(TEXTS))
 
     def test_a_closed_store_says_so(self, store: ChunkStore) -> None:
-        """Closing twice is no error, using a closed store is one."""
+        """Using a closed store is an error; closing it again is not."""
         store.close()
         store.close()
         with pytest.raises(StoreError, match="closed"):

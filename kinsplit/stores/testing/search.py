@@ -1,4 +1,4 @@
-"""Rankings are exact, and filters choose among their hits."""
+"""Tests of rankings and of filters on them."""
 
 # ruff: noqa: S101
 
@@ -16,10 +16,10 @@ from kinsplit.stores.testing.data import DENSE, SPARSE, TEXTS, make_chunks, save
 
 
 class Searching(Contract):
-    """Rankings are exact, and filters choose among their hits."""
+    """Tests of exact rankings, and of filters that select among their hits."""
 
     def test_search_ranks_as_exact_cosine_does(self, store: ChunkStore) -> None:
-        """Scores are cosines, hits come best first, and each query has its own list."""
+        """Scores are cosines, the best hit comes first, and each query has a separate list."""
         rng = np.random.default_rng(7)
         chunks = make_chunks("doc", [f"text {number}" for number in range(200)])
         matrix = rng.standard_normal((200, DENSE.dimension)).astype(np.float32)
@@ -35,7 +35,7 @@ class Searching(Contract):
             assert [hit.score for hit in hits] == pytest.approx(cosines[best].tolist(), abs=1e-5)
 
     def test_terms_are_weighed_by_their_rarity_within_the_level(self, store: ChunkStore) -> None:
-        """A rare term outweighs a common one, and parents do not make a term of the leaves common."""
+        """A rare term outweighs a common one, and parents do not count in the IDF of leaves."""
         leaves = make_chunks("doc", ["apple pear", *["apple plum"] * 8, "zebra plum"])
         parents = make_chunks("doc", ["zebra"] * 20, level=1)
         save(store, "doc", [*leaves, *parents])
@@ -71,7 +71,7 @@ class Searching(Contract):
         assert sources(level=1, is_chunked=False) == {"c"}
 
     def test_filters_by_ids(self, store: ChunkStore) -> None:
-        """Ids choose among the hits of either kind, also inside other filters; unknown ones are passed over."""
+        """Ids select among dense and BM25 hits, also inside other filters; unknown ids are ignored."""
         chunks = make_chunks("a", TEXTS, subject="cs")
         save(store, "a", chunks)
         ids = [chunks[2].id, chunks[0].id, make_chunks("nobody", TEXTS[:1])[0].id]
@@ -91,7 +91,7 @@ class Searching(Contract):
                 store.find({"$id": nothing})
 
     def test_filters_hold_for_terms_too(self, store: ChunkStore) -> None:
-        """A filter chooses among the hits and changes no score."""
+        """A filter selects among the hits and does not change scores."""
         save(store, "a", make_chunks("a", TEXTS, subject="cs"))
         save(store, "b", [*make_chunks("b", TEXTS, subject="math"), *make_chunks("b", TEXTS, level=1)])
         save(store, "c", make_chunks("c", TEXTS, level=2, subject="cs"))

@@ -1,4 +1,4 @@
-"""A sync writes what changed and nothing else."""
+"""Tests that a sync writes changes and nothing else."""
 
 # ruff: noqa: S101
 
@@ -17,7 +17,7 @@ from kinsplit.stores.testing.data import DENSE, SPARSE, TEXTS, embed, make_chunk
 
 
 class Syncing(Contract):
-    """A sync writes what changed and nothing else."""
+    """Tests that a sync writes changes and nothing else."""
 
     def test_sync_reports_what_it_changed(self, store: ChunkStore) -> None:
         """Added, unchanged, updated and deleted are counted per id; only new content is embedded."""
@@ -28,7 +28,7 @@ class Syncing(Contract):
         edited = make_chunks("doc", [*TEXTS[:2], "Tail calls need no stack.", TEXTS[3]])
         report, embedded = save(store, "doc", edited)
         assert embedded == [edited[2]]
-        # The last chunk keeps its text, but starts elsewhere.
+        # The last chunk keeps its text but moves.
         assert report == SyncReport(updated=2, unchanged=2)
 
         shorter = make_chunks("doc", TEXTS[:2])
@@ -37,7 +37,7 @@ class Syncing(Contract):
         assert store.known("doc") == {chunk.id: chunk.content for chunk in shorter}
 
     def test_text_that_moved_keeps_its_vectors(self, store: ChunkStore) -> None:
-        """Inserting a chunk in front embeds one text, and every text is found by its own vectors."""
+        """Inserting a chunk at the front embeds one text, and every text keeps its vectors."""
         save(store, "doc", make_chunks("doc", TEXTS[1:]))
         moved = make_chunks("doc", TEXTS)
         report, embedded = save(store, "doc", moved)
@@ -50,7 +50,7 @@ class Syncing(Contract):
             assert [hits[0].chunk for hits in store.search(queries)] == [chunk, chunk]
 
     def test_texts_that_change_places(self, store: ChunkStore) -> None:
-        """Points can lend each other their vectors."""
+        """Points can exchange their vectors."""
         save(store, "doc", make_chunks("doc", TEXTS[:3]))
         turned = make_chunks("doc", TEXTS[2::-1])
         assert save(store, "doc", turned)[1] == []
@@ -60,14 +60,14 @@ class Syncing(Contract):
             assert hits[0].score == pytest.approx(1.0, abs=1e-5)
 
     def test_payload_changes_need_no_vectors(self, store: ChunkStore) -> None:
-        """Metadata is rewritten, keys that are gone included."""
+        """Metadata is rewritten, and removed keys disappear."""
         save(store, "doc", make_chunks("doc", TEXTS[:2], course="cs", old="x"))
         changed = make_chunks("doc", TEXTS[:2], course="math")
         assert save(store, "doc", changed) == (SyncReport(updated=2), [])
         assert store.get([chunk.id for chunk in changed]) == changed
 
     def test_equal_texts_are_embedded_once_and_kept_apart(self, store: ChunkStore) -> None:
-        """Neither two documents nor two chunks of one document melt together."""
+        """Chunks of one or of two documents with equal texts stay separate."""
         one, two = make_chunks("one", [TEXTS[0], TEXTS[0]]), make_chunks("two", [TEXTS[0]])
         assert save(store, "one", one) == (SyncReport(added=2), [one[0]])
         assert save(store, "two", two) == (SyncReport(added=1), two)
@@ -98,7 +98,7 @@ class Syncing(Contract):
         assert (store.count(), store.sources(), store.known("doc")) == (0, {}, {})
 
     def test_eight_writing_threads_lose_nothing(self, store: ChunkStore) -> None:
-        """Syncs of different sources, and searches, at the same time."""
+        """Syncs of different sources and searches run concurrently."""
         documents = {f"doc{n}": make_chunks(f"doc{n}", [f"{text} {n}" for text in TEXTS * 5]) for n in range(32)}
         query = Query("dense", DENSE.embed_query("class"), 5)
 

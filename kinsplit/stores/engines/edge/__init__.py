@@ -1,1 +1,1 @@
-"""Qdrant Edge, the engine inside the process."""
+"""Qdrant Edge, an embedded engine."""

@@ -1,7 +1,7 @@
-"""Free space, looked at before Qdrant Edge needs it.
+"""Checks for free disk space before Qdrant Edge needs it.
 
-Its files are mapped into memory and have holes: where the disk is full, to write into one ends the process by SIGBUS,
-without a word. On tmpfs to read one does so too.
+Edge maps sparse files into memory. On a full disk, writing into a hole kills the process with SIGBUS and no message;
+on tmpfs, so does reading one.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from pathlib import Path
 from kinsplit.errors import DiskFullError
 
 _MB = 1_000_000
-#: Kept free for the files that grow by pages, for the log, and for what others write meanwhile.
+#: Kept free for files that grow by pages, for the log, and for concurrent writes of other programs.
 _RESERVE = 16 * _MB
-#: Kept free for writes that only delete, and for opening, so that a full disk can be cleared.
+#: Kept free for deletions and for opening, so that a full disk can be cleared.
 _LEAST = _MB
-#: Bytes of a new shard where holes are filled when they are read.
+#: Bytes of a new shard on file systems that fill holes when they are read.
 _FILLED_SHARD = 80 * _MB
-#: A point lies in the log and in its segment, which rounds up.
+#: A point is stored in the log and in its segment, which rounds up.
 _COPIES = 3
 
 
 def check_creation(folder: Path) -> None:
-    """Make sure that a shard can be made in a folder.
+    """Check that there is room to create a shard in a folder.
 
     Raises:
         DiskFullError: There is not enough free space.
@@ -34,7 +34,7 @@ def check_creation(folder: Path) -> None:
 
 
 def check_opening(folder: Path, shard: Path) -> None:
-    """Make sure that a shard can be opened, whose vectors are read as it is.
+    """Check that there is room to open a shard, since opening reads its vectors.
 
     Raises:
         DiskFullError: There is not enough free space.
@@ -48,11 +48,11 @@ def check_opening(folder: Path, shard: Path) -> None:
 
 
 def check_write(folder: Path, added: int) -> None:
-    """Make sure that a write can be done.
+    """Check that there is room for a write.
 
     Args:
         folder: The collection's folder.
-        added: Bytes of the points to write; 0 for a write that only deletes.
+        added: Size of the points to write in bytes; 0 for deletions only.
 
     Raises:
         DiskFullError: There is not enough free space.
@@ -61,7 +61,7 @@ def check_write(folder: Path, added: int) -> None:
 
 
 def can_optimize(folder: Path, shard: Path) -> bool:
-    """Return whether there is room to write the segments anew beside the old ones."""
+    """Return whether there is room to rewrite the segments next to the old ones."""
     needed = _RESERVE + sum(_allocated(path.stat()) for path in _files(shard / "segments"))
     return _free(folder) >= needed + (_FILLED_SHARD if _fills_holes(folder) else 0)
 
@@ -81,12 +81,12 @@ def _files(folder: Path) -> Iterable[Path]:
 
 
 def _allocated(found: os.stat_result) -> int:
-    # Windows has no blocks, and no holes here.
+    # Windows reports no blocks, and Edge's files have no holes there.
     return getattr(found, "st_blocks", found.st_size // 512) * 512
 
 
 def _fills_holes(folder: Path) -> bool:
-    """Return whether a folder lies on tmpfs."""
+    """Return whether a folder is on tmpfs, which fills holes when they are read."""
     device = folder.stat().st_dev
     try:
         mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace")

@@ -1,4 +1,4 @@
-"""One open shard of Qdrant Edge, used by all store objects of its folder in this process."""
+"""An open shard of Qdrant Edge, shared by all store objects of its folder in this process."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from qdrant_edge import EdgeShard
 
 
-#: Payloads to keep, those that were read last; 1.2 kB each.
+#: Largest number of cached payloads, 1.2 kB each; the oldest are dropped first.
 _MOST = 20_000
 
 
 class Places:
-    """Some keys of the payloads of points that were found before, until the points are written. Safe for threads."""
+    """Cache of partial payloads of ranked points, each kept until its point is written. Thread-safe."""
 
     def __init__(self) -> None:
         self._kept: dict[str, Payload] = {}
@@ -42,11 +42,11 @@ class Places:
         self._lock = threading.Lock()
 
     def read(self, ids: Iterable[str], fetch: Callable[[list[str]], Mapping[str, Payload]]) -> dict[str, Payload]:
-        """Return what is kept by id, and what `fetch` returns of the others; points may be missing there.
+        """Return payloads by id, fetching those that are not cached.
 
         Args:
-            ids: Of the points.
-            fetch: Reads points, always the same keys of them.
+            ids: Ids of the points.
+            fetch: Reads points, always the same payload keys; may leave out points.
         """
         wanted = dict.fromkeys(ids)
         with self._lock:
@@ -57,7 +57,7 @@ class Places:
             fetched = fetch(missing)
             found.update(fetched)
             with self._lock:
-                # What was written meanwhile may have been read before.
+                # A point written in the meantime may have been read before the write.
                 if writes == self._writes:
                     kept.update(fetched)
                     for id_ in list(islice(kept, max(0, len(kept) - _MOST))):
@@ -65,7 +65,7 @@ class Places:
         return found
 
     def forget(self, ids: Iterable[str]) -> None:
-        """Let go of points, once they have been written."""
+        """Drop points from the cache after they were written."""
         with self._lock:
             self._writes += 1
             for id_ in ids:
@@ -74,28 +74,28 @@ class Places:
 
 #: Points per write or read of vectors.
 _BATCH = 500
-#: Most bytes of a payload index on disk.
+#: Largest size of a payload index on disk, in bytes.
 _INDEX_BYTES = 8_000_000
-#: Seconds from one flush to the next, as in Qdrant's server. The log alone survives the end of the process; a flush
-#: survives the end of the machine's power, and can wait for the disk ten times as long as the writes take.
+#: Seconds between flushes, as in Qdrant's server. The log survives a crash of the process; only a flush survives a
+#: power failure, and it can wait for the disk ten times as long as the writes take.
 _SETTLE_SECONDS = 5.0
-#: Where a flush takes long, so many times its own duration pass until the next, so that writing doesn't wait for disks.
+#: Multiple of a slow flush's duration that passes until the next, so that writes don't wait for the disk.
 _SETTLE_SHARE = 50
 
 
 class EdgeEngine:
-    """A shard with its ledger. Safe for threads.
+    """A shard with its ledger. Thread-safe.
 
     Args:
-        folder: The collection's folder.
-        schema: To create it with, where it isn't there.
+        folder: Folder of the collection.
+        schema: Schema of a new collection; None to open an existing one.
 
     Attributes:
-        folder: The collection's folder.
-        schema: What the collection was made with.
+        folder: Folder of the collection.
+        schema: Schema of the collection.
         shard: The open shard.
-        places: What rankings have read.
-        writing: Held by a writer.
+        places: Cache of the payloads that rankings read.
+        writing: Lock of the writers.
     """
 
     def __init__(self, folder: Path, schema: Schema | None) -> None:
@@ -107,14 +107,14 @@ class EdgeEngine:
         self._ledger: Ledger | None = None
         self._settled = True
         self._settle_at = time.monotonic() + _SETTLE_SECONDS
-        # Calls inside the engine, which can't be closed under them.
+        # Number of running calls; the engine is closed only when there are none.
         self._inside = 0
         self._left = threading.Condition()
         self._closed = False
 
     @contextmanager
     def calling(self) -> Iterator[EdgeShard]:
-        """Give the shard, and turn what it raises into one line."""
+        """Yield the shard, and turn its errors into one-line errors."""
         with self._left:
             if self._closed:
                 raise StoreError(f"{self.folder} was closed. Open the store again.")
@@ -153,9 +153,9 @@ class EdgeEngine:
                 self._settle(shard)
 
     def prepare(self, conditions: Sequence[Condition]) -> None:
-        """Make payload indexes for what is to be filtered by, unless somebody writes or the disk is full.
+        """Create payload indexes for the filtered keys, unless a write is in progress or the disk is full.
 
-        Without them everything is found too, but slowly.
+        Without them, filters give the same results, only slower.
         """
         wanted = self._indexes.missing(conditions)
         if not wanted or not self.writing.acquire(blocking=False):
@@ -170,14 +170,14 @@ class EdgeEngine:
             self.writing.release()
 
     def _marks(self, plan: Plan, vectors: Mapping[Content, Vectors]) -> tuple[dict[str, Mark], int]:
-        """Return what the ledger is to know of the points that a plan writes, and their size in bytes."""
+        """Return the ledger's marks of the points that a plan writes, and their total size in bytes."""
         marks: dict[str, Mark] = {}
         size = 0
         for id_, payload in plan.upserts:
             encoded, given = encode_payload(payload), vectors[content_of(payload)]
             marks[id_] = _mark(payload, encoded, sketch(given))
             size += len(encoded) + 4 * self.schema.dimension + 8 * len(given.sparse.indices if given.sparse else ())
-        # Their vectors stay; where those are not known, they are read.
+        # These points keep their vectors; unknown ones are read.
         ids = [id_ for id_, _ in plan.payloads]
         known = {id_: mark.vectors for id_, mark in (self._open_ledger().marks(ids) if ids else {}).items()}
         known |= {id_: sketch(found) for id_, found in self.vectors([i for i in ids if i not in known]).items()}
@@ -188,7 +188,7 @@ class EdgeEngine:
         return marks, size
 
     def _open_ledger(self) -> Ledger:
-        """Return the ledger, in which nothing is pending any more; the caller holds `writing`."""
+        """Return the ledger after resolving pending points; the caller holds `writing`."""
         if self._ledger is None:
             self._ledger = Ledger(self.folder / LEDGER_FILE)
         if pending := self._ledger.pending():
@@ -200,12 +200,12 @@ class EdgeEngine:
         return self._ledger
 
     def payloads(self, ids: Sequence[str]) -> dict[str, Payload]:
-        """Return the payloads of the points among some ids that are stored, by id."""
+        """Return the payloads of points by id, without those that are not stored."""
         with self.calling() as shard:
             return read(shard, True, ids)
 
     def vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
-        """Return the vectors of the points among some ids that are stored, by id."""
+        """Return the vectors of points by id, without those that are not stored."""
         vectors: dict[str, Vectors] = {}
         for batch in batches(ids, _BATCH):
             with self.calling() as shard:
@@ -216,31 +216,30 @@ class EdgeEngine:
     def acknowledged(self) -> tuple[dict[str, dict[str, Mark]], bool]:
         """Return the marks of all points by source and by id, and whether every point must have one."""
         if self._ledger is None and not (self.folder / LEDGER_FILE).is_file():
-            # The collection was made before there were ledgers; the next write begins one.
+            # The collection is older than ledgers; the next write starts one.
             return {}, False
         ledger = self._open_ledger()
         return ledger.sources(), ledger.is_whole
 
     def settle(self) -> None:
-        """Write to disk what isn't there yet."""
+        """Flush pending writes to disk."""
         with self.writing, edge_errors(self.folder):
             if not self._settled:
                 self._settle(self.shard)
 
     def _settle(self, shard: EdgeShard) -> None:
         begun = time.monotonic()
-        # Nothing to do most of the time; clears away deleted points once they are a fifth of all. Where there is no
-        # room for that it can wait.
+        # Usually does nothing; removes deleted points once they are a fifth of all. Can wait until there is room.
         if can_optimize(self.folder, self.folder / SHARD):
             shard.optimize()
-        # Also deletes the segments that were replaced.
+        # Also deletes replaced segments.
         shard.flush()
         self._settled = True
         now = time.monotonic()
         self._settle_at = now + max(_SETTLE_SECONDS, _SETTLE_SHARE * (now - begun))
 
     def close(self) -> None:
-        """Write everything to disk and unlock the folder, once other threads' calls are done."""
+        """Write everything to disk and unlock the folder after waiting for other threads' calls."""
         with self.writing:
             with self._left:
                 self._closed = True
@@ -255,7 +254,7 @@ class EdgeEngine:
 
 
 def read(shard: EdgeShard, keys: bool | list[str], ids: Sequence[str]) -> dict[str, Payload]:
-    """Return the payloads, or some of their keys, of the points among some ids that are stored, by id."""
+    """Return the payloads of points, or some of their keys, by id, without points that are not stored."""
     return {str(record.id): unwrapped(record.payload) for record in shard.retrieve(list(ids), keys, False)}
 
 

@@ -1,4 +1,4 @@
-"""The folder of one Qdrant Edge collection: made whole or not at all, and opened by one process."""
+"""Folder of a Qdrant Edge collection: created atomically and opened by one process at a time."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ LEDGER_FILE = "ledger.sqlite3"
 SHARD = "shard"
 _DISK_FULL = "os error 28"
 _DAMAGED = "Its files are damaged: restore the folder from a backup, or delete it and index again."
-#: Vectors up to this size are compared one by one, exactly: 650,000 of 384 dimensions take some 65 ms. To index them
-#: takes the processor about a millisecond for each, while nobody can write: minutes, for what tens of thousands of
-#: questions would win back.
+#: Total size up to which vectors are compared exactly, without an index: 650,000 of 384 dimensions take some 65 ms.
+#: Indexing costs about 1 ms of processor time per vector and blocks writers: minutes, which pay off only after tens of
+#: thousands of queries.
 _INDEXING_KB = 1_000_000
 
 
 def open_folder(folder: Path, schema: Schema | None) -> tuple[Schema, EdgeShard]:
-    """Open the shard of a collection, creating it where there is none.
+    """Open the shard of a collection, creating it if it does not exist.
 
     Returns:
-        The schema in the folder, and the shard, locked for every other process.
+        The stored schema and the shard, which is locked against other processes.
 
     Raises:
         SchemaMismatchError: The collection was made with another schema.
-        StoreLockedError: The collection is open already.
+        StoreLockedError: The collection is already open.
         DiskFullError: There is too little free space.
-        StoreError: There is nothing to open and no schema to create it with, or the folder holds something else.
+        StoreError: There is no collection and no schema to create it with, or the folder holds something else.
     """
     try:
         if not (folder / SCHEMA_FILE).is_file():
@@ -60,19 +60,19 @@ def open_folder(folder: Path, schema: Schema | None) -> tuple[Schema, EdgeShard]
 def edge_errors(
     folder: Path, fault: str = "", remedy: str = "`kinsplit verify` tells whether it is damaged."
 ) -> Iterator[None]:
-    """Turn what the engine raises into one line.
+    """Turn the engine's errors into one-line errors.
 
     Args:
-        folder: The collection's folder.
-        fault: What can't be done, before the engine's reason.
-        remedy: What to do about it, unless the disk is full.
+        folder: Folder of the collection.
+        fault: Description of the failure, put before the engine's reason.
+        remedy: Advice for errors other than a full disk.
     """
     try:
         yield
     except KinsplitError:
         raise
     except BaseException as error:
-        # The engine fails by an Exception, or by a Rust panic, which isn't one.
+        # The engine raises an Exception or a Rust panic, which isn't one.
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         reason = fault + " ".join(str(error).split()).rstrip(".")
@@ -86,7 +86,7 @@ def _collections(place: Path) -> list[str]:
 
 
 def _create(folder: Path, schema: Schema | None) -> None:
-    """Make the folder under another name and rename it when it is complete, so a crash leaves no half a collection."""
+    """Create the folder under a temporary name and rename it, so that a crash leaves no partial collection."""
     if folder.exists() and any(folder.iterdir()):
         raise StoreError(f"{folder} holds files but no {SCHEMA_FILE}, so it is no collection. Choose another name.")
     schema = schema_to_create(folder.parent, folder.name, schema, _collections(folder.parent))
@@ -97,7 +97,7 @@ def _create(folder: Path, schema: Schema | None) -> None:
         _create_shard(draft / SHARD, schema.dimension)
         Ledger(draft / LEDGER_FILE, is_new=True).close()
         (draft / SCHEMA_FILE).write_text(json.dumps(asdict(schema), indent=2) + "\n", encoding="utf-8")
-        # Whoever made the collection meanwhile was first, and theirs is the one to open.
+        # If another process created the collection first, that one is opened.
         with suppress(OSError):
             draft.rename(folder)
     finally:
@@ -111,7 +111,7 @@ def _create_shard(path: Path, dimension: int) -> None:
     shard = qe.EdgeShard.create(str(path), _config(dimension))
     kinds: dict[str, Any] = {
         "keyword": qe.PayloadSchemaType.Keyword,
-        # Two indexes where ranges were looked up too, and an eighth more time to write.
+        # A range index would be a second index and make writes an eighth slower.
         "integer": qe.IntegerIndexParams(lookup=True, range=False),
         "uuid": qe.PayloadSchemaType.Uuid,
     }
@@ -128,7 +128,7 @@ def _config(dimension: int) -> EdgeConfig:
         sparse_vectors={name: qe.EdgeSparseVectorParams(modifier=qe.Modifier.Idf) for name in SPARSE},
         optimizers=qe.EdgeOptimizersConfig(indexing_threshold=_INDEXING_KB),
         # Mapped when the shard is opened, as vectors are: a search reads some 500 payloads from all over the file, and
-        # to fault in a page for each costs more than to rank them.
+        # a page fault for each costs more than ranking them.
         payload_memory=qe.Memory.Cached,
     )
 
@@ -144,7 +144,7 @@ def _read_schema(folder: Path) -> Schema:
 
 
 def _check_files(folder: Path) -> None:
-    """Look for damage that the engine would answer with a page of its inner life on standard error."""
+    """Check for damage that would make the engine print a page of internals to standard error."""
     for path in (folder / SHARD).glob("segments/*/**/status.dat"):
         least = 8 if path.parent.name == "vectors" else 16
         if (size := path.stat().st_size) < least:
@@ -156,7 +156,7 @@ def _load(folder: Path, dimension: int) -> EdgeShard:
 
     with edge_errors(folder, "can't be opened: ", _DAMAGED):
         try:
-            # Told again, since a shard keeps the settings that it was made with.
+            # Passed again, since a shard otherwise keeps the settings it was created with.
             return qe.EdgeShard.load(str(folder / SHARD), _config(dimension))
         except Exception as error:
             if "WouldBlock" in str(error):

@@ -1,8 +1,8 @@
-"""Payload indexes on the keys that people filter by, made when they first do.
+"""Payload indexes on filtered keys, created on first use.
 
-Without one the engine reads the payload of every point: 50 ms for 20,000 of them. Only values that are equal to a
-string, an integer or a boolean are looked up in one, since the engine finds the same with and without it; an index on
-numbers in order would hide dates, and floats among integers.
+Without an index, the engine reads the payload of every point: 50 ms for 20,000. Only equality with strings, integers
+and booleans is indexed, since it gives the same results with and without an index; an ordered index on numbers would
+miss dates, and floats among integers.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 Kind = Literal["keyword", "integer", "bool"]
 
-#: Fewest points for which an index is worth its files.
+#: Smallest number of points for which an index is worthwhile.
 _FEWEST_POINTS = 1000
-#: Most indexes beside kinsplit's own, so that nobody fills the disk by asking.
+#: Largest number of indexes besides kinsplit's own, so that queries can't fill the disk.
 _MOST_INDEXES = 32
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+")
 
 
 class _Key(NamedTuple):
-    """A key of a filter, in the payloads of leaves or of what is above them."""
+    """A key of a filter, in the payloads of leaves or of parents and documents."""
 
     root: Path
     key: str
@@ -39,20 +39,20 @@ class _Key(NamedTuple):
 
 
 class KeyIndexes:
-    """The indexes of one shard. The caller keeps other writers out of `make`."""
+    """The indexes of one shard. The caller of `make` excludes other writers."""
 
     def __init__(self) -> None:
-        # Paths that have an index, or can't have one, and keys that no point has until something is written.
+        # Paths that have an index or can't have one, and keys that no point had before the next write.
         self._decided: set[Path] = set()
         self._absent: set[_Key] = set()
 
     def missing(self, conditions: Sequence[Condition]) -> dict[_Key, Kind]:
-        """Return the keys that conditions ask for and that an index may help, with its kind."""
+        """Return the filtered keys that may profit from a new index, with the kind of index."""
         keys = ((_Key(root, key), kind) for key, kind in _equalities(conditions) for root in roots_of(None))
         return {key: kind for key, kind in keys if key not in self._absent and not self._decided.issuperset(key.paths)}
 
     def make(self, shard: EdgeShard, wanted: Mapping[_Key, Kind]) -> bool:
-        """Make the indexes that are missing and worth it, and return whether there are any."""
+        """Create the indexes that are worthwhile and return whether there were any."""
         import qdrant_edge as qe
 
         info = shard.info()
@@ -80,7 +80,7 @@ class KeyIndexes:
         return made
 
     def written(self) -> None:
-        """Take note of a write, which may have brought keys that no point had."""
+        """Record a write, which may have added new keys."""
         self._absent.clear()
 
 
@@ -98,12 +98,12 @@ def _equalities(conditions: Sequence[Condition]) -> Iterator[tuple[str, Kind]]:
                 ("bool", condition.booleans),
             ]
             given = [kind for kind, values in kinds if values]
-            # A key has one index, so values of two kinds would be looked for in every payload anyway.
+            # A key has one index, so a filter with values of two kinds reads every payload anyway.
             if len(given) == 1:
                 yield condition.key, given[0]
 
 
 def _schema_key(path: Path) -> str:
-    """Return a path as the engine's schema shows it."""
+    """Return a path in the notation of the engine's schema."""
     parts = ("[]" if step is None else "." + (step if _PLAIN.fullmatch(step) else f'"{step}"') for step in path)
     return "".join(parts)[1:]

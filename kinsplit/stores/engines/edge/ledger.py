@@ -1,8 +1,8 @@
-"""Record of the chunks that a store has acknowledged, apart from its engine's files and compared with them.
+"""Record of acknowledged writes, kept outside the engine's files to compare them with.
 
-Before points are written their ids are noted as pending, and afterwards what was written is noted in their place. A
-process that is killed in between leaves them pending: both the old and the new is right then, and what the engine has
-of them when it is opened again is taken for what was acknowledged.
+Before a write, the ids of its points are recorded as pending; afterwards, marks of the written points replace them.
+If the process is killed in between, they stay pending: both the old and the new state are valid then, and the state
+that the engine has when it is reopened counts as acknowledged.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ CREATE TABLE IF NOT EXISTS points (
     payload BLOB NOT NULL, vectors REAL NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS pending (id BLOB PRIMARY KEY) WITHOUT ROWID;
 """
-#: Marks a ledger that was begun with its collection, so that what it does not know should not be there.
+#: Flag of a ledger as old as its collection: any point that it does not know should not exist.
 _WHOLE = 1
 _ENCODER = json.JSONEncoder(sort_keys=True)
-# Engines keep vectors in 32 bits and normalise them on their own.
+# Engines store vectors in 32 bits and normalise them themselves.
 _TOLERANCE = 1e-3
 
 
 class Mark(NamedTuple):
-    """A point as it was acknowledged.
+    """Mark of an acknowledged point.
 
     Attributes:
-        source_id: Its document.
-        level: Its level.
-        number: Its index there.
-        payload: Digest of its payload.
-        vectors: A number made from its vectors, which another vector would change.
+        source_id: Id of the document.
+        level: Level of the chunk.
+        number: Index of the chunk on its level.
+        payload: Digest of the payload.
+        vectors: Checksum of the vectors (see `sketch`).
     """
 
     source_id: str
@@ -55,26 +55,26 @@ class Mark(NamedTuple):
     vectors: float
 
     def resembles(self, vectors: float) -> bool:
-        """Return whether vectors are those that were acknowledged, as far as an engine keeps them."""
+        """Return whether the checksum equals that of the acknowledged vectors, within an engine's precision."""
         return abs(self.vectors - vectors) <= _TOLERANCE * max(1.0, abs(self.vectors))
 
 
 class Ledger:
-    """A file with a mark for every point. For one thread at a time.
+    """A file with a mark for every point. Not thread-safe.
 
     Args:
-        path: The file; made where there is none.
-        is_new: Whether it begins with its collection.
+        path: Path of the file, which is created if missing.
+        is_new: Whether the collection is new as well.
 
     Raises:
-        StoreError: It is damaged, or can't be written.
+        StoreError: The file is damaged or can't be written.
     """
 
     def __init__(self, path: Path, *, is_new: bool = False) -> None:
         self._path = path
         with self._errors():
             self._connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
-            # Outlives the process; the engine too may lose what was written last when the machine loses its power.
+            # Survives a crash of the process, not a power failure, in which the engine may lose writes as well.
             self._connection.execute("PRAGMA journal_mode = WAL")
             self._connection.execute("PRAGMA synchronous = NORMAL")
             self._connection.executescript(_TABLES)
@@ -83,27 +83,27 @@ class Ledger:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it knows every point that was ever written."""
+        """Whether it records every point that was ever written."""
         with self._errors():
             ((version,),) = self._connection.execute("PRAGMA user_version").fetchall()
         return bool(version == _WHOLE)
 
     def begin(self, ids: Iterable[str]) -> None:
-        """Note that points are about to be written or deleted."""
+        """Record that points are about to be written or deleted."""
         with self._transaction() as connection:
             connection.executemany("INSERT OR IGNORE INTO pending VALUES (?)", [(UUID(id_).bytes,) for id_ in ids])
 
     def pending(self) -> list[str]:
-        """Return the points whose write was begun and not ended."""
+        """Return the ids of points whose write was started and not completed."""
         with self._errors():
             return [str(UUID(bytes=id_)) for (id_,) in self._connection.execute("SELECT id FROM pending")]
 
     def end(self, written: Mapping[str, Mark], deleted: Iterable[str]) -> None:
-        """Note what was written and deleted; nothing is pending any more.
+        """Record written and deleted points, and clear the pending ones.
 
         Args:
-            written: By id.
-            deleted: Ids.
+            written: Marks by id.
+            deleted: Ids of deleted points.
         """
         rows = [(UUID(id_).bytes, *mark) for id_, mark in written.items()]
         with self._transaction() as connection:
@@ -112,14 +112,14 @@ class Ledger:
             connection.execute("DELETE FROM pending")
 
     def marks(self, ids: Iterable[str]) -> dict[str, Mark]:
-        """Return the marks of points by id, without those that have none."""
+        """Return the marks of points by id, without points that have none."""
         select = "SELECT source_id, level, number, payload, vectors FROM points WHERE id = ?"
         with self._errors():
             found = ((id_, self._connection.execute(select, [UUID(id_).bytes]).fetchone()) for id_ in ids)
             return {id_: Mark(*row) for id_, row in found if row}
 
     def sources(self) -> dict[str, dict[str, Mark]]:
-        """Return all marks, by source and by id."""
+        """Return all marks by source and by id."""
         sources: dict[str, dict[str, Mark]] = {}
         with self._errors():
             for id_, *row in self._connection.execute("SELECT * FROM points"):
@@ -156,18 +156,18 @@ class Ledger:
 
 
 def encode_payload(payload: Payload) -> bytes:
-    """Return a payload in a form that is the same before it is stored and after it is read."""
+    """Encode a payload in a form that does not change when it is stored and read back."""
     plain = {key: value if isinstance(value, str | int) else _rounded(value) for key, value in payload.items()}
     return _ENCODER.encode(plain).encode()
 
 
 def digest(encoded: bytes) -> bytes:
-    """Return eight bytes that stand for an encoded payload."""
+    """Return the hash of an encoded payload, in eight bytes."""
     return blake2b(encoded, digest_size=8).digest()
 
 
 def _rounded(value: object) -> object:
-    # An engine may read a float's last digit differently.
+    # An engine may change a float's last digit.
     if isinstance(value, float):
         return f"{value:.6g}"
     if isinstance(value, list):
@@ -178,7 +178,7 @@ def _rounded(value: object) -> object:
 
 
 def sketch(vectors: Vectors) -> float:
-    """Return a number that other vectors would change: projections of the dense one's direction and of the terms."""
+    """Return a checksum of vectors: the sum of projections of the dense vector's direction and of the terms."""
     total = 0.0
     if vectors.dense is not None:
         dense = np.asarray(vectors.dense, dtype=np.float64)
@@ -192,6 +192,6 @@ def sketch(vectors: Vectors) -> float:
 
 @cache
 def _directions(dimension: int) -> NDArray[np.float64]:
-    """Return weights of both signs and many sizes, so that no shuffled or negated vector has the same sum."""
+    """Return weights of both signs and many sizes, so that a shuffled or negated vector has another sum."""
     weights: NDArray[np.float64] = np.sin(np.arange(1, dimension + 1) * 12.9898) * 10
     return weights

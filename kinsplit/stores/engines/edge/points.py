@@ -1,4 +1,4 @@
-"""kinsplit's queries and filters as Qdrant Edge's."""
+"""Conversion of chunks, queries and filters to Qdrant Edge's types."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def to_request(query: Query, *, whole: bool) -> QueryRequest:
-    """Return the request for one query, for whole payloads or for none."""
+    """Return the request of a query, with whole payloads or none."""
     import qdrant_edge as qe
 
     layer = layer_of(query.level)
@@ -37,14 +37,14 @@ def to_request(query: Query, *, whole: bool) -> QueryRequest:
         nearest = qe.Query.Nearest(sparse, using=layer.sparse)
     else:
         nearest = qe.Query.Nearest(query.vector.tolist(), using=layer.dense)
-    # Where a vector's name is that of one level alone it says enough, and a filter would cost half as much again.
+    # A vector name that only one level uses needs no filter by level, which would take half as long again.
     conditions = to_conditions(query.level if len(layer.levels) > 1 else None, query.where)
     wanted = _all(conditions, roots_of(query.level)) if conditions else None
     return qe.QueryRequest(query.limit, query=nearest, filter=wanted, with_payload=whole)
 
 
 def to_filter(conditions: Sequence[Condition]) -> Filter | None:
-    """Return the filter for conditions, or None where everything matches."""
+    """Return the filter of conditions, or None if everything matches."""
     return _all(conditions, roots_of(level_of(conditions))) if conditions else None
 
 
@@ -76,10 +76,10 @@ def _filter(condition: Condition, roots: Sequence[Path]) -> Filter | FieldCondit
 def _matches(path: str, condition: OneOf) -> list[Any]:
     import qdrant_edge as qe
 
-    # An empty match costs as much as another, so there is one only where nothing is to be found.
+    # An empty match costs as much as any other, so it is used only if nothing can match.
     wanted: list[Any] = [qe.MatchAny(list(condition.strings))] if condition.strings else []
     wanted += [qe.MatchAny(list(condition.integers))] if condition.integers else []
-    # The engine takes Python's own for 0 and 1.
+    # The engine takes Python's booleans for 0 and 1.
     wanted += [qe.MatchValue(cast(Any, np.bool_(value))) for value in condition.booleans]
     if not (wanted or condition.floats or condition.empty):
         wanted.append(qe.MatchAny([]))
@@ -104,13 +104,13 @@ def _any(conditions: list[Any]) -> Filter | FieldCondition:
 
 
 def to_point(id_: str, payload: Payload, vectors: Vectors) -> Point:
-    """Return the point of a chunk; its level decides under which names the vectors are kept."""
+    """Return the point of a chunk, whose level determines the names of its vectors."""
     import qdrant_edge as qe
 
     layer = layer_of(payload["level"])
     named: dict[str, Any] = {}
     if vectors.dense is not None and layer.dense is not None:
-        # A memory view, which the engine takes too: a list would hold an object for each number.
+        # A memory view, since a list would hold an object per number.
         named[layer.dense] = np.asarray(vectors.dense, dtype=np.float32).data
     if vectors.sparse is not None:
         sparse = qe.SparseVector(list(vectors.sparse.indices), list(vectors.sparse.values))
@@ -119,7 +119,7 @@ def to_point(id_: str, payload: Payload, vectors: Vectors) -> Point:
 
 
 def to_vectors(record: Record) -> Vectors:
-    """Return the vectors of a point that was read with them."""
+    """Return the vectors of a record."""
     named = cast("dict[str, Any]", record.vector)
     dense = next((named[name] for name in DENSE if name in named), None)
     sparse = next((named[name] for name in SPARSE if name in named), None)

@@ -1,4 +1,4 @@
-"""An engine in a process of its own, for programs whose other threads must not wait for it."""
+"""Engines in a separate process, for programs whose other threads must not be blocked."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ from kinsplit.support.workers import WorkerPool
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
-#: More bytes than there are: an engine holds its collection, and an answer is as large as it is.
+#: Bytes, in effect unlimited: an engine holds its collection in memory, and results have any size.
 _NO_LIMIT = 2**50
 
 
 def open_detached(address: str, collection: str, schema: Schema | None = None, *, time_limit: float) -> ChunkStore:
-    """Open a collection as `open_store` does; an engine that holds the interpreter's lock gets a process of its own.
+    """Open a collection as `open_store` does, with an engine that holds the GIL in a separate process.
 
-    Qdrant Edge does not release the lock while it searches. Every other thread of its process waits meanwhile, also one
-    that runs an event loop.
+    Qdrant Edge does not release the GIL while it searches, which blocks every other thread of its process, including
+    one that runs an event loop.
 
     Args:
-        address: The store's address.
-        collection: Name of the collection there.
-        schema: What the collection must have been made with; None opens an existing one as it is.
-        time_limit: Seconds that one call of the engine may take, after which its process is killed, and started again
-            for the next call. That loses no acknowledged write.
+        address: Address of the store.
+        collection: Name of the collection.
+        schema: Schema that the collection must have; a new collection gets it. None opens an existing collection.
+        time_limit: Time limit of a call in seconds. A process that exceeds it is killed, and restarted for the next
+            call; no acknowledged write is lost.
 
     Raises:
-        KinsplitError: As `open_store` tells.
+        KinsplitError: See `open_store`.
     """
     engine = ENGINES.get(address.partition(":")[0])
     if engine is None or not engine.holds_lock:
@@ -57,14 +57,14 @@ class _Opening(NamedTuple):
 
 
 class DetachedStore(EngineStore):
-    """A collection whose engine works in a process of its own, one call at a time.
+    """A collection whose engine runs in a separate process, one call at a time.
 
     Args:
-        opening: Where it lies.
-        time_limit: See `open_detached`.
+        opening: Arguments of `open_store`.
+        time_limit: Time limit of a call in seconds; see `open_detached`.
 
     Raises:
-        KinsplitError: As `open_store` tells.
+        KinsplitError: See `open_store`.
     """
 
     def __init__(self, opening: _Opening, time_limit: float) -> None:
@@ -84,19 +84,19 @@ class DetachedStore(EngineStore):
             raise
 
     def count(self, level: int | None = None, where: Where | None = None) -> int:
-        """Count the chunks of a level, or all, that a filter lets through; see `ChunkStore.count`."""
+        """Count the chunks of a level, or of all levels, that match a filter; see `ChunkStore.count`."""
         return self._call(EngineStore.count, level, where)
 
     def sources(self, level: int | None = None, where: Where | None = None) -> dict[str, int]:
-        """Return the number of chunks of every source that a filter lets through; see `ChunkStore.sources`."""
+        """Return the number of matching chunks by source; see `ChunkStore.sources`."""
         return self._call(EngineStore.sources, level, where)
 
     def damage(self) -> list[Damage]:
-        """Return how what is stored differs from what was acknowledged; see `ChunkStore.damage`."""
+        """Return the differences between stored and acknowledged chunks; see `ChunkStore.damage`."""
         return self._call(EngineStore.damage)
 
     def close(self) -> None:
-        """Write everything to disk, and end the engine's process. A second call does nothing."""
+        """Write everything to disk and end the engine's process. A second call does nothing."""
         with self._writing:
             try:
                 if self._has_written and not self._pool.is_closed:
@@ -136,7 +136,7 @@ class DetachedStore(EngineStore):
             raise StoreError(f"The engine of the collection {self._opening.collection} {error}.") from error
 
 
-# The rest runs in the engine's process.
+# The functions below run in the engine's process.
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Chunks in Qdrant Edge: the Qdrant engine inside the process, one folder per collection."""
+"""Store in Qdrant Edge, Qdrant's embedded engine, with one folder per collection."""
 
 from __future__ import annotations
 
@@ -26,37 +26,37 @@ from kinsplit.stores.schema import check_collection, check_schema
 if TYPE_CHECKING:
     from qdrant_edge import EdgeShard, Filter
 
-#: More than a shard holds: a scroll or a facet is to return everything at once.
+#: More points than a shard holds, so that a scroll or a facet returns everything at once.
 _ALL = 2**31
-#: The shards that are open in this process.
+#: Open shards of this process.
 _SHARDS = Sharing(EdgeEngine.close, leave=EdgeEngine.settle)
 
 
 class EdgeStore(EngineStore):
-    """A collection in the folder `place/collection`. One process opens it at a time.
+    """A collection in the folder `place/collection`, which one process at a time can open.
 
-    All store objects of that folder in the process share one engine, which the last of them closes, and so do its
-    threads. A process that was forked from it can't use them.
+    All store objects and threads of the process share one engine per folder, which the last store object closes. A
+    forked process can't use it.
 
-    What was written survives the end of the process at once. The end of the machine's power can cost what was written
-    since the last flush, which comes with a write 5 seconds after the one before, later where flushes take long, and
-    with `close`; the next sync writes it again.
+    Writes survive a crash of the process immediately. A power failure can lose the writes since the last flush; the
+    next sync repeats them. `close` flushes, and so does a write 5 seconds after the last flush, later if flushes are
+    slow.
 
-    Free space is checked before anything is written: 16 MB must stay, and three times the size of what is written.
-    A key that is filtered by gets a payload index when that happens first, in a collection of 1,000 chunks or more.
+    Free space is checked before a write: 16 MB plus three times the size of the write must be available. In a
+    collection of 1,000 chunks or more, a key gets a payload index when it is first filtered by.
 
     Acknowledged writes are recorded in a ledger, with which `kinsplit.stores.maintenance` compares the collection.
 
-    Up to a gigabyte of dense vectors, 650,000 of 384 dimensions, is compared exactly. Where there is more, a write or
-    `close` also builds an index, which takes the processor about a millisecond per chunk.
+    Up to a gigabyte of dense vectors, 650,000 of 384 dimensions, is compared exactly. Beyond that, a write or `close`
+    also builds an index, which takes about a millisecond of processor time per chunk.
 
     Args:
         place: Folder of the collections.
         collection: Name of the collection.
-        schema: What the collection must have been made with; None opens an existing one as it is.
+        schema: Schema that the collection must have; a new collection gets it. None opens an existing collection.
 
     Raises:
-        StoreError: And its kinds, as `kinsplit.stores.open_store` tells.
+        StoreError: An error or one of its subclasses; see `kinsplit.stores.open_store`.
     """
 
     def __init__(self, place: str, collection: str, schema: Schema | None = None) -> None:
@@ -72,7 +72,7 @@ class EdgeStore(EngineStore):
         super().__init__(stored)
 
     def count(self, level: int | None = None, where: Where | None = None) -> int:
-        """Count the chunks of a level, or all, that a filter lets through; see `ChunkStore.count`."""
+        """Count the chunks of a level, or of all levels, that match a filter; see `ChunkStore.count`."""
         import qdrant_edge as qe
 
         conditions = to_conditions(level, where)
@@ -81,7 +81,7 @@ class EdgeStore(EngineStore):
             return shard.count(qe.CountRequest(filter=to_filter(conditions)))
 
     def sources(self, level: int | None = None, where: Where | None = None) -> dict[str, int]:
-        """Return the number of chunks of every source that a filter lets through; see `ChunkStore.sources`."""
+        """Return the number of matching chunks by source; see `ChunkStore.sources`."""
         conditions = to_conditions(level, where)
         self._lease.engine.prepare(conditions)
         wanted, found = to_filter(conditions), Counter[str]()
@@ -94,15 +94,15 @@ class EdgeStore(EngineStore):
 
         with self._engine() as shard:
             response = shard.facet(qe.FacetRequest(key, limit=_ALL, exact=True, filter=wanted))
-        # A source whose points are all deleted stays in the index with a count of 0.
+        # A source whose points were all deleted stays in the index with a count of 0.
         return {str(hit.value): hit.count for hit in response.hits if hit.count}
 
     def close(self) -> None:
-        """Write everything to disk and, if no other store object uses the folder, unlock it. A second does nothing."""
+        """Write to disk and unlock the folder unless other store objects use it. A second call does nothing."""
         self._lease.release()
 
     def damage(self) -> list[Damage]:
-        """Return how what is stored differs from what was acknowledged, and which filters miss what is stored."""
+        """Return the differences between stored and acknowledged chunks, and the keys whose filters miss chunks."""
         found: list[Damage] = []
         with self._exclusively():
             sources, is_whole = self._lease.engine.acknowledged()
@@ -172,7 +172,7 @@ class EdgeStore(EngineStore):
             found = [[(str(point.id), point.score) for point in ranking] for ranking in rankings]
             ids = (id_ for ranking in found for id_, _ in ranking)
             places = self._lease.engine.places.read(ids, lambda ids: read(shard, places_of(keys), ids))
-        # Without those that were deleted in between.
+        # Points may have been deleted in between.
         return [[Found(id_, places[id_], score) for id_, score in ranking if id_ in places] for ranking in found]
 
     def _fetch(self, ids: Sequence[str]) -> dict[str, Payload]:
@@ -180,5 +180,5 @@ class EdgeStore(EngineStore):
 
 
 def _values(value: object) -> set[str]:
-    """Return what an index has of a payload's value; of a list each member."""
+    """Return the index entries of a payload's value: one, or one per member of a list."""
     return {str(one) for one in (value if isinstance(value, list) else [value]) if one is not None}

@@ -1,4 +1,4 @@
-"""Exact rankings of points in memory: cosine similarity, and BM25 by term weights and IDF."""
+"""Exact rankings of points in memory, by cosine similarity and by BM25 from term weights and IDF."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 
 
 class Ranking:
-    """The vectors of some points, arranged for searching; never changed.
+    """Immutable matrices of points' vectors, arranged for searching.
 
     Args:
-        points: Payload and vectors by id.
+        points: Payloads and vectors by id.
     """
 
     def __init__(self, points: Mapping[str, tuple[Payload, Vectors]]) -> None:
@@ -53,20 +53,20 @@ class Ranking:
         rows: dict[int, list[int]] = defaultdict(list)
         dense: dict[str, list[NDArray[np.float32]]] = defaultdict(list)
         postings: dict[tuple[str, int], list[tuple[int, float]]] = defaultdict(list)
-        #: Of each row in the matrix that holds its dense vector.
-        self._places = np.zeros(len(points), dtype=np.intp)
+        #: Row of each point in the matrix that holds its dense vector.
+        self._dense_rows = np.zeros(len(points), dtype=np.intp)
         self._sizes: dict[str, int] = defaultdict(int)
         for row, (payload, vectors) in enumerate(points.values()):
             rows[payload["level"]].append(row)
             layer = layer_of(payload["level"])
             if layer.dense is not None and vectors.dense is not None:
-                self._places[row] = len(dense[layer.dense])
+                self._dense_rows[row] = len(dense[layer.dense])
                 dense[layer.dense].append(vectors.dense)
             if vectors.sparse is not None and vectors.sparse.indices:
                 self._sizes[layer.sparse] += 1
                 for term, weight in zip(vectors.sparse.indices, vectors.sparse.values, strict=True):
                     postings[layer.sparse, term].append((row, weight))
-        #: Of each row its source, as a number.
+        #: Number of each source.
         self._sources = {source: number for number, source in enumerate({p["source_id"] for p in self.payloads})}
         self._source_of = np.array([self._sources[p["source_id"]] for p in self.payloads], dtype=np.intp)
         self._levels = {level: np.array(of_level, dtype=np.intp) for level, of_level in rows.items()}
@@ -81,7 +81,7 @@ class Ranking:
         rows = self._levels.get(query.level, np.array([], dtype=np.intp))
         if conditions := to_conditions(None, query.where):
             named = values_of(conditions, "source_id")
-            if named is not None:  # Few rows are left to look at.
+            if named is not None:  # Leaves few rows to test.
                 wanted = [self._sources[name] for name in named if name in self._sources]
                 rows = rows[np.isin(self._source_of[rows], wanted)]
             fulfils = matcher(conditions)
@@ -94,14 +94,14 @@ class Ranking:
         return self._cosines(str(layer.dense), query.vector, rows, query.limit)
 
     def _cosines(self, name: str, vector: NDArray[np.float32], rows: Rows, limit: int) -> list[tuple[int, float]]:
-        """Rank some rows by cosine similarity; 0 for a vector of length 0."""
-        # All scores, since picking rows of the matrix would copy them.
-        return _best(rows, (self._unit[name] @ _unit(vector[None])[0])[self._places[rows]], limit)
+        """Rank rows by cosine similarity, which is 0 for a vector of length 0."""
+        # Computes all scores, since selecting rows of the matrix would copy them.
+        return _best(rows, (self._unit[name] @ _unit(vector[None])[0])[self._dense_rows[rows]], limit)
 
     def _terms(self, name: str, vector: SparseVector, rows: Rows, limit: int) -> list[tuple[int, float]]:
-        """Rank some rows that hold a term by the sum of the terms' weights times IDF.
+        """Rank the rows that contain a query term by the sum of term weights times IDF.
 
-        The IDF is that of all points whose sparse vector has that name, as in Qdrant.
+        As in Qdrant, the IDF counts all points with a sparse vector of that name.
         """
         scores = np.zeros(len(self.ids))
         holds = np.zeros(len(self.ids), dtype=bool)
@@ -116,7 +116,7 @@ class Ranking:
 
 
 def matcher(conditions: Sequence[Condition]) -> Callable[[str, Payload], bool]:
-    """Return what tells whether a point, by its id and payload, meets all conditions."""
+    """Return a function of a point's id and payload that returns whether it meets all conditions."""
     tests = [_test(condition) for condition in conditions]
     return lambda id_, payload: all(test(id_, payload) for test in tests)
 
@@ -163,7 +163,7 @@ def _holds(condition: OneOf | Range | TimeRange) -> Callable[[object], bool]:
 
 
 def _found(payload: Payload, paths: Sequence[Path]) -> list[object]:
-    """Return the values under any of some paths."""
+    """Return the values under all paths."""
     return [value for path in paths for value in _under(payload, path)]
 
 
@@ -178,7 +178,7 @@ def _under(value: object, path: Path) -> Iterator[object]:
 
 
 def _members(stored: object) -> Sequence[object]:
-    """Return the members of a list, or a value alone; a list in a list is no value."""
+    """Return the members of a list, or the value itself in a list; nested lists are not unwrapped."""
     return stored if type(stored) is list else [stored]
 
 
@@ -187,7 +187,7 @@ def _is_number(value: object) -> bool:
 
 
 def _unit(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return each row at length 1; a row of length 0 stays."""
+    """Normalise each row to length 1; a row of length 0 stays."""
     if not len(matrix):
         return matrix
     lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
@@ -195,6 +195,6 @@ def _unit(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _best(rows: NDArray[np.intp], scores: NDArray[np.floating], limit: int) -> list[tuple[int, float]]:
-    """Return the rows of the highest scores, the earlier row first where scores are equal."""
+    """Return the rows with the highest scores; of equal scores, the earlier row comes first."""
     order = np.argsort(-scores, kind="stable")[:limit]
     return [(int(rows[place]), float(scores[place])) for place in order]

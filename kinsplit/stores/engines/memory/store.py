@@ -1,4 +1,4 @@
-"""Chunks in this process's memory, searched exactly: for tests, notebooks and small corpora."""
+"""Store in memory with exact search, for tests, notebooks and small corpora."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ Points = Mapping[str, tuple[Payload, Vectors]]
 
 @dataclass(slots=True)
 class _Collection:
-    """What the store objects of one collection share.
+    """State that the store objects of one collection share.
 
     Attributes:
-        schema: What it was made with.
-        points: By id. Replaced as a whole by each sync, so that a reader sees all of it or nothing.
+        schema: Schema of the collection.
+        points: Points by id. Each sync replaces the whole mapping, so that readers see all of its changes or none.
         sources: Ids of each source's points; replaced together with the points.
-        ranking: Matrices of these points, made by the first search after a sync.
-        lock: Held by a writer, and to read what belongs together.
+        ranking: Matrices of the points, created by the first search after a sync.
+        lock: Lock of the writers, also held for consistent reads.
     """
 
     schema: Schema
@@ -41,25 +41,24 @@ class _Collection:
     lock: threading.RLock = field(default_factory=threading.RLock)
 
 
-#: Collections of named places, which live as long as the process.
+#: Collections by name of the store; they live as long as the process.
 _PLACES: dict[str, dict[str, _Collection]] = {}
 _PLACES_LOCK = threading.Lock()
 
 
 class MemoryStore(EngineStore):
-    """A collection in memory. Each sync costs time in the number of all chunks, so this is for thousands of them.
+    """A collection in memory, for thousands of chunks: the time of a sync grows with the number of all chunks.
 
-    The term ranking is Edge's. They differ after deletions only: Edge counts a deleted chunk in its IDF until it clears
-    its segments, this store never does.
+    Terms are ranked as in Edge, except after deletions: Edge counts a deleted chunk in its IDF until it cleans up its
+    segments, this store never does.
 
     Args:
-        place: A name by which this process finds the collection again, also after it was closed; "" for a place of
-            this object's own.
+        place: Name of the store, under which this process can reopen it after it was closed; "" for a private store.
         collection: Name of the collection.
-        schema: What the collection must have been made with; None opens an existing one as it is.
+        schema: Schema that the collection must have; a new collection gets it. None opens an existing collection.
 
     Raises:
-        StoreError: And its kinds, as `kinsplit.stores.open_store` tells.
+        StoreError: An error or one of its subclasses; see `kinsplit.stores.open_store`.
     """
 
     def __init__(self, place: str, collection: str, schema: Schema | None = None) -> None:
@@ -76,16 +75,16 @@ class MemoryStore(EngineStore):
         self._collection: _Collection | None = found
 
     def count(self, level: int | None = None, where: Where | None = None) -> int:
-        """Count the chunks of a level, or all, that a filter lets through; see `ChunkStore.count`."""
+        """Count the chunks of a level, or of all levels, that match a filter; see `ChunkStore.count`."""
         return len(self._payloads(to_conditions(level, where)))
 
     def sources(self, level: int | None = None, where: Where | None = None) -> dict[str, int]:
-        """Return the number of chunks of every source that a filter lets through; see `ChunkStore.sources`."""
+        """Return the number of matching chunks by source; see `ChunkStore.sources`."""
         found = Counter(payload["source_id"] for payload in self._payloads(to_conditions(level, where)).values())
         return dict(sorted(found.items()))
 
     def close(self) -> None:
-        """Let go of the collection. A second call does nothing."""
+        """Release the collection. A second call does nothing."""
         self._collection = None
 
     def _open(self) -> _Collection:
@@ -123,7 +122,7 @@ class MemoryStore(EngineStore):
             collection.points, collection.ranking = points, None
             collection.sources = {source_id: tuple(ids) for source_id, ids in sources.items() if ids}
 
-    # A whole payload costs no more here than some of its keys.
+    # A whole payload costs no more here than selected keys.
     def _rank(self, queries: Sequence[Query], keys: Sequence[str] | None) -> list[list[Found]]:  # noqa: ARG002
         collection = self._open()
         with collection.lock:
@@ -141,11 +140,11 @@ class MemoryStore(EngineStore):
 
 
 def _candidates(points: Points, sources: Mapping[str, Sequence[str]], conditions: Sequence[Condition]) -> Iterable[str]:
-    """Return the ids of the points that can meet conditions, few where a source is asked for."""
+    """Return the ids of the points that can meet conditions: those of the named sources, or all."""
     named = values_of(conditions, "source_id")
     return points if named is None else [id_ for name in dict.fromkeys(named) for id_ in sources.get(name, ())]
 
 
 def _own(vectors: Vectors) -> Vectors:
-    """Return vectors that the caller can't change any more."""
+    """Return a copy of vectors, which the caller can't change."""
     return vectors if vectors.dense is None else replace(vectors, dense=vectors.dense.copy())

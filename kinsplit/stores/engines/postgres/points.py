@@ -1,4 +1,4 @@
-"""kinsplit's payloads and vectors as rows of a Postgres collection, and back."""
+"""Conversion of payloads and vectors to rows of a Postgres collection, and back."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from kinsplit.stores.plan import content_of
 from kinsplit.stores.protocol import Vectors
 from kinsplit.stores.schema import DENSE, layer_of
 
-#: The columns of the dense vectors, of which a chunk fills that of its layer.
+#: Columns of the dense vectors; a chunk fills that of its layer.
 COLUMNS = sql.SQL(", ").join(map(sql.Identifier, DENSE))
 
-# Their places in an upsert.
+# References to these columns in an upsert.
 _EXCLUDED = sql.SQL(", ").join(sql.Identifier("excluded", name) for name in DENSE)
 _VALUES = sql.SQL(", ").join([sql.Placeholder()] * (3 + len(DENSE)))
 
@@ -38,7 +38,7 @@ unnest(%s::uuid[], %s::smallint[], %s::bigint[], %s::real[]) AS given(id, field,
 def upsert(
     cursor: Cursor[Any], tables: Tables, points: Sequence[tuple[str, Payload]], vectors: Mapping[Content, Vectors]
 ) -> None:
-    """Write points, new ones or others, with their vectors by content."""
+    """Insert or replace points, with their vectors by content."""
     rows, terms = [], []
     for id_, payload in points:
         given = vectors[content_of(payload)]
@@ -57,7 +57,7 @@ def upsert(
 
 
 def to_vectors(dense: Any, terms: Sequence[int | None], weights: Sequence[float]) -> Vectors:
-    """Return the vectors of a row: pgvector's dense one or None, and terms that are None where there are none."""
+    """Return the vectors of a row, from pgvector's dense vector or None, and terms, which are None if it has none."""
     return Vectors(
         None if dense is None else np.asarray(dense.to_numpy(), dtype=np.float32),
         None if terms[0] is None else SparseVector(tuple(term for term in terms if term is not None), tuple(weights)),

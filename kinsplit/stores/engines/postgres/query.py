@@ -1,4 +1,4 @@
-"""kinsplit's queries and filters as SQL, every value bound."""
+"""Conversion of queries and filters to SQL, with every value as a bound parameter."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _LARGE = 1e16
 
 
 def encode_text(text: str) -> str:
-    """Return a text without NUL, and without lone surrogates, which no store keeps."""
+    """Escape NUL in a text, and replace lone surrogates, which no store keeps."""
     return replace_surrogates(text).replace("\x1a", "\x1a1").replace("\0", "\x1a0")
 
 
 def decode_text(text: str) -> str:
-    """Return the text that `encode_text` was given."""
+    """Undo the escapes of `encode_text`."""
     return text.replace("\x1a0", "\0").replace("\x1a1", "\x1a")
 
 
@@ -44,7 +44,7 @@ def dump(value: Any) -> str:
 
 
 def load(data: str | bytes) -> Any:
-    """Return the value of a jsonb's text."""
+    """Return the value of jsonb text."""
     value = json.loads(data)
     escaped = b"\\u001a" in data if isinstance(data, bytes) else "\\u001a" in data
     return _decode(value) if escaped else value
@@ -76,31 +76,31 @@ _COMPARE = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 
 
 class Tables(NamedTuple):
-    """The names of a collection's tables."""
+    """Names of a collection's tables."""
 
     chunks: sql.Identifier
     terms: sql.Identifier
 
 
 class Statement(NamedTuple):
-    """SQL and the values of its placeholders, in order."""
+    """An SQL statement and the values of its placeholders, in order."""
 
     text: sql.SQL | sql.Composed
     values: tuple[Any, ...] = ()
 
 
 def field_of(level: int) -> int:
-    """Return the number under which the terms of a level are kept: each layer has an IDF of its own."""
+    """Return the number of a level's terms in the term table: each layer has a separate IDF."""
     return LAYERS.index(layer_of(level))
 
 
 def to_statement(tables: Tables, queries: Sequence[Query], keys: Sequence[str] | None) -> Statement:
-    """Return the statement that answers all queries, as rows of query number, id, payload and distance.
+    """Return a statement for all queries, whose rows are query number, id, payload and distance.
 
     Args:
-        tables: Of the collection.
+        tables: Tables of the collection.
         queries: The queries.
-        keys: Of the payload; None for all of it.
+        keys: Payload keys to return; None for the whole payload.
     """
     payload = sql.SQL("payload") if keys is None else _picked(keys)
     parts = [
@@ -136,12 +136,12 @@ def _cosines(tables: Tables, number: int, query: Query, payload: sql.Composable)
 
 
 def _terms(tables: Tables, number: int, query: Query, vector: SparseVector, payload: sql.Composable) -> Statement:
-    """BM25 over the term table; the IDF counts all chunks of the field, whatever the filter, as Qdrant's does.
+    """Return a BM25 ranking over the term table; as in Qdrant, the IDF counts all chunks of the field, filtered or not.
 
-    Computed before anything else by MATERIALIZED: else Postgres may compute it again for every chunk.
+    MATERIALIZED computes the IDF once; otherwise Postgres may compute it for every chunk.
     """
     levels = layer_of(query.level).levels
-    # The terms of a field that is one level are all of that level.
+    # A field of a single level needs no filter by level.
     others = to_conditions(query.level if len(levels) > 1 else None, query.where)
     chosen = to_where(others)
     text = sql.SQL(
@@ -169,7 +169,7 @@ def _terms(tables: Tables, number: int, query: Query, vector: SparseVector, payl
 
 
 def to_where(conditions: Sequence[Condition]) -> Statement:
-    """Return the SQL that is true where all conditions are met."""
+    """Return an SQL expression that is true if all conditions are met."""
     parts = [_condition(condition) for condition in conditions]
     text = sql.SQL(" AND ").join([sql.SQL("true"), *(part.text for part in parts)])
     return Statement(text, tuple(value for part in parts for value in part.values))
@@ -177,7 +177,7 @@ def to_where(conditions: Sequence[Condition]) -> Statement:
 
 def _condition(condition: Condition) -> Statement:
     if isinstance(condition, Not):
-        # What is unknown, such as of a column that is null, is not met.
+        # An unknown result, as for a null column, counts as not met.
         text, values = to_where(condition.conditions)
         return Statement(sql.SQL("({}) IS NOT TRUE").format(text), values)
     if isinstance(condition, Either):
@@ -197,20 +197,20 @@ def _condition(condition: Condition) -> Statement:
 
 
 def _beyond(condition: Range) -> str:
-    """Return the test for numbers that are kept as texts, see `kinsplit.stores.engines.postgres.query`."""
+    """Return the test for large numbers, which `dump` stores as text."""
     if condition.bounds.keys() <= {"gt", "gte"}:
         return r' || (@ starts with "\u001af" && !(@ starts with "\u001af-"))'
     return r' || @ starts with "\u001af-"' if condition.bounds.keys() <= {"lt", "lte"} else ""
 
 
 def _any_member(key: str, test: str, values: Jsonb) -> Statement:
-    """Return the SQL that is true where a value under a key, or a member of a list there, passes a test."""
-    # Not of lists inside the list, which an asterisk that wasn't strict would look into.
+    """Return an SQL expression that is true if a value of a key, or a member of its list, passes a test."""
+    # Members of nested lists don't count; a lax asterisk would unwrap those lists too.
     return _exists(key, f"({test}) || exists(@[*] ? ({test}))", values)
 
 
 def _exists(key: str, test: str, values: Jsonb) -> Statement:
-    """Return the SQL that is true where a value under a key passes a test."""
+    """Return an SQL expression that is true if a value of a key passes a test."""
     exists = sql.SQL("jsonb_path_exists_tz(payload, %s::jsonpath, %s, true)")
     paths = [_jsonpath(path, test) for path in paths_of(key)]
     text = sql.SQL("({})").format(sql.SQL(" OR ").join([exists] * len(paths)))
@@ -218,16 +218,16 @@ def _exists(key: str, test: str, values: Jsonb) -> Statement:
 
 
 def _jsonpath(path: Path, test: str) -> str:
-    """Return the path of the values that pass a test; each step inside the last one's test, since none may miss it."""
+    """Return the jsonpath of the values that pass a test; its steps are nested, so that a missing key is no error."""
     for step in reversed(path):
         accessor = "[*]" if step is None else f".{json.dumps(encode_text(step))}"
         test = f"exists(@{accessor} ? ({test}))"
-    # Strict, since otherwise a list would be looked into by any step.
+    # Strict, since in lax mode every step unwraps lists.
     return f"strict $ ? ({test})"
 
 
 def _one_of(condition: OneOf) -> Statement:
-    """Return a condition on a column, or on the payload's index."""
+    """Return a condition on a column or on the indexed payload."""
     parts = [_equal(condition)]
     if condition.empty:
         something = '@.type() != "null" && (@.type() != "array" || @.size() > 0)'
@@ -258,7 +258,7 @@ def _equal(condition: OneOf) -> Statement:
 
 
 def _nested(path: Path, value: Any) -> Any:
-    """Return a value inside the mappings and lists that a path leads through."""
+    """Wrap a value in the mappings and lists of a path."""
     for step in reversed(path):
         value = [value] if step is None else {step: value}
     return value

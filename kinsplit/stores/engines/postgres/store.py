@@ -1,4 +1,4 @@
-"""Chunks in Postgres with pgvector."""
+"""Store in Postgres with pgvector."""
 
 from __future__ import annotations
 
@@ -39,24 +39,24 @@ _BATCH = 500
 class PostgresStore(EngineStore):
     """A collection in a Postgres database, with an HNSW index for up to 2,000 dimensions.
 
-    A sync is one transaction. Writers of a collection take turns, in all processes, by an advisory lock; readers never
-    wait for them. Sessions that the server has ended are begun again; a sync that was under way then raises, and has
-    changed nothing. Terms are ranked by exact BM25, with the IDF of the collection's chunks as they are now; Edge also
-    counts those that were deleted lately. Postgres chooses between comparing all vectors, which is exact, and the
-    index, which finds nearly all of the nearest. A vector of length 0 is found last.
+    A sync is one transaction. An advisory lock makes the writers of a collection, in all processes, take turns; readers
+    never wait for them. Sessions that the server ended are reopened; an interrupted sync raises an error and changes
+    nothing. Terms are ranked by exact BM25, with the IDF of the current chunks; Edge also counts recently deleted ones.
+    Postgres chooses between comparing all vectors, which is exact, and the index, which finds nearly all of the nearest
+    ones. A vector of length 0 ranks last.
 
-    The payload lies in a jsonb column as it does in Qdrant. NUL, which Postgres can't store, is escaped (see
-    `kinsplit.stores.engines.postgres.query`) and comes back.
+    Payloads are stored in a jsonb column, with the keys that Qdrant has. NUL, which Postgres can't store, is escaped
+    (see `kinsplit.stores.engines.postgres.query`) and restored.
 
     Args:
-        dsn: A connection string or URL of libpq; what it leaves out, libpq takes from its environment variables and
-            password file. The role may create the extension "vector", unless it is there, and the schema "kinsplit".
+        dsn: Connection string or URL for libpq, which takes missing parts from its environment variables and password
+            file. The role needs permission to create the schema "kinsplit" and, if missing, the extension "vector".
         collection: Name of the collection.
-        schema: What the collection must have been made with; None opens an existing one as it is.
+        schema: Schema that the collection must have; a new collection gets it. None opens an existing collection.
 
     Raises:
         MissingExtraError: psycopg or pgvector is not installed.
-        StoreError: And its kinds, as `kinsplit.stores.open_store` tells.
+        StoreError: An error or one of its subclasses; see `kinsplit.stores.open_store`.
     """
 
     def __init__(self, dsn: str, collection: str, schema: Schema | None = None) -> None:
@@ -68,7 +68,7 @@ class PostgresStore(EngineStore):
         self._writing = threading.RLock()
 
     def delete(self, source_id: str) -> int:
-        """Delete all chunks of a source by one statement and return the number of its leaves."""
+        """Delete all chunks of a source in one statement and return the number of its leaves."""
         check_source(source_id)
         statement = (
             "WITH gone AS (DELETE FROM {chunks} WHERE source_id = %s RETURNING level)"
@@ -79,13 +79,13 @@ class PostgresStore(EngineStore):
         return int(rows[0][0])
 
     def count(self, level: int | None = None, where: Where | None = None) -> int:
-        """Count the chunks of a level, or all, that a filter lets through; see `ChunkStore.count`."""
+        """Count the chunks of a level, or of all levels, that match a filter; see `ChunkStore.count`."""
         chosen = to_where(to_conditions(level, where))
         rows = self._read("SELECT count(*) FROM {chunks} WHERE {where}", chosen.values, where=chosen.text)
         return int(rows[0][0])
 
     def sources(self, level: int | None = None, where: Where | None = None) -> dict[str, int]:
-        """Return the number of chunks of every source that a filter lets through; see `ChunkStore.sources`."""
+        """Return the number of matching chunks by source; see `ChunkStore.sources`."""
         chosen = to_where(to_conditions(level, where))
         query = "SELECT source_id, count(*) FROM {chunks} WHERE {where} GROUP BY source_id"
         rows = self._read(query, chosen.values, where=chosen.text)
@@ -104,7 +104,7 @@ class PostgresStore(EngineStore):
             yield
 
     def _begin(self, connection: Connection) -> ExitStack:
-        """Begin a transaction, in which every other writer waits, and return what ends it."""
+        """Begin a transaction that makes other writers wait, and return the context manager that ends it."""
         with ExitStack() as stack:
             stack.enter_context(connection.transaction())
             connection.execute("SELECT pg_advisory_xact_lock(%s, %s)", [LOCK, self._number])
@@ -170,7 +170,7 @@ class PostgresStore(EngineStore):
             rows = self._reader.run(lambda connection: connection.execute(text, values).fetchall())
         for number, id_, payload, distance in rows:
             score = -distance if queries[number].using == "bm25" else 1 - distance
-            # The cosine with a vector of length 0 is no number to Postgres.
+            # Postgres returns NaN as the cosine with a vector of length 0.
             rankings[number].append(Found(str(id_), payload, 0.0 if score != score else score))
         return rankings
 

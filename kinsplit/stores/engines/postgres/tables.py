@@ -1,7 +1,7 @@
-"""The tables of a Postgres collection, and the connections to them.
+"""Tables of a Postgres collection, and connections to them.
 
-All lie in the schema "kinsplit": `collections` holds each collection's name and schema, `chunks_N` the chunks of
-collection N, and `terms_N` the term weights of their sparse vectors.
+All tables are in the schema "kinsplit": `collections` holds the name and schema of each collection, `chunks_N` the
+chunks of collection N, and `terms_N` the term weights of their sparse vectors.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from kinsplit.stores.schema import DENSE, check_collection, check_schema, parse_
 Connection = psycopg.Connection[Any]
 T = TypeVar("T")
 
-# An index scan goes on until the filter has let enough chunks through. A time without a zone is in UTC.
+# Index scans continue until enough chunks match the filter. Times without a zone are in UTC.
 _SETTINGS = """
 SELECT set_config('hnsw.iterative_scan', 'strict_order', false), set_config('hnsw.ef_search', '200', false),
     set_config('TimeZone', 'UTC', false), set_config('hnsw.max_scan_tuples', '2147483647', false),
@@ -35,10 +35,10 @@ SELECT set_config('hnsw.iterative_scan', 'strict_order', false), set_config('hns
 
 
 class Session:
-    """A connection with kinsplit's settings, made again where the server has ended it.
+    """A connection with kinsplit's settings, reopened if the server ended it.
 
     Args:
-        dsn: A connection string; the extension "vector" is there.
+        dsn: Connection string of a database with the extension "vector".
     """
 
     def __init__(self, dsn: str) -> None:
@@ -47,10 +47,10 @@ class Session:
         self.connection = _connect(dsn)
 
     def run(self, work: Callable[[Connection], T]) -> T:
-        """Do some work, and once more over a new connection if it finds out that the old one has ended.
+        """Call a function with the connection, and retry once over a new one if the old one has ended.
 
         Args:
-            work: Takes the connection. What it does before it fails must not matter: a read, or an open transaction.
+            work: Function of the connection that can safely be retried, as it only reads or opens a transaction.
         """
         try:
             return work(self._open())
@@ -82,9 +82,9 @@ def _connect(dsn: str) -> Connection:
     return connection
 
 
-#: Of pgvector's HNSW index.
+#: Largest number of dimensions of pgvector's HNSW index.
 _MOST_DIMENSIONS = 2000
-#: Advisory locks of kinsplit: this key with a collection's number, and with 0 to make a collection.
+#: Key of kinsplit's advisory locks, used with a collection's number, or with 0 to create a collection.
 LOCK = 0x6B696E73
 
 _COLLECTIONS = """
@@ -92,7 +92,7 @@ CREATE TABLE IF NOT EXISTS kinsplit.collections (
     id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name text NOT NULL UNIQUE, schema jsonb NOT NULL)
 """
 
-# The columns are made from the payload, so that they can't contradict it.
+# The columns are generated from the payload, so that they can't contradict it.
 _CHUNKS = """
 CREATE TABLE {chunks} (
     key bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -122,15 +122,15 @@ _HNSW = "CREATE INDEX ON {chunks} USING hnsw ({name} vector_cosine_ops)"
 
 
 class Opened(NamedTuple):
-    """A collection that was opened.
+    """An open collection.
 
     Attributes:
-        name: For errors, without user and password.
-        number: Of the collection in `kinsplit.collections`.
-        schema: What it was made with.
-        tables: Where its chunks are.
-        reader: For single statements.
-        writer: For transactions, so that readers need not wait for them.
+        name: Name for errors, without user and password.
+        number: Number of the collection in `kinsplit.collections`.
+        schema: Schema of the collection.
+        tables: Tables of the collection.
+        reader: Session for single statements.
+        writer: Session for transactions, so that readers need not wait for them.
     """
 
     name: str
@@ -142,10 +142,10 @@ class Opened(NamedTuple):
 
 
 def open_tables(dsn: str, collection: str, schema: Schema | None) -> Opened:
-    """Connect and open a collection, creating it where there is none.
+    """Connect and open a collection, creating it if it does not exist.
 
     Raises:
-        StoreError: And its kinds, as `kinsplit.stores.open_store` tells.
+        StoreError: An error or one of its subclasses; see `kinsplit.stores.open_store`.
     """
     check_collection(collection)
     place = _place(dsn)
@@ -168,7 +168,7 @@ def open_tables(dsn: str, collection: str, schema: Schema | None) -> Opened:
 
 @contextmanager
 def postgres_errors(name: str) -> Iterator[None]:
-    """Turn what the driver raises into one line."""
+    """Turn the driver's errors into one-line errors."""
     try:
         yield
     except KinsplitError:
@@ -182,7 +182,7 @@ def _place(dsn: str) -> str:
     try:
         parts = conninfo_to_dict(dsn)
     except psycopg.Error:
-        # Not the driver's words, which can hold the password.
+        # Without the driver's message, which may contain the password.
         raise StoreError(
             "pgvector: the address is no connection string. Write for example 'pgvector:postgresql://localhost/mydata'."
         ) from None
@@ -211,7 +211,7 @@ def _find(connection: Connection, collection: str) -> tuple[int, dict[str, Any]]
 
 
 def _create(connection: Connection, collection: str, schema: Schema) -> None:
-    """Make the tables, all or none, unless another process makes them meanwhile."""
+    """Create all tables in one transaction, unless another process creates them first."""
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(%s, 0)", [LOCK])
         connection.execute("CREATE EXTENSION IF NOT EXISTS vector")

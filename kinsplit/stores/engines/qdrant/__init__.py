@@ -1,1 +1,1 @@
-"""A Qdrant server, or the client's local mode."""
+"""Qdrant, as a server or in the client's local mode."""

@@ -1,4 +1,4 @@
-"""Chunks in Qdrant through its asynchronous client: a server or a cluster that is waited for without blocking."""
+"""Store in Qdrant through its asynchronous client, which waits for a server or cluster without blocking."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
     from kinsplit.stores.filters import Condition
 
-#: Points per write or read of vectors: a few megabytes of JSON, where a server takes 32.
+#: Points per write or read of vectors: a few megabytes of JSON, of the 32 that a server accepts.
 _BATCH = 500
-#: Points per page of a scroll, and sources to ask for at first.
+#: Points per page of a scroll, and sources requested at first.
 _PAGE = 10_000
 
 
@@ -37,11 +37,11 @@ class AsyncQdrantStore(StoreLogic, AsyncChunkStore):
     """A collection of a Qdrant server, for an event loop; see `kinsplit.stores.engines.qdrant.store.QdrantStore`.
 
     Args:
-        client: Connected; closed with the store.
-        name: Of the place, for errors.
+        client: Connected client, which is closed with the store.
+        name: Name of the server or folder, for errors.
         collection: Name of the collection.
-        schema: What it was made with.
-        writing: Held by a writer.
+        schema: Schema of the collection.
+        writing: Lock of the writers.
     """
 
     def __init__(
@@ -59,17 +59,17 @@ class AsyncQdrantStore(StoreLogic, AsyncChunkStore):
 
     @classmethod
     async def open(cls, place: str, options: QdrantOptions, collection: str, schema: Schema | None = None) -> Self:
-        """Connect and open a collection, creating it where there is none.
+        """Connect and open a collection, creating it if it does not exist.
 
         Args:
-            place: "http://..." or "https://..." for a server or a cluster, or ":memory:".
-            options: Settings of a server.
+            place: "http://..." or "https://..." for a server or cluster, or ":memory:".
+            options: Options of a server.
             collection: Name of the collection.
-            schema: What the collection must have been made with; None opens an existing one as it is.
+            schema: Schema that the collection must have; a new collection gets it. None opens an existing collection.
 
         Raises:
             MissingExtraError: qdrant-client is not installed.
-            StoreError: And its kinds, as `kinsplit.stores.open_store` tells.
+            StoreError: An error or one of its subclasses; see `kinsplit.stores.open_store`.
         """
         check_collection(collection)
         client = open_async_client(place, options)
@@ -77,7 +77,7 @@ class AsyncQdrantStore(StoreLogic, AsyncChunkStore):
         return cls(client, f"{place}/{collection}", collection, stored, asyncio.Lock())
 
     async def delete(self, source_id: str) -> int:
-        """Delete all chunks of a source by one filter and return the number of its leaves."""
+        """Delete all chunks of a source with one filter and return the number of its leaves."""
         from qdrant_client import models
 
         check_source(source_id)
@@ -91,13 +91,13 @@ class AsyncQdrantStore(StoreLogic, AsyncChunkStore):
         return count
 
     async def count(self, level: int | None = None, where: Where | None = None) -> int:
-        """Count the chunks of a level, or all, that a filter lets through; see `ChunkStore.count`."""
+        """Count the chunks of a level, or of all levels, that match a filter; see `ChunkStore.count`."""
         with self._engine() as client:
             wanted = to_filter(to_conditions(level, where))
             return (await client.count(self._collection, count_filter=wanted, exact=True)).count
 
     async def sources(self, level: int | None = None, where: Where | None = None) -> dict[str, int]:
-        """Return the number of chunks of every source that a filter lets through; see `ChunkStore.sources`."""
+        """Return the number of matching chunks by source; see `ChunkStore.sources`."""
         conditions = to_conditions(level, where)
         wanted, found = to_filter(conditions), Counter[str]()
         for place in (".".join([*map(str, root), "source_id"]) for root in roots_of(level_of(conditions))):
@@ -110,12 +110,12 @@ class AsyncQdrantStore(StoreLogic, AsyncChunkStore):
             with self._engine() as client:
                 found = await client.facet(self._collection, place, wanted, limit=limit, exact=True)
             if len(found.hits) < limit:
-                # A source whose points are all deleted stays in the index with a count of 0.
+                # A source whose points were all deleted stays in the index with a count of 0.
                 return {str(hit.value): hit.count for hit in found.hits if hit.count}
             limit *= 10
 
     async def close(self) -> None:
-        """Let go of the collection. A second call does nothing."""
+        """Release the collection. A second call does nothing."""
         async with self._writing:
             if not self._closed:
                 with self._engine() as client:

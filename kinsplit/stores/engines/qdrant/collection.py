@@ -1,4 +1,4 @@
-"""Opening a Qdrant collection: the schema is kept in the collection's own metadata, written when it is created."""
+"""Clients of Qdrant, and collections, whose schema is stored in their metadata when they are created."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _METADATA = "kinsplit"
 async def open_collection(
     client: AsyncQdrantClient, place: str, options: QdrantOptions, collection: str, schema: Schema | None
 ) -> Schema:
-    """Open a collection, creating it where there is none, and return its schema; the client is closed on errors.
+    """Open a collection, creating it if it does not exist, and return its schema. On errors, close the client.
 
     Raises:
-        StoreError: And its kinds, as `kinsplit.stores.open_store` tells.
+        StoreError: An error or one of its subclasses; see `kinsplit.stores.open_store`.
     """
     name = f"{place}/{collection}"
     try:
@@ -46,7 +46,7 @@ async def open_collection(
                     "than Qdrant 1.16. Choose another name."
                 )
             check_schema(name, found := parse_schema(name, stored), schema)
-            # A creation that was broken off may have left some out.
+            # An interrupted creation may have left some out.
             missing = INDEXES.keys() - info.payload_schema.keys() if is_url(place) else set()
             for key, kind in _indexes().items():
                 if key in missing:
@@ -59,12 +59,12 @@ async def open_collection(
 
 @contextmanager
 def qdrant_errors(name: str) -> Iterator[None]:
-    """Turn what the client raises into one line; the API key is in none of it."""
+    """Turn the client's errors, which never contain the API key, into one-line errors."""
     try:
         yield
     except KinsplitError:
         raise
-    except Exception as error:  # The client's REST, gRPC and local modes each raise their own.
+    except Exception as error:  # The client's REST, gRPC and local modes raise different errors.
         reason = " ".join(str(error).split())
         raise StoreError(f"{name}: {reason or type(error).__name__}") from error
 
@@ -74,7 +74,7 @@ def open_client(place: str, options: QdrantOptions) -> QdrantClient:
 
     Raises:
         MissingExtraError: qdrant-client is not installed.
-        StoreLockedError: The folder is open already.
+        StoreLockedError: The folder is already open.
         StoreError: The folder can't be opened.
     """
     try:
@@ -83,10 +83,10 @@ def open_client(place: str, options: QdrantOptions) -> QdrantClient:
         raise MissingExtraError("qdrant-client", "qdrant") from None
     if is_url(place) or place == ":memory:":
         return QdrantClient(**_arguments(place, options))
-    # A client that finds the folder locked leaves its lock file to the garbage collector.
+    # If the folder is locked, the client leaves its lock file to the garbage collector.
     with warnings.catch_warnings(action="ignore", category=ResourceWarning):
         try:
-            # Every call goes through one lock, so SQLite's own check is not needed.
+            # Every call goes through one lock, so SQLite's check is not needed.
             return QdrantClient(path=str(Path(place).expanduser()), force_disable_check_same_thread=True)
         except OSError as error:
             raise StoreError(f"{place}: {error.strerror}. Choose a folder that you may read and write.") from error
@@ -99,7 +99,7 @@ def open_client(place: str, options: QdrantOptions) -> QdrantClient:
 
 
 def open_async_client(place: str, options: QdrantOptions) -> AsyncQdrantClient:
-    """Connect to a server, or open memory of this object's own.
+    """Connect to a server, or open a new database in memory.
 
     Raises:
         MissingExtraError: qdrant-client is not installed.
@@ -119,7 +119,7 @@ def _arguments(place: str, options: QdrantOptions) -> dict[str, Any]:
         "api_key": os.environ.get(API_KEY),
         "timeout": options.timeout,
         "prefer_grpc": options.grpc,
-        # It would write a warning where no server answers.
+        # The check would print a warning if no server answers.
         "check_compatibility": False,
     }
 
@@ -143,7 +143,7 @@ async def _create(client: AsyncQdrantClient, options: QdrantOptions, collection:
             metadata={_METADATA: asdict(schema)},
         )
     except (UnexpectedResponse, ValueError):
-        # Whoever made the collection meanwhile was first, and theirs is the one to open.
+        # If another process created the collection first, that one is opened.
         if not await client.collection_exists(collection):
             raise
 
@@ -160,7 +160,7 @@ def _quantization(options: QdrantOptions) -> models.ScalarQuantization | models.
 
 
 def _indexes() -> dict[str, Any]:
-    """Return the payload indexes by key; chunk_index is also found by range, to read a run of siblings."""
+    """Return the payload indexes by key; chunk_index also gets a range index, to read a run of siblings."""
     from qdrant_client import models
 
     kinds = {

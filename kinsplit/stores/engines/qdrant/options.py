@@ -1,4 +1,4 @@
-"""Where a Qdrant collection lies and how it is created, read from an address."""
+"""Location and options of a Qdrant collection, read from an address."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from kinsplit.support.validation import first_fault
 
 
 class QdrantOptions(BaseModel):
-    """Settings of a Qdrant server; also the query parameters of a `qdrant:URL` address.
+    """Options of a Qdrant server, and query parameters of a `qdrant:URL` address.
 
     Attributes:
         shard_number: Shards of a new collection; None for the server's default, one per node.
         replication_factor: Copies of each shard of a new collection; None for the server's default, 1.
         write_consistency_factor: Copies that must confirm a write; None for the server's default, 1.
-        quantization: Of a new collection's dense vectors: 8-bit "scalar" or 1-bit "binary", both kept in memory and
-            rescored with the full vectors.
+        quantization: Quantization of a new collection's dense vectors: 8-bit "scalar" or 1-bit "binary", both kept in
+            memory and rescored with the full vectors.
         on_disk: Whether a new collection keeps its full dense vectors on disk.
-        timeout: Seconds until a request is given up.
-        grpc: Whether to talk gRPC, on port 6334, instead of HTTP.
+        timeout: Timeout of a request in seconds.
+        grpc: Whether to use gRPC, on port 6334, instead of HTTP.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -37,13 +37,13 @@ class QdrantOptions(BaseModel):
 
 
 def parse_location(place: str) -> tuple[str, QdrantOptions]:
-    """Split what follows "qdrant:" in an address, such as "http://localhost:6333?shard_number=2".
+    """Parse the part of an address after "qdrant:", such as "http://localhost:6333?shard_number=2".
 
     Returns:
-        The place, which is a URL, a folder or ":memory:", and the options.
+        The location, which is a URL, a folder or ":memory:", and the options.
 
     Raises:
-        InvalidParameterError: An option that is unknown or has a wrong value, or a key in the URL.
+        InvalidParameterError: An option is unknown or has a wrong value, or the URL contains an API key.
     """
     if not is_url(place):
         return place, QdrantOptions()
@@ -56,12 +56,12 @@ def parse_location(place: str) -> tuple[str, QdrantOptions]:
     except ValidationError as error:
         fault = first_fault(error.errors())
         remedy = f"Take of {', '.join(QdrantOptions.model_fields)}."
-        # The value of an unknown option may be a key.
+        # The value of an unknown option may be an API key.
         value = None if fault.is_unknown_field else fault.value
         raise InvalidParameterError(f"store option {fault.field!r}", fault.message, value, remedy) from None
     return urlunsplit((parts.scheme, parts.netloc, parts.path, "", "")), options
 
 
 def is_url(place: str) -> bool:
-    """Tell whether a place is a server rather than this process."""
+    """Return whether a location is a server's URL rather than a folder or memory."""
     return place.startswith(("http://", "https://"))

@@ -1,4 +1,4 @@
-"""kinsplit's payloads, vectors, queries and filters as qdrant-client's models, and back."""
+"""Conversion of payloads, vectors, queries and filters to qdrant-client's models, and back."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
     from qdrant_client import models
 
 
-#: LlamaIndex reads a node from the first, text included, and its class from the second. LangChain reads metadata from
-#: the third, and the text from `full_content`.
+#: LlamaIndex reads a node with its text from the first key and the node's class from the second. LangChain reads
+#: metadata from the third, and the text from `full_content`.
 FRAMEWORK_KEYS = ("_node_content", "_node_type", "metadata")
 
-# LlamaIndex's relationships, by the numbers under which it writes them.
+# LlamaIndex's relationships by their numbers in its JSON.
 _KIN = {"2": "prev_id", "3": "next_id", "4": "parent_id"}
 
 
 def with_framework_keys(id_: str, payload: Payload) -> Payload:
-    """Return a leaf's payload with `FRAMEWORK_KEYS`, and any other's as it is, since the frameworks find leaves alone.
+    """Add `FRAMEWORK_KEYS` to a leaf's payload; other payloads stay as they are, since the frameworks find leaves only.
 
     Args:
-        id_: The chunk's id.
-        payload: Its payload.
+        id_: Id of the chunk.
+        payload: Payload of the chunk.
     """
     if payload["level"]:
         return payload
@@ -47,7 +47,7 @@ def with_framework_keys(id_: str, payload: Payload) -> Payload:
     return {**payload, **dict(zip(FRAMEWORK_KEYS, values, strict=True))}
 
 
-# What tells a language model where a text is from.
+# Keys that show a language model the source of a text.
 _SHOWN = {"context", "page_start", "page_end", "time_start", "time_end"}
 
 
@@ -65,14 +65,14 @@ def _node_fields(payload: Payload) -> dict[str, Any]:
 
 
 def to_point(id_: str, payload: Payload, vectors: Vectors) -> models.PointStruct:
-    """Return the point of a chunk; its level decides under which names the vectors are kept."""
+    """Return the point of a chunk, whose level determines the names of its vectors."""
     from qdrant_client import models
 
     layer = layer_of(payload["level"])
     named: dict[str, Any] = {}
     if vectors.dense is not None and layer.dense is not None:
         named[layer.dense] = vectors.dense.tolist()
-    # An empty one would count in the IDF of the client's local mode, as it does nowhere else.
+    # In the client's local mode, unlike elsewhere, an empty vector would count in the IDF.
     if vectors.sparse is not None and vectors.sparse.indices:
         sparse = models.SparseVector(indices=list(vectors.sparse.indices), values=list(vectors.sparse.values))
         named[layer.sparse] = sparse
@@ -80,7 +80,7 @@ def to_point(id_: str, payload: Payload, vectors: Vectors) -> models.PointStruct
 
 
 def to_vectors(record: models.Record) -> Vectors:
-    """Return the vectors of a point that was read with them."""
+    """Return the vectors of a record."""
     named = cast("dict[str, Any]", record.vector)
     dense = next((named[name] for name in DENSE if name in named), None)
     sparse = next((named[name] for name in SPARSE if name in named), None)
@@ -91,7 +91,7 @@ def to_vectors(record: models.Record) -> Vectors:
 
 
 def to_operations(plan: Plan, vectors: Mapping[Content, Vectors]) -> Iterator[models.UpdateOperation]:
-    """Yield the writes of a plan, one per point and one for all deletions, in the order in which they must happen."""
+    """Yield the writes of a plan in their required order, one per point and one for all deletions."""
     from qdrant_client import models
 
     for id_, payload in plan.upserts:
@@ -105,7 +105,7 @@ def to_operations(plan: Plan, vectors: Mapping[Content, Vectors]) -> Iterator[mo
 
 
 def to_request(query: Query, keys: Sequence[str] | None) -> models.QueryRequest:
-    """Return the request for one query, for whole payloads or some of their keys."""
+    """Return the request of a query, with whole payloads or some of their keys."""
     from qdrant_client import models
 
     layer = layer_of(query.level)
@@ -116,8 +116,7 @@ def to_request(query: Query, keys: Sequence[str] | None) -> models.QueryRequest:
         using = layer.sparse
     else:
         vector, using = query.vector.tolist(), layer.dense
-    # Where a vector's name is that of one level alone it says enough, and the client's local mode would look at every
-    # payload.
+    # A vector name that only one level uses needs no filter by level, for which local mode would read every payload.
     conditions = to_conditions(query.level if len(layer.levels) > 1 else None, query.where)
     wanted = _all(conditions, roots_of(query.level)) if conditions else None
     return models.QueryRequest(
@@ -130,14 +129,14 @@ def to_request(query: Query, keys: Sequence[str] | None) -> models.QueryRequest:
 
 
 def own_payload() -> models.PayloadSelectorExclude:
-    """Return what to read of a payload: all that kinsplit reads itself."""
+    """Return the selector of the payload keys that kinsplit reads."""
     from qdrant_client import models
 
     return models.PayloadSelectorExclude(exclude=list(FRAMEWORK_KEYS))
 
 
 def to_filter(conditions: Sequence[Condition]) -> models.Filter | None:
-    """Return the filter for conditions, or None where everything matches."""
+    """Return the filter of conditions, or None if everything matches."""
     return _all(conditions, roots_of(level_of(conditions))) if conditions else None
 
 
@@ -169,7 +168,7 @@ def _filter(condition: Condition, roots: Sequence[Path]) -> models.Filter | mode
 def _matches(path: str, condition: OneOf) -> list[Any]:
     from qdrant_client import models
 
-    # An empty match costs local mode as much as another, so there is one only where nothing is to be found.
+    # In local mode an empty match costs as much as any other, so it is used only if nothing can match.
     wanted: list[Any] = [models.MatchAny(any=list(condition.strings))] if condition.strings else []
     wanted += [models.MatchAny(any=list(condition.integers))] if condition.integers else []
     wanted += [models.MatchValue(value=value) for value in condition.booleans]

@@ -1,4 +1,4 @@
-"""Chunks in Qdrant through its client: a server, a cluster, a folder, or memory."""
+"""Store in Qdrant through its client: a server, a cluster, a folder or memory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class _Folder(NamedTuple):
-    """The client's local mode in a folder, with the lock of its writers."""
+    """A client in local mode on a folder, with the lock of its writers."""
 
     client: AtOnce
     writing: threading.RLock
@@ -30,12 +30,12 @@ class _Folder(NamedTuple):
         run(cast("AsyncQdrantClient", self.client).close())
 
 
-#: The folders that are open in this process.
+#: Open folders of this process.
 _FOLDERS = Sharing(_Folder.close)
 
 
 class _Leased:
-    """A folder's client, of which `close` ends the use of one store object."""
+    """A folder's client as one store object uses it; `close` ends that use."""
 
     def __init__(self, lease: Lease[_Folder]) -> None:
         self._lease = lease
@@ -50,23 +50,23 @@ class _Leased:
 class QdrantStore(BlockingStore):
     """A collection of a Qdrant server, or of the client's local mode, which suits up to some 20,000 chunks.
 
-    Syncs of one store object take turns. A server keeps no other writer out: two processes that sync the same source at
-    the same time can leave stale chunks, which the next sync removes. The API key is read from the environment
-    variable KINSPLIT_QDRANT_API_KEY.
+    Syncs of one store object take turns. A server does not lock out other writers: two processes that sync the same
+    source at the same time can leave stale chunks, which the next sync removes. The API key is read from the
+    environment variable KINSPLIT_QDRANT_API_KEY.
 
-    A server, like Edge, counts deleted chunks in the IDF until it clears its segments; local mode does not.
+    Like Edge, a server counts deleted chunks in the IDF until it cleans up its segments; local mode does not.
 
     Args:
-        place: "http://..." or "https://..." for a server or a cluster, at port 6333 unless the URL names another;
-            ":memory:", for this object alone; or a folder, which one process opens at a time, whose store objects share
-            one client.
-        options: Settings of a server.
+        place: "http://..." or "https://..." for a server or cluster, on port 6333 unless the URL has another;
+            ":memory:" for a private database in memory; or a folder, which one process at a time can open and whose
+            store objects share one client.
+        options: Options of a server.
         collection: Name of the collection.
-        schema: What the collection must have been made with; None opens an existing one as it is.
+        schema: Schema that the collection must have; a new collection gets it. None opens an existing collection.
 
     Raises:
         MissingExtraError: qdrant-client is not installed.
-        StoreError: And its kinds, as `kinsplit.stores.open_store` tells.
+        StoreError: An error or one of its subclasses; see `kinsplit.stores.open_store`.
     """
 
     def __init__(self, place: str, options: QdrantOptions, collection: str, schema: Schema | None = None) -> None:
@@ -77,27 +77,27 @@ class QdrantStore(BlockingStore):
         super().__init__(self._store)
 
     def count(self, level: int | None = None, where: Where | None = None) -> int:
-        """Count the chunks of a level, or all, that a filter lets through; see `ChunkStore.count`."""
+        """Count the chunks of a level, or of all levels, that match a filter; see `ChunkStore.count`."""
         return run(self._store.count(level, where))
 
     def sources(self, level: int | None = None, where: Where | None = None) -> dict[str, int]:
-        """Return the number of chunks of every source that a filter lets through; see `ChunkStore.sources`."""
+        """Return the number of matching chunks by source; see `ChunkStore.sources`."""
         return run(self._store.sources(level, where))
 
     def close(self) -> None:
-        """Let go of the collection. A second call does nothing."""
+        """Release the collection. A second call does nothing."""
         run(self._store.close())
 
 
 def _open(place: str, options: QdrantOptions) -> tuple[AsyncQdrantClient, AbstractContextManager[object]]:
-    """Return a client of a place, and the lock of its writers."""
+    """Return a client of a location and the lock of its writers."""
     if is_url(place) or place == ":memory:":
         # The client's local mode loses points when two threads use it.
         calling: AbstractContextManager[object] = nullcontext() if is_url(place) else threading.RLock()
         return cast("AsyncQdrantClient", AtOnce(open_client(place, options), calling)), threading.RLock()
     lease = _FOLDERS.lease(
         place,
-        # The client's own mark of a folder that is in use.
+        # Lock file of the client.
         Path(place).expanduser() / ".lock",
         lambda: _Folder(AtOnce(open_client(place, options), threading.RLock()), threading.RLock()),
     )
