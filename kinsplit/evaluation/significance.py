@@ -104,11 +104,11 @@ def randomisation_test(differences: Sequence[float]) -> float:
 
 def holm(p_values: Sequence[float]) -> list[float]:
     """Return p-values in their order, corrected for their number (Holm, Scandinavian Journal of Statistics 6, 1979)."""
-    order = sorted(range(len(p_values)), key=lambda place: p_values[place])
+    order = sorted(range(len(p_values)), key=lambda position: p_values[position])
     corrected, highest = [0.0] * len(p_values), 0.0
-    for rank, place in enumerate(order):
-        highest = max(highest, min(1.0, (len(p_values) - rank) * p_values[place]))
-        corrected[place] = highest
+    for rank, position in enumerate(order):
+        highest = max(highest, min(1.0, (len(p_values) - rank) * p_values[position]))
+        corrected[position] = highest
     return corrected
 
 
