@@ -1,4 +1,4 @@
-"""How well the check of an answer's sentences tells what the sample course says from what it doesn't.
+"""Accuracy of the check of an answer's sentences, on what the sample course says and what it doesn't.
 
 Every sentence cites the three best passages for its question. The threshold was chosen on the first group; the second
 one was written afterwards. Run: python benchmarks/answer_check.py
@@ -21,7 +21,7 @@ COURSE = Path(__file__).parents[1] / "examples" / "course"
 
 
 class Group(NamedTuple):
-    """What the passages for a question say, in other words, and what they don't say though it sounds like it."""
+    """Paraphrases of what the passages for a question say, and plausible sentences that they don't say."""
 
     question: str
     said: tuple[str, ...]
@@ -161,7 +161,7 @@ KEPT_ASIDE = (
 
 
 def checks(index: Index, group: Group, sentences: tuple[str, ...]) -> list[Check]:
-    """Look sentences up in the passages that are found for a group's question."""
+    """Check sentences against the passages found for a group's question."""
     sources = number(index.search(group.question, top_k=3))
     draft = Draft(group.question, sources)
     for sentence in sentences:
@@ -172,7 +172,7 @@ def checks(index: Index, group: Group, sentences: tuple[str, ...]) -> list[Check
 
 
 def share(index: Index, groups: tuple[Group, ...], kind: str) -> tuple[int, int]:
-    """Return how many sentences of a kind are found, and of how many."""
+    """Return the number of sentences of a kind that are found, and their total."""
     found = [each for group in groups for each in checks(index, group, getattr(group, kind))]
     return sum(each.status == "found" for each in found), len(found)
 

@@ -1,4 +1,4 @@
-"""What runs the bundled model, as the embedding benchmark compares it."""
+"""Backends of the bundled model, for the embedding benchmark."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Vectors = NDArray[np.float32]
 Embed = Callable[[Sequence[str]], Vectors]
 
-#: What all others are measured against.
+#: System that all others are compared with.
 REFERENCE = "sentence-transformers float32"
 EXACT, DEFAULT, FAST = "kinsplit openvino-float32", "kinsplit (default)", "kinsplit int8"
 
@@ -32,9 +32,9 @@ class System(NamedTuple):
     """A way to run the model.
 
     Attributes:
-        name: In tables.
-        make: Loads the model.
-        spec: What makes it in kinsplit; None for sentence-transformers itself.
+        name: Name in tables.
+        make: Function that loads the model.
+        spec: Spec of the embedder in kinsplit; None for sentence-transformers itself.
     """
 
     name: str
@@ -78,14 +78,14 @@ SYSTEMS = (
 
 
 class Starts(NamedTuple):
-    """Seconds from the start of Python to the first vector: `first` converts the model, `next` finds it converted."""
+    """Times in seconds from the start of Python to the first vector: `first` converts the model, `next` reuses it."""
 
     first: float
     next: float
 
 
 def starts(spec: str) -> Starts:
-    """Measure how long a first and a second process need to embed a question, with an empty cache folder."""
+    """Measure the time in which a first and a second process embed a question, with an empty cache folder."""
     code = f"from kinsplit.embedding import create; create({spec!r}).embed_query('How long does it take?')"
     with tempfile.TemporaryDirectory() as cache:
         environment = {**os.environ, "KINSPLIT_CACHE": cache}

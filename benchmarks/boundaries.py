@@ -1,8 +1,8 @@
-"""Whether chunks end where the topic changes: `python benchmarks/boundaries.py`.
+"""Agreement of chunk boundaries with changes of topic: `python benchmarks/boundaries.py`.
 
 Every system gets the same vectors of the same model. Pk (Beeferman, Berger & Lafferty 1999) and WindowDiff (Pevzner &
-Hearst 2002) are shares of wrong decisions, 0 at best, computed by segeval on words; cutting nowhere, or everywhere,
-gets about 0.5.
+Hearst 2002) are shares of wrong decisions, computed by segeval on words: 0 is best, and cutting nowhere or everywhere
+gives about 0.5.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from kinsplit.parsers.units.segment import words
 app = typer.Typer(add_completion=False)
 console = Console(width=None if sys.stdout.isatty() else 160)
 
-#: What needs no vectors.
+#: Systems that need no vectors.
 _BLIND = (
     kinsplit("llm", model="none"),
     kinsplit("structure", chunk_size=250),
     kinsplit("sentence", chunk_size=200, unit="word"),
 )
 
-#: Pk, WindowDiff, and chunks per part, each the mean of a set's texts.
+#: Pk, WindowDiff and number of chunks per part, each as the mean over a set's texts.
 Figures = tuple[float, float, float]
 
 
@@ -64,7 +64,7 @@ def main(
 
 
 def measure(system: System, embedder: Embedder, sets: dict[str, list[Segmented]]) -> dict[str, Figures]:
-    """Return a system's figures by set; none where it is not installed."""
+    """Return a system's figures by set; none if it is not installed."""
     try:
         split = system.make(embedder)
     except ImportError:
@@ -91,7 +91,7 @@ def score(segmented: Segmented, chunks: Sequence[str]) -> Figures:
 
 
 def _masses(starts: np.ndarray[Any, Any], places: Sequence[int]) -> list[int]:
-    """Return the words between places; one inside a word counts as before it."""
+    """Return the number of words between offsets; an offset inside a word counts as before it."""
     numbers = sorted({int(np.searchsorted(starts, place)) for place in places} - {0, len(starts)})
     return np.diff([0, *numbers, len(starts)]).tolist()  # type: ignore[no-any-return]
 
@@ -107,7 +107,7 @@ def _table(embedder: str, rows: dict[str, dict[str, Figures]], sets: Sequence[st
 
 
 def _verdicts(result: dict[str, dict[str, dict[str, Figures]]]) -> list[str]:
-    """Say for each embedder whether kinsplit's default beats every peer's default, in both measures and on each set."""
+    """State for each embedder whether kinsplit's default beats all peers' defaults, by both measures on each set."""
     lines = []
     for embedder, rows in result.items():
         own = rows.get(OWN[0].name)

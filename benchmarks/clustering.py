@@ -1,4 +1,4 @@
-"""What clustering passages costs beside comparing each with every mean: `python benchmarks/clustering.py`."""
+"""Clustering of passages, compared with comparing each to all means: `python benchmarks/clustering.py`."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ app = typer.Typer(add_completion=False)
 
 
 class Unlimited:
-    """Clusters that always have room.
+    """Clusters without a size limit.
 
     Attributes:
-        number: Of clusters so far.
+        number: Number of clusters so far.
     """
 
     def __init__(self) -> None:
@@ -54,12 +54,12 @@ def main(
 
 
 def unlike(size: int) -> NDArray[np.float32]:
-    """Return vectors of which no two are similar."""
+    """Return vectors that are pairwise dissimilar."""
     return np.random.default_rng(0).normal(size=(size, _DIMENSION)).astype(np.float32)
 
 
 def of_topics(size: int, topics: int = 300) -> NDArray[np.float32]:
-    """Return vectors around some directions."""
+    """Return vectors around a number of directions."""
     random = np.random.default_rng(0)
     centres = random.normal(size=(topics, _DIMENSION))
     noise = 0.5 * random.normal(size=(size, _DIMENSION))
@@ -74,7 +74,7 @@ def blocked(vectors: NDArray[np.float32]) -> int:
 
 
 def one_by_one(vectors: NDArray[np.float32]) -> int:
-    """Cluster by a product of each vector with all means so far; return the number of clusters."""
+    """Cluster by multiplying each vector with all means so far; return the number of clusters."""
     units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     sums, means, number = np.zeros_like(units), np.zeros_like(units), 0
     for unit in units:
@@ -88,7 +88,7 @@ def one_by_one(vectors: NDArray[np.float32]) -> int:
 
 
 def best(calls: list[Callable[[], int]], repeat: int) -> list[float]:
-    """Return the shortest time of each call, the calls taking turns."""
+    """Return the shortest time of each call, with the calls interleaved."""
     times: list[list[float]] = [[] for _ in calls]
     for _ in range(repeat):
         for call, found in zip(calls, times, strict=True):

@@ -1,7 +1,7 @@
-"""Whether course search finds the right file, beside one vector for each document: `python benchmarks/course.py`.
+"""Course search, compared with one vector for each document: `python benchmarks/course.py`.
 
-The questions are in course_questions.json, with the files of a real course that answer them; for a 10-K filing, whose
-questions were another system's, filing_questions.json says what a passage that answers them holds.
+The questions are in course_questions.json, with the files of a real course that answer them. For a 10-K filing, with
+the questions of another system, filing_questions.json has patterns of the passages that answer them.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from kinsplit.retrieval import Passage
 
 COURSE, FILING = SHARED_DATA / "course_mit_6.0001", SHARED_DATA / "tesla_10k"
 FOLDERS = ("lectures", "psets", "pages_md")
-#: What is wanted: hits at rank 1 and among the first 3, reranked in two stages as in the course search that kinsplit
-#: replaces; answered questions of the filing.
+#: Targets: share of hits at rank 1 and among the first 3, reranked in two stages as in the course search that kinsplit
+#: replaces; number of answered questions of the filing.
 AT_1, AT_3, ANSWERED = 0.85, 0.95, 4
 _HERE = Path(__file__).parent
 
 app = typer.Typer(add_completion=False)
 console = Console(width=None if sys.stdout.isatty() else 140)
 
-#: Returns the sources of the first results for a question, best first.
+#: Function from a question to the sources of its first results, best first.
 Search = Callable[[str], Sequence[str]]
 
 
 class Ranked(NamedTuple):
-    """Where each question's right file first stands, from 1; 0 for not among the results."""
+    """The rank of the right file for each question, from 1; 0 if it is not among the results."""
 
     name: str
     ranks: list[int]
@@ -86,25 +86,25 @@ def main() -> None:
 def read(root: Path, folders: Sequence[str]) -> Sequence[Document]:
     """Return the documents below some folders, each with its path there as its id."""
     files = discover([root / folder for folder in folders]).files
-    # What another program extracted from the PDFs is not what students search.
+    # Texts that another program extracted from the PDFs are not part of the course.
     kept = [file for file in files if not file.path.name.endswith((".pdf.txt", ".json"))]
     return [document for loaded in load_files(kept) for document in loaded.documents]
 
 
 def whole_documents(documents: Sequence[Document]) -> Search:
-    """Return the search before chunks: one vector for each document, the mean of its windows."""
+    """Return a search without chunks: one vector for each document, the mean of its windows."""
     model = embedder("bundled")
     vectors = model.embed([document.text for document in documents])
 
     def search(text: str) -> list[str]:
         order = np.argsort(-(vectors @ model.embed_query(text)), kind="stable")
-        return [documents[place].id for place in order[:3]]
+        return [documents[position].id for position in order[:3]]
 
     return search
 
 
 def chunks_alone(index: Index, text: str) -> list[str]:
-    """Return the sources of the chunks that are nearest, each once."""
+    """Return the distinct sources of the nearest chunks."""
     from kinsplit.retrieval import Question
     from kinsplit.stores import Query
 
@@ -114,7 +114,7 @@ def chunks_alone(index: Index, text: str) -> list[str]:
 
 
 def rank(found: Sequence[str], wanted: Sequence[str]) -> int:
-    return next((place for place, source in enumerate(found, 1) if source in wanted), 0)
+    return next((position for position, source in enumerate(found, 1) if source in wanted), 0)
 
 
 def table(rows: Sequence[Ranked]) -> Table:
@@ -129,15 +129,15 @@ def table(rows: Sequence[Ranked]) -> Table:
 
 
 def filing() -> list[int]:
-    """Return where the first passage stands that answers each question about the filing; 0 for none of three."""
+    """Return the rank of the first passage that answers each question about the filing; 0 for none of three."""
     queries = json.loads((FILING / "seed" / "queries.json").read_text(encoding="utf-8"))["queries"]
     wanted = {row["id"]: row["evidence"] for row in json.loads((_HERE / "filing_questions.json").read_text())}
     with Index("memory:") as index:
         index.add(FILING / "fy2024" / "tsla-20241231-gen.pdf")
         found = [answered(index.search(query["question"], top_k=3), wanted[query["id"]]) for query in queries]
     shown = Table("question", "rank of the passage", title="10-K filing of the fiscal year 2024")
-    for query, place in zip(queries, found, strict=True):
-        shown.add_row(query["question"][:100], str(place or "none"))
+    for query, position in zip(queries, found, strict=True):
+        shown.add_row(query["question"][:100], str(position or "none"))
     console.print(shown)
     return found
 

@@ -1,6 +1,6 @@
-"""How fast each backend embeds, how near it comes to float32, and what retrieval makes of it.
+"""Speed of each embedding backend, its accuracy against float32, and its effect on retrieval.
 
-`python benchmarks/embedding.py`, or with `--no-recall` without the part that takes minutes.
+`python benchmarks/embedding.py`, or with `--no-recall` to skip the part that takes minutes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from kinsplit.parsers import create
 from kinsplit.parsers.units.sentences import sentences as split_sentences
 
 _HEADLINE = BUDGETS.index(1000)
-#: What is wanted: times the reference's speed, mean cosine to it, points of recall, seconds.
+#: Targets: multiples of the reference's speed, mean cosine to it, points of recall, seconds.
 DEFAULT_SPEED, DEFAULT_COSINE, FAST_SPEED, RECALL, CONVERSION = 2.5, 0.9999, 4.0, 0.3, 60.0
 
 app = typer.Typer(add_completion=False)
@@ -39,14 +39,14 @@ console = Console(width=None if sys.stdout.isatty() else 130)
 
 
 class Row(NamedTuple):
-    """What was measured of one system on one kind of text.
+    """The measurement of one system on one kind of text.
 
     Attributes:
-        per_second: Texts, in the best round.
-        times: The reference's time divided by its own, the median over rounds: what else the machine does in a round
-            falls on both.
-        mean: Cosine to the reference.
-        worst: Lowest cosine.
+        per_second: Number of texts per second in the best round.
+        times: Ratio of the reference's time to the system's; the median over rounds, in which other load on the machine
+            affects both.
+        mean: Mean cosine to the reference.
+        worst: Lowest cosine to the reference.
     """
 
     per_second: float
@@ -101,13 +101,13 @@ def _chunks(texts: Corpus) -> list[str]:
 
 
 def _sample(pieces: list[str], count: int) -> list[str]:
-    """Return that many pieces from all over the corpus that the model reads at once: its peer cuts others off."""
+    """Return that many random pieces that fit in the model's window, since its peer truncates longer ones."""
     whole = [piece for piece, windows in zip(pieces, embedder("bundled").windows(pieces), strict=True) if windows == 1]
     return random.Random(0).sample(whole, min(count, len(whole)))
 
 
 def compare(kind: str, texts: list[str], rounds: int) -> dict[str, Row]:
-    """Time the systems, A B C A B C, after one round that warms up and whose vectors are compared."""
+    """Time the systems, A B C A B C, after a warm-up round whose vectors are compared."""
     loaded: dict[str, Embed] = {}
     vectors: dict[str, Vectors] = {}
     for system in track(SYSTEMS, f"Warming up: {kind}", console=console, transient=True):
@@ -138,7 +138,7 @@ def _chroma() -> list[Dataset]:
 
 
 def shares(labelled: Dataset, cache: Path) -> dict[str, dict[str, float]]:
-    """Return, by system and ranking, the share (%) of the labelled text within 1,000 tokens."""
+    """Return the share (%) of the labelled text within 1,000 tokens, by system and ranking."""
     ways = {"default": rankers.kin(), "dense alone": rankers.create("dense")}
     found = {}
     for name, spec in _recalled():
@@ -168,7 +168,7 @@ def speed_table(title: str, rows: dict[str, dict[str, Row]]) -> Table:
 
 
 def start_table(started: dict[str, Starts]) -> Table:
-    """Return the table of starts."""
+    """Return the table of start-up times."""
     table = Table("backend", title="From the start of Python to the vector of a question, in seconds")
     for heading in ("first use, converting", "afterwards"):
         table.add_column(heading, justify="right")
@@ -190,7 +190,7 @@ def recall_table(found: dict[str, dict[str, float]]) -> Table:
 def judge(
     rows: dict[str, dict[str, Row]], started: dict[str, Starts], found: dict[str, dict[str, float]]
 ) -> list[tuple[str, str, bool | None]]:
-    """Return what is wanted, what was measured, and whether that is met; None where it was not measured."""
+    """Return the targets, the measured figures, and whether they are met; None if not measured."""
     outcomes: list[tuple[str, str, bool | None]] = []
     for name, least in ((DEFAULT, DEFAULT_SPEED), (FAST, FAST_SPEED)):
         for kind, own in rows.items():

@@ -1,7 +1,7 @@
-"""Where the time of indexing goes, and whether memory stays flat: `python benchmarks/indexing.py`.
+"""Time of indexing by stage, and growth of memory: `python benchmarks/indexing.py`.
 
-The five chroma corpora are read from files, split, embedded and stored in an embedded Qdrant Edge. Wanted: at least
-90 % of the wall time is the model's, and the peak of memory stays where it is when there are twice as many documents.
+The five chroma corpora are read from files, split, embedded and stored in an embedded Qdrant Edge. Targets: the model
+takes at least 90 % of the wall time, and twice as many documents don't raise the peak of memory.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from texts import corpus
 from kinsplit import Index, embedding
 from kinsplit.embedding import VectorCache
 
-#: Share of the wall time that is the model's, and how much higher the peak may be for twice as many documents.
+#: Minimum share of the model in the wall time, and maximum growth of the peak for twice as many documents.
 SHARE, GROWTH = 0.9, 1.1
 _COPIES = (1, 2, 4)
 
@@ -81,7 +81,7 @@ def main(
 
 
 class _Watched:
-    """An object whose methods' time is added up; of calls inside calls the outer one counts."""
+    """A wrapper that adds up the time of an object's methods; of nested calls, the outer one counts."""
 
     def __init__(self, target: object, stages: Counter[str], stage: str, other: dict[str, str] | None = None) -> None:
         self._target, self._stages, self._stage, self._other = target, stages, stage, other or {}
@@ -102,14 +102,14 @@ class _Watched:
 
 
 class _WatchedTokens(_Watched):
-    """One that also embeds tokens, which is asked of its class."""
+    """A wrapper that also embeds tokens, since its class is checked for that method."""
 
     def embed_tokens(self, *arguments: Any) -> Any:
         return self.__getattr__("embed_tokens")(*arguments)
 
 
 def measure(spec: str, embedding_context: str, limit: int | None) -> dict[str, float]:
-    """Return the seconds of each stage of indexing the corpora; the model is loaded before."""
+    """Return the time of each stage of indexing the corpora, in seconds, with the model already loaded."""
     stages: Counter[str] = Counter()
     model = embedding.resolve(spec)
     model.embed_query("load")
@@ -118,7 +118,7 @@ def measure(spec: str, embedding_context: str, limit: int | None) -> dict[str, f
         files = _files(Path(folder) / "corpora", 1, limit)
         embedder = watched(model, stages, "model", {"windows": "count windows"})
         with Index(f"edge:{folder}/store", embedder=embedder, embedding_context=embedding_context) as index:
-            # What is loaded once is no part of what grows.
+            # Load everything that is loaded only once before measuring.
             index.strategy.split("Warm. " * 100)
             store = index.store
             index.store = _Watched(store, stages, "store")  # type: ignore[assignment]
@@ -136,7 +136,7 @@ def measure(spec: str, embedding_context: str, limit: int | None) -> dict[str, f
 
 
 def _files(folder: Path, copies: int, limit: int | None) -> Path:
-    """Write the corpora as files of at most 100,000 characters, so that a document stays small beside all of them."""
+    """Write the corpora as files of at most 100,000 characters, so that each is small compared with the whole."""
     folder.mkdir()
     for name, text in corpus().by_name.items():
         whole = text[:limit]
@@ -148,7 +148,7 @@ def _files(folder: Path, copies: int, limit: int | None) -> Path:
 
 
 def _peak_apart(copies: int, spec: str, limit: int | None) -> float:
-    """Run `peak_of` in a new process, whose peak memory is its own."""
+    """Run `peak_of` in a new process, to measure its peak memory alone."""
     command = [sys.executable, __file__, "--copies", str(copies), "--memory", spec]
     command += [] if limit is None else ["--limit", str(limit)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
@@ -156,9 +156,9 @@ def _peak_apart(copies: int, spec: str, limit: int | None) -> float:
 
 
 def peak_of(copies: int, spec: str, limit: int | None) -> float:
-    """Return the megabytes of its own that a process comes to that indexes some copies of the corpora.
+    """Index copies of the corpora, and return the peak of the process's private memory in megabytes.
 
-    The store's files, which are mapped into memory and grow with what is stored, are not among them.
+    The store's files, which are mapped into memory and grow with their content, are not included.
     """
     most = 0.0
 
@@ -181,7 +181,7 @@ def _private() -> float:
 
 
 class Cost(NamedTuple):
-    """Microseconds per vector: to find none, to write one, to read one."""
+    """Time per vector in microseconds: for a miss, a write and a read."""
 
     missed: float
     written: float
@@ -189,7 +189,7 @@ class Cost(NamedTuple):
 
 
 def measure_cache(vectors: int = 2048, batch: int = 256) -> Cost:
-    """Return what the vector cache takes, in batches as indexing makes them."""
+    """Measure the vector cache, with batches like those of indexing."""
     texts = [f"Sentence {number} of a text that was never embedded before." for number in range(vectors)]
     values = embedding.create("hash:384").embed(texts)
     spent: Counter[str] = Counter()

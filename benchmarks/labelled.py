@@ -1,4 +1,4 @@
-"""The labelled sets that retrieval is measured on: folders below the shared data, as datasets."""
+"""Labelled sets for measuring retrieval: folders below the shared data, as datasets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from texts import SHARED_DATA
 from kinsplit.evaluation.datasets import load
 from kinsplit.evaluation.labels import Dataset
 
-#: Folders below the shared data that make up one set each: all documents of a set go into one index.
+#: Folders below the shared data for each set, whose documents all go into one index.
 FOLDERS = {
     "chroma": ("chroma/*",),
     "privacy_qa": ("legalbench_rag/privacy_qa",),
@@ -19,7 +19,7 @@ FOLDERS = {
 
 
 def labelled_sets(root: Path = SHARED_DATA) -> list[Dataset]:
-    """Return the labelled sets that are there."""
+    """Return the labelled sets that are available."""
     sets = []
     for name, patterns in FOLDERS.items():
         folders = [f for pattern in patterns for f in sorted(root.glob(pattern)) if (f / "queries.jsonl").is_file()]

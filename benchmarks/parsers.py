@@ -1,7 +1,7 @@
-"""How fast the parsers are: `python benchmarks/parsers.py`, or with `--scaling` how they grow.
+"""Speed of the parsers: `python benchmarks/parsers.py`, or with `--scaling` their growth on larger documents.
 
-Every library gets the bundled vocabulary through the fastest tokenizer that it accepts. A kinsplit row is complete
-chunks with offsets, ids and links; a peer's row is its fastest call, even where that reports no offsets.
+Every library gets the bundled vocabulary through the fastest tokenizer that it accepts. A kinsplit row is for complete
+chunks with offsets, ids and links; a peer's row is for its fastest call, even if that reports no offsets.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _VERSIONS = ("tokie", "tokenizers", "llama-index-core", "langchain-text-splitter
 _VERSIONS += ("semantic-text-splitter",)
 
 app = typer.Typer(add_completion=False)
-# A file or a pipe has no width of its own.
+# A file or a pipe has no width.
 console = Console(width=None if sys.stdout.isatty() else 120)
 
 
@@ -48,7 +48,7 @@ def main(
 
 
 def compare(only: str, repeat: int) -> dict[str, Any]:
-    """Measure and print all systems and how they stand against what is wanted."""
+    """Measure and print all systems, and compare them with the targets."""
     texts = corpus()
     rows = measure([system for system in SYSTEMS if only in system.name], texts, repeat)
     title = f"{texts.origin}, {sum(map(len, texts.texts)):,} characters, {repeat} rounds"
@@ -79,7 +79,7 @@ def _systems_table(title: str, rows: list[Row]) -> Table:
 
 
 def measure_growth(only: str) -> dict[str, Any]:
-    """Measure and print how time and memory of each strategy grow with the document."""
+    """Measure and print the growth of time and memory of each strategy with the document."""
     jobs = [(name, one_line) for name in names() if only in name for one_line in (False, True)]
     table = Table("strategy", "document", title="One document: seconds, and the peak of memory that it takes")
     for heading in (*(f"{size} MB" for size in MEGABYTES), "time ~", "memory ~", f"<= {targets.GROWTH}"):
@@ -100,7 +100,7 @@ def measure_growth(only: str) -> dict[str, Any]:
 
 
 def machine() -> dict[str, Any]:
-    """Return what a reader needs to compare the numbers with others."""
+    """Describe the machine, so that readers can compare the numbers with others."""
     return {
         "python": platform.python_version(),
         "system": platform.platform(),

@@ -1,4 +1,4 @@
-"""Splitters of other libraries that need more than their class and its parameters."""
+"""Splitters of other libraries that a class and its parameters don't describe."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from systems import fast
 
 
 def semchunk_160(text: str) -> Sequence[tuple[int, int]]:
-    """Split by semchunk into chunks of at most 160 tokens, and return their offsets."""
+    """Split a text into chunks of at most 160 tokens by semchunk, and return their offsets."""
     chunker = importlib.import_module("semchunk").chunkerify(lambda piece: fast().count_tokens(piece), 160)
     _, offsets = chunker(text, offsets=True)
     return offsets

@@ -1,4 +1,4 @@
-"""Every strategy and the peers on every labelled set, all else equal: `make bench-quality` writes docs/quality.md."""
+"""All strategies and peers on all labelled sets, all else equal: `make bench-quality` writes docs/quality.md."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from kinsplit.evaluation.labels import Dataset
 from kinsplit.evaluation.results import Results
 from kinsplit.evaluation.splitters import Named, from_spec
 
-#: What is compared, as `kinsplit evaluate --strategy` takes it. The first one is the baseline.
+#: Strategies to compare, as specs for `kinsplit evaluate --strategy`. The first is the baseline.
 SPECS = (
     "kinsplit's default=default",
-    # As the registry has them, with the defaults of the systems that kinsplit replaces.
+    # The strategies of the registry, with the defaults of the systems that kinsplit replaces.
     *("character", "word", "token", "sentence", "structure", "semantic", "cluster", "hierarchical", "multigranular"),
     "llm, by rules=llm:model=none",
-    # At the size of the default, so that the way to cut is compared and not the size.
+    # At the size of the default, to compare the cuts and not the sizes.
     "token, 160 tokens=token:chunk_size=160,stride=160",
     "structure, 160 tokens=structure:unit=token,chunk_size=160",
     "semantic, 160 tokens=semantic:unit=token,chunk_size=160",
-    # What others do unless told otherwise, and their usual small sizes.
+    # Other libraries with their defaults, and with their usual small sizes.
     "LangChain recursive 1000/200=langchain:RecursiveCharacterTextSplitter:chunk_size=1000,chunk_overlap=200",
     "LangChain recursive 200/0=langchain:RecursiveCharacterTextSplitter:chunk_size=200,chunk_overlap=0",
     "LlamaIndex sentence 1024/200=llama-index:SentenceSplitter",
@@ -41,12 +41,12 @@ SPECS = (
     "chonkie sentence 160=chonkie:SentenceChunker:chunk_size=160,chunk_overlap=0",
     "semchunk 160=python:peers:semchunk_160",
 )
-#: How chunks are ranked: as kinsplit does, and as a plain vector store does.
+#: Rankers: kinsplit's, and that of a plain vector store.
 RANKERS = ("kin", "dense")
 BUDGETS = (250, 500, 1000, 2000)
 HEADLINE = "recall@1000t"
 MEASURES = (*(f"recall@{budget}t" for budget in BUDGETS), "text_precision@5")
-#: Questions of a set at most: of a larger one every second, third and so on, which intervals show to be enough.
+#: Maximum number of questions of a set. Larger sets are thinned evenly; the intervals show that this is enough.
 QUESTIONS = 600
 
 app = typer.Typer(add_completion=False)
@@ -76,13 +76,13 @@ def main(
 
 
 def thinned(dataset: Dataset) -> Dataset:
-    """Return a set with at most `QUESTIONS` questions, evenly from all of it."""
+    """Return a set with at most `QUESTIONS` questions, taken evenly from all of it."""
     step = -(-len(dataset.questions) // QUESTIONS)
     return replace(dataset, questions=dataset.questions[::step])
 
 
 def available(specs: Iterable[str]) -> Iterable[Named]:
-    """Yield the strategies that are installed, and say which are not."""
+    """Yield the strategies that are installed, and print which are not."""
     for spec in specs:
         try:
             yield from_spec(spec)

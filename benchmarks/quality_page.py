@@ -1,4 +1,4 @@
-"""Writer of docs/quality.md: results of every strategy, their certainty, and conclusions."""
+"""Writer of docs/quality.md: results of all strategies, their certainty, and conclusions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kinsplit.evaluation.labels import Dataset
 from kinsplit.evaluation.results import Comparison, Estimate, Results
 
-#: P-value below which a difference is more than chance.
+#: P-value below which a difference is significant.
 SIGNIFICANT = 0.05
 #: Suffix of the labels of strategies that have the default's size instead of their own.
 _SIZE = ", 160 tokens"
@@ -52,8 +52,8 @@ def page(measured: Sequence[Measured], headline: str, budgets: Sequence[int], mo
     """Return the page.
 
     Args:
-        measured: The sets, each with the same strategies, of which the first is the baseline.
-        headline: The measure by which they are compared.
+        measured: Sets, all with the same strategies, of which the first is the baseline.
+        headline: Measure by which strategies are compared.
         budgets: Token budgets, one per column.
         most: Maximum number of questions of a set.
     """
@@ -167,7 +167,7 @@ def _compared(results: Results, label: str) -> Comparison | None:
 
 
 def _verdict(comparison: Comparison | None) -> int:
-    """Return 1 for better beyond chance, -1 for worse, 0 for neither."""
+    """Return 1 for significantly better, -1 for significantly worse, 0 otherwise."""
     if comparison is None or comparison.p_value >= SIGNIFICANT:
         return 0
     return 1 if comparison.difference.mean > 0 else -1

@@ -1,4 +1,4 @@
-"""What late interaction adds to kin scoring, by how much the earlier score counts: `python benchmarks/reranking.py`."""
+"""Late interaction after kin scoring, with several weights of the earlier score: `python benchmarks/reranking.py`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from kinsplit.evaluation.significance import estimate
 from kinsplit.index import default_strategy
 from kinsplit.retrieval import LateInteractionReranker, Reading, rerank
 
-#: As many as the course search reranks that kinsplit replaces.
+#: Number of reranked chunks, as in the course search that kinsplit replaces.
 CANDIDATES = 30
 SETS = ("alice", "chroma/wikitexts", "legalbench_rag/privacy_qa")
 MEASURES = ("recall@250t", "recall@1000t", "text_recall@1", "text_recall@3")
@@ -34,13 +34,13 @@ WEIGHTS = (0.0, 0.5, 1.0, 2.0, 4.0)
 app = typer.Typer(add_completion=False)
 console = Console(width=None if sys.stdout.isatty() else 120)
 
-#: A chunk, and the score by which it is ranked.
+#: A chunk and its score.
 Item = tuple[Chunk, float]
 READING = Reading[Item](lambda item: embedded_text(item[0]), lambda item: item[1], lambda item, score: (item[0], score))
 
 
 class Remembering:
-    """Gives the tokens' vectors of a text that came before without embedding it again."""
+    """An embedder that keeps the token vectors of texts, so that none is embedded twice."""
 
     def __init__(self) -> None:
         self._model = embedder("bundled")
@@ -93,8 +93,8 @@ def reranked(outcome: Outcome, reranker: LateInteractionReranker) -> Outcome:
 
 
 def falling(number: int) -> Iterator[float]:
-    """Yield scores in the order of a ranking, which is all that measures ask of them."""
-    return (float(-place) for place in range(number))
+    """Yield descending scores for a ranking; measures only use their order."""
+    return (float(-rank) for rank in range(number))
 
 
 if __name__ == "__main__":

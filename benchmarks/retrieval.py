@@ -1,4 +1,4 @@
-"""How much of the labelled text retrieval finds within a token budget: `python benchmarks/retrieval.py`."""
+"""Share of the labelled text that retrieval finds within a token budget: `python benchmarks/retrieval.py`."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from kinsplit.parsers import Strategy, create
 from kinsplit.retrieval import NO_KIN, KinWeights
 
 BUDGETS = (250, 500, 1000, 2000)
-#: Shares (%) within 1,000 tokens that the default is to reach.
+#: Target shares (%) of the default within 1,000 tokens.
 WANTED = {"chroma": 91.0, "privacy_qa": 50.0}
-#: Most that the default may stay below its own variant without kin, in points within 1,000 tokens.
+#: Maximum deficit of the default against its variant without kin, in points within 1,000 tokens.
 TOLERANCE = 0.5
 _HEADLINE = BUDGETS.index(1000)
 _MEASURES = tuple(f"recall@{budget}t" for budget in BUDGETS)
 
-#: What every weight of kin scoring adds: the default without it.
+#: The default of kin scoring, and its variants without kin, or without one of the weights.
 KIN_RANKERS = {
     "without kin": rankers.kin(NO_KIN),
     "without siblings": rankers.kin(KinWeights(siblings=0)),
@@ -44,7 +44,7 @@ KIN_RANKERS = {
     "without searching inside the best documents": rankers.kin(KinWeights(best_documents=0)),
     "default": rankers.kin(),
 }
-#: How peers rank: by cosine, and as both frameworks' hybrid retrievers do.
+#: Rankers of the peers: cosine, and the hybrid retrieval of both frameworks.
 PEER_RANKERS = {"dense": rankers.create("dense"), "dense + BM25 (RRF)": rankers.create("hybrid")}
 PEERS = (
     "LangChain recursive 200/0=langchain:RecursiveCharacterTextSplitter:chunk_size=200,chunk_overlap=0",
@@ -114,7 +114,7 @@ def measure(
     cache: Path | bool,
     embedder: str = "bundled",
 ) -> Shares:
-    """Return what each ranking of each strategy's chunks finds for each question."""
+    """Return the share found for each question, by strategy and ranker."""
     shares: Shares = {}
     for name, ranker in ways.items():
         experiment = Experiment(labelled, strategies, embedder, ranker, _MEASURES, cache=cache)
@@ -149,7 +149,7 @@ def set_table(labelled: Dataset, shares: Shares) -> Table:
 
 
 def as_markdown(labelled: Dataset, shares: Shares) -> str:
-    """Return the table of one set for the docs, each share with its 95 % interval."""
+    """Return the table of one set for the docs, with 95 % intervals."""
     lines = [
         f"### {labelled.name}: {len(labelled.documents)} documents, {len(labelled.questions)} questions",
         "",
@@ -168,7 +168,7 @@ def summary(found: NDArray[np.float64]) -> dict[str, Any]:
 
 
 def judge(name: str, shares: Shares) -> list[tuple[str, str, bool]]:
-    """Return what is wanted of the default, what was measured, and whether that is met."""
+    """Return the targets of the default, the measured figures, and whether they are met."""
     means = {key: float(found[:, _HEADLINE].mean()) for key, found in shares.items()}
     own, alone = means["kinsplit", "default"], means["kinsplit", "without kin"]
     outcomes = [(f"at least without kin - {TOLERANCE}", f"{own:.1f} against {alone:.1f}", own >= alone - TOLERANCE)]

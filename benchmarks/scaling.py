@@ -1,4 +1,4 @@
-"""Time and peak memory of one strategy on one document of growing size, each size in a process of its own."""
+"""Time and peak memory of a strategy on a document of growing size, with a separate process for each size."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from kinsplit.chunk import Document
 from kinsplit.parsers import Strategy, create
 
 MEGABYTES = (1, 4, 16, 64)
-#: Small sizes are repeated until they have split as much as this, since a short time is a noisy one.
+#: Megabytes up to which small sizes are repeated, since short times are noisy.
 _AT_LEAST = 8
-#: Seconds after which no larger size follows.
+#: Time in seconds after which no larger size follows.
 _PATIENCE = 60
 
 
 class Point(NamedTuple):
-    """What one size took.
+    """The measurement of one size.
 
     Attributes:
-        megabytes: Millions of characters of the document.
-        seconds: The best time.
-        memory: Megabytes by which the peak of the first run lies above the process without the document.
+        megabytes: Size of the document in millions of characters.
+        seconds: Best time.
+        memory: Difference in megabytes between the peak of the first run and the process without the document.
     """
 
     megabytes: int
@@ -44,15 +44,15 @@ class Point(NamedTuple):
 
 
 def exponent(points: Sequence[Point], field: str) -> float:
-    """Return the slope of the least-squares line through the logarithms: 1 where a field grows as the size does."""
+    """Return the slope of the least-squares line through the logarithms: 1 if a field is proportional to the size."""
     sizes = [math.log(point.megabytes) for point in points]
-    # A peak that lies no higher has no logarithm.
+    # Without growth of the peak, there is no logarithm.
     values = [math.log(max(1e-3, getattr(point, field))) for point in points]
     return statistics.linear_regression(sizes, values).slope
 
 
 def grow(name: str, *, one_line: bool) -> list[Point]:
-    """Measure a strategy on one size after the other, as long as it doesn't take minutes."""
+    """Measure a strategy on one size after the other, until one takes too long."""
     points: list[Point] = []
     for size in MEGABYTES:
         points.append(measure_apart(name, size, one_line=one_line))
@@ -62,7 +62,7 @@ def grow(name: str, *, one_line: bool) -> list[Point]:
 
 
 def measure_apart(name: str, megabytes: int, *, one_line: bool) -> Point:
-    """Run `measure` in a new process, whose peak memory is its own."""
+    """Run `measure` in a new process, to measure its peak memory alone."""
     command = [sys.executable, __file__, name, str(megabytes), "one-line" if one_line else "markdown"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment).stdout
@@ -77,7 +77,7 @@ def measure(name: str, megabytes: int, *, one_line: bool) -> Point:
     document = Document("large", prose(megabytes * 1_000_000, one_line=one_line))
     times = [_time(strategy, document)]
     memory = peak() - before
-    # Twice at least, as at other sizes the first run, which also gets its memory from the system, is not the best.
+    # At least twice, since the first run, which also gets its memory from the system, is rarely the best.
     times += [_time(strategy, document) for _ in range(max(1, _AT_LEAST // megabytes - 1))]
     return Point(megabytes, min(times), memory)
 
@@ -91,18 +91,18 @@ def _time(strategy: Strategy, document: Document) -> float:
 
 
 def settled() -> float:
-    """Return the peak after giving back what loading left over, or small documents would seem to need nothing."""
+    """Return the peak after releasing unused memory, or small documents would seem to need none."""
     gc.collect()
     if sys.platform == "linux":
         ctypes.CDLL(None).malloc_trim(0)
-        # Sets the peak to what is in use now.
+        # Reset the peak to the memory in use.
         Path("/proc/self/clear_refs").write_text("5")
     return peak()
 
 
 def peak() -> float:
     if sys.platform == "linux":
-        # Not ru_maxrss, in which a process begins with the peak of the one that started it.
+        # Not ru_maxrss, which starts with the peak of the parent process.
         status = Path("/proc/self/status").read_text()
         return int(re.findall(r"^VmHWM:\s+(\d+) kB", status, re.MULTILINE)[0]) / 1e3
     # In bytes on macOS.

@@ -1,4 +1,4 @@
-"""The rules of the systems that kinsplit replaces, by their descriptions, to tell what makes their figures differ."""
+"""Rules of the systems that kinsplit replaces, by their descriptions, to explain differences in figures."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from punkt import sent_tokenize
 
 from kinsplit.parsers.units.sentences import sentences as own_sentences
 
-# White space as Postgres has it, which counted the published words: a no-break space divides nothing.
+# White space by the definition of Postgres, which counted the published words: a no-break space is none.
 _SPACE = re.compile(r"\s+", re.ASCII)
 
 
@@ -21,20 +21,20 @@ def counted_words(text: str) -> int:
 
 
 def punkt_sentences(text: str) -> list[str]:
-    """Return the sentences that NLTK finds, which end at punctuation only."""
+    """Return the sentences by NLTK, which end only at punctuation."""
     return list(sent_tokenize(text))
 
 
 def kinsplit_sentences(text: str) -> list[str]:
-    """Return the sentences that kinsplit finds, which end at headings, list items and blank lines as well."""
+    """Return the sentences by kinsplit, which also end at headings, list items and blank lines."""
     units = own_sentences(text, "en", join_speech=False)
     return [text[start:end] for start, end in zip(units.starts.tolist(), units.ends.tolist(), strict=True)]
 
 
 def packed(sentences: Sequence[str], budget: int = 500, overlap: int = 2) -> list[str]:
-    """Pack whole sentences up to a budget of words, repeating the last ones; one over the budget stays whole.
+    """Pack whole sentences up to a budget of words, repeating the last ones; a longer sentence stays whole.
 
-    At the end of the text the overlap gives chunks of its own.
+    At the end of the text, the overlap makes additional chunks.
     """
     words = [len(sentence.split()) for sentence in sentences]
     chunks, first = [], 0
@@ -56,15 +56,15 @@ def cut_where_unlike(
     least: int = 1,
     most: int | None = None,
 ) -> list[str]:
-    """Cut before each sentence whose cosine to the one before is below a threshold.
+    """Cut before each sentence whose cosine to the previous one is below a threshold.
 
     Args:
         sentences: The sentences.
-        vectors: One of length 1 for each, float32[n, d].
-        threshold: The least cosine inside a chunk.
-        budget: Most words of a chunk of several sentences.
-        least: Sentences that a chunk has before it is cut where they are unlike.
-        most: Sentences at which it is cut anyway.
+        vectors: Unit vectors of the sentences, float32[n, d].
+        threshold: Minimum cosine inside a chunk.
+        budget: Maximum number of words of a chunk of several sentences.
+        least: Minimum number of sentences of a chunk before a cut by threshold.
+        most: Number of sentences at which a chunk is always cut.
     """
     similar = np.einsum("ij,ij->i", vectors[:-1], vectors[1:])
     chunks: list[list[str]] = []

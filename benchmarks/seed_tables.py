@@ -20,7 +20,7 @@ from kinsplit.parsers import create
 
 TESLA = SHARED_DATA / "tesla_10k" / "seed" / "tesla_10k_2024.txt"
 WIKIPEDIA = SHARED_DATA / "wikipedia_ai" / "txt"
-#: The notebook's own example.
+#: Example of the notebook.
 QUERY = "What are the main applications of machine learning?"
 # For a system without a limit: more sentences than its budget of words can contain.
 _ANY = {"min_sentences": 1, "max_sentences": 1000}
@@ -172,7 +172,7 @@ def wikipedia(texts: Sequence[str]) -> Iterator[Row]:
 
 
 def _texts(name: str, texts: Sequence[str], **parameters: Any) -> list[str]:
-    """Return the texts of the leaves that a strategy makes."""
+    """Return the texts of a strategy's leaves."""
     documents = [Document(str(number), text) for number, text in enumerate(texts)]
     chunked = create(name, **parameters).chunk_many(documents)
     return [chunk.text for chunks in chunked for chunk in chunks if chunk.level == 0]

@@ -1,4 +1,4 @@
-"""Texts of which it is known where the topic changes, since they are joined from parts of different articles."""
+"""Texts with known changes of topic, joined from parts of different articles."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from kinsplit.parsers.units.sentences import sentences
 
 _HEADING = re.compile(r"^=+ .* =+\s*$", re.MULTILINE)
 _TITLE, _SUBTITLE = re.compile(r"\n = [^=\n]+ = \n"), re.compile(r"\n = = .* = \n")
-#: Characters of a section that is a part: shorter ones are remarks, longer ones would outweigh the others.
+#: Lengths in characters of sections used as parts: shorter ones are remarks, longer ones would outweigh the others.
 _SHORTEST, _LONGEST = 500, 6000
-#: Parts of a text.
+#: Number of parts of a text.
 _PARTS = 10
 
-#: Parts by the article that they are from.
+#: Parts by article.
 Articles = Mapping[str, Sequence[str]]
 
 
 class Segmented(NamedTuple):
-    """A text, and the code points at which its parts begin, but for the first."""
+    """A text, and the offsets in code points at which its parts begin, except the first."""
 
     text: str
     boundaries: tuple[int, ...]
@@ -37,10 +37,10 @@ class Segmented(NamedTuple):
 def segmented_sets(root: Path = SHARED_DATA) -> dict[str, list[Segmented]]:
     """Return the texts by set.
 
-    - "sections": whole sections of Wikipedia, with their paragraphs; a blank line between any two.
-    - "choi": the first 3 to 11 sentences of sections, with nothing but a space between them, as in Choi, "Advances in
+    - "sections": whole sections of Wikipedia with their paragraphs, separated by blank lines.
+    - "choi": the first 3 to 11 sentences of sections, separated by a single space, as in Choi, "Advances in
       domain independent linear text segmentation", NAACL 2000.
-    - "de", "zh": paragraphs of XQuAD, with a space between them.
+    - "de", "zh": paragraphs of XQuAD, separated by a space.
     """
     articles = _wikipedia(root)
     return {
@@ -65,7 +65,7 @@ def _joined(
 def _parts(
     articles: Articles, chance: random.Random, shorten: Callable[[str, random.Random], str | None]
 ) -> Iterator[str]:
-    """Yield parts, no two in a row from the same article."""
+    """Yield parts, with no two consecutive ones from the same article."""
     last, left = None, _PARTS
     while left:
         name = chance.choice([name for name in articles if name != last])

@@ -1,7 +1,7 @@
-"""What it costs to cut by meaning: `python benchmarks/semantic.py`.
+"""Cost of semantic splitting: `python benchmarks/semantic.py`.
 
-Every system gets the same embedder. The limit is one pass of it over the sentences, each different one once. Rounds
-are interleaved, and the best of each system counts.
+All systems get the same embedder. The limit is one pass of it over the distinct sentences. Rounds are interleaved, and
+the best of each system counts.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from kinsplit.embedding import Embedder, create
 from kinsplit.parsers.packing.measure import slices
 from kinsplit.parsers.units.sentences import sentences
 
-#: The corpora that a transformer reads; the static model reads all.
+#: Corpora for the transformer; the static model reads all.
 _FEW = ("state_of_the_union", "wikitexts")
 _OWN, _PASS, _MODEL2VEC = "kinsplit semantic", "one pass over the sentences", "model2vec, one pass over the sentences"
-#: How many times as long as one pass the strategy may take.
+#: Maximum ratio of the strategy's time to one pass.
 _SLOWER = 1.05
-#: Seconds for all corpora with the static model, where one pass of model2vec takes 0.53.
+#: Maximum ratio to model2vec's pass: 0.4 s for all corpora with the static model, where the pass takes 0.53 s.
 _STATIC = 0.4 / 0.53
 
 app = typer.Typer(add_completion=False)
 console = Console(width=None if sys.stdout.isatty() else 120)
 
-#: A name and what is timed.
+#: A name and the timed call.
 Task = tuple[str, Callable[[], object]]
 
 
@@ -70,7 +70,7 @@ def main(
 
 
 def tasks(texts: Sequence[str], embedder: Embedder, peers: bool) -> list[Task]:
-    """Return what is timed: the limit, the strategy, and the peers that are installed, with their defaults."""
+    """Return the timed calls: the limit, the strategy, and the installed peers with their defaults."""
     found = different_sentences(texts)
     timed: list[Task] = [(_PASS, lambda: embedder.embed(found))]
     for system in (kinsplit("semantic"), *(peer for peer in PEERS if peers and peer.name in PEER_DEFAULTS)):
@@ -83,13 +83,13 @@ def tasks(texts: Sequence[str], embedder: Embedder, peers: bool) -> list[Task]:
 
 
 def different_sentences(texts: Sequence[str]) -> list[str]:
-    """Return the sentences of texts, each different one once."""
+    """Return the distinct sentences of texts."""
     found = [slices(text, sentences(text, join_speech=False)) for text in texts]
     return list(dict.fromkeys(sentence for of_text in found for sentence in of_text))
 
 
 def compare(timed: Sequence[Task], repeat: int) -> dict[str, float]:
-    """Return the best seconds of each task, after one round that warms up."""
+    """Return the best time of each task in seconds, after a warm-up round."""
     for _, task in track(timed, "Warming up", transient=True, console=console):
         task()
     seconds = {name: float("inf") for name, _ in timed}
@@ -102,7 +102,7 @@ def compare(timed: Sequence[Task], repeat: int) -> dict[str, float]:
 
 
 def outcomes(transformer: dict[str, float], static: dict[str, float]) -> list[Outcome]:
-    """Return how the figures stand against what is wanted."""
+    """Compare the figures with the targets."""
     wanted = [_ratio(transformer, _OWN, _PASS, _SLOWER, "<= {:.2f} x")]
     wanted += [_ratio(transformer, peer, _OWN, 1, "> {:.0f} x", least=True) for peer in PEER_DEFAULTS]
     return [*wanted, _ratio(static, _OWN, _MODEL2VEC, _STATIC, "<= {:.2f} x")]
@@ -117,7 +117,7 @@ def _ratio(seconds: dict[str, float], of: str, to: str, limit: float, shown: str
 
 
 def _model2vec(texts: Sequence[str]) -> list[Task]:
-    """Return model2vec's own pass over the same sentences with the same model."""
+    """Return a pass of model2vec over the same sentences with the same model."""
     try:
         from model2vec import StaticModel
     except ImportError:

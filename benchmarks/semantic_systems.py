@@ -1,4 +1,4 @@
-"""Everything that splits by meaning, with one embedder for all."""
+"""All semantic splitters, with a common embedder."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from kinsplit.embedding import Embedder
 from kinsplit.parsers import create
 from kinsplit.parsers.similarity.boundaries import THRESHOLDS
 
-#: Splits texts into the texts of their chunks.
+#: Function from texts to the texts of their chunks.
 Split = Callable[[Sequence[str]], list[list[str]]]
 _SPACE = re.compile(r"\s+")
 
 
 class System(NamedTuple):
-    """A splitter: how tables call it, and what makes it of an embedder, or an ImportError."""
+    """A splitter: its name in tables, and a function that makes it from an embedder or raises ImportError."""
 
     name: str
     make: Callable[[Embedder], Split]
 
 
 def kinsplit(name: str, **parameters: object) -> System:
-    """Return a strategy of kinsplit; one that takes an embedder gets it."""
+    """Return a strategy of kinsplit, with the embedder if it takes one."""
 
     def make(embedder: Embedder) -> Split:
         given = {"embedder": embedder} if name == "semantic" else {}
@@ -41,7 +41,7 @@ def kinsplit(name: str, **parameters: object) -> System:
 
 
 def llama_index(**parameters: Any) -> System:
-    """Return LlamaIndex's splitter: distances of groups of three sentences, cut above their 95th percentile."""
+    """Return LlamaIndex's splitter: it cuts where groups of three sentences differ beyond the 95th percentile."""
 
     def make(embedder: Embedder) -> Split:
         core = importlib.import_module("llama_index.core")
@@ -70,7 +70,7 @@ def llama_index(**parameters: Any) -> System:
 
 
 def langchain(**parameters: Any) -> System:
-    """Return LangChain's SemanticChunker: as LlamaIndex's, with several kinds of threshold."""
+    """Return LangChain's SemanticChunker: like LlamaIndex's, with several kinds of threshold."""
 
     def make(embedder: Embedder) -> Split:
         embeddings = importlib.import_module("langchain_core.embeddings")
@@ -91,7 +91,7 @@ def langchain(**parameters: Any) -> System:
 
 
 def chonkie(**parameters: Any) -> System:
-    """Return chonkie's SemanticChunker: similarities of sentences with the three before, smoothed."""
+    """Return chonkie's SemanticChunker: smoothed similarities of sentences to the three before them."""
 
     def make(embedder: Embedder) -> Split:
         package = importlib.import_module("chonkie")
@@ -125,7 +125,7 @@ def _vocabulary() -> str:
     return str(_bundled_file())
 
 
-#: The peers, each with its default first.
+#: The peers, each starting with its default.
 PEERS = (
     llama_index(),
     langchain(),
@@ -139,9 +139,9 @@ OWN = tuple(kinsplit("semantic", threshold_kind=kind) for kind in THRESHOLDS)
 
 
 def cut_places(text: str, chunks: Sequence[str]) -> list[int]:
-    """Return where chunks begin, but for the first, in characters that are not white space.
+    """Return the start of each chunk except the first, counted in characters other than white space.
 
-    Not in code points: some splitters rewrite white space.
+    White space is not counted because some splitters rewrite it.
     """
     sizes = np.cumsum([len(_SPACE.sub("", chunk)) for chunk in chunks[:-1]], dtype=np.int64)
     total = len(_SPACE.sub("", text))
@@ -149,6 +149,6 @@ def cut_places(text: str, chunks: Sequence[str]) -> list[int]:
 
 
 def solid_places(text: str, places: Sequence[int]) -> list[int]:
-    """Return code points of a text as counts of the characters before them that are not white space."""
+    """Convert offsets in code points to counts of the preceding characters other than white space."""
     solid = np.cumsum([0, *(not character.isspace() for character in text)])
     return [int(solid[place]) for place in places]

@@ -1,12 +1,11 @@
-"""How many searches the service answers, and how soon /healthz answers meanwhile, beside plain retrievers.
+"""Throughput of the service, and latency of /healthz under load, compared with plain retrievers.
 
     python benchmarks/service.py [--seconds 5]
 
-The sample course is indexed once for each. The service runs in a process of its own and is asked over HTTP on this
-machine, so its figures hold what HTTP costs, JSON included. LlamaIndex's query engine over its in-memory vector store,
-without an answer's text, and LangChain's retriever over its own are asked in this process by as many threads as there
-are clients, with the same embedding model, top 3, no neighbours and no terms: what they don't do is not in their
-figures.
+The sample course is indexed once for each. The service runs in its own process and is queried over HTTP on this
+machine, so its figures include the cost of HTTP and JSON. LlamaIndex's query engine over its in-memory vector store,
+without generated answers, and LangChain's retriever over its own store are queried in this process by one thread per
+client, with the same embedding model, top 3, no siblings and no BM25: their figures don't include what they don't do.
 """
 
 from __future__ import annotations
@@ -39,12 +38,12 @@ CLIENTS = (1, 8, 32)
 
 
 def load(ask: Callable[[str], object], clients: int, seconds: float, questions: list[str]) -> tuple[float, float]:
-    """Return answers per second and the 95th percentile of the time to an answer, in ms."""
+    """Return the answers per second, and the 95th percentile of the response time in milliseconds."""
     numbers, times, end = count(), [], time.perf_counter() + seconds
 
     def client() -> None:
         while (begun := time.perf_counter()) < end:
-            # No question twice, so that nothing can be kept.
+            # No question is repeated, so that caches don't help.
             number = next(numbers)
             ask(f"{questions[number % len(questions)]} ({number})")
             times.append(time.perf_counter() - begun)
@@ -58,7 +57,7 @@ def load(ask: Callable[[str], object], clients: int, seconds: float, questions: 
 
 @contextmanager
 def service(folder: str) -> Iterator[str]:
-    """Run `kinsplit serve`, and return its address."""
+    """Run `kinsplit serve`, and yield its address."""
     command = [sys.executable, "-c", "from kinsplit.cli import main; main()", "serve", "--port", "0", "--json"]
     environment = {**os.environ, "KINSPLIT_COLLECTIONS": "course", "PYTHONPATH": os.pathsep.join(sys.path)}
     with subprocess.Popen(
@@ -70,7 +69,7 @@ def service(folder: str) -> Iterator[str]:
             process.terminate()
 
 
-#: In a process of its own, as the clients here hold up each other.
+#: Runs in a separate process, since the clients here delay each other.
 _WATCH = """
 import http.client, json, sys, threading, time
 over, times = threading.Event(), []
@@ -87,7 +86,7 @@ print(json.dumps(times))
 
 @contextmanager
 def watching(address: str) -> Iterator[list[float]]:
-    """Ask /healthz twenty times a second, and tell the ms of each."""
+    """Request /healthz twenty times a second, and yield a list that then holds the times in milliseconds."""
     times: list[float] = []
     command = [sys.executable, "-c", _WATCH, address.removeprefix("http://")]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
@@ -97,7 +96,7 @@ def watching(address: str) -> Iterator[list[float]]:
 
 
 def over_http(address: str) -> Callable[[str], object]:
-    """Return what asks the service, over a connection for each thread; a client with more comforts costs a core."""
+    """Return a function that queries the service, with one connection per thread; richer clients take up a core."""
     own = local()
 
     def ask(question: str) -> None:
@@ -136,7 +135,7 @@ def llama_index(chunks: list[str]) -> Callable[[str], object]:
             return self._get_query_embedding(query)
 
     index = VectorStoreIndex([TextNode(text=text) for text in chunks], embed_model=Bundled())
-    Settings.llm = MockLLM()  # Never asked, but one has to be there.
+    Settings.llm = MockLLM()  # Never used, but required.
     retriever = index.as_retriever(similarity_top_k=3)
     return RetrieverQueryEngine.from_args(retriever, response_mode=ResponseMode.NO_TEXT).query
 

@@ -1,4 +1,4 @@
-"""Chunks with kin, vectors and questions for the stores: made once per size, read by every engine's processes."""
+"""Chunks with kin, vectors and questions for the stores: made once per size, read by all engines' processes."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from kinsplit.retrieval import Question
 from kinsplit.stores import Schema, Vectors, open_store
 
 DIMENSION = 384
-#: Characters of a document, which the default strategy splits into about 50 chunks.
+#: Length of a document in characters, which the default strategy splits into about 50 chunks.
 _LENGTH = 25_000
-#: Words of a question, a stretch of a chunk.
+#: Number of consecutive words of a chunk that make a question.
 _WORDS = 8
-#: How far chunks lie from their document's direction, and a question from its chunk's.
+#: Distance of chunks from their document's direction, and of a question from its chunk.
 _SPREAD = 1.5
 
 Batch = tuple[list[Chunk], Mapping[Content, Vectors]]
 
 
 def schema() -> Schema:
-    """Return what every collection is made with."""
+    """Return the schema of all collections."""
     return Schema("random", DIMENSION, Bm25Embedder().fingerprint, "{}", default_strategy().fingerprint)
 
 
 def make(folder: Path, chunks: int, questions: int) -> int:
-    """Write documents with at least so many leaves, and questions about them, and return the number of leaves.
+    """Write documents with at least that many leaves, and questions about them; return the number of leaves.
 
-    The vectors are random, each document's around a direction of its own, so that documents differ as a model's do.
+    The vectors are random around one direction per document, so that documents differ as with a real model.
     """
     random_vectors, choice = np.random.default_rng(0), random.Random(0)
     unused = open_store("memory:", "unused", schema()), embedding.create("hash")
@@ -60,14 +60,14 @@ def make(folder: Path, chunks: int, questions: int) -> int:
 
 
 def documents(folder: Path) -> Iterator[Batch]:
-    """Yield the chunks of one document after the other, of all levels, with their vectors."""
+    """Yield the chunks of all levels with their vectors, document by document."""
     with (folder / "documents").open("rb") as file:
         while file.peek(1):
             yield pickle.load(file)
 
 
 def questions(folder: Path) -> list[Question]:
-    """Return the questions as a store takes them."""
+    """Return the questions in the form that stores take."""
     asked: list[Question] = pickle.loads((folder / "questions").read_bytes())
     return asked
 

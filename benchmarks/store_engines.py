@@ -1,4 +1,4 @@
-"""One engine at work, in a process of its own for writing and another one for reopening and asking."""
+"""Measurement of one engine: writing in one process, reopening and querying in another."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from kinsplit.stores.engines.edge.store import EdgeStore
 from kinsplit.stores.payload import to_payload
 from kinsplit.support.aio import run
 
-#: Hits that an engine is asked for, as many as kinsplit's search reads.
+#: Number of hits to request, as many as kinsplit's search reads.
 _HITS = 30
 _COLLECTION = "benchmark"
-#: By name, what is imported before anything is timed.
+#: Modules by engine, which are imported before anything is timed.
 ENGINES = {
     "edge": "qdrant_edge",
     "edge alone": "qdrant_edge",
@@ -38,17 +38,17 @@ ENGINES = {
     "numpy": "numpy",
 }
 
-#: What is timed of one question, by name.
+#: Timed calls for one question, by name.
 Tasks = dict[str, Callable[[], object]]
 
 
 def measure(engine: str, data: Path, patience: float) -> dict[str, Any]:
-    """Let an engine write what lies in a folder, and answer the questions there; each for at most some seconds.
+    """Let an engine write the documents in a folder and answer the questions there, each for a limited time in seconds.
 
     Returns:
-        The figures of `write` and `ask`, or of neither where the engine is not installed.
+        The figures of `write` and `ask`; none if the engine is not installed.
     """
-    # Short, because the path of a Unix socket is limited to some hundred characters.
+    # A short path, since those of Unix sockets are limited to about a hundred characters.
     with tempfile.TemporaryDirectory(prefix="kinsplit") as folder:
         figures: dict[str, Any] = {}
         for step in ("write", "ask"):
@@ -65,10 +65,10 @@ def write(engine: str, data: Path, folder: Path, patience: float) -> dict[str, A
     """Write the documents one by one, and close.
 
     Returns:
-        `written`, the leaves that were written, with their parents and documents; `seconds`; `disk` in MB.
+        `written`, the number of leaves written, with their parents and documents; `seconds`; `disk` in MB.
     """
     seconds, leaves = 0.0, 0
-    with _place(engine, folder) as address:
+    with _running(engine, folder) as address:
         put, close = _writer(engine, address)
         for batch in store_data.documents(data):
             begun = time.perf_counter()
@@ -80,19 +80,19 @@ def write(engine: str, data: Path, folder: Path, patience: float) -> dict[str, A
         begun = time.perf_counter()
         close()
         seconds += time.perf_counter() - begun
-    # What is allocated: a write-ahead log is a file with holes.
+    # Allocated size, since a write-ahead log is a sparse file.
     disk = sum(file.stat().st_blocks * 512 for file in folder.rglob("*") if file.is_file()) / 1e6
     return {"written": leaves, "seconds": seconds, "disk": disk}
 
 
 def ask(engine: str, data: Path, folder: Path, patience: float) -> dict[str, Any]:
-    """Open what was written and answer each question in every way, in turn.
+    """Open the collection and run each task for each question, taking turns.
 
     Returns:
-        `reopen` in milliseconds, `memory` in MB, and `times`: per task its milliseconds for each question.
+        `reopen` in milliseconds, `memory` in MB, and `times`: milliseconds for each question, by task.
     """
     questions = store_data.questions(data)
-    with _place(engine, folder) as address:
+    with _running(engine, folder) as address:
         before = settled()
         begun = time.perf_counter()
         tasks_of = _reader(engine, address)
@@ -113,8 +113,8 @@ def ask(engine: str, data: Path, folder: Path, patience: float) -> dict[str, Any
 
 
 @contextmanager
-def _place(engine: str, folder: Path) -> Iterator[str]:
-    """Yield the engine's address in a folder, with its server running where it has one."""
+def _running(engine: str, folder: Path) -> Iterator[str]:
+    """Yield the engine's address in a folder, with its server running if it has one."""
     if engine != "pgvector":
         yield f"{engine}:{folder}" if engine in {"edge", "qdrant"} else str(folder)
         return
@@ -128,7 +128,7 @@ def _place(engine: str, folder: Path) -> Iterator[str]:
 
 
 def _writer(engine: str, address: str) -> tuple[Callable[[store_data.Batch], object], Callable[[], object]]:
-    """Return what writes a document, and what ends the writing."""
+    """Return a function that writes a document, and one that ends the writing."""
     if engine == "numpy":
         vectors: list[Any] = []
         return (
@@ -142,7 +142,7 @@ def _writer(engine: str, address: str) -> tuple[Callable[[store_data.Batch], obj
 
 
 def _alone(folder: str) -> tuple[Callable[[store_data.Batch], object], Callable[[], object]]:
-    """Return what writes the same points into the same engine without a store: the least that any client has to do."""
+    """Return `_writer`'s functions for the bare engine, with the same points: the minimum work of any client."""
     import qdrant_edge as qe
 
     open_store(f"edge:{folder}", _COLLECTION, store_data.schema()).close()
@@ -157,7 +157,7 @@ def _alone(folder: str) -> tuple[Callable[[store_data.Batch], object], Callable[
 
 
 def _reader(engine: str, address: str) -> Callable[[Question], Tasks]:
-    """Open a collection and return what makes the tasks of a question."""
+    """Open a collection and return a function that makes the tasks of a question."""
     if engine == "numpy":
         matrix = np.load(Path(address) / "dense.npy")
         return lambda question: {"dense": lambda: np.argpartition(matrix @ question.dense, -_HITS)[-_HITS:]}
@@ -176,17 +176,17 @@ def _tasks(store: ChunkStore, question: Question) -> Tasks:
     if isinstance(store, EdgeStore):
         hybrid, alone = _edge_queries(store, question)
     else:
-        # The engine takes so long that making chunks of its answer doesn't show.
+        # The engine takes so long that converting its answer to chunks is negligible.
         hybrid, alone = lambda: store.search([dense, terms]), lambda: store.search([dense])
     return {"hybrid": hybrid, "dense": alone, "whole": whole, "expansion": lambda: store.get(kin)}
 
 
 def _edge_queries(store: EdgeStore, question: Question) -> tuple[Callable[[], object], Callable[[], object]]:
-    """Return the queries as one would ask the engine without kinsplit, with whole payloads."""
+    """Return the queries of a client without kinsplit, with whole payloads."""
     import qdrant_edge as qe
 
-    # A second shard can't be opened beside the store's, and asking it first and the store later would let what else
-    # the machine does fall on one of the two.
+    # The store's shard, since a second one can't be open at the same time, and measuring one after the other would
+    # expose only one of them to other load on the machine.
     shard = store._lease.engine.shard
 
     def ask(queries: Sequence[Any]) -> list[list[dict[str, Any]]]:
@@ -205,7 +205,7 @@ def _edge_queries(store: EdgeStore, question: Question) -> tuple[Callable[[], ob
 
 
 def _server_memory(folder: Path) -> float:
-    """Return the MB of a Postgres server: what its processes share is divided among them."""
+    """Return the memory of a Postgres server in MB, counting memory that its processes share once."""
     import psutil
 
     server = psutil.Process(int((folder / "data" / "postmaster.pid").read_text().split("\n")[0]))

@@ -1,4 +1,4 @@
-"""What the stores cost: `python benchmarks/stores.py`, or with `--sizes 50000,200000` also larger ones."""
+"""Cost of the stores: `python benchmarks/stores.py`, or with `--sizes 50000,200000` also larger ones."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from rich.table import Table
 from store_engines import ENGINES, measure
 from targets import Outcome
 
-#: What is timed of a question, as the table calls it.
+#: Names of the timed tasks in the table.
 TASKS = {"hybrid": "own hybrid", "dense": "own dense", "whole": "whole search", "expansion": "expansion"}
-#: How many times as fast as the client's local mode Edge is to write and to answer. Of a write the engine takes two
-#: fifths of the processor's time, and to turn payloads and vectors into its own values as much again, both under
-#: Python's lock. "edge alone" does nothing else, so no client of this engine writes faster; it reaches 12 times the
-#: local mode, and less than half of it on a disk that costs nothing, where the local mode waits for no point.
+#: Target speed-up of Edge over the client's local mode, for writing and answering. Of the processor's time of a write,
+#: the engine takes two fifths, and converting payloads and vectors to its own values as much again, both under Python's
+#: lock. "edge alone" does nothing else, so no client of this engine writes faster; it reaches 12 times the local mode,
+#: and less than half of that on a disk without latency, where the local mode doesn't wait for each point.
 _FASTER = 20
-#: How many times as long as the engine's own query a whole search may take.
+#: Maximum ratio of a whole search's time to that of the engine's own query.
 _SLOWER = 3
 
 app = typer.Typer(add_completion=False)
@@ -67,7 +67,7 @@ def main(
 
 
 def engines_table(made: int, measured: Figures) -> Table:
-    """Return the table of what engines do besides answering."""
+    """Return the table of writing, reopening, disk and memory."""
     table = Table("engine", title=f"{made:,} chunks of {store_data.DIMENSION} dimensions, with their parents")
     for heading in ("chunks written", "chunks/s", "reopen ms", "disk MB", "memory MB"):
         table.add_column(heading, justify="right")
@@ -99,7 +99,7 @@ def times_table(made: int, questions: int, measured: Figures) -> Table:
 
 
 def outcomes(measured: Figures) -> list[Outcome]:
-    """Return how Edge stands against the client's local mode, and a whole search against the engine's own query."""
+    """Compare Edge with the client's local mode, and a whole search with the engine's own query."""
     edge, local = measured.get("edge"), measured.get("qdrant")
     found = []
     for task, name in {"write": "write", **TASKS}.items():
@@ -113,7 +113,7 @@ def outcomes(measured: Figures) -> list[Outcome]:
 
 
 def _faster(edge: Mapping[str, Any], local: Mapping[str, Any], task: str) -> float:
-    """Return how many times as fast Edge is, by rate or by p50."""
+    """Return the speed-up of Edge, by rate or by p50."""
     if task == "write":
         return rate(edge) / rate(local)
     return p50(local["times"][task]) / p50(edge["times"][task])
@@ -124,7 +124,7 @@ def _times(ratio: float | None) -> str:
 
 
 def rate(figures: Mapping[str, Any]) -> float:
-    """Return the leaves that were written per second, with their parents and documents."""
+    """Return the number of leaves written per second, with their parents and documents."""
     return float(figures["written"] / figures["seconds"])
 
 

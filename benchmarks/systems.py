@@ -1,4 +1,4 @@
-"""Every splitter that is measured, ready to be called in the same way."""
+"""All measured splitters, behind a common interface."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from texts import Corpus
 from kinsplit.chunk import Document
 from kinsplit.parsers import Strategy, create
 
-#: Each library calls it differently and none shares a base.
+#: The libraries' splitters have no common base class.
 Splitter = Any
 Parameter = int | str
-#: The chunks in groups, whatever a library's chunks are.
+#: Groups of chunks of any type.
 Chunks = Sequence[Sequence[object]]
 
 
@@ -42,10 +42,10 @@ class System(NamedTuple):
     """A splitter with its parameters.
 
     Attributes:
-        name: How tables and `--only` call it.
-        make: Returns a fresh splitter, so that nothing it learned from a text is left in the next round.
-        run: The call that is timed; of several that a library offers, the fastest.
-        pieces: The chunks with their offsets, from the library's own call for them; None for what makes no chunks.
+        name: Name in tables and for `--only`.
+        make: Function that returns a new splitter, so that nothing it caches is left in the next round.
+        run: Timed call: the fastest that the library offers.
+        pieces: Function that returns the chunks with the offsets that the library reports; None if it makes no chunks.
     """
 
     name: str
@@ -79,7 +79,7 @@ def floor(name: str, make: Callable[[], Splitter], run: Callable[[Splitter, list
 
 
 def fresh(name: str, parameters: Mapping[str, Parameter]) -> Strategy:
-    """Return a strategy that is ready to work and remembers no text: the rounds repeat theirs, which no user does."""
+    """Return a loaded strategy without cached texts, since only benchmarks repeat the same texts."""
     modules = [module for module_name, module in sys.modules.items() if module_name.startswith("kinsplit.parsers")]
     for cached in {value for module in modules for value in vars(module).values() if hasattr(value, "cache_clear")}:
         cached.cache_clear()
@@ -132,7 +132,7 @@ def kinsplit_text_splitter(label: str, name: str, **parameters: Parameter) -> Sy
 
 def llama_index(label: str, kind: str, size: int, overlap: int) -> System:
     def make() -> Splitter:
-        # It only takes the length of what the tokenizer returns; a range has one and costs nothing.
+        # LlamaIndex only takes the length of the tokenizer's result; a range costs nothing.
         splitter = getattr(importlib.import_module("llama_index.core.node_parser"), kind)
         count = fast().count_tokens
         return splitter(chunk_size=size, chunk_overlap=overlap, tokenizer=lambda text: range(count(text)))
@@ -183,7 +183,7 @@ def chonkie(label: str, kind: str, **parameters: Parameter) -> System:
 
 def semchunk(size: int) -> System:
     def make() -> Splitter:
-        # It memoises the counter for good, by identity: a new one each time.
+        # semchunk memoises the counter permanently, by identity, so make a new one each time.
         count = fast().count_tokens
         return importlib.import_module("semchunk").chunkerify(lambda text: count(text), size)
 
@@ -196,7 +196,7 @@ def semchunk(size: int) -> System:
 
 def semantic_text_splitter(size: int) -> System:
     def make() -> Splitter:
-        # Ten times faster with a callback to tokie than with the `tokenizers` that it knows itself.
+        # Ten times faster with a callback to tokie than with its built-in `tokenizers`.
         splitter = importlib.import_module("semantic_text_splitter").TextSplitter
         return splitter.from_callback(fast().count_tokens, size)
 

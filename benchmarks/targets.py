@@ -1,4 +1,4 @@
-"""What is wanted of the parsers, and whether measured rows meet it."""
+"""Targets of the parsers, and their comparison with measured rows."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 from timing import Row
 
-#: Largest exponent with which time and memory may grow.
+#: Maximum exponent of the growth of time and memory.
 GROWTH = 1.1
 
 
 class Target(NamedTuple):
-    """A system, what it is measured against, and the most that the figure made of both may be."""
+    """A system, the system to compare it with, and the maximum of the figure computed from both."""
 
     system: str
     against: str
@@ -22,7 +22,7 @@ class Target(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """A target with its measured figure; `met` is None where one of the two rows is missing."""
+    """A target with its measured figure; `met` is None if one of the two rows is missing."""
 
     what: str
     shown: str
@@ -31,12 +31,12 @@ class Outcome(NamedTuple):
 
 
 def ratio(row: Row, other: Row) -> float:
-    """Return how many times as long as the other a system takes, by the best times."""
+    """Return the ratio of a system's best time to the other's."""
     return row.best / other.best
 
 
 def overhead(row: Row, core: Row) -> float:
-    """Return the microseconds per chunk that a system adds to another, by the best times."""
+    """Return the time per chunk in microseconds that a system adds to another, by the best times."""
     return (row.best - core.best) * 1e3 / (row.chunks or 1)
 
 
@@ -51,7 +51,7 @@ TARGETS = (
 
 
 def outcomes(rows: Sequence[Row]) -> list[Outcome]:
-    """Return how the rows stand against the targets, and whether all offsets of kinsplit are exact."""
+    """Compare the rows with the targets, and check that all offsets of kinsplit are exact."""
     measured = {row.name: row for row in rows if row.milliseconds}
     return [_outcome(target, measured) for target in TARGETS] + [_exact(measured)]
 

@@ -1,4 +1,4 @@
-"""What the benchmarks read: the five chroma corpora, or as much text made from the sample course."""
+"""Texts for the benchmarks: the five chroma corpora, or as much text made from the sample course."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[1]
 SHARED_DATA = Path(os.environ.get("KINSPLIT_SHARED_DATA", ROOT.parent / "shared" / "data"))
 
-#: Characters of each chroma corpus, so that its stand-in is as large.
+#: Number of characters of each chroma corpus, and of its stand-in.
 SIZES = {"chatlogs": 40_000, "finance": 737_905, "pubmed": 500_000, "state_of_the_union": 48_051, "wikitexts": 118_372}
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """Texts by name, in the form in which each library takes them."""
+    """Texts by name, in the form that each library takes."""
 
     origin: str
     by_name: dict[str, str]
@@ -53,7 +53,7 @@ class Corpus:
 
 
 def corpus() -> Corpus:
-    """Return the chroma corpora where they are, else their stand-in."""
+    """Return the chroma corpora if they are available, else their stand-in."""
     folder = SHARED_DATA / "chroma"
     if not folder.is_dir():
         return Corpus(
@@ -61,7 +61,7 @@ def corpus() -> Corpus:
             {name: prose(size, seed) for seed, (name, size) in enumerate(SIZES.items())},
         )
     rows = {name: (folder / name / "docs.jsonl").read_text(encoding="utf-8") for name in SIZES}
-    # Not splitlines, which also cuts at separators that a text may hold.
+    # Not splitlines, which also splits at separators that a text may contain.
     return Corpus(
         "the five chroma corpora", {name: json.loads(row.split("\n")[0])["text"] for name, row in rows.items()}
     )
@@ -70,7 +70,7 @@ def corpus() -> Corpus:
 def prose(size: int, seed: int = 0, *, one_line: bool = False) -> str:
     """Return Markdown of `size` characters: numbered sections of the sample course in a random, repeatable order.
 
-    The pieces are shared until they are joined, so that making a large text needs little more memory than it has.
+    The sections are shared until they are joined, so that a large text needs little more memory than its own size.
     """
     sections, choice = _sections(one_line), random.Random(seed).choice
     gap = " " if one_line else "\n\n"

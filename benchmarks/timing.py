@@ -1,4 +1,4 @@
-"""Timing in interleaved rounds, so that what else the machine does falls on every system alike."""
+"""Timing in interleaved rounds, so that other load on the machine affects all systems alike."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from texts import Corpus
 
 @dataclass(frozen=True)
 class Row:
-    """What was measured of one system.
+    """The measurement of one system.
 
     Attributes:
-        name: The system's name.
-        milliseconds: One time per round; empty where the system isn't there.
-        chunks: Number of chunks it made; None where it makes none.
-        exact: Share of the chunks that are the slice at their own offsets; None where no offsets are reported.
+        name: Name of the system.
+        milliseconds: Time of each round; empty if the system is not installed.
+        chunks: Number of chunks; None if it makes none.
+        exact: Share of the chunks that equal the slice at their offsets; None if no offsets are reported.
     """
 
     name: str
@@ -43,10 +43,10 @@ class Row:
 
 
 def measure(systems: Sequence[System], corpus: Corpus, repeat: int) -> list[Row]:
-    """Time the systems, A B C A B C, after one round that only warms up and looks at the chunks."""
+    """Time the systems, A B C A B C, after a warm-up round that inspects the chunks."""
     rows = {system.name: _look(system, corpus) for system in track(systems, "Warming up", transient=True)}
     present = [system for system in systems if rows[system.name] is not None]
-    # The modules of twenty libraries are no garbage that a system's own time should be spent on.
+    # Collect the garbage of importing twenty libraries, which should not count as a system's time.
     gc.collect()
     gc.freeze()
     times: dict[str, list[float]] = {system.name: [] for system in present}
@@ -58,7 +58,7 @@ def measure(systems: Sequence[System], corpus: Corpus, repeat: int) -> list[Row]
 
 
 def _look(system: System, corpus: Corpus) -> tuple[int | None, float | None] | None:
-    """Return the number of chunks and the share with exact offsets, or None where the library is missing."""
+    """Return the number of chunks and the share with exact offsets, or None if the library is missing."""
     try:
         splitter = system.make()
     except ImportError:
@@ -77,6 +77,6 @@ def _time(system: System, corpus: Corpus) -> float:
     begin = time.perf_counter()
     result = system.run(splitter, corpus)
     milliseconds = (time.perf_counter() - begin) * 1e3
-    # Only now may the result be freed.
+    # Free the result only now.
     del result
     return milliseconds

@@ -1,4 +1,4 @@
-"""Names and files of the systems that kinsplit replaces."""
+"""Compatibility with the names and files of the systems that kinsplit replaces."""
 
-#: kinsplit's name for each strategy of the 10-K search service that had another name there.
+#: kinsplit's names for the strategies of the 10-K search service that were named differently.
 SEARCH_SERVICE_STRATEGIES = {"fixed": "word"}

@@ -6,10 +6,10 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-#: kinsplit's name for each measure of `rag_eval`. Its "relevancy" and "faithfulness" never see an answer.
+#: kinsplit's names for the measures of `rag_eval`, whose "relevancy" and "faithfulness" don't look at answers.
 MEASURES = {"response_time": "seconds", "relevancy": "jaccard", "faithfulness": "query_terms"}
 
-#: The strategies of `rag_eval` under its labels, as specs of kinsplit.
+#: The strategies of `rag_eval` under its labels, as kinsplit's specs.
 STRATEGIES = (
     "fixed=word:chunk_size=256,chunk_overlap=20",
     "structure=structure:unit=word,min_chunk_size=128,chunk_size=512",
@@ -19,11 +19,11 @@ STRATEGIES = (
 
 
 def renamed(values: Mapping[str, float], prefix: str = "") -> dict[str, float]:
-    """Return the values of those measures that `rag_eval` has, under its names.
+    """Return the values of the measures that `rag_eval` has, under its names.
 
     Args:
         values: Values by kinsplit's names.
-        prefix: Prefix of the names in the result, such as "avg_".
+        prefix: Prefix of the names in the result: "avg_".
     """
     return {f"{prefix}{theirs}": values[ours] for theirs, ours in MEASURES.items() if ours in values}
 
@@ -32,10 +32,10 @@ def read_summary(path: Path) -> Mapping[str, Mapping[str, float]] | None:
     """Read the summary of a result file that `rag_eval` wrote.
 
     Args:
-        path: The file.
+        path: Path of the file.
 
     Returns:
-        For each strategy its means under kinsplit's names, and the number of `questions`; None for any other file.
+        Means of each strategy under kinsplit's names, with the number of `questions`; None for any other file.
 
     Raises:
         OSError: The file can't be read.

@@ -1,4 +1,4 @@
-"""Datasets: documents, questions and labels, which name spans of documents and know nothing of chunks."""
+"""Datasets: documents, questions and labels, which name spans of documents and don't depend on chunks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kinsplit.spans import Span
 
 
 class Place(NamedTuple):
-    """A place that a label names.
+    """The place of a label.
 
     Attributes:
         source_id: Id of the document.
@@ -28,7 +28,7 @@ class Label:
     """A text that belongs to the answer of a question.
 
     Attributes:
-        places: Places of the text, any of which suffices: copies of one text, or alternatives.
+        places: Places of the text, each of which suffices: copies of one text, or alternatives.
         group: Name of a group of labels that answer only together; "" for a label that answers alone.
         grade: Degree of relevance, from 1.
     """
@@ -45,7 +45,7 @@ class Question:
     Attributes:
         id: Id in qrels and runs.
         text: The question.
-        labels: Texts that answer it, all of which should be found; empty for a question without labels.
+        labels: Texts that answer the question, all of which should be found; empty for none.
         answer: Reference answer; "" for none.
     """
 

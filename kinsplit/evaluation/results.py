@@ -84,7 +84,7 @@ class QuestionResult(_Frozen):
         question_id: Id of the question.
         strategy: Label of the strategy.
         measures: Values by name, without measures that don't apply to the question.
-        hits: The best chunks.
+        hits: Best chunks.
     """
 
     question_id: str
@@ -94,12 +94,12 @@ class QuestionResult(_Frozen):
 
 
 class AskedQuestion(_Frozen):
-    """A question with the text that answers it.
+    """A question with the texts that answer it.
 
     Attributes:
-        id: Its id.
+        id: Id of the question.
         text: The question.
-        labels: For each label its alternative texts; empty for a question without labels.
+        labels: Alternative texts of each label; empty for a question without labels.
     """
 
     id: str
@@ -108,7 +108,7 @@ class AskedQuestion(_Frozen):
 
 
 class Comparison(_Frozen):
-    """Comparison of a strategy with the baseline, on the questions that both have a value for.
+    """Comparison of a strategy with the baseline, on the questions for which both have a value.
 
     Attributes:
         measure: Name of the measure.
@@ -172,7 +172,7 @@ class Setting(_Frozen):
         language: Language of BM25.
         tokenizer: Name of the tokenizer that counts tokens.
         top_k: Number of chunks per question for measures without a number of their own.
-        headline: Name of the measure that strategies are compared by.
+        headline: Name of the measure by which strategies are compared.
         versions: Versions of the packages that affect the numbers.
     """
 
@@ -222,7 +222,7 @@ class Results(_Frozen):
     def to_json(self) -> dict[str, Any]:
         """Return the content of the file: `summary` and `results` as in `rag_eval`, and `kinsplit` with everything.
 
-        The figures of `rag_eval` are there as far as the experiment has their measures.
+        Figures of `rag_eval` are included if the experiment has their measures.
         """
         texts = {question.id: question.text for question in self.questions}
         return {

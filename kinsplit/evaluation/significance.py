@@ -16,13 +16,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from kinsplit.evaluation.results import Comparison, Estimate
 
-#: Resamples of an interval, and random sign flips of a test.
+#: Number of resamples of an interval, and of random sign flips of a test.
 RESAMPLES = 10_000
 #: Differences below this are rounding errors.
 TIE = 1e-9
-#: Most differences for which every flip of signs is tried, as 2 ** 13 < RESAMPLES.
+#: Maximum number of differences for which all sign flips are tried, as 2 ** 13 < RESAMPLES.
 _EXACT = 13
-#: Most numbers in memory at once.
+#: Maximum number of values in memory at once.
 _BLOCK = 4_000_000
 
 
@@ -72,7 +72,7 @@ def _resampled(values: NDArray[np.float64]) -> NDArray[np.float64]:
     step, parts = max(1, _BLOCK // size), list[NDArray[np.float64]]()
     for done in range(0, RESAMPLES, step):
         rows = min(step, RESAMPLES - done)
-        # With the number of draws of each question, the means are one matrix product.
+        # From the number of draws of each question, one matrix product gives all means.
         drawn = random.integers(0, size, (rows, size)) + size * np.arange(rows)[:, None]
         times = np.bincount(drawn.ravel(), minlength=rows * size).reshape(rows, size)
         parts.append(times.astype(np.float64) @ values / size)
@@ -80,12 +80,12 @@ def _resampled(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def randomisation_test(differences: Sequence[float]) -> float:
-    """Return the two-sided p-value that paired differences have no sign.
+    """Return the two-sided p-value of paired differences, under the hypothesis that their signs are random.
 
-    Every flip of signs is tried where at most 13 differences aren't zero, else 10,000 random ones.
+    All sign flips are tried if at most 13 differences are non-zero, otherwise 10,000 random ones.
 
     Args:
-        differences: For each question, one strategy's value minus the other's.
+        differences: One strategy's value minus the other's, for each question.
     """
     values = np.asarray(differences, dtype=np.float64)
     values = values[np.abs(values) > TIE]  # Flipping a zero changes nothing.
@@ -103,12 +103,12 @@ def randomisation_test(differences: Sequence[float]) -> float:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Return p-values corrected for their number (Holm, Scandinavian Journal of Statistics 6, 1979), in their order."""
-    order = sorted(range(len(p_values)), key=lambda place: p_values[place])
+    """Return p-values in their order, corrected for their number (Holm, Scandinavian Journal of Statistics 6, 1979)."""
+    order = sorted(range(len(p_values)), key=lambda position: p_values[position])
     corrected, highest = [0.0] * len(p_values), 0.0
-    for rank, place in enumerate(order):
-        highest = max(highest, min(1.0, (len(p_values) - rank) * p_values[place]))
-        corrected[place] = highest
+    for rank, position in enumerate(order):
+        highest = max(highest, min(1.0, (len(p_values) - rank) * p_values[position]))
+        corrected[position] = highest
     return corrected
 
 
@@ -127,7 +127,7 @@ def tally(differences: Sequence[float], *, higher_is_better: bool = True) -> Tal
 def compare(
     measure: str, baseline: str, values: dict[str, Sequence[float | None]], *, higher_is_better: bool = True
 ) -> list[Comparison]:
-    """Compare each strategy with the baseline, on the questions that both have a value for.
+    """Compare each strategy with the baseline, on the questions for which both have a value.
 
     Args:
         measure: Name of the measure.

@@ -1,4 +1,4 @@
-"""A page as a browser lays it out."""
+"""Measurements of a page as laid out by a browser."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-#: Opens pages in frames of given widths, opens everything in them, and writes down the measurements.
+#: Page that opens others in frames of given widths, expands everything in them, and records the measurements.
 _FRAMES = """<!DOCTYPE html><meta charset="utf-8"><body style="margin: 0">
 <pre id="out"></pre>
 <script>
@@ -75,11 +75,11 @@ for (const [key, source, width] of asked) {
 def measure(
     pages: Mapping[tuple[str, int], Path], *, dark: bool = False
 ) -> tuple[dict[tuple[str, int], dict[str, Any]], str]:
-    """Open pages in a new headless chromium, without a network.
+    """Open pages in a new headless chromium without a network.
 
     Args:
-        pages: The file by any name and the width to show it at.
-        dark: Whether the reader prefers dark colours.
+        pages: Paths of the pages, by any name and the width of the frame.
+        dark: Whether the browser prefers dark colours.
 
     Returns:
         The measurements of each page, and the errors that the browser reports for all.

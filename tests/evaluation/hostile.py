@@ -1,4 +1,4 @@
-"""Results whose every text tries to be more than text."""
+"""Results with an injection attempt in every text."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def hostile() -> Results:
             text = text.replace(f'"{told}"', f'"{written}"')
         text = text.replace("loop that", written, 1).replace("in order", written, 1)
     changed = Results.model_validate_json(text)
-    # Texts changed their length; spans follow, so that marks are drawn in the middle of attacks.
+    # Adapt spans to the changed lengths of texts, so that marks fall inside the attacks.
     hits = [
         result.model_copy(
             update={

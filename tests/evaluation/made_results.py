@@ -1,4 +1,4 @@
-"""Results as an evaluation would write them, made without one."""
+"""Made-up results of an evaluation."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def labels(count: int) -> list[str]:
 def results(
     strategies: int = 4, documents: int = 5, questions: int = 12, budgets: Sequence[int] = BUDGETS, **changes: object
 ) -> Results:
-    """Return results of which the second strategy is better than the first and the third is worse."""
+    """Return results in which the second strategy is better than the first, and the third worse."""
     chosen = random.Random(strategies)
     sources = {f"course/lecture_{n:02}.md": text(n) for n in range(1, documents + 1)}
     names = labels(strategies)

@@ -1,4 +1,4 @@
-"""Datasets, chunkings and outcomes that tests write down by hand."""
+"""Handwritten datasets, chunkings and outcomes for tests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kinsplit.tokenizers.protocol import IntArray
 
 
 class Letters:
-    """A tokenizer whose tokens are the characters, so that budgets can be counted by eye."""
+    """A tokenizer with characters as tokens, so that budgets are easy to count."""
 
     name = "letters"
     splits_at_space = False

@@ -1,4 +1,4 @@
-"""The public names of the evaluation: documented, and each shown by an example that runs."""
+"""The public names of the evaluation: all are documented, with a working example of each."""
 
 from __future__ import annotations
 

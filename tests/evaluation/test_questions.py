@@ -1,4 +1,4 @@
-"""Questions with spans, made by a model that is written down here."""
+"""Generation of questions with labels, with fake models."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ PETS = Document("pets", f"\ufeff{PURR} {BARK} The end is here.")
 
 
 class Fake:
-    """Answers with the given questions, or with what a function makes of the section.
+    """A model that answers with fixed questions, or with those that a function makes from the section.
 
     Attributes:
-        prompts: What it was asked.
-        identity: None, so that nothing is kept.
+        prompts: Prompts so far.
+        identity: None by default, so that answers are not cached.
     """
 
     name = "fake"
@@ -77,7 +77,7 @@ def text_of(place: Place, document: Document = PETS) -> str:
 
 
 def test_what_is_quoted_becomes_a_label_at_its_exact_place() -> None:
-    # Models make quotation marks straight and white space single.
+    # Models straighten quotation marks and collapse white space.
     found = made([asked("When do cats purr,\n and dogs bark?", 'Cats purr when they are "content".', BARK)])
     (question,) = found.questions
     assert question.text == "When do cats purr, and dogs bark?"
@@ -217,7 +217,7 @@ def test_as_many_questions_as_are_wanted() -> None:
     found = make_questions([long_document()], model, 7, filters())
     assert (len(found.questions), found.sections, len(model.prompts)) == (7, 7, 7)
     assert len({q.id for q in found.questions}) == 7
-    # Each sentence stands there twice.
+    # Each sentence occurs twice.
     assert all(len(q.labels[0].places) == 2 for q in found.questions)
 
 
@@ -244,7 +244,7 @@ def test_a_prompt_and_its_answer_fit_into_the_window(text: str, window: int) -> 
     make_questions([Document("d", text * 200), PETS], model, 30, filters())
     for prompt, tokens in zip(model.prompts, longest, strict=True):
         assert tokens is not None
-        # The instruction is prose of which a model has no more tokens than the bundled tokenizer.
+        # For the instruction, which is prose, a model needs no more tokens than the bundled tokenizer.
         (section,) = re.findall(r"<section>\n(.*?)\n</section>", prompt, re.DOTALL)
         instruction = int(resolve("bundled").count([prompt.replace(section, "")])[0])
         assert instruction + count_tokens(section) + tokens <= window
@@ -281,7 +281,7 @@ def test_a_model_that_fails_is_given_up() -> None:
 
 
 class Late(Fake):
-    """Answers after a time that the section determines, sometimes badly; remembers how many were asked at once."""
+    """A model whose delay depends on the section and whose answer may be unusable; it records concurrent prompts."""
 
     def __init__(self, seed: int) -> None:
         super().__init__(self._answer)
@@ -315,7 +315,7 @@ def test_what_comes_of_it_does_not_depend_on_how_many_are_asked_at_once(concurre
     assert together == alone
     assert len(told) == 12
     assert 1 < model.most <= concurrency
-    # Nothing is asked in vain: a section costs one prompt, or three where the answer can't be used.
+    # No prompt is wasted: a section costs one, or three if the answer can't be used.
     assert len(model.prompts) == together.sections + 2 * together.dropped["no usable answer"]
 
 

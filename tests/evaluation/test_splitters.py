@@ -32,7 +32,7 @@ def spans(splitter: Any, text: str = TEXT) -> list[str]:
     return [text[s.start : s.end] for s in as_strategy(splitter).split(text)]
 
 
-# Where a chunk lies
+# Location of chunks
 
 
 def test_repeated_text_is_found_once_for_each_chunk() -> None:
@@ -91,7 +91,7 @@ def test_lone_surrogates_and_wide_characters_keep_their_places() -> None:
     assert locate(text, [Piece("a\ud800b \U0001f600"), Piece("c")])[0] == [(0, 6), (7, 8)]
 
 
-# Every kind of splitter
+# Kinds of splitters
 
 
 def halves(text: str) -> list[tuple[int, int]]:
@@ -103,7 +103,7 @@ def stripped(text: str) -> list[str]:
 
 
 def rejoined(text: str) -> list[str]:
-    """As LangChain's SemanticChunker: sentences joined by one space, whatever stood between them."""
+    """A splitter that, like LangChain's SemanticChunker, joins sentences by one space."""
     sentences = [f"{part.strip()}." for part in text.split(".") if part.strip()]
     return [" ".join(sentences[place : place + 2]) for place in range(0, len(sentences), 2)]
 
@@ -278,7 +278,7 @@ def test_an_object_of_a_module_is_repeatable_only_if_its_settings_tell_all(
     )
 
     assert from_spec("python:own_objects:told").strategy.repeatable  # type: ignore[attr-defined]
-    # Another size would leave the spec and all that is known of the object as they are.
+    # Another size would change neither the spec nor the known settings of the object.
     assert not from_spec("python:own_objects:untold").strategy.repeatable  # type: ignore[attr-defined]
 
 

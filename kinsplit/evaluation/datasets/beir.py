@@ -91,7 +91,7 @@ def _string(row: Row, field: str) -> str:
     return value
 
 
-# Digits of a 64-bit number; Python refuses to parse very long numbers.
+# Number of digits of a 64-bit number; Python refuses to parse very long numbers.
 _DIGITS = 18
 
 

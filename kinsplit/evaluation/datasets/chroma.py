@@ -47,7 +47,7 @@ def _texts(path: Path) -> list[Path]:
 
 
 def _table(path: Path) -> csv.DictReader[str]:
-    # Line endings are kept, since a question may hold one.
+    # Keep line endings, since a question may contain one.
     return csv.DictReader(StringIO(read_text(path), newline=""))
 
 
@@ -58,7 +58,7 @@ def _read(given: Given, name: str) -> Dataset:
     stated = []
     for path in given.questions:
         for row in _rows(path):
-            # A generated set names the file by its path, in the form of the system that it was generated on.
+            # A generated set names the file by its path, in the notation of the generating system.
             corpus = PurePosixPath(str(row.value["corpus_id"]).replace("\\", "/"))
             id_ = corpus.stem if corpus.suffix in _SUFFIXES else corpus.name
             query_id = f"{id_}-{numbers[id_]:03}"

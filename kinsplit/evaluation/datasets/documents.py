@@ -24,18 +24,18 @@ def load_documents(paths: Sequence[Path], questions: Iterable[Path] = ()) -> tup
     """Load the documents under some paths.
 
     Args:
-        paths: Files and folders. In a folder with a `docs.jsonl` only that is read; anything else is read as by
+        paths: Files and folders. Of a folder with a `docs.jsonl`, only that file is read; anything else is read as by
             `kinsplit index`, with the same ids.
-        questions: Files to leave out, since they hold questions.
+        questions: Files to skip, since they hold questions.
 
     Raises:
-        LoadError: A document can't be loaded, or none has text.
+        LoadError: A document can't be loaded, or no document has text.
     """
     rows = [rows_file(path) for path in paths]
     left_out = {path.resolve() for path in questions}
     others = [path for path, file in zip(paths, rows, strict=True) if file is None]
     files = [file for file in discover(others).files if file.resolved not in left_out] if others else []
-    # Several folders may each hold a docs.jsonl, so the ids of files don't matter here; rows have their own.
+    # Several folders may hold a docs.jsonl each: the ids of the files don't matter, since rows have their own.
     files += [SourceFile(file, file.as_posix(), {}, given=True) for file in rows if file is not None]
     documents: list[Document] = []
     for loaded in load_files(files):
@@ -44,7 +44,7 @@ def load_documents(paths: Sequence[Path], questions: Iterable[Path] = ()) -> tup
         for warning in loaded.warnings:
             warnings.warn(DatasetWarning(inline(f"{loaded.source.source_id}: {warning}")), stacklevel=2)
         for document in loaded.documents:
-            # No measure uses the other metadata, which every chunk would carry.
+            # No measure uses other metadata, which every chunk would carry.
             title = {"title": document.metadata["title"]} if "title" in document.metadata else {}
             documents.append(replace(document, metadata=title))
     return checked(documents, paths[0])
@@ -60,7 +60,7 @@ def checked(documents: Sequence[Document], path: Path) -> tuple[Document, ...]:
     """Return the documents if at least one has text.
 
     Raises:
-        LoadError: None has text.
+        LoadError: No document has text.
     """
     if not any(document.text.strip() for document in documents):
         raise LoadError(path, "holds no document with text. Name the documents that the questions are about.")

@@ -15,7 +15,7 @@ class Row(NamedTuple):
 
     Attributes:
         path: Path of the file.
-        place: Place in the file: "line 3", "row 3".
+        place: Location in the file: "line 3", "row 3".
         value: The object.
     """
 
@@ -43,7 +43,7 @@ def read_text(path: Path, *, keep_mark: bool = False) -> str:
 
 
 def lines(path: Path) -> Iterator[Row]:
-    r"""Yield the objects of a JSONL file; lines end at \n alone, since U+2028 or \x85 may stand inside one.
+    r"""Yield the objects of a JSONL file; lines end only at \n, since they may contain U+2028 or \x85.
 
     Raises:
         LoadError: A line is not a JSON object.
@@ -87,7 +87,7 @@ def object_row(path: Path, place: str, value: object) -> Row:
 
 
 def shown(value: object) -> str:
-    """Return a value for an error message."""
+    """Format a value for an error message."""
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."
 
@@ -123,7 +123,7 @@ class Problems:
             field: Name of the field.
             rule: Rule that the value breaks, without a full stop.
             value: The value.
-            remedy: What to do about it.
+            remedy: Advice for the user.
         """
         self.count += 1
         if self.count == 1:

@@ -1,4 +1,4 @@
-"""Normalised texts with a map to their sources, so that spans on one can be read on the other.
+"""Normalised texts with a map to their sources, to convert spans in both directions.
 
 SC-Qrels labels texts after replacing quotation marks, dashes and white space, so its offsets don't fit the files;
 `normalise(text)` recreates such a text and maps its spans back to the file.
@@ -30,8 +30,8 @@ class Rewritten(NamedTuple):
 
     Attributes:
         text: The new text.
-        starts: Start in the old text of what each new character stands for, in ascending order.
-        ends: End of the same, in ascending order.
+        starts: Start of each new character's range in the old text, in ascending order.
+        ends: End of that range, in ascending order.
     """
 
     text: str
@@ -49,8 +49,8 @@ class Normalised:
     Attributes:
         source: Original text.
         text: Normalised text.
-        starts: Start in the source of what each character stands for, shape (characters,).
-        ends: End of the same, shape (characters,).
+        starts: Start of each character's range in the source, shape (characters,).
+        ends: End of that range, shape (characters,).
     """
 
     source: str
@@ -59,14 +59,14 @@ class Normalised:
     ends: Offsets
 
     def to_source(self, span: Span) -> Span:
-        """Return the span of the source for a span of the normalised text, which must not be empty."""
+        """Return the span of the source for a non-empty span of the normalised text."""
         return Span(int(self.starts[span.start]), int(self.ends[span.end - 1]))
 
     def from_source(self, span: Span) -> Span | None:
         """Return the span of the normalised text for a span of the source.
 
         Returns:
-            The smallest span that holds everything left of it; None if nothing is left.
+            The smallest span that holds all that is left of the source's span; None if nothing is left.
         """
         first = int(np.searchsorted(self.ends, span.start, side="right"))
         stop = int(np.searchsorted(self.starts, span.end, side="left"))
@@ -85,22 +85,22 @@ class Normalised:
 
 
 def quotes(text: str) -> Rewritten:
-    """Make curly quotation marks straight."""
+    """Straighten curly quotation marks."""
     return _as_long(text.translate(_QUOTES))
 
 
 def dashes(text: str) -> Rewritten:
-    """Make en and em dashes hyphens."""
+    """Replace en and em dashes by hyphens."""
     return _as_long(text.translate(_DASHES))
 
 
 def spaces(text: str) -> Rewritten:
-    """Make each run of white space one space."""
+    """Replace each run of white space by one space."""
     return _rewritten(text, ((match.start(), match.end(), " ") for match in _SPACES.finditer(text)))
 
 
 def strip(text: str) -> Rewritten:
-    """Leave out white space at both ends."""
+    """Remove white space at both ends."""
     kept = text.strip()
     starts = np.arange(len(kept), dtype=np.int64) + text.find(kept)
     return Rewritten(kept, starts, starts + 1)
@@ -112,7 +112,7 @@ def nfc(text: str) -> Rewritten:
 
 
 def nfkc(text: str) -> Rewritten:
-    """Compose characters and replace those that only look different (Unicode's form KC)."""
+    """Compose characters and replace compatibility variants (Unicode's form KC)."""
     return _composed(text, "NFKC")
 
 
@@ -136,7 +136,7 @@ def normalise(text: str, steps: Sequence[Step] = SC_QRELS) -> Normalised:
 
 
 def steps_of(name: str) -> tuple[Step, ...]:
-    """Return the steps of a normalisation by its name.
+    """Return the steps of the normalisation with a name.
 
     Raises:
         InvalidParameterError: The name is unknown.
@@ -215,13 +215,13 @@ def _composed(text: str, form: Literal["NFC", "NFKC"]) -> Rewritten:
     made = _rewritten(text, ((start, end, new) for start, end, new in changed if new != text[start:end]))
     if made.text == unicodedata.normalize(form, text):
         return made
-    # Characters compose across clusters only in text that no language writes.
+    # Characters compose across clusters only in text that occurs in no language.
     whole = unicodedata.normalize(form, text)
     return Rewritten(whole, np.zeros(len(whole), np.int64), np.full(len(whole), len(text), np.int64))
 
 
 def _rewritten(text: str, changes: Iterator[tuple[int, int, str]]) -> Rewritten:
-    """Replace ranges of a text, which come in order; each new character stands for the whole range."""
+    """Replace ranges of a text, given in order; each new character maps to the whole range."""
     pieces: list[str] = []
     starts: list[Offsets] = []
     ends: list[Offsets] = []
@@ -237,6 +237,6 @@ def _rewritten(text: str, changes: Iterator[tuple[int, int, str]]) -> Rewritten:
 
 _QUOTES = str.maketrans("\u2018\u2019\u201c\u201d", "''\"\"")
 _DASHES = str.maketrans("\u2013\u2014", "--")
-# A single space stays as it is, and costs nothing.
+# A single space needs no change, so it isn't matched.
 _SPACES = re.compile(r"\s{2,}|[^\S ]")
 _CLUSTERS = regex.compile(CLUSTER)

@@ -18,12 +18,12 @@ from kinsplit.evaluation.datasets.verification import verified
 from kinsplit.evaluation.labels import Dataset
 
 _FILE = "queries.json"
-#: The folder beside it that rag_eval takes the documents from.
+#: Folder next to the file, where rag_eval looks for the documents.
 _DOCUMENTS = "docs"
 
 
 def _entries(value: Any) -> list[Any] | None:
-    """Return the questions of a file, or None if it is of another kind."""
+    """Return the questions of a file, or None if it has another format."""
     entries = value.get("queries") if isinstance(value, dict) else value
     if not isinstance(entries, list):
         return None

@@ -10,7 +10,7 @@ from kinsplit.evaluation.datasets import beir, chroma, plain, rows, sc_qrels
 from kinsplit.evaluation.datasets.format import Format, Given
 from kinsplit.evaluation.labels import Dataset
 
-#: Every format, in the order in which they are listed.
+#: All formats, in the order of listings.
 FORMATS: tuple[Format, ...] = (rows.FORMAT, sc_qrels.FORMAT, chroma.FORMAT, plain.FORMAT, beir.FORMAT)
 
 

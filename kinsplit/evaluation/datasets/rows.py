@@ -5,7 +5,7 @@ docs.jsonl     {"docid": "a", "title": "optional", "text": "..."}
 queries.jsonl  {"query_id": "q1", "query": "...", "docid": "a", "spans": [[0, 5], [9, 12]], "answers": ["...", "..."]}
 ```
 
-The documents may also be any files that kinsplit.loaders reads; `docid` is then the id that they get there.
+The documents may also be any files that kinsplit.loaders reads; `docid` is then the id that the loader assigns.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ _IDS, _TEXTS = ("query_id", "id", "qid"), ("query", "question")
 
 
 def stated_question(row: Row, number: int, problems: Problems) -> StatedQuestion:
-    """Return the question that a row states.
+    """Parse a row into a question.
 
     Args:
-        row: The row.
-        number: Names it where it has no id.
-        problems: Is told of fields that have another shape.
+        row: Row of the question.
+        number: Number that serves as the id where the row has none.
+        problems: Collector of fields with a wrong shape.
     """
     value = row.value
     id_ = next((value[key] for key in _IDS if key in value), f"q{number:04}")
@@ -54,11 +54,11 @@ def stated_question(row: Row, number: int, problems: Problems) -> StatedQuestion
 
 
 def to_row(question: Question, sources: Mapping[str, Document]) -> dict[str, Any]:
-    """Return the row that states a question whose labels are spans, each of grade 1.
+    """Return the row of a question whose labels are spans of grade 1.
 
     Args:
-        question: The question.
-        sources: The documents by id.
+        question: Question to write.
+        sources: Documents by id.
     """
     placed = [[(place.source_id, place.span) for place in label.places if place.span] for label in question.labels]
     docid = placed[0][0][0] if placed else None
@@ -85,7 +85,7 @@ def to_row(question: Question, sources: Mapping[str, Document]) -> dict[str, Any
 
 
 class _Marks:
-    """Reads the marks of one row."""
+    """Reader of the marks of one row."""
 
     def __init__(self, row: Row, id_: object, problems: Problems) -> None:
         self._row, self._id, self._problems = row, id_, problems
@@ -111,7 +111,7 @@ class _Marks:
                 continue
             places = [self._place(f"spans[{i}]", span, answers[i])]
             places += [self._place(f"occurrences[{i}][{j}]", copy, None) for j, copy in enumerate(copies[i])]
-            # Marks that belong together need a name for it, also where the row gives none.
+            # Marks that answer together need a group name even if the row gives none.
             group = groups[i] or ("" if logic[i] == ALONE else "g1")
             marks.append(Mark([place for place in places if place is not None], logic[i], group))
         return [mark for mark in marks if mark.places]

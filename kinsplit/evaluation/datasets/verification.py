@@ -1,4 +1,4 @@
-"""Verification of questions and labels as files state them."""
+"""Verification of questions and labels read from files."""
 
 from __future__ import annotations
 
@@ -73,10 +73,10 @@ def verified(
     Args:
         stated: Questions as the files state them.
         documents: All documents.
-        problems: Collects the problems, which are raised at the end.
+        problems: Collector of the problems, which are raised at the end.
 
     Raises:
-        LoadError: There is a problem, or no question.
+        LoadError: There are problems, or no questions.
     """
     sources = {document.id: document for document in documents}
     questions: list[Question] = []
@@ -110,7 +110,7 @@ def _check_text(one: StatedQuestion, seen: dict[str, Row], problems: Problems) -
 
 def _label(label: StatedLabel, one: StatedQuestion, sources: Mapping[str, Document], problems: Problems) -> Label:
     places = (_place(place, one, sources, problems) for place in label.places)
-    # A wrong place is None, and its question is never used.
+    # A wrong place is None; its question is never used.
     return Label(tuple(dict.fromkeys(place for place in places if place is not None)), label.group, label.grade)
 
 
@@ -130,7 +130,7 @@ def _place(
 
 
 def _fits(place: StatedPlace, span: tuple[Any, Any], one: StatedQuestion, text: str, problems: Problems) -> bool:
-    """Return whether a span lies in a text and holds the stated text; add the problem otherwise."""
+    """Return whether a span lies in a text and holds the stated text; if not, add the problem."""
     row, (start, end), before = place.row or one.row, span, problems.count
     if not (_whole(start) and _whole(end) and 0 <= start < end <= len(text)):
         rule = f"must be [start, end) within the {len(text):,} characters of {place.source_id!r}"
@@ -150,13 +150,13 @@ def _fits(place: StatedPlace, span: tuple[Any, Any], one: StatedQuestion, text: 
     return problems.count == before
 
 
-def _is(text: str, said: object) -> bool:
-    # The loaders replace characters that databases refuse, one for one.
-    return isinstance(said, str) and text in (said, clean(said).text)
+def _is(text: str, stated: object) -> bool:
+    # The loaders replace characters that databases reject, one for one.
+    return isinstance(stated, str) and text in (stated, clean(stated).text)
 
 
 def _broken(value: object) -> str:
-    """Return the rule that a value breaks as a text; "" for none."""
+    """Return the rule for texts that a value breaks; "" if none."""
     if not isinstance(value, str) or not value.strip():
         return "must be a string of visible text"
     return "must not hold a lone surrogate" if _SURROGATE.search(value) else ""
@@ -166,7 +166,7 @@ def _whole(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-#: The logic of SC-Qrels: a span that answers alone, together with the others of its group, or instead of them.
+#: The logic of SC-Qrels: a span answers alone, together with the others of its group, or instead of them.
 ALONE, TOGETHER, INSTEAD = LOGIC = ("COMPLETE_SPAN", "AND", "OR")
 
 
@@ -185,7 +185,7 @@ class Mark(NamedTuple):
 
 
 def labels_of(marks: Sequence[Mark]) -> list[StatedLabel]:
-    """Return the labels of marks, in their order: one for all alternatives of a group, and one for each other mark."""
+    """Return the labels of marks in order: one for all alternatives of a group, and one for each other mark."""
     labels: list[StatedLabel] = []
     alternatives: dict[str, list[StatedPlace]] = {}
     for places, logic, group in marks:

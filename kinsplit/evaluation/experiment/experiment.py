@@ -52,15 +52,15 @@ class Experiment:
         dataset: The documents and questions.
         strategies: Splitters by label, the baseline first: strategies, anything that
             `kinsplit.evaluation.as_strategy` takes, or lists with the texts of chunks, in the order of the documents.
-            The attribute holds strategies, whatever is given.
+            All are converted to strategies.
         embedder: Name of an embedder, an embedder of kinsplit, LlamaIndex or LangChain, or any object with
             `embed(texts)`.
         ranker: Name of a ranker (see `kinsplit.evaluation.ranker_names`), or a ranker.
-        measures: Measures or their names; None for `MEASURES`. The headline is added where it is missing.
-        headline: Name of the measure that strategies are compared by; None for recall@1000t, or query_terms for a
+        measures: Measures or their names; None for `MEASURES`. The headline is added if it is missing.
+        headline: Name of the measure by which strategies are compared; None for recall@1000t, or query_terms for a
             dataset without labels.
-        top_k: Number of chunks that results show, and that measures without a number of their own look at.
-        embedding_context: What is embedded besides a chunk's text; see
+        top_k: Number of chunks in results, and for measures without a number of their own.
+        embedding_context: Kind of context that is embedded with a chunk's text; see
             `kinsplit.indexing.embedding_context.EmbeddingContext`.
         language: Language of the stop words and the stemmer of BM25, such as "german", or "any" for words as they are.
         tokenizer: Spec of the tokenizer that counts the tokens of budgets.
@@ -96,7 +96,7 @@ class Experiment:
         if not self.dataset.questions:
             raise InvalidParameterError("dataset", "must have questions", self.dataset.name, "Give some.")
         object.__setattr__(self, "strategies", {label: self._strategy(one) for label, one in self.strategies.items()})
-        _ = self.setup  # Raises for a wrong name before any work is done.
+        _ = self.setup  # Raise for a wrong name before any work is done.
 
     def _strategy(self, splitter: object) -> Strategy:
         if isinstance(splitter, list | tuple) and all(isinstance(chunk, str) for chunk in splitter):
@@ -105,7 +105,7 @@ class Experiment:
 
     @cached_property
     def setup(self) -> Setup:
-        """The experiment with every name resolved."""
+        """The experiment with all names resolved."""
         embedding_context = check_embedding_context(self.embedding_context)
         embedder = without_cache(resolve_embedder(self.embedder))
         if embedding_context == "late":
@@ -127,7 +127,7 @@ class Experiment:
         )
 
     def _measures(self, headline: str) -> tuple[Measure, ...]:
-        """Return the measures, the headline among them."""
+        """Return the measures, including the headline."""
         given = MEASURES if self.measures is None else self.measures
         objects = {measure.name: measure for measure in given if not isinstance(measure, str)}
         names = [own_name(one) for one in given if isinstance(one, str)]
@@ -143,10 +143,11 @@ class Experiment:
     def run(self, progress: Callable[[Step], None] | None = None) -> Results:
         """Split, embed, search and score.
 
-        Vectors, chunks and rankings are cached as they are computed, so that a stopped run continues where it was.
+        Vectors, chunks and rankings are cached as they are computed, so that an interrupted run continues where it
+        stopped.
 
         Args:
-            progress: Called with each step.
+            progress: Callback for each step.
 
         Raises:
             InvalidParameterError: A splitter fails, or returns something other than chunks.
@@ -163,12 +164,12 @@ class Experiment:
                 yield run.label, run.evidence()
 
     def plan(self) -> list[Plan]:
-        """Return the work of a run for each strategy, without embedding anything or asking a language model."""
+        """Return the work of a run for each strategy, without embedding or using a language model."""
         with self._runs() as runs:
             return [run.plan() for run in runs]
 
     def chunking(self, label: str) -> Chunking:
-        """Return the chunks of one strategy; only texts that decide its boundaries are embedded."""
+        """Return the chunks of one strategy; nothing is embedded except to find boundaries."""
         with self._runs() as runs:
             (found,) = (run for run in runs if run.label == label)
             return found.chunking()

@@ -1,4 +1,4 @@
-"""Disk cache of chunks and rankings, so that a stopped evaluation continues where it was."""
+"""Disk cache of chunks and rankings, so that an interrupted evaluation continues where it stopped."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 import kinsplit
 from kinsplit.support.disk_cache import JsonCache
 
-#: Most bytes on disk; the least recently used records are removed first.
+#: Maximum number of bytes on disk; the least recently used records are removed first.
 _SIZE = 1 << 29
-#: The parts of kinsplit whose code affects what is retrieved.
+#: The parts of kinsplit whose code affects retrieval.
 _PARTS = (
     "chunk.py",
     "identity.py",
@@ -30,9 +30,9 @@ _PARTS = (
 
 
 class OutcomeCache:
-    """A cache of records, safe with several processes.
+    """A cache of records that several processes can share.
 
-    After one warning, a folder that can't be read or written is not used any more.
+    A folder that can't be read or written causes one warning and is no longer used.
 
     Args:
         folder: Folder of the cache; None for no cache.
@@ -57,7 +57,7 @@ class OutcomeCache:
 
 @cache
 def code_version() -> str:
-    """Return a hash of the code that affects what is retrieved, so that outcomes of older code are not used."""
+    """Return a hash of the code that affects retrieval, so that outcomes of older code are not used."""
     root, digest = Path(kinsplit.__file__).parent, hashlib.blake2b(digest_size=16)
     for part in _PARTS:
         path = root / part

@@ -1,4 +1,4 @@
-"""The cost of an evaluation, known before it runs."""
+"""The cost of an evaluation, estimated before it runs."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ class Plan:
 
     Attributes:
         label: Label of the strategy.
-        chunks: Number of chunks to search; None where a model decides the boundaries.
-        tokens: Number of tokens to embed, contexts included; None as above.
-        texts: Number of different texts to embed; None as above.
-        kept: Number of these texts whose vector is cached; None as above.
+        chunks: Number of chunks to search; this and the next three are None if a model decides the boundaries.
+        tokens: Number of tokens to embed, including contexts.
+        texts: Number of different texts to embed.
+        kept: Number of these texts with a cached vector.
         questions: Number of questions.
-        answered: Number of questions whose ranking is cached. If all are, nothing is embedded.
+        answered: Number of questions with a cached ranking; if all have one, nothing is embedded.
         cost: Cost of the language model that decides the boundaries.
     """
 

@@ -27,7 +27,7 @@ class Ranker(NamedTuple):
     """A way to rank chunks.
 
     Attributes:
-        name: Name with all settings, part of the key of cached outcomes.
+        name: Name with all settings, which is part of the key of cached outcomes.
         description: Description in one line.
         rank: Function that returns at most the given number of leaves for a question, best first.
     """

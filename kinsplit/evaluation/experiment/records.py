@@ -28,12 +28,12 @@ class Answer(NamedTuple):
 
 @dataclass
 class Record:
-    """The chunks and rankings of one strategy, as far as they are computed.
+    """The chunks and rankings of one strategy computed so far.
 
     Attributes:
         chunks: Chunks of all levels, as the strategy returned them.
-        split_seconds: Wall time of splitting; None where vectors came from a cache.
-        embed_seconds: Wall time of embedding; None as above, and before it is done.
+        split_seconds: Wall time of splitting; None if vectors came from a cache.
+        embed_seconds: Wall time of embedding; None before it is finished, or if vectors came from a cache.
         warnings: Warnings that the run raised.
         answers: Rankings by `question_key`.
     """
@@ -59,7 +59,7 @@ class Record:
 
     @classmethod
     def from_json(cls, kept: Mapping[str, Any], documents: Mapping[str, Document]) -> Self:
-        """Return the record of a cached value.
+        """Return the record from a cached value.
 
         Args:
             kept: Value that `to_json` returned.

@@ -1,4 +1,4 @@
-"""Splitting, indexing and searching, done alike for every strategy."""
+"""Splitting, indexing and searching, in the same way for all strategies."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from kinsplit.stores import ChunkStore, Query, Schema, open_store
 if TYPE_CHECKING:
     from types import TracebackType
 
-#: Characters of a batch to split.
+#: Number of characters of a batch to split.
 _CHARACTERS = 500_000
 #: Factor by which a ranking with too few tokens is extended.
 _MORE = 2
 
 
 class Depth(NamedTuple):
-    """How far rankings go.
+    """The depth of rankings.
 
     Attributes:
         chunks: Number of chunks of the search, whose order and time are reported.
-        tokens: Least number of tokens; where the chunks hold fewer, those of a longer search follow.
+        tokens: Minimum number of tokens; if the chunks hold fewer, those of a longer search follow.
     """
 
     chunks: int
@@ -48,7 +48,7 @@ class Clock:
     """An embedder that measures its time.
 
     Args:
-        embedder: The embedder.
+        embedder: Embedder to measure.
     """
 
     def __init__(self, embedder: Embedder) -> None:
@@ -81,7 +81,7 @@ class Clock:
 def split(
     strategy: Strategy, documents: Sequence[Document], progress: Progress | None = None
 ) -> tuple[list[Chunk], float]:
-    """Return the chunks of all documents, and the seconds that splitting took."""
+    """Split all documents, and return the chunks and the time in seconds."""
     chunks, done, seconds = list[Chunk](), 0, 0.0
     for batch in by_size(documents, _CHARACTERS):
         begin = time.perf_counter()
@@ -95,7 +95,7 @@ def split(
 
 @dataclass(frozen=True, slots=True)
 class _ExistingChunks:
-    """A strategy that returns existing chunks, for the indexer."""
+    """A strategy for the indexer that returns existing chunks."""
 
     name: str
     fingerprint: str
@@ -118,9 +118,9 @@ class Questions:
         self._known: dict[str, tuple[Question, float]] = {}
 
     def ask(self, text: str) -> tuple[Question, float]:
-        """Return an embedded question, and the seconds that embedding took."""
+        """Return an embedded question, and the time of embedding it in seconds."""
         if not self._known:
-            self._embedder.embed_query(text)  # Loads the model, whose time is not part of a search.
+            self._embedder.embed_query(text)  # Load the model, which is not part of a search's time.
         if text not in self._known:
             begin = time.perf_counter()
             question = Question(self._embedder.embed_query(text), self._bm25.embed_query(text))
@@ -130,7 +130,7 @@ class Questions:
 
 @dataclass
 class Collection:
-    """The chunks of one strategy in a store of their own.
+    """The chunks of one strategy in their own store.
 
     Attributes:
         store: The store.
@@ -149,7 +149,7 @@ class Collection:
         self._positions = {leaf.id: position for position, leaf in enumerate(self.leaves)}
 
     def answer(self, asked: tuple[Question, float], ranker: Ranker, depth: Depth) -> Answer:
-        """Return the ranking for a question of `Questions.ask`."""
+        """Return the ranking for a question from `Questions.ask`."""
         question, embedding = asked
         begin = time.perf_counter()
         found = list(ranker.rank(self.store, question, depth.chunks))
@@ -163,9 +163,9 @@ class Collection:
         )
 
     def _extended(self, found: list[Ranked], question: Question, ranker: Ranker, depth: Depth) -> list[Ranked]:
-        """Return a ranking followed by chunks of longer searches, up to the depth in tokens.
+        """Extend a ranking by chunks of longer searches, up to the depth in tokens.
 
-        The first ranking stays as it is, so that a larger budget never changes the content of a smaller one.
+        The given ranking stays unchanged, so that a larger budget never changes the content of a smaller one.
         """
         limit, found = depth.chunks, list(found)
         while limit < len(self.leaves) and self._count_tokens(found) < depth.tokens:
@@ -207,8 +207,8 @@ def index(
         documents: The documents.
         embedder: Embedder of the chunks.
         bm25: Term weights of the chunks.
-        embedding_context: What is embedded besides a chunk's text.
-        progress: Called with the number of stored documents.
+        embedding_context: Kind of context that is embedded with a chunk's text.
+        progress: Callback with the number of stored documents.
     """
     by_source = dict[str, list[Chunk]]()
     for chunk in chunks:
@@ -226,6 +226,6 @@ def index(
         for chunk, own in store.export(source_id)
         if chunk.level == 0 and own.dense is not None
     }
-    if leaves:  # The first search also arranges the vectors.
+    if leaves:  # The first search also prepares the vectors.
         store.rank([Query("dense", vectors[leaves[0].id], 1)])
     return Collection(store, leaves, tokens([leaf.text for leaf in leaves]), vectors)

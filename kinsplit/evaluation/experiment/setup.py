@@ -1,4 +1,4 @@
-"""Setup of an experiment: every name resolved, read by the strategies' runs and by the summary."""
+"""Setup of an experiment, with all names resolved, for the strategies' runs and the summary."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kinsplit.indexing.embedding_context import EmbeddingContext
 from kinsplit.parsers import Strategy
 from kinsplit.tokenizers import Tokenizer
 
-# Rankings of 100 chunks and 4,000 tokens whatever the measures are, so that adding a measure seldom changes the others.
+# At least 100 chunks and 4,000 tokens for all measures, so that adding a measure seldom changes the others.
 _CHUNKS, _TOKENS = 100, 4000
 
 
@@ -29,16 +29,16 @@ class Setup:
     Attributes:
         dataset: The documents and questions.
         strategies: Strategies by label; the first is the baseline.
-        embedder: The embedding model, without a cache.
-        ranker: The ranker.
-        ranker_is_named: Whether the ranker was given by name, so that its name identifies its code.
-        measures: The measures, the headline among them.
-        headline: Name of the measure that strategies are compared by.
-        top_k: Number of chunks that results show for each question.
-        embedding_context: What is embedded besides a chunk's text.
+        embedder: Embedding model, without a cache.
+        ranker: Ranker of the chunks.
+        ranker_is_named: Whether the ranker was given by name, which then identifies its code.
+        measures: Measures, including the headline.
+        headline: Name of the measure by which strategies are compared.
+        top_k: Number of chunks in the results of each question.
+        embedding_context: Kind of context that is embedded with a chunk's text.
         language: Language of the stop words and the stemmer of BM25.
-        bm25: Weights the terms.
-        tokenizer: Counts the tokens of budgets.
+        bm25: Embedder that weights the terms.
+        tokenizer: Tokenizer that counts the tokens of budgets.
     """
 
     dataset: Dataset
@@ -61,7 +61,7 @@ class Setup:
 
     @cached_property
     def depth(self) -> Depth:
-        """How far rankings go: far enough for every measure."""
+        """The depth of rankings that suffices for all measures."""
         names = " ".join(measure.name for measure in self.measures)
         budgets = [int(number) for number in re.findall(r"@(\d+)t\b", names)]
         cutoffs = [int(number) for number in re.findall(r"@(\d+)\b(?!t)", names)]

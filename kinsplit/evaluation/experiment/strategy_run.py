@@ -1,4 +1,4 @@
-"""The run of one strategy: split, embed and search; results are cached and not computed again."""
+"""The run of one strategy: split, embed and search, with cached results."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class Step(NamedTuple):
     Attributes:
         label: Label of the strategy.
         stage: "split", "embed" or "ask".
-        done: Number of documents, or of questions in the stage "ask", that are done.
-        total: Number of all of them.
+        done: Number of finished documents, or questions in the stage "ask".
+        total: Number of all documents, or questions.
     """
 
     label: str
@@ -48,7 +48,7 @@ class Evidence:
     """Chunks and rankings of one strategy.
 
     Attributes:
-        profile: The chunks, and what it took to make them.
+        profile: Chunks and their costs.
         outcomes: One outcome for each question.
         warnings: Warnings that the run raised.
     """
@@ -59,7 +59,7 @@ class Evidence:
 
 
 class CountingCache(VectorCache):
-    """A cache that counts its hits: a time measured with hits in it is too short to report."""
+    """A cache that counts its hits, since times that include hits are too short to report."""
 
     hits = 0
 
@@ -75,12 +75,12 @@ class StrategyRun:
     """The run of one strategy.
 
     Attributes:
-        setup: The experiment.
+        setup: Setup of the experiment.
         label: Label of the strategy.
         outcomes: Cache of earlier runs.
         vectors: Cache of vectors; None for no cache.
-        questions: The embedded questions, shared by all strategies.
-        progress: Called with each step.
+        questions: Embedded questions, shared by all strategies.
+        progress: Callback for each step.
     """
 
     setup: Setup
@@ -96,7 +96,7 @@ class StrategyRun:
         return self.setup.strategies[self.label]
 
     def evidence(self) -> Evidence:
-        """Compute whatever no earlier run has cached, and return all of it."""
+        """Return the evidence, computing what no earlier run has cached."""
         setup, dataset = self.setup, self.setup.dataset
         with use_vector_cache(self.vectors or False):
             clock = Clock(setup.embedder)
@@ -118,14 +118,14 @@ class StrategyRun:
             return Evidence(profile, tuple(_outcomes(chunking, record)), tuple(record.warnings))
 
     def chunking(self) -> Chunking:
-        """Return the chunks, from the cache where they are in it."""
+        """Return the chunks, from the cache if possible."""
         with use_vector_cache(self.vectors or False):
             key = self._key(resolve_embedder(self.setup.embedder))
             record, _ = self._load_or_split(key)
         return Chunking(self.setup.dataset, tuple(record.leaves), self.setup.tokenizer)
 
     def plan(self) -> Plan:
-        """Return what `evidence` would do. Documents are split unless that takes a model of kinsplit."""
+        """Return the work of `evidence`; documents are split for it unless that takes a model of kinsplit."""
         setup, strategy = self.setup, self.strategy
         documents, questions = setup.dataset.documents, setup.dataset.questions
         with use_vector_cache(self.vectors or False):
@@ -145,10 +145,10 @@ class StrategyRun:
             return Plan(self.label, len(leaves), tokens, len(different), kept, len(questions), answered, cost)
 
     def _key(self, embedder: Embedder) -> str | None:
-        """Return the key under which the run is cached; None where its parts can't be identified.
+        """Return the cache key of the run; None if its parts can't be identified.
 
-        A part that is named by a string behaves the same in every run. An object of the user's own class may change
-        with its code, which no key can see, so runs with such objects are not cached.
+        A part named by a string behaves the same in every run. An object of the user's own class may change with its
+        code, which no key reflects, so runs with such objects are not cached.
         """
         setup, strategy = self.setup, self.strategy
         named = all(isinstance(getattr(strategy, name), str) for name in strategy.resources if name != "splitter")
@@ -178,12 +178,12 @@ class StrategyRun:
             self.outcomes.put(key, record.to_json())
 
     def _load_or_split(self, key: str | None) -> tuple[Record, str | None]:
-        """Return the record, and the key under which it is cached from now on."""
+        """Return the record, and the key to cache it under."""
         record = self._load(key)
         return (record, key) if record else self._split(key)
 
     def _split(self, key: str | None) -> tuple[Record, str | None]:
-        """Return the chunks and the key of the cache: None where a model failed, since it may answer later."""
+        """Return the chunks and the cache key, or None as the key if a model failed, since it may answer later."""
         before = self._hits
         with record_warnings() as raised:
             chunks, seconds = split(self.strategy, self.setup.dataset.documents, self._step("split"))
@@ -195,7 +195,7 @@ class StrategyRun:
         return record, key
 
     def _search(self, key: str | None, record: Record, texts: Sequence[str], embedder: Embedder, clock: Clock) -> None:
-        """Embed the chunks and add the rankings of some questions to the record, which is stored even when stopped."""
+        """Embed the chunks and add the rankings of questions to the record, which is stored even if interrupted."""
         setup, step, before = self.setup, self._step("ask"), self._hits
         with record_warnings() as raised, contextlib.ExitStack() as stack:
             collection = index(
@@ -230,7 +230,7 @@ class StrategyRun:
 
 
 def question_key(text: str) -> str:
-    """Return the key of a question's answer in a record."""
+    """Return the key of a question's ranking in a record."""
     return hashed(text)
 
 

@@ -33,19 +33,19 @@ from kinsplit.evaluation.splitters import spec_of
 from kinsplit.evaluation.statistics import STATISTICS, describe
 from kinsplit.support.warnings import record_warnings
 
-#: Number of questions below which intervals are too wide to tell strategies apart.
+#: Number of questions below which intervals are too wide to distinguish strategies.
 FEWEST = 30
 
 
 def cautions(
     dataset: Dataset, measures: Sequence[Measure], headline: str, chunkings: Mapping[str, Chunking]
 ) -> Iterator[str]:
-    """Yield the reasons why a comparison says little, in sentences.
+    """Yield the reasons why a comparison may be misleading, in sentences.
 
     Args:
         dataset: The documents and questions.
         measures: The measures.
-        headline: Name of the measure that strategies are compared by.
+        headline: Name of the measure by which strategies are compared.
         chunkings: Chunkings by label.
     """
     judged = sum(bool(question.labels) for question in dataset.questions)
@@ -86,7 +86,7 @@ def _of_chunks(chunking: Chunking, headline: str) -> Iterator[str]:
 
 
 def _whole(chunking: Chunking, headline: str) -> str:
-    """Return the amount of text in words if the headline looks at all of it, else ""."""
+    """Describe the amount of text if the headline looks at all of it, else return ""."""
     tokens, chunks = re.search(r"@(\d+)t$", headline), re.search(r"@(\d+)$", headline)
     if tokens and (total := sum(chunking.token_counts.values())) <= int(tokens[1]):
         return f"{total:,} tokens of the documents"
@@ -100,10 +100,10 @@ _PACKAGES = ("numpy", "scipy", "tokenizers", "qdrant-edge-py", "sentence-transfo
 
 
 class Summary:
-    """Collects the results of an experiment, one strategy after the other.
+    """Collector of an experiment's results, one strategy after the other.
 
     Args:
-        experiment: The setup.
+        experiment: Setup of the experiment.
     """
 
     def __init__(self, setup: Setup) -> None:
@@ -118,11 +118,11 @@ class Summary:
     def add(self, label: str, evidence: Evidence) -> None:
         """Score the evidence of a strategy."""
         chunking = evidence.profile.chunking
-        with record_warnings() as told:
+        with record_warnings() as raised:
             values = {m.name: [_score(m, outcome, chunking) for outcome in evidence.outcomes] for m in self._measures}
         self._values[label] = values
         self._chunkings[label] = chunking
-        self._warnings += [f"{label}: {text}" for text in (*evidence.warnings, *map(str, told))]
+        self._warnings += [f"{label}: {text}" for text in (*evidence.warnings, *map(str, raised))]
         self._strategies.append(
             StrategyResult(
                 label=label,

@@ -18,7 +18,7 @@ class AndGroupSuccess:
 
     Attributes:
         k: Number of chunks.
-        span_coverage: Least share of a label's span that counts as covered.
+        span_coverage: Minimum share of a label's span for it to count as covered.
     """
 
     k: int

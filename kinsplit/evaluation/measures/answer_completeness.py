@@ -44,7 +44,7 @@ class _Fact(Form):
 
 
 class _Facts(Form):
-    # No facts means that the model has missed them, since references belong to the question.
+    # A reference always states facts, so an empty list means that the model has missed them.
     facts: Annotated[list[_Fact], Field(min_length=1)]
 
 

@@ -38,7 +38,7 @@ class _Grade(Form):
 
 
 class AnswerRelevance(AnswerMeasure):
-    """How well the answer answers the question: a grade from 0 to 4, divided by 4.
+    """Relevance of the answer to the question: a grade from 0 to 4, divided by 4.
 
     RAGAS generates questions from the answer and compares their vectors with the question's, which rewards an answer
     that repeats the question. A grade on a defined scale can be interpreted.

@@ -18,9 +18,9 @@ from kinsplit.evaluation.measures.protocol import Chunking, Outcome
 from kinsplit.language_models.parsing import escape_tags
 from kinsplit.language_models.structured import Form, StructuredClient
 
-#: Longest judgement, in tokens.
+#: Maximum length of a judgement, in tokens.
 JUDGEMENT = 1024
-# Longest answer and instruction, in tokens.
+# Maximum lengths of an answer and of the instruction, in tokens.
 _ANSWER, _INSTRUCTION = 512, 400
 # A low estimate of characters per token for alphabetic scripts.
 _CHARACTERS = 3
@@ -73,7 +73,7 @@ class _Written(Form):
 
 @dataclass(frozen=True)
 class AnswerMeasure(ABC):
-    """Scores the answer that a language model writes from the first k chunks.
+    """Base class of measures that score the answer a language model writes from the first k chunks.
 
     The same model judges the answer, in a separate prompt. Its judgements can be wrong, so only means over many
     questions can be compared.
@@ -90,7 +90,7 @@ class AnswerMeasure(ABC):
 
     description: ClassVar[str]
     higher_is_better: ClassVar[bool] = True
-    #: Value of a question without an answer, because nothing was retrieved or the model wrote nothing.
+    #: Value for a question without an answer, because nothing was retrieved or the model wrote nothing.
     unanswered: ClassVar[float | None] = 0.0
 
     def score(self, outcome: Outcome, chunking: Chunking) -> float | None:

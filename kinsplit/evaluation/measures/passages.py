@@ -1,4 +1,4 @@
-"""Coverage of labelled text by the text that was read."""
+"""Coverage of the labelled text by the text that was read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Found(NamedTuple):
     """Labelled text that was read.
 
     Attributes:
-        read: Amount that was read, in characters; or in labels, where whole documents are labelled.
+        read: Amount that was read, in characters; in labels where whole documents are labelled.
         labelled: Amount of all labelled text.
     """
 
@@ -42,8 +42,8 @@ def best_coverage(label: Label, read: Read) -> float:
 def found_text(question: Question, read: Read) -> Found:
     """Return how much of the text that answers a question was read.
 
-    Overlapping labels count once. A label with several places counts with its best coverage and with the mean length
-    of its places as weight; such labels are not united with others, so that reading on never lowers the share.
+    Overlapping labels count once. A label with several places counts with its best coverage, weighted by the mean
+    length of its places; such labels are not merged with others, so that reading on never lowers the share.
 
     Args:
         question: Question whose labels have spans in all places.
@@ -69,8 +69,8 @@ def found_text(question: Question, read: Read) -> Found:
 def found_share(question: Question, read: Read) -> float | None:
     """Return the share of a question's labels that was read.
 
-    A whole document as a label is either found or not. If a question has labels of both kinds, its texts together
-    weigh as much as their number.
+    A whole document as a label is either found or not. If a question has labels of both kinds, the weight of its
+    texts is their number.
 
     Args:
         question: The question.
@@ -91,5 +91,5 @@ def found_share(question: Question, read: Read) -> float | None:
 
 
 def has_text(label: Label) -> bool:
-    """Return whether all places of a label are texts, and none a whole document."""
+    """Return whether all places of a label are texts, not whole documents."""
     return all(place.span is not None for place in label.places)

@@ -22,8 +22,8 @@ class Chunking:
 
     Attributes:
         dataset: The documents and questions.
-        chunks: Leaves, those of each document in document order.
-        tokenizer: Tokenizer, the same for every strategy.
+        chunks: Leaves, in document order within each document.
+        tokenizer: Tokenizer that all strategies share.
     """
 
     dataset: Dataset
@@ -32,7 +32,7 @@ class Chunking:
 
     @cached_property
     def by_source(self) -> Mapping[str, tuple[Chunk, ...]]:
-        """The chunks by document id; without documents that have none."""
+        """The chunks by document id, without documents that have no chunks."""
         found: dict[str, list[Chunk]] = {}
         for chunk in self.chunks:
             found.setdefault(chunk.source_id, []).append(chunk)
@@ -50,7 +50,7 @@ class Chunking:
         return {chunk.id: count for chunk, count in zip(self.chunks, counts, strict=True)}
 
     def token_starts(self, chunk: Chunk) -> NDArray[np.int64]:
-        """Return the offset of each token in a chunk's text; a chunk is tokenized once."""
+        """Return the offset of each token in a chunk's text, which is tokenized once."""
         if chunk.id not in self._starts:
             (self._starts[chunk.id],) = self.tokenizer.starts([chunk.text])
         return self._starts[chunk.id]
@@ -80,7 +80,7 @@ class Outcome:
 
 
 class Measure(Protocol):
-    """Scores the ranking for one question; the figure of a strategy is the mean over the questions.
+    """A measure: scores the ranking for one question; a strategy's figure is the mean over the questions.
 
     Attributes:
         name: Name, such as "nDCG@10".

@@ -1,4 +1,4 @@
-"""Share of the question's words that the chunks hold: `rag_eval`'s faithfulness."""
+"""Share of the question's words that the chunks contain: `rag_eval`'s faithfulness."""
 
 from __future__ import annotations
 

@@ -18,13 +18,13 @@ RANK_MEASURES = {
     "nDCG[@k]": "Gain discounted by rank, divided by the best possible",
     "Success@k": "Whether a relevant chunk is within the first k",
 }
-# Names of ir-measures, without "mean", since they are for one question.
+# Names in ir-measures, which omit "mean", since its values are for one question.
 _THEIRS = {"MRR": "RR", "MAP": "AP"}
 
 
 @dataclass(frozen=True)
 class RankMeasure:
-    """A measure of ir-measures on the chunks that a rule makes relevant.
+    """A measure of ir-measures, with relevance by a rule.
 
     Chunks with equal scores keep the order of the ranking. The measure doesn't apply to a question without a relevant
     chunk, for which the rule may be too strict (see `kinsplit.evaluation.qrels.alignment.unjudged`).

@@ -48,9 +48,9 @@ def read_spans(read: Iterable[tuple[str, Span]]) -> Read:
 
 
 def _first_tokens(chunk: Chunk, number: int, chunking: Chunking) -> Iterable[Span]:
-    """Return the spans of the first tokens of a longer chunk."""
+    """Return the spans of the first tokens of a chunk that has more."""
     starts = chunking.token_starts(chunk)
-    # A function as a tokenizer may count more tokens than it locates; then all of the text is read.
+    # A function as a tokenizer may count more tokens than it locates; then the whole text is read.
     end = starts[number] if number < len(starts) else len(chunk.text)
     # A token ends before the white space that follows.
     return _until(chunk, len(chunk.text[:end].rstrip()))

@@ -164,7 +164,7 @@ def create(name: str, *, top_k: int = TOP_K, rule: SpanRule = SC_QRELS, model: o
 def create_many(
     names: Iterable[str], *, top_k: int = TOP_K, rule: SpanRule = SC_QRELS, model: object = None
 ) -> tuple[Measure, ...]:
-    """Make measures without duplicates, in the order of their names.
+    """Make measures without duplicates, in the given order.
 
     Args:
         names: See `create`.
@@ -173,7 +173,7 @@ def create_many(
         model: See `create`; all measures share its answers.
 
     Raises:
-        InvalidParameterError: There is no name; or see `create`.
+        InvalidParameterError: No name is given; or see `create`.
         MissingExtraError: See `create`.
     """
     client = _client(model)

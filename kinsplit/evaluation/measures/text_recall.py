@@ -14,7 +14,7 @@ from kinsplit.evaluation.measures.read_text import read_chunks
 class TextRecall:
     """The share of the labelled text that the first k chunks hold, in characters.
 
-    Larger chunks hold more at the same k; recall at a token budget corrects for that.
+    Larger chunks hold more text at the same k; recall at a token budget corrects for that.
 
     Attributes:
         k: Number of chunks.

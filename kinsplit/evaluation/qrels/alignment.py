@@ -49,7 +49,7 @@ class Placed:
         self._reach = list(accumulate((span.end for span in self._spans), max))
 
     def holding(self, span: Span) -> Iterator[Holding]:
-        """Yield the chunks that hold at least a character of a span."""
+        """Yield the chunks that hold at least one character of a span."""
         held: dict[int, int] = {}
         first = bisect.bisect_right(self._reach, span.start)
         for at in range(first, bisect.bisect_left(self._starts, span.end)):
@@ -61,12 +61,12 @@ class Placed:
             yield Holding(self.chunks[number], common / (span.end - span.start), common / self._lengths[number])
 
 
-#: Degrees of relevance, from 1, by question id and chunk id; without chunks that are not relevant.
+#: Degrees of relevance, from 1, of the relevant chunks, by question id and chunk id.
 Qrels = Mapping[str, Mapping[str, int]]
 
 
 class Alignment:
-    """The chunks of a chunking, indexed by their spans to find those that are relevant to a label.
+    """The chunks of a chunking, indexed by their spans to find those relevant to a label.
 
     Args:
         chunks: Chunks in any order.
@@ -102,7 +102,7 @@ class Alignment:
         multiplied by the label's grade.
 
         Args:
-            question: The question.
+            question: Question with labels.
             rule: Rule that makes a chunk relevant.
         """
         degrees: dict[str, int] = {}
@@ -113,7 +113,7 @@ class Alignment:
         return degrees
 
     def qrels(self, questions: Iterable[Question], rule: SpanRule) -> dict[str, dict[str, int]]:
-        """Return `relevant` for each question that has any relevant chunk, by its id."""
+        """Return `relevant` by question id, for questions that have a relevant chunk."""
         found = {question.id: self.relevant(question, rule) for question in questions}
         return {question_id: relevant for question_id, relevant in found.items() if relevant}
 
@@ -122,17 +122,17 @@ def unjudged(questions: Iterable[Question], qrels: Qrels) -> list[Question]:
     """Return the questions with labels but without a relevant chunk, to which rank measures don't apply.
 
     Args:
-        questions: Some questions.
+        questions: Questions, with or without labels.
         qrels: Qrels of these questions.
     """
     return [question for question in questions if question.labels and not qrels.get(question.id)]
 
 
 def starved(questions: Iterable[Question], qrels: Mapping[str, Qrels]) -> str:
-    """Return in words how many questions have no relevant chunk; "" if all have one.
+    """Describe how many questions have no relevant chunk; "" if all have one.
 
     Args:
-        questions: Some questions.
+        questions: Questions, with or without labels.
         qrels: Qrels of these questions by label of the chunking.
     """
     labelled = [question for question in questions if question.labels]

@@ -43,7 +43,7 @@ def write_embeddings(path: Path, embeddings: Embeddings) -> None:
 
     Args:
         path: Path of the file, which should end with ".npz".
-        embeddings: The embeddings.
+        embeddings: Embeddings to write.
     """
     values = (np.array(embeddings.ids, np.str_), np.array(embeddings.source_ids, np.str_), embeddings.vectors)
     with path.open("wb") as file:  # np.savez would add ".npz" to another name.
@@ -54,10 +54,10 @@ def read_embeddings(path: Path) -> Embeddings:
     """Read embeddings; pickled arrays are refused, so that nothing in the file is executed.
 
     Args:
-        path: The file.
+        path: Path of the file.
 
     Raises:
-        LoadError: It is not an `.npz` file, an array is missing, pickled or of another type, or the lengths differ.
+        LoadError: The file is not an `.npz` file, an array is missing, pickled or of another type, or lengths differ.
     """
     try:
         with np.load(path, allow_pickle=False) as file:

@@ -16,11 +16,11 @@ from kinsplit.spans import Span, shared, stretches
 
 
 def write_manifest(path: Path, chunks: Iterable[Chunk]) -> None:
-    """Write a manifest: the rows of SC-Qrels, and `spans` and `context` for the chunks that have several or one.
+    """Write a manifest: the rows of SC-Qrels, plus `spans` for chunks with several and `context` for chunks with one.
 
     Args:
-        path: The file.
-        chunks: Leaves, in the order in which they are written.
+        path: Path of the file.
+        chunks: Leaves, in the order to write them.
     """
     with path.open("w", encoding="utf-8", newline="\n") as file:
         for chunk in chunks:
@@ -39,18 +39,18 @@ def write_manifest(path: Path, chunks: Iterable[Chunk]) -> None:
 
 
 def read_manifest(path: Path, documents: Mapping[str, Document]) -> tuple[Chunk, ...]:
-    """Read a manifest of SC-Qrels, of `write_manifest`, or the rows that `kinsplit chunk` writes.
+    """Read a manifest of SC-Qrels or of `write_manifest`, or the rows that `kinsplit chunk` writes.
 
     Args:
-        path: The file.
-        documents: By id, those that the chunks are of. A chunk's text must be what they have in its place; where the
-            row has no text it is taken from there.
+        path: Path of the file.
+        documents: Documents of the chunks, by id. A chunk's text must equal the document's text at its spans; a row
+            without text gets that text.
 
     Returns:
-        The chunks as they are in the file, with links to those of their level before and after them.
+        The chunks in the order of the file, linked to their siblings.
 
     Raises:
-        LoadError: A row is no chunk, repeats an id, or differs from its document.
+        LoadError: A row is not a chunk, repeats an id, or differs from its document.
     """
     chunks: list[Chunk] = []
     ids: set[str] = set()
@@ -84,14 +84,14 @@ def _chunk(row: Mapping[str, Any], documents: Mapping[str, Document]) -> Chunk:
             f"the text isn't what {source_id!r} has at {spans[0].start} to {spans[-1].end}. If the chunks are of "
             "normalised texts, as those of SC-Qrels are, normalise the documents too: --normalise sc-qrels"
         )
-    # Rows of `kinsplit chunk` have a readable name beside the id.
+    # Rows of `kinsplit chunk` have a readable name besides the id.
     name = str(row["id"] if "id" in row else row["chunk_id"])
     context = row.get("context", "")
     return Chunk(name, source_id, 0, 1, row.get("level", 0), spans, text, content_hash(text, context), context=context)
 
 
 def _linked(chunks: list[Chunk]) -> Iterator[Chunk]:
-    """Yield the chunks with their position among those of their document and level, and with their neighbours."""
+    """Yield the chunks with their position among those of their document and level, and with their siblings."""
     kin: dict[tuple[str, int], list[Chunk]] = {}
     positions = []
     for chunk in chunks:

@@ -11,14 +11,14 @@ from kinsplit.support.model import Settings
 
 
 class SpanRule(Settings):
-    """The rule of SC-Qrels: a chunk is relevant if it holds most of the label and the label fills most of it.
+    """The rule of SC-Qrels: a chunk is relevant if it holds enough of the label and the label fills enough of it.
 
     Attributes:
-        span_coverage: Least share of the label's span that the chunk holds, above 0.
-        chunk_coverage: Least share of the chunk that the span fills; 0 for a chunk of any size.
-        levels: Shares of the span, rising from above `span_coverage`, each of which adds a degree of relevance to a
-            chunk that holds as much: with (0.95,) a chunk that holds 0.9 of a span is relevant to degree 1, and one
-            that holds it wholly to degree 2. None by default, as in SC-Qrels: relevant or not.
+        span_coverage: Minimum share of the label's span that the chunk holds, above 0.
+        chunk_coverage: Minimum share of the chunk that the span fills; 0 for a chunk of any size.
+        levels: Ascending shares of the span, all above `span_coverage`; each that a chunk reaches adds 1 to its degree
+            of relevance. With (0.95,), a chunk that holds 0.9 of a span has degree 1, and one that holds all of it
+            degree 2. Empty by default, as in SC-Qrels: a chunk is relevant or not.
     """
 
     span_coverage: Annotated[float, Field(gt=0, le=1)] = 0.85
@@ -34,14 +34,14 @@ class SpanRule(Settings):
         return self
 
     def degree(self, of_span: float, of_chunk: float) -> int:
-        """Return how relevant a chunk is to a label of grade 1.
+        """Return the degree of relevance of a chunk to a label of grade 1.
 
         Args:
-            of_span: The share of the label's span that the chunk holds.
-            of_chunk: The share of the chunk that the span fills.
+            of_span: Share of the label's span that the chunk holds.
+            of_chunk: Share of the chunk that the span fills.
 
         Returns:
-            0 for a chunk that isn't relevant, and else 1 and one more for each level that is reached.
+            0 for a chunk that isn't relevant, otherwise 1 plus the number of levels reached.
         """
         if of_span < self.span_coverage or of_chunk < self.chunk_coverage:
             return 0

@@ -1,4 +1,4 @@
-"""Tuning of the rule's thresholds, so that no question is left without a relevant chunk."""
+"""Tuning of the rule's thresholds, so that enough questions have a relevant chunk."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from kinsplit.evaluation.labels import Question
 from kinsplit.evaluation.qrels.alignment import Alignment
 from kinsplit.evaluation.qrels.rule import SpanRule
 
-#: What is tried by default, from loose to strict. A large chunk is filled by a label to a hundredth.
+#: Default values to try, from loose to strict. A label may fill only a hundredth of a large chunk.
 SPAN_COVERAGES = (0.1, 0.25, 0.5, 0.75, 0.85, 0.95, 1.0)
 CHUNK_COVERAGES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 0.75)
 
 
 class Trial(NamedTuple):
-    """What a pair of thresholds leaves.
+    """The effect of a pair of thresholds.
 
     Attributes:
-        rule: The thresholds.
-        judged: For each chunking, the share of the labelled questions that have a relevant chunk.
-        relevant: For each chunking, relevant chunks of a labelled question, on average.
+        rule: Rule with the thresholds.
+        judged: Share of the labelled questions that have a relevant chunk, for each chunking.
+        relevant: Mean number of relevant chunks of a labelled question, for each chunking.
     """
 
     rule: SpanRule
@@ -36,13 +36,13 @@ class Trial(NamedTuple):
 
 @dataclass(frozen=True)
 class Tuning:
-    """What all pairs leave.
+    """The effects of all pairs of thresholds.
 
     Attributes:
-        trials: By span coverage and chunk coverage, from loose to strict.
-        best: The strictest rule that leaves enough questions judged in every chunking: of those with the highest span
-            coverage the one with the highest chunk coverage, since it matters more that a chunk holds the answer than
-            what else it holds. None if no pair leaves enough.
+        trials: Trials by span coverage and chunk coverage, from loose to strict.
+        best: Strictest rule by which enough questions have a relevant chunk in every chunking: the highest span
+            coverage, then the highest chunk coverage, since holding the answer matters more than holding nothing else.
+            None if there is no such rule.
     """
 
     trials: tuple[Trial, ...]
@@ -58,18 +58,18 @@ def tune_thresholds(
 ) -> Tuning:
     """Try thresholds on some chunkings.
 
-    A rule that is compared by must fit them all: under one that only small chunks can meet, large ones are judged by
-    a handful of questions.
+    The rule of a comparison must fit all its chunkings: if only small chunks can satisfy it, few questions are left to
+    judge large ones.
 
     Args:
-        questions: Those without labels are left out.
-        alignments: Of the chunkings that are to be compared.
-        least: Share of the labelled questions that must have a relevant chunk in each of them.
-        span_coverages: Tried, in any order.
-        chunk_coverages: Tried, in any order.
+        questions: Questions; those without labels are ignored.
+        alignments: Alignments of the chunkings to compare.
+        least: Minimum share of the labelled questions that have a relevant chunk in each chunking.
+        span_coverages: Span coverages to try, in any order.
+        chunk_coverages: Chunk coverages to try, in any order.
 
     Raises:
-        InvalidParameterError: No question has labels, there is no chunking, or the share is none.
+        InvalidParameterError: No question has labels, there is no chunking, or the share is out of range.
     """
     labelled = [question for question in questions if question.labels]
     if not labelled or not alignments:
@@ -89,11 +89,11 @@ def tune_thresholds(
 
 @dataclass(frozen=True, eq=False)
 class _Held:
-    """Each label with each chunk that holds some of it, shape (pairs,).
+    """All pairs of a label and a chunk that holds some of it, as arrays of shape (pairs,).
 
     Attributes:
-        questions: Number of the question.
-        pairs: Number of the question and the chunk together.
+        questions: Index of the question.
+        pairs: Index of the combination of question and chunk.
         of_span: Share of the label that the chunk holds.
         of_chunk: Share of the chunk that the label fills.
     """
@@ -117,6 +117,6 @@ class _Held:
         )
 
     def passed(self, rule: SpanRule) -> tuple[int, int]:
-        """Return how many questions have a relevant chunk, and how many relevant chunks they have."""
+        """Return the number of questions with a relevant chunk, and the number of their relevant chunks."""
         kept = (self.of_span >= rule.span_coverage) & (self.of_chunk >= rule.chunk_coverage)
         return len(np.unique(self.questions[kept])), len(np.unique(self.pairs[kept]))

@@ -16,7 +16,7 @@ from kinsplit.evaluation.qrels.alignment import Qrels
 
 Separator = Literal["\t", " "]
 
-# In single precision, in which trec_eval holds a score.
+# trec_eval stores scores in single precision.
 _LARGEST = float(np.finfo(np.float32).max)
 
 
@@ -29,11 +29,11 @@ class Scored(NamedTuple):
 
 @dataclass(frozen=True)
 class Run:
-    """What a ranker retrieved.
+    """The rankings of a system.
 
     Attributes:
-        tag: The ranker's name.
-        rankings: By question id, the chunks, best first; scores never rise.
+        tag: Name of the ranker.
+        rankings: Chunks by question id, best first, with scores in descending order.
     """
 
     tag: str
@@ -44,12 +44,12 @@ def write_qrels(path: Path, qrels: Qrels, separator: Separator = "\t") -> None:
     """Write qrels: `question 0 chunk degree`, sorted by question and chunk.
 
     Args:
-        path: The file.
-        qrels: The judgements.
-        separator: Between the fields.
+        path: Path of the file.
+        qrels: Qrels to write.
+        separator: Separator of the fields.
 
     Raises:
-        InvalidParameterError: An id is empty or has white space in it, which would end it.
+        InvalidParameterError: An id is empty or contains white space, which separates fields.
     """
     rows = (
         (_checked(question_id), "0", _checked(chunk_id), str(degree))
@@ -60,13 +60,13 @@ def write_qrels(path: Path, qrels: Qrels, separator: Separator = "\t") -> None:
 
 
 def read_qrels(path: Path) -> dict[str, dict[str, int]]:
-    """Read qrels, whatever white space separates their fields.
+    """Read qrels whose fields are separated by any white space.
 
     Args:
-        path: The file.
+        path: Path of the file.
 
     Raises:
-        LoadError: A line is no judgement, or judges what another one did.
+        LoadError: A line is not a judgement, or judges the same chunk as another line.
     """
     qrels: dict[str, dict[str, int]] = {}
     for number, (question_id, _, chunk_id, degree) in _rows(path, 4):
@@ -81,18 +81,18 @@ def read_qrels(path: Path) -> dict[str, dict[str, int]]:
 
 
 def write_run(path: Path, run: Run, separator: Separator = "\t") -> None:
-    """Write a run: `question Q0 chunk rank score tag`, questions sorted.
+    """Write a run: `question Q0 chunk rank score tag`, sorted by question.
 
-    trec_eval sorts by score, in single precision and with equal ones by id. So that it keeps the order of the
-    rankings, a score that isn't lower than the one before in single precision is written as the next lower number.
+    trec_eval sorts by score in single precision, and by id where scores are equal. To keep the order of the rankings,
+    a score that isn't lower than the previous one in single precision is written as the next lower number.
 
     Args:
-        path: The file.
-        run: The rankings.
-        separator: Between the fields.
+        path: Path of the file.
+        run: Run to write.
+        separator: Separator of the fields.
 
     Raises:
-        InvalidParameterError: An id or the tag is empty or has white space in it, or scores are no numbers or rise.
+        InvalidParameterError: An id or the tag is empty or contains white space, or scores are not numbers or ascend.
     """
     tag = _checked(run.tag)
     rows = (
@@ -104,16 +104,16 @@ def write_run(path: Path, run: Run, separator: Separator = "\t") -> None:
 
 
 def read_run(path: Path) -> Run:
-    """Read a run, whatever white space separates its fields.
+    """Read a run whose fields are separated by any white space.
 
-    As in trec_eval the score alone decides the order, in single precision, and where it is equal the id, from the
-    last to the first; the rank is not read.
+    As in trec_eval, chunks are ordered by score in single precision, and by descending id where scores are equal; the
+    rank is ignored.
 
     Args:
-        path: The file.
+        path: Path of the file.
 
     Raises:
-        LoadError: A line is no hit or repeats one, or the tags differ.
+        LoadError: A line is not a hit or repeats one, or the tags differ.
     """
     found: dict[str, dict[str, float]] = {}
     tags: dict[str, int] = {}
@@ -135,7 +135,7 @@ def _ranked(scores: Mapping[str, float]) -> tuple[Scored, ...]:
 
 
 def _falling(ranking: Iterable[Scored]) -> Iterator[Scored]:
-    """Yield the hits with scores that fall in single precision."""
+    """Yield the hits with scores that strictly descend in single precision."""
     last, before = np.float32(np.inf), math.inf
     for chunk_id, score in ranking:
         if not abs(score) < _LARGEST or score > before:

@@ -1,12 +1,12 @@
 """Filters of generated questions, with the reason for each rejection.
 
-The two thresholds follow Chroma's report "Evaluating Chunking Strategies for Retrieval" (Smith and Troynikov, 2024),
-whose code drops a question whose least like excerpt has a cosine below 0.36, and one that is more alike than 0.78 to an
-earlier one, by `text-embedding-3-large`. Those numbers belong to that model: by kinsplit's own, 11 % and 14 % of the
-472 questions that Chroma kept lie beyond them. Of those no two are alike at 0.9; above 0.93, questions ask the same
-in other words. A high threshold for excerpts keeps the questions that an embedding model finds easily, so the default
-drops only what has nothing to do with its excerpt: below 0.1 lie more than half of all random pairs, and less than 1 %
-of Chroma's questions.
+The thresholds follow Chroma's report "Evaluating Chunking Strategies for Retrieval" (Smith and Troynikov, 2024), whose
+code drops a question if its cosine with its least similar excerpt is below 0.36, or with an earlier question above
+0.78, by `text-embedding-3-large`. These numbers don't suit other models: by kinsplit's own they would drop 11 % and
+14 % of the 472 questions that Chroma kept. No two of those have a cosine of 0.9; above 0.93, questions are paraphrases.
+A high threshold for excerpts favours questions that an embedding model finds easily, so the default drops only
+questions unrelated to their excerpt: more than half of all random pairs lie below 0.1, and less than 1 % of Chroma's
+questions.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from kinsplit.embedding import Embedder
 from kinsplit.errors import InvalidParameterError
 
-#: Most excerpts of a question, as in Chroma's code.
+#: Maximum number of excerpts of a question, as in Chroma's code.
 EXCERPTS = 5
 
 _BYTES, _CHARACTERS, _QUESTION = 20, 1000, 300
@@ -33,12 +33,12 @@ _REFERS = re.compile(
 
 @dataclass
 class Filters:
-    """Filters questions one after the other, and remembers those that passed.
+    """A filter of questions that remembers those that passed.
 
     Attributes:
         embedder: Embedder that compares questions with their excerpts and with each other.
-        similarity: Least cosine between a question and each of its excerpts.
-        duplicates: Least cosine to an earlier question that makes a question a duplicate.
+        similarity: Minimum cosine between a question and each of its excerpts.
+        duplicates: Cosine to an earlier question from which a question is a duplicate.
     """
 
     embedder: Embedder
@@ -53,7 +53,7 @@ class Filters:
                 raise InvalidParameterError(name, "must be a cosine, from -1 to 1", value, "Give for example 0.5.")
 
     def reason(self, question: str, excerpts: list[str]) -> str | None:
-        """Return why a question is dropped, or None for one that is kept from now on.
+        """Return the reason for dropping a question, or None after adding it to those that passed.
 
         Args:
             question: The question.
@@ -71,7 +71,7 @@ class Filters:
 
 
 def reason_of_form(question: str, excerpts: list[str]) -> str | None:
-    """Return why a question is dropped for its form alone, or None.
+    """Return the reason for dropping a question for its form alone, or None.
 
     Args:
         question: The question.
@@ -83,7 +83,7 @@ def reason_of_form(question: str, excerpts: list[str]) -> str | None:
         return "refers to the text"
     if not 1 <= len(excerpts) <= EXCERPTS:
         return f"not 1 to {EXCERPTS} excerpts"
-    # Bytes, since scripts with longer encodings say more per character.
+    # In bytes, since scripts with longer encodings convey more per character.
     if any(len(excerpt.strip().encode("utf-8", "replace")) < _BYTES for excerpt in excerpts):
         return "excerpt too short"
     if any(len(excerpt) > _CHARACTERS for excerpt in excerpts):

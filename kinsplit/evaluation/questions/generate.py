@@ -1,4 +1,4 @@
-"""Generation of labelled questions, section by section, with a count of what was dropped and why."""
+"""Generation of labelled questions, section by section, with the number of dropped questions by reason."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from kinsplit.tokenizers import resolve
 
 #: Default number of concurrent prompts.
 CONCURRENCY = 4
-#: Most questions per answer; more become repetitive.
+#: Maximum number of questions per answer; more become repetitive.
 _TOGETHER = 5
-#: Most sections asked about, as a multiple of those needed.
+#: Maximum number of sections in prompts, as a multiple of the number needed.
 _PATIENCE = 3
 # Tokens of the instruction.
 _INSTRUCTION = 300
@@ -43,9 +43,9 @@ class Made:
 
     Attributes:
         questions: Questions with labels, whose places in the section of the prompt come first.
-        sections: Number of sections that the model was asked about.
-        asked: Number of questions that were examined.
-        dropped: Numbers by reason: of questions that were dropped, and of sections without a question.
+        sections: Number of sections in prompts.
+        asked: Number of questions examined.
+        dropped: Number of dropped questions, or of sections without a question, by reason.
     """
 
     questions: tuple[Question, ...]
@@ -56,13 +56,13 @@ class Made:
 
 @dataclass(frozen=True)
 class _Plan:
-    """The sections to ask about, in order, and the number of questions for each."""
+    """The sections of the prompts, in order, and the number of questions for each."""
 
     sections: list[Section]
     together: int
 
     def needed(self, questions: int) -> int:
-        """Return the number of sections for a number of questions if none is dropped."""
+        """Return the number of sections needed for a number of questions if none is dropped."""
         return -(-questions // self.together)
 
     def prompts(self, sections: Sequence[Section]) -> list[str]:
@@ -84,12 +84,12 @@ def make_questions(
     Args:
         documents: The documents.
         model: Language model: anything that `kinsplit.language_models.resolve` takes. Answers of a model with an
-            identity are cached, so that a stopped run continues where it was.
-        number: Number of questions. The result has fewer if too many are dropped.
+            identity are cached, so that an interrupted run continues where it stopped.
+        number: Number of questions; the result has fewer if too many are dropped.
         filters: Filters of the questions.
         seed: Seed of the choice of sections.
-        concurrency: Most concurrent prompts, which doesn't affect the result.
-        told: Called for each question that is kept.
+        concurrency: Maximum number of concurrent prompts; it doesn't affect the result.
+        told: Callback for each question that is kept.
 
     Raises:
         InvalidParameterError: The number or the concurrency isn't positive, there is no text, or the model's window is
@@ -103,7 +103,7 @@ def make_questions(
     tally = Tally(number, Corpus(documents), filters, told)
     left = plan.sections
     while left and tally.missing:
-        # As many as needed if none is dropped, so that no answer is wasted.
+        # Only as many as needed if none is dropped, so that no answer is wasted.
         needed = plan.needed(tally.missing)
         wave, left = left[:needed], left[needed:]
         answers = client.ask_all(plan.prompts(wave), Answer, ANSWER * plan.together, concurrency)
@@ -127,7 +127,7 @@ def cost_of(documents: Sequence[Document], model: object, number: int, *, seed: 
         seed: Seed of the choice of sections.
 
     Raises:
-        InvalidParameterError: As `make_questions`.
+        InvalidParameterError: See `make_questions`.
     """
     asked, cache = resolve_model(model), answer_cache()
     plan = _planned(documents, number, seed, asked.window)

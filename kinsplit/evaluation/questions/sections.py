@@ -1,4 +1,4 @@
-"""Sections of documents, in an order whose every prefix is spread evenly over all documents."""
+"""Sections of documents, in an order of which each prefix covers the documents evenly."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from kinsplit.tokenizers import BUNDLED, resolve
 
 #: Tokens of a section: about the 4,000 characters that Chroma's report shows to the model.
 TOKENS = 800
-#: Most tokens of a language model per token of the bundled tokenizer.
+#: Maximum number of a language model's tokens per token of the bundled tokenizer.
 MARGIN = 1.5
 # Fractional parts of multiples of the golden ratio fill the unit interval evenly.
 _GOLDEN = (5**0.5 - 1) / 2
 
 
 class Section(NamedTuple):
-    """A part of a document that a model is asked about.
+    """A part of a document to write questions about.
 
     Attributes:
         source_id: Id of the document.
@@ -41,8 +41,8 @@ def sections_of(documents: Sequence[Document], tokens: int = TOKENS) -> list[Sec
 
     Args:
         documents: The documents.
-        tokens: Most tokens of a section. Where the bundled tokenizer counts too few, as in Thai, a section is limited
-            by an estimate of the model's own tokens and `MARGIN`.
+        tokens: Maximum number of tokens of a section. Where the bundled tokenizer counts too few, as in Thai, the
+            limit is an estimate of the model's own tokens and `MARGIN`.
     """
     usual = create("sentence", chunk_size=tokens, chunk_overlap=0)
     careful = create("sentence", chunk_size=int(MARGIN * tokens), chunk_overlap=0, tokenizer=_tokens)
@@ -55,7 +55,7 @@ def sections_of(documents: Sequence[Document], tokens: int = TOKENS) -> list[Sec
 
 
 def spread(sections: Sequence[Section], seed: int) -> list[Section]:
-    """Return sections in an order whose every prefix is spread evenly over all of them.
+    """Return sections in an order of which each prefix covers all of them evenly.
 
     Args:
         sections: Sections in document order.
@@ -71,7 +71,7 @@ def _tokens(text: str) -> range:
     return range(count_tokens(text))
 
 
-#: Most tokens of one question with its excerpts.
+#: Maximum number of tokens of a question with its excerpts.
 ANSWER = 400
 
 _PROMPT = """\
@@ -110,12 +110,12 @@ def prompt_of(section: Section, questions: int, excerpts: int) -> str:
     Args:
         section: The section.
         questions: Number of questions to write.
-        excerpts: Most excerpts per question.
+        excerpts: Maximum number of excerpts per question.
     """
     what = "a question" if questions == 1 else f"{questions} different questions"
     return _PROMPT.format(what=what, excerpts=excerpts, section=escape_tags(section.text))
 
 
 def quoted(excerpt: str) -> str:
-    """Return an excerpt as in the document, without the escapes of the prompt."""
+    """Return an excerpt without the escapes of the prompt, as in the document."""
     return excerpt.replace("<\\/", "</")

@@ -18,7 +18,7 @@ from kinsplit.evaluation.questions.sections import Answer, Section, Written, quo
 class Corpus:
     """Documents that excerpts are located in.
 
-    Quotation marks, dashes and white space may differ, since models change them as they copy; the places are exact.
+    Quotation marks, dashes and white space may differ, since models change them when copying; the places are exact.
 
     Args:
         documents: The documents.
@@ -35,7 +35,7 @@ class Corpus:
             section: Section that it is quoted from.
 
         Returns:
-            The places in the section, followed by copies elsewhere; none if it doesn't occur in the section.
+            Places in the section, followed by copies elsewhere; empty if the excerpt doesn't occur in the section.
         """
         wanted = normalise(excerpt).text
         found = [Place(source_id, span) for source_id, text in self._texts.items() for span in text.find(wanted)]
@@ -61,11 +61,11 @@ class Tally:
         number: Number of questions to write.
         corpus: Documents that excerpts are located in.
         filters: Filters of the questions.
-        told: Called for each question that is kept.
-        questions: Questions that are kept.
-        dropped: Numbers by reason: of questions that were dropped, and of sections without a question.
-        sections: Number of sections that the model was asked about.
-        asked: Number of questions that were examined.
+        told: Callback for each question that is kept.
+        questions: Questions kept so far.
+        dropped: Number of dropped questions, or of sections without a question, by reason.
+        sections: Number of sections in prompts.
+        asked: Number of questions examined.
     """
 
     number: int
@@ -83,7 +83,7 @@ class Tally:
         return self.number - len(self.questions)
 
     def take(self, section: Section, answer: Answer | LanguageModelError) -> None:
-        """Add the questions of an answer up to the wanted number, or count why there are none."""
+        """Add the questions of an answer, up to the wanted number, or count the reason why there are none."""
         self.sections += 1
         if isinstance(answer, LanguageModelError):
             self.dropped["no usable answer"] += 1
@@ -103,7 +103,7 @@ class Tally:
 
 
 def _checked(one: Written, section: Section, corpus: Corpus, filters: Filters) -> Question | str:
-    """Return a question with its labels, or why it is dropped."""
+    """Return a question with its labels, or the reason for dropping it."""
     question = " ".join(one.question.split())
     if reason := reason_of_form(question, one.excerpts):
         return reason

@@ -20,7 +20,7 @@ from kinsplit.evaluation.report.pairs import baseline_of, verdict
 from kinsplit.evaluation.report.scales import p_value, scale
 from kinsplit.evaluation.results import Comparison, Estimate, Results, StrategyResult
 
-#: Colours of text, of secondary text and of grid lines. The page replaces them by those of its theme.
+#: Colours of text, secondary text and grid lines. The page replaces them by its theme's colours.
 INK, FAINT, GRID = "#1d2128", "#596070", "#d4d8e0"
 #: Okabe and Ito's colour-blind safe palette, with the light colours darkened for contrast on white.
 SERIES = ("#0072b2", "#c14a00", "#00845f", "#a8508a", "#8f6400", "#3f4a5a")
@@ -50,7 +50,7 @@ _WIDTH = 6.6  # inches
 
 
 class Look(NamedTuple):
-    """Colour, marker and line of a strategy; eighteen strategies look different."""
+    """Colour, marker and line of a strategy; eighteen combinations differ."""
 
     color: str
     marker: str
@@ -66,7 +66,7 @@ def look(position: int) -> Look:
 
 @contextmanager
 def drawn(height: float) -> Iterator[Figure]:
-    """Open a figure that no setting of the user changes.
+    """Open a figure that the user's settings don't affect.
 
     Args:
         height: Height in inches.
@@ -78,10 +78,10 @@ def drawn(height: float) -> Iterator[Figure]:
 
 
 def label(text: str, longest: int = 32) -> str:
-    """Return text as a plot can draw it: shortened, with a replacement for each character that the font lacks."""
+    """Return a text for a plot: shortened, with a replacement for each character that the font lacks."""
     shown = text if len(text) <= longest else f"{text[: longest // 2]}…{text[-(longest - longest // 2 - 1) :]}"
     known = "".join(character if ord(character) in _characters() else "\ufffd" for character in shown)
-    return known.replace("$", r"\$")  # A pair of them would enclose a formula.
+    return known.replace("$", r"\$")  # A pair of dollar signs would enclose a formula.
 
 
 def png(figure: Figure) -> bytes:
@@ -96,7 +96,7 @@ def svg(figure: Figure, name: str) -> str:
 
     Args:
         figure: The figure.
-        name: Prefix of its ids, which makes them unique on the page.
+        name: Prefix of the figure's ids, which makes them unique on the page.
     """
     file = BytesIO()
     nothing: dict[str, Any] = dict.fromkeys(("Creator", "Date", "Format", "Type"))
@@ -118,7 +118,7 @@ def _characters() -> frozenset[int]:
 
 
 _BUDGET = re.compile(r"recall@(\d+)t", re.IGNORECASE)
-#: Most curves with a colour.
+#: Maximum number of coloured curves.
 _CURVES = 6
 
 Curve = Sequence[tuple[int, Estimate]]
@@ -131,7 +131,7 @@ def curves(results: Results) -> Mapping[str, Curve]:
 
 
 def emphasised(results: Results) -> list[str]:
-    """Return the strategies whose curves have a colour: all, or the baseline and the best of many."""
+    """Return the strategies with coloured curves: all, or if there are many, the baseline and the best."""
     found = curves(results)
     if len(found) <= _CURVES:
         return list(found)

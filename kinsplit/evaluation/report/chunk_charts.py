@@ -14,7 +14,7 @@ from kinsplit.evaluation.report.charts import INK, label, look
 from kinsplit.evaluation.results import Results
 
 _BINS = 40
-#: Ratio of longest chunk and median above which the axis is logarithmic.
+#: Ratio of longest chunk to median above which the axis is logarithmic.
 _SKEWED = 10
 
 
@@ -62,12 +62,12 @@ def _median(axes: Axes, lengths: Sequence[int]) -> None:
     axes.set_title(f"{len(lengths):,} chunks, median {median:,.0f}", loc="right", fontsize=9)
 
 
-#: Most documents whose names fit below the bars.
+#: Maximum number of documents whose names fit below the bars.
 _NAMED = 40
 
 
 def documents(results: Results) -> list[str]:
-    """Return the ids of the documents that have chunks, in their order."""
+    """Return the ids of the documents that have chunks, in the order of the results."""
     return list(dict.fromkeys(name for strategy in results.strategies for name in strategy.chunks_per_document))
 
 

@@ -1,4 +1,4 @@
-"""Examples: questions that a strategy won and lost against the baseline, with the retrieved chunks."""
+"""Examples: questions on which a strategy beats the baseline or loses to it, with the retrieved chunks."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def pieces(hit: Hit, question: AskedQuestion) -> list[Piece]:
         question: The question with its labels.
 
     Returns:
-        Pieces that join to the hit's text. Nothing is marked if the length of the text differs from that of its spans,
-        since its offsets are unknown then.
+        Pieces that join to the hit's text. None is marked if the text and its spans differ in length, since the offsets
+        are then unknown.
     """
     inside = [False] * len(hit.text)
     for start, end in _labelled(hit, question):
@@ -59,7 +59,7 @@ def _labelled(hit: Hit, question: AskedQuestion) -> Iterator[tuple[int, int]]:
 
 
 def _shifted(hit: Hit) -> Sequence[tuple[int, tuple[int, int]]]:
-    """Return each span with the shift of its text against the document; nothing if the lengths differ."""
+    """Return each span with the shift from document to hit; nothing if the lengths differ."""
     gaps = len(hit.spans) - 1
     between = len(hit.text) - sum(end - start for start, end in hit.spans)
     if between < 0 or (between % gaps if gaps > 0 else between):
@@ -72,9 +72,9 @@ def _shifted(hit: Hit) -> Sequence[tuple[int, tuple[int, int]]]:
     return found
 
 
-#: Most questions of each kind, and most chunks of each strategy.
+#: Maximum numbers of questions of each kind, and of chunks of each strategy.
 _QUESTIONS, _HITS = 3, 5
-#: Longest unmarked text in characters, and the length of what is shown of a longer one at either end.
+#: Maximum length of unmarked text in characters, and the length shown at either end of a longer one.
 _LONGEST, _KEPT = 600, 240
 
 
@@ -88,7 +88,7 @@ class ShownHit(NamedTuple):
 
 
 class Side(NamedTuple):
-    """The side of one strategy: its label, its value and its best chunks."""
+    """The result of one strategy: its label, its value and its best chunks."""
 
     strategy: str
     value: str
@@ -96,7 +96,7 @@ class Side(NamedTuple):
 
 
 class Example(NamedTuple):
-    """A question, its labelled texts, and the sides of strategy and baseline."""
+    """A question, its labelled texts, and the results of strategy and baseline."""
 
     question: str
     labels: Sequence[tuple[str, str]]
@@ -104,7 +104,7 @@ class Example(NamedTuple):
 
 
 class Examples(NamedTuple):
-    """Examples of a strategy, with the numbers of all questions won and lost."""
+    """Examples for a strategy, with the numbers of all questions won and lost."""
 
     strategy: str
     baseline: str
@@ -161,12 +161,12 @@ def _hit(rank: int, hit: Hit, question: AskedQuestion) -> ShownHit:
 
 
 def place(text: Text) -> str:
-    """Return the place of a text: its document, and its offsets there."""
+    """Format the place of a text: its document and its offsets."""
     return " ".join([inline(text.source_id), ", ".join(f"{start:,}-{end:,}" for start, end in text.spans)]).rstrip()
 
 
 def _shortened(found: Sequence[Piece]) -> list[Piece]:
-    """Omit the middle of long unmarked pieces and state its length."""
+    """Replace the middle of long unmarked pieces by its length."""
     shown = []
     for piece in found:
         text = piece.text

@@ -18,7 +18,7 @@ from kinsplit.evaluation.report.pairs import baseline_of, conclusion
 from kinsplit.evaluation.results import Results
 
 _TEMPLATES = files(__package__) / "templates"
-# HTML forbids NUL and lone surrogates and hides other controls. One for one, so that offsets stay.
+# HTML forbids NUL and lone surrogates and hides other controls. Replaced one for one, to preserve offsets.
 _UNPRINTABLE = dict.fromkeys([*range(9), 11, 12, *range(14, 32), *range(127, 160), *range(0xD800, 0xE000)], "\ufffd")
 
 

@@ -117,7 +117,7 @@ def _compared(results: Results, headline: str) -> list[str]:
 
 
 def verdict(comparison: Comparison, measured: Scale) -> str:
-    """Return "better", "worse", or "like" where the difference may be chance."""
+    """Return "better", "worse", or "like" if the difference may be chance."""
     mean = comparison.difference.mean
     if comparison.p_value >= SIGNIFICANT or mean == 0:
         return "like"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from kinsplit.evaluation.results import Estimate, Results
 
-#: Measures with lower values being better, for files without explanations.
+#: Measures whose lower values are better, for files without explanations.
 _FALLING = frozenset({"seconds"})
 
 
@@ -32,7 +32,7 @@ class Scale:
 
     @property
     def difference_unit(self) -> str:
-        """The unit of a difference: percentages differ by points."""
+        """The unit of a difference: points for percentages."""
         return "points" if self.unit == "%" else self.unit
 
     def value(self, value: float) -> str:

@@ -56,7 +56,7 @@ def measures(results: Results) -> tuple[list[Scale], list[Row]]:
 
 
 def _best(results: Results, measured: Scale) -> float | None:
-    """Return the best value of a measure; None if all are displayed alike."""
+    """Return the best value of a measure; None if the display of all is equal."""
     found = [
         strategy.measures[measured.name].mean for strategy in results.strategies if measured.name in strategy.measures
     ]
@@ -70,7 +70,7 @@ def _cell(strategy: StrategyResult, measured: Scale, best: float | None) -> Cell
     if estimate is None:
         return _NOTHING
     value = measured.value(estimate.mean)
-    # Values that are displayed alike are equally good.
+    # Values with equal display are equally good.
     is_best = best is not None and value == measured.value(best)
     return Cell(value, measured.interval(estimate), is_best, estimate.mean)
 

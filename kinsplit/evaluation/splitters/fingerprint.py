@@ -18,7 +18,7 @@ class Configuration(NamedTuple):
 
     Attributes:
         value: Class, version and settings.
-        complete: Whether two objects with this value split alike; False if a setting is an opaque object.
+        complete: Whether objects with this value always split alike; False if a setting is an opaque object.
     """
 
     value: Any
@@ -59,7 +59,7 @@ def _name(value: Any) -> str:
 
 
 def _version(kind: type) -> str:
-    """Return the installed packages that a class may come from, with their versions; "" if there are none."""
+    """Return the installed packages that a class may come from, with their versions; "" if none."""
     package = kind.__module__.partition(".")[0]
     return ", ".join(f"{name} {version(name)}" for name in sorted(set(_packages().get(package, ()))))
 

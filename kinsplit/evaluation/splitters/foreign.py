@@ -1,4 +1,4 @@
-"""A strategy around any splitter, so that everything after the splitting is the same for all."""
+"""A strategy that wraps any splitter, so that all later steps are the same."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class UnlocatedWarning(KinsplitWarning):
 
     Args:
         splitter: Name of the splitter.
-        lost: Number of these chunks.
+        lost: Number of chunks that don't occur.
         total: Number of all chunks.
-        example: Text of one of them.
+        example: Text of a lost chunk.
     """
 
     def __init__(self, splitter: str, lost: int, total: int, example: str) -> None:
@@ -71,7 +71,7 @@ class ForeignStrategy(Strategy):
 
     @property
     def repeatable(self) -> bool:
-        """Whether any splitter with the same fingerprint splits alike."""
+        """Whether all splitters with the same fingerprint split alike."""
         # A spec identifies a splitter, unless it names an object in a module.
         return configuration(self.splitter).complete or (bool(self.spec) and not self.spec.startswith("python:"))
 
@@ -120,7 +120,7 @@ def caller(splitter: Any) -> Callable[[str], object]:
         return lambda text: splitter.create_documents([text])
     for method in ("split_text", "chunk"):
         if callable(found := getattr(splitter, method, None)):
-            return found  # type: ignore[no-any-return]  # Each library types it differently, or not at all.
+            return found  # type: ignore[no-any-return]  # Typed differently by each library, or not at all.
     if callable(splitter):
         return splitter  # type: ignore[no-any-return]
     rule = "must be a strategy, a NodeParser, a TextSplitter, a chonkie chunker or a function"

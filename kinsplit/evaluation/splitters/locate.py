@@ -15,13 +15,13 @@ from kinsplit.spans import Span
 def locate(text: str, pieces: Iterable[Piece]) -> tuple[list[Span], list[str]]:
     """Locate chunks in their document.
 
-    Reported offsets are used where the document has the chunk's text there and no earlier chunk has the same span. Any
-    other chunk is searched for after the start of the previous one, preferably so that it ends after it; then
-    anywhere; then ignoring white space and case, which tokenizers change.
+    Reported offsets are used if they give the chunk's text and no earlier chunk has the same span. Any other chunk is
+    searched for after the start of the previous one, preferably ending after it; then anywhere; then ignoring white
+    space and case, which tokenizers change.
 
     Args:
         text: Text of the document.
-        pieces: Its chunks; blank and empty ones are ignored.
+        pieces: Chunks of the document; blank and empty ones are ignored.
 
     Returns:
         The spans in order, and the texts that don't occur in the document.
@@ -37,7 +37,7 @@ def locate(text: str, pieces: Iterable[Piece]) -> tuple[list[Span], list[str]]:
 
 
 class _Finder:
-    """Locates the chunks of a document, one after the other."""
+    """Finder of a document's chunks, one after the other."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -81,14 +81,14 @@ class _Finder:
 
 
 def squeezed(text: str) -> str:
-    """Return a text in lower case without white space; a character that would become several is kept."""
+    """Return a text in lower case without white space; a character whose lower case is several is kept."""
     solid = "".join(text.split())
     lower = solid.lower()
     return lower if len(lower) == len(solid) else "".join(c.lower() if len(c.lower()) == 1 else c for c in solid)
 
 
 def _next(text: str, wanted: str, before: Span) -> int:
-    """Return the next offset of a text after the start of another span, preferably beyond its end; or any, or -1."""
+    """Return the next offset of a text after the start of a span, preferably ending beyond it; else any, else -1."""
     first = at = text.find(wanted, before.start + 1)
     while 0 <= at <= before.end - len(wanted):
         at = text.find(wanted, at + 1)
@@ -100,9 +100,9 @@ def _next(text: str, wanted: str, before: Span) -> int:
 class GivenChunks:
     """A splitter that returns existing chunks.
 
-    A chunk belongs to the document of the previous chunk if it occurs there after it, and otherwise to the next
-    document that holds it, ignoring white space and case. A chunk that no document holds is assigned to that of the
-    previous one, so that it is reported as lost.
+    White space and case are ignored. A chunk belongs to the document of the previous chunk if it occurs there after
+    it, otherwise to the next document that holds it. A chunk that no document holds is assigned to the document of
+    the previous one, and reported as lost.
 
     Args:
         chunks: Texts of the chunks, in the order of the documents.

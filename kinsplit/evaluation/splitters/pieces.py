@@ -1,4 +1,4 @@
-"""Results of splitters as text and offsets, whatever types a library uses."""
+"""Results of splitters of any library, as text and offsets."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _ENDS = ("end_char_idx", "end_index", "end", "char_end")
 
 
 def to_pieces(found: object) -> list[Piece]:
-    """Return the result of a splitter as pieces.
+    """Convert the result of a splitter to pieces.
 
     Args:
-        found: Strings, pairs of offsets, or objects with a text or offsets, such as nodes of LlamaIndex (only those
-            without children count), documents of LangChain and chunks of chonkie.
+        found: Strings, pairs of offsets, or objects with a text or offsets: nodes of LlamaIndex (those with children
+            are ignored), documents of LangChain, chunks of chonkie.
 
     Raises:
         InvalidParameterError: The result is something else.
@@ -59,7 +59,7 @@ def _to_piece(item: Any) -> Piece:
 
 
 def _first(item: Any, names: Iterable[str]) -> int | None:
-    """Return the first of some offsets of an item, from its attributes or its metadata."""
+    """Return the first available offset of an item, from its attributes or its metadata."""
     metadata = getattr(item, "metadata", None)
     values = metadata if isinstance(metadata, Mapping) else {}
     for name in names:
@@ -72,5 +72,5 @@ def _first(item: Any, names: Iterable[str]) -> int | None:
 
 
 def _offset(value: object) -> int | None:
-    """Return a number that can be an offset; a string's `start` is a method, and -1 stands for "not found"."""
+    """Return a value if it is a valid offset: attributes may be methods, and -1 stands for "not found"."""
     return int(value) if hasattr(value, "__index__") and not isinstance(value, bool) and int(value) >= 0 else None

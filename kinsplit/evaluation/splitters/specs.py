@@ -27,7 +27,7 @@ _FORMS = (
     "default, NAME:key=value,..., langchain:CLASS:..., llama-index:CLASS:..., chonkie:CLASS:... or python:MODULE:NAME"
 )
 _SIGNS = re.compile(r"[\[{\]},]")
-# A string of JSON, with its end or without, or a sign outside of strings.
+# A JSON string, closed or not, or punctuation outside of strings.
 _TOKENS = re.compile(r'"(?:[^"\\]|\\.)*(?:"|(?P<open>\\?\Z))|[\[{\]},]', re.DOTALL)
 
 
@@ -39,7 +39,7 @@ class Named(NamedTuple):
 
 
 def from_spec(text: str, tokenizer: str = BUNDLED, embedder: str = "bundled") -> Named:
-    """Make a strategy from a text.
+    """Make a strategy from a specification.
 
     `default` is the strategy of a new collection. `sentence:chunk_size=160,chunk_overlap=0` is one of kinsplit's;
     `langchain:RecursiveCharacterTextSplitter:chunk_size=200`, `llama-index:SentenceSplitter` and
@@ -47,10 +47,10 @@ def from_spec(text: str, tokenizer: str = BUNDLED, embedder: str = "bundled") ->
     a class or object of any of these kinds. Values are JSON where they parse, and text otherwise.
 
     Args:
-        text: `[LABEL=]NAME[:key=value,...]`; without a label the rest is the label.
-        tokenizer: Default tokenizer of strategies that take one. LangChain's splitters count characters;
-            `length_function=tokens` makes them use it.
-        embedder: Default embedder of the strategies of kinsplit that cut by meaning.
+        text: `[LABEL=]NAME[:key=value,...]`; the label defaults to the rest.
+        tokenizer: Default tokenizer of strategies that take one. LangChain's splitters count characters, unless
+            `length_function=tokens` is given.
+        embedder: Default embedder of kinsplit's semantic strategies.
 
     Raises:
         InvalidParameterError: The text is not a valid specification.
@@ -64,12 +64,12 @@ def from_spec(text: str, tokenizer: str = BUNDLED, embedder: str = "bundled") ->
 
 
 def as_strategy(splitter: object, spec: str = "", tokenizer: str = BUNDLED) -> Strategy:
-    """Return any splitter as a strategy.
+    """Wrap any splitter as a strategy.
 
     Args:
-        splitter: A strategy, which is returned unchanged; a LlamaIndex NodeParser, of which only nodes without children
-            count; a LangChain TextSplitter; a chonkie chunker; or a function from a text to strings, pairs of offsets
-            or objects with a text or offsets.
+        splitter: A strategy, which is returned unchanged; a LlamaIndex NodeParser, whose nodes with children are
+            ignored; a LangChain TextSplitter; a chonkie chunker; or a function from a text to strings, pairs of
+            offsets or objects with a text or offsets.
         spec: Specification of the splitter; "" for none.
         tokenizer: Spec of the tokenizer that counts the tokens of the chunks.
 
@@ -140,7 +140,7 @@ def _made(kind: type, parameters: Mapping[str, Any], spec: str, tokenizer: str) 
 
 
 def _counting(kind: type, given: Mapping[str, Any], tokenizer: str) -> dict[str, Any]:
-    """Return a tokenizer as a class of another library takes it, if it takes one that was not given."""
+    """Return the tokenizer argument for a class of another library, if it takes one and none is given."""
     if "tokenizer" in given or not _takes_tokenizer(kind):
         return {}
     counter = resolve(tokenizer)
@@ -157,7 +157,7 @@ def _takes_tokenizer(kind: type) -> bool:
 
 
 class _Length:
-    """Counts the tokens of a text."""
+    """Counter of the tokens of a text."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer, self.name = tokenizer, tokenizer.name
@@ -167,7 +167,7 @@ class _Length:
 
 
 class _Tokens(_Length):
-    """Returns something as long as a text has tokens: LlamaIndex asks its tokenizers for nothing else."""
+    """Tokenizer for LlamaIndex, which uses only the length of the result."""
 
     def __call__(self, text: str) -> range:  # type: ignore[override]
         return range(super().__call__(text))
@@ -191,7 +191,7 @@ def _peer(library: str, name: str, spec: str) -> Any:
 
 def _module(name: str, spec: str) -> Any:
     if "" not in sys.path:
-        sys.path.append("")  # The working folder, as for `python -m`, where a splitter of the user may be.
+        sys.path.append("")  # The user's splitter may be in the working folder, as for `python -m`.
     try:
         return importlib.import_module(name)
     except Exception as error:  # Importing a module can raise anything.

@@ -23,11 +23,11 @@ STATISTICS: tuple[Statistic, ...] = (
     EmbedSeconds(),
 )
 
-#: Statistics that differ from run to run.
+#: Names of the statistics that differ from run to run.
 TIMES = frozenset({SplitSeconds.name, EmbedSeconds.name})
 
 
 def describe(profile: ChunkingProfile) -> dict[str, float]:
-    """Return the statistics of a chunking by name, without those that have no value."""
+    """Return the statistics of a chunking by name, omitting those without a value."""
     found = ((statistic.name, statistic.value(profile)) for statistic in STATISTICS)
     return {name: value for name, value in found if value is not None}

@@ -49,7 +49,7 @@ class TokensEmbedded:
 
 
 class SplitSeconds:
-    """Wall time of splitting all documents, including the models that the strategy asks."""
+    """Wall time of splitting all documents, including the models that the strategy uses."""
 
     name, unit = "split_seconds", "seconds"
     description = "Wall time of splitting, in the run that did it"

@@ -30,7 +30,7 @@ def texts(chunking: Chunking) -> Iterator[tuple[str, tuple[Chunk, ...]]]:
 class MidSentence:
     """The share of chunks that begin or end inside a sentence.
 
-    White space between sentences belongs to none, so it doesn't matter which chunk takes it.
+    White space between sentences belongs to none of them, so it doesn't matter which chunk contains it.
     """
 
     name, unit = "mid_sentence", "share"
@@ -56,8 +56,8 @@ _WORD = re.compile(r"\w")
 class MidWord:
     """The share of chunks that begin or end between two characters of one word.
 
-    Words are those of the word strategy, so cuts between two graphemes don't count in scripts without spaces. Neither
-    do cuts next to a sign, such as a hyphen or a full stop.
+    Words are those of the word strategy, so cuts between two graphemes don't count in scripts without spaces. Cuts
+    next to punctuation, such as a hyphen or a full stop, don't count either.
     """
 
     name, unit = "mid_word", "share"

@@ -14,12 +14,12 @@ from kinsplit.parsers.units.segment import code_points, is_space, words
 
 
 class Depths(NamedTuple):
-    """Characters of the documents, white space left out.
+    """Numbers of characters, not counting white space.
 
     Attributes:
-        all: Number of characters.
+        all: Number of characters of the documents.
         covered: Number of characters that are in a chunk.
-        retrievable: Number of characters of all chunks together.
+        retrievable: Sum of the characters of all chunks.
     """
 
     all: int
@@ -50,14 +50,14 @@ Lengths = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class ChunkingProfile:
-    """A chunking with its costs.
+    """A chunking and its costs.
 
     Attributes:
         chunking: The chunks.
         dimension: Dimension of the vectors.
         contexts: Whether a chunk's context is embedded with its text.
-        split_seconds: Wall time of splitting; None where vectors came from a cache.
-        embed_seconds: Wall time of embedding the chunks; None as above.
+        split_seconds: Wall time of splitting; None if vectors came from a cache.
+        embed_seconds: Wall time of embedding the chunks; None if vectors came from a cache.
     """
 
     chunking: Chunking
@@ -106,5 +106,5 @@ class Statistic(Protocol):
     def description(self) -> str: ...  # noqa: D102
 
     def value(self, profile: ChunkingProfile) -> float | None:
-        """Return the value; None where there is none."""
+        """Return the value, or None if there is none."""
         ...

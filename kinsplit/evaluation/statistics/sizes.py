@@ -1,4 +1,4 @@
-"""Number and lengths of the chunks, and how much of the documents they cover."""
+"""Number, lengths and coverage of the chunks."""
 
 from __future__ import annotations
 
@@ -81,5 +81,5 @@ class Duplication:
     description = "Mean number of chunks that hold a covered character, not counting white space"
 
     def value(self, profile: ChunkingProfile) -> float | None:
-        """Return the quotient; None where nothing is covered."""
+        """Return the mean; None if nothing is covered."""
         return profile.depths.retrievable / profile.depths.covered if profile.depths.covered else None

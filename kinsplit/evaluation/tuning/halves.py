@@ -1,4 +1,4 @@
-"""The two halves of the questions: one for the search, one to test its choice."""
+"""Division of the questions into two halves: one for the search, one to test its choice."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class Halves(NamedTuple):
 def halves(dataset: Dataset, seed: int = 0) -> Halves:
     """Divide the questions that have labels.
 
-    Questions that share labelled text, or that are the same, stay together, so that nothing is learnt about the
-    held-out half. Each document's questions are divided as evenly as that allows.
+    Identical questions and questions that share labelled text stay together, so that nothing leaks into the held-out
+    half. Each document's questions are divided as evenly as that allows.
 
     Args:
         dataset: Documents and questions.

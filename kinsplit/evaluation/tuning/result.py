@@ -1,4 +1,4 @@
-"""The result of tuning, and its verdict in words."""
+"""The result of tuning, with a verdict in words."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class Tuned:
 
     Attributes:
         dataset: Name of the dataset.
-        measure: Name of the measure that strategies were chosen by.
+        measure: Name of the measure by which strategies were chosen.
         embedder: Spec of the embedding model.
-        embedding_context: What was embedded besides a chunk's text.
+        embedding_context: Kind of context that was embedded with a chunk's text.
         language: Language of BM25.
         seed: Seed of the halves and the search.
-        searched: Number of questions that strategies were chosen by.
+        searched: Number of questions of the search.
         held_out: Number of held-out questions.
         found: Trials on the searched half.
         estimates: Means of the baseline and of the best strategy over the held-out half, by spec.
@@ -55,8 +55,8 @@ class Tuned:
     @property
     def beats(self) -> bool:
         """Whether the best strategy is significantly better than the baseline on the held-out half."""
-        told = self.comparison
-        return told is not None and told.difference.low > 0 and told.p_value < _SURE
+        result = self.comparison
+        return result is not None and result.difference.low > 0 and result.p_value < _SURE
 
     @property
     def choice(self) -> Strategy:
@@ -66,21 +66,21 @@ class Tuned:
     @property
     def verdict(self) -> str:
         """The verdict in one sentence."""
-        told = self.comparison
-        if told is None:
+        result = self.comparison
+        if result is None:
             others = sum(trial.recall is not None for trial in self.found.trials) - 1
             return f"Nothing found beats the library default: none of {others:,} others is better on the searched half"
-        gap = told.difference
-        size = f"{gap.mean:+.3f} [{gap.low:+.3f}, {gap.high:+.3f}], p = {told.p_value:.3f}"
+        gap = result.difference
+        size = f"{gap.mean:+.3f} [{gap.low:+.3f}, {gap.high:+.3f}], p = {result.p_value:.3f}"
         if self.beats:
-            return f"Its choice beats the library default on the held-out half by {size}: {told.strategy}"
+            return f"Its choice beats the library default on the held-out half by {size}: {result.strategy}"
         return (
             "Nothing found beats the library default: the best one on the searched half differs from it on the "
-            f"held-out half by {size}: {told.strategy}"
+            f"held-out half by {size}: {result.strategy}"
         )
 
     def configuration(self) -> Configuration:
-        """Return the choice as `kinsplit index --config` takes it."""
+        """Return the choice as a configuration for `kinsplit index --config`."""
         parameters = {key: value for key, value in self.choice.described.items() if value is not None}
         return Configuration(
             index=IndexSettings(
@@ -93,7 +93,7 @@ class Tuned:
         )
 
     def remarks(self) -> str:
-        """Return the comment at the top of the configuration: its origin."""
+        """Return the comment at the top of the configuration, which states its origin."""
         return "\n".join(
             [
                 f"{SIGNATURE} {kinsplit.__version__} for {self.dataset!r}; use it with: kinsplit index --config FILE",

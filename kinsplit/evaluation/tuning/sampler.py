@@ -24,11 +24,11 @@ _DRAWN = 16
 
 
 class Sampler:
-    """Proposes strategies, none twice, and learns from their results.
+    """A sampler that proposes strategies, none twice, and learns from their results.
 
-    The estimator (Bergstra et al., "Algorithms for Hyper-Parameter Optimization", NeurIPS 2011) keeps the parameters of
-    each strategy apart and treats values in order as neighbours. The same seed and the same results always give the
-    same proposals.
+    The estimator (Bergstra et al., "Algorithms for Hyper-Parameter Optimization", NeurIPS 2011) models the parameters
+    of each strategy separately and treats consecutive values of an ordered parameter as neighbours. Equal seeds and
+    results give equal proposals.
 
     Args:
         spaces: Search spaces by name of the strategy.
@@ -61,7 +61,7 @@ class Sampler:
         return self._open.pop(list(self._open)[self._random.integers(len(self._open))])
 
     def learn(self, strategy: Strategy, value: float | None) -> None:
-        """Take the result of a strategy, proposed or not; None if it could not be measured."""
+        """Record the result of a strategy, proposed or not; None if it could not be measured."""
         self._known[strategy.fingerprint] = value
         self._open.pop(strategy.fingerprint, None)
         if self._asked is not None and self._asked[1] == strategy.fingerprint:
@@ -93,7 +93,7 @@ def _suggested(trial: optuna.Trial, name: str, choice: Choice) -> Any:
 
 def _study(seed: int) -> optuna.Study:
     before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.WARNING)  # It reports each study on stderr.
+    optuna.logging.set_verbosity(optuna.logging.WARNING)  # Optuna reports each study on stderr.
     try:
         with warnings.catch_warnings(action="ignore", category=optuna.exceptions.ExperimentalWarning):
             sampler = optuna.samplers.TPESampler(seed=seed, multivariate=True, group=True, n_startup_trials=_DRAWN)

@@ -17,10 +17,10 @@ Ending = Literal["trials", "time", "all tried", "stopped"]
 
 
 class Bench(Protocol):
-    """Measures cost and recall of strategies."""
+    """A measuring instrument for the cost and recall of strategies."""
 
     def cost(self, strategy: Strategy) -> Cost:
-        """Return the cost of embedding the documents, before that is done."""
+        """Return the cost of embedding the documents, without embedding them."""
 
     def recall(self, strategy: Strategy) -> float:
         """Return the mean recall of a strategy."""
@@ -28,11 +28,11 @@ class Bench(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """End of a search.
+    """Limits of a search.
 
     Attributes:
-        trials: Most strategies to measure besides the baseline; None for no limit.
-        minutes: Minutes after which no new trial begins; the last one is finished. None for no limit.
+        trials: Maximum number of strategies to measure besides the baseline; None for no limit.
+        minutes: Minutes after which no new trial begins; the current one is finished. None for no limit.
     """
 
     trials: int | None = 60
@@ -63,7 +63,7 @@ class Found:
 
     @property
     def best(self) -> Trial:
-        """The measured trial with the highest recall; among equals the cheapest, the baseline before others."""
+        """The measured trial with the highest recall; ties go to the cheapest, then to the baseline."""
         measured = [trial for trial in self.trials if trial.recall is not None]
         return max(measured, key=lambda t: (t.recall, -(t.cost.tokens if t.cost else 0)))
 
@@ -82,12 +82,12 @@ def search(
     count as a trial. Once the baseline is measured, Ctrl-C ends the search, not the program.
 
     Args:
-        bench: Measures the strategies.
-        sampler: Proposes strategies.
+        bench: Bench that measures the strategies.
+        sampler: Sampler that proposes strategies.
         baseline: Strategy to try first, whatever it costs.
-        caps: Upper limits of the cost of the others.
-        limits: End of the search.
-        on_trial: Called with each finished trial.
+        caps: Upper limits of the cost of all others.
+        limits: Limits of the search.
+        on_trial: Callback for each finished trial.
     """
     begun = time.monotonic()
     trials = [_try(bench, baseline, Caps(ratio=None))]

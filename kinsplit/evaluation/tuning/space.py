@@ -1,4 +1,4 @@
-"""Search spaces: for each strategy the parameters to vary, and the values to try."""
+"""Search spaces: the parameters to vary and the values to try, for each strategy."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Choice:
     Attributes:
         parameter: Name of the parameter.
         values: Values to try.
-        share_of: An earlier parameter that the values are shares of; "" for plain values.
-        ordered: Whether the values are in order, so that neighbours are alike.
+        share_of: Earlier parameter of which the values are shares; "" for plain values.
+        ordered: Whether the values are in order, so that neighbours behave alike.
     """
 
     parameter: str
@@ -50,7 +50,7 @@ class Space:
         return prod(len(choice.values) for choice in self.choices)
 
     def strategy(self, name: str, values: Mapping[str, Any], resources: Mapping[str, Any]) -> Strategy:
-        """Return the strategy with some values.
+        """Return the strategy for a combination of values.
 
         Args:
             name: Name of the strategy.
@@ -126,5 +126,5 @@ SPACES: Mapping[str, Space] = {
 
 
 def needs(name: str) -> list[str]:
-    """Return the models that a strategy asks to find its boundaries: "embedder", "model"."""
+    """Return the kinds of model that a strategy uses to find its boundaries: "embedder", "model"."""
     return [key for key in strategy_class(name).resources if key != "tokenizer"]

@@ -38,8 +38,8 @@ class Caps:
     """Upper limits of a strategy's cost.
 
     Attributes:
-        ratio: Most embedded tokens per token of the documents; None for no limit.
-        chunks: Most chunks; None for no limit.
+        ratio: Maximum number of embedded tokens per token of the documents; None for no limit.
+        chunks: Maximum number of chunks; None for no limit.
     """
 
     ratio: float | None = 2.5
@@ -51,7 +51,7 @@ class Caps:
                 raise InvalidParameterError(field, "must be positive", value, "Leave it out for no limit.")
 
     def refuse(self, cost: Cost) -> str:
-        """Return in words why a strategy is too expensive; "" if it isn't."""
+        """Return the reason why a strategy is too expensive; "" if it isn't."""
         if self.ratio is not None and cost.ratio > self.ratio:
             return f"embeds {cost.ratio:.2f} tokens per token, more than {self.ratio:g}"
         if self.chunks is not None and cost.chunks > self.chunks:
@@ -67,8 +67,8 @@ class Trial:
         strategy: The strategy.
         cost: Its cost; None if it couldn't split the documents.
         recall: Mean recall on the searched half; None if it wasn't measured.
-        refused: Reason why it wasn't measured; "" if it was.
-        seconds: Wall time, including splitting and embedding as far as they weren't cached.
+        refused: Reason for not measuring it; "" if it was measured.
+        seconds: Wall time, including splitting and embedding unless cached.
     """
 
     strategy: Strategy
@@ -80,13 +80,13 @@ class Trial:
 
 @dataclass(frozen=True)
 class Bench:
-    """Tries strategies on one half of the questions.
+    """A bench that measures strategies on one half of the questions.
 
     Attributes:
         dataset: The documents and one half of the questions.
-        measure: Name of the measure, such as "recall@1000t".
+        measure: Name of the measure: "recall@1000t".
         embedder: Spec of the embedding model.
-        embedding_context: What is embedded besides a chunk's text.
+        embedding_context: Kind of context that is embedded with a chunk's text.
         language: Language of BM25.
         cache: Whether to cache vectors and outcomes in kinsplit's cache folder; or another folder for them.
     """

@@ -19,7 +19,7 @@ from kinsplit.evaluation.tuning.trial import Bench, Caps, Trial
 from kinsplit.index import default_strategy
 from kinsplit.parsers import strategy_class
 
-#: Tokens of the budget that recall is measured at.
+#: Default token budget of recall.
 BUDGET = 1000
 
 
@@ -44,18 +44,18 @@ def tune(
         dataset: Documents and labelled questions.
         budget: Token budget of recall.
         strategies: Names of the strategies to search; by default all that need no language model, or all with `model`.
-        caps: Most that a strategy may cost; None for 2.5 embedded tokens per token of the documents.
-        limits: End of the search; None for 60 trials or 10 minutes.
+        caps: Upper limits of a strategy's cost; None for 2.5 embedded tokens per token of the documents.
+        limits: Limits of the search; None for 60 trials or 10 minutes.
         seed: Seed of the halves and the search.
         embedder: Spec of the embedding model.
-        embedding_context: What is embedded besides a chunk's text.
+        embedding_context: Kind of context that is embedded with a chunk's text.
         language: Language of the stop words and the stemmer of BM25, or "any" for words as they are.
-        model: Spec of the language model for strategies that ask one.
+        model: Spec of the language model for strategies that need one.
         cache: Whether to cache vectors and outcomes in kinsplit's cache folder; or another folder for them.
-        on_trial: Called with each finished trial.
+        on_trial: Callback for each finished trial.
 
     Returns:
-        The result; also after Ctrl-C, once the first trial is finished.
+        The result, even after Ctrl-C once the first trial is finished.
 
     Raises:
         InvalidParameterError: A name or number is wrong, or the questions can't be divided into two halves.
@@ -96,7 +96,7 @@ def _names(wanted: Sequence[str], model: str | None) -> list[str]:
     """Return the strategies to search, in the order of the registry.
 
     Raises:
-        InvalidParameterError: A name is unknown, or a strategy asks a language model and none is given.
+        InvalidParameterError: A name is unknown, or a strategy needs a language model and none is given.
     """
     wanted = [strategy_class(name).name for name in wanted]
     for name in wanted:

@@ -1,4 +1,4 @@
-"""The sample course's labelled questions fit its lectures as the loaders give them."""
+"""The sample course's labels fit its lectures as the loaders read them."""
 
 from __future__ import annotations
 

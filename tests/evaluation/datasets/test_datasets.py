@@ -1,4 +1,4 @@
-"""Labelled sets of every format, as they are found and read."""
+"""Detection and reading of labelled sets in all formats."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_any_text_and_span_come_back(text: str, data: st.DataObject, ascii_: boo
             line = json.dumps(value, ensure_ascii=ascii_).encode() + b"\n"
             (Path(folder) / f"{name}.jsonl").write_bytes(line)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DatasetWarning)  # Of NUL, which the loaders replace.
+            warnings.simplefilter("ignore", DatasetWarning)  # The loaders warn of NUL, which they replace.
             dataset = load(folder)
     assert dataset.documents[0].text == text.replace("\0", "\ufffd")
     assert labels(dataset) == {"q0001": (Label((Place("d", Span(start, end)),)),)}
@@ -122,7 +122,7 @@ def test_occurrences_are_places_of_one_label(tmp_path: Path) -> None:
 
 
 def test_several_folders_make_one_set(tmp_path: Path) -> None:
-    # Both end in the same name, as folders of translations do.
+    # Both paths end in the same name, as folders of translations may.
     for number in "12":
         row = {"query_id": f"q{number}", "query": "?", "spans": [[f"d{number}", 1, 6]]}
         write_set(tmp_path / number / "set", row, docid=f"d{number}")

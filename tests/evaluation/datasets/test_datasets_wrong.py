@@ -1,4 +1,4 @@
-"""Rows that are wrong are refused, each in one clear line."""
+"""Wrong rows are rejected, each with a clear message of one line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A normalised text, and the way between it and its source."""
+"""Normalised texts and the maps to their sources."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_there_and_back_covers_the_same_text(steps: tuple[Step, ...], text: str,
         assert back is not None
         assert back.start <= span.start
         assert back.end >= span.end
-        # Once a span holds whole units of the source, the way is exact.
+        # For spans of whole units of the source, the map is exact in both directions.
         assert made.to_source(back) == there
         assert made.from_source(there) == back
 

@@ -38,13 +38,13 @@ FACTS = (
 
 
 def dataset(questions: int = 30) -> Dataset:
-    """Documents of sentences that differ by their subject, and questions each answered by one sentence."""
+    """Make documents of sentences with different subjects, and questions that one sentence answers."""
     documents, asked = [], []
-    for place, subject in enumerate(SUBJECTS):
+    for position, subject in enumerate(SUBJECTS):
         text, spans = "", []
         for number in range(3):
             for fact in FACTS:
-                sentence = fact.format(subject, number + 10 * place)
+                sentence = fact.format(subject, number + 10 * position)
                 spans.append(Span(len(text), len(text) + len(sentence)))
                 text += sentence + (" " if fact is not FACTS[-1] else "\n\n")
         documents.append(Document(f"{subject}.txt", text.rstrip()))
@@ -77,7 +77,7 @@ def experiment(**changes: Any) -> Experiment:
 
 
 def timeless(results: Results) -> dict[str, Any]:
-    """Return results without what another run doesn't repeat."""
+    """Return results without the times, which differ between runs."""
     found = results.model_dump(mode="json")
     for strategy in found["strategies"]:
         strategy["measures"].pop("seconds", None)
@@ -277,7 +277,7 @@ def test_rankings_fill_the_largest_budget_and_larger_ones_change_no_smaller_one(
     for outcome, longer in zip(small.outcomes, large.outcomes, strict=True):
         assert count([chunk.text for chunk in outcome.ranking]).sum() >= 4000 > 100 * 24
         assert [c.id for c in outcome.ranking] == [c.id for c in longer.ranking[: len(outcome.ranking)]]
-        assert len(longer.ranking) == 260  # All there is.
+        assert len(longer.ranking) == 260  # All chunks.
         assert len({chunk.id for chunk in longer.ranking}) == 260
         assert list(longer.scores) == sorted(longer.scores, reverse=True)
         assert len(longer.cosines) == 260
@@ -293,7 +293,7 @@ def test_cosines_are_those_of_the_shared_embedder() -> None:
 
 
 class TokenHashEmbedder(HashEmbedder):
-    """Embeds each token by its hash."""
+    """An embedder of tokens by their hashes."""
 
     tokenizer = bundled_tokenizer()
 
@@ -315,7 +315,7 @@ def test_late_chunking_gives_other_vectors_for_the_same_chunks() -> None:
     assert list(alone.outcomes[0].cosines) != list(late.outcomes[0].cosines)
 
 
-# What is kept
+# Caching
 
 
 class CrashError(Exception):
@@ -323,7 +323,7 @@ class CrashError(Exception):
 
 
 def crash(monkeypatch: pytest.MonkeyPatch, after: int) -> None:
-    """Let the dense ranker stop working after so many questions."""
+    """Make the dense ranker fail after a number of questions."""
     left, dense = [after], rankers.create("dense")
 
     def rank(store: ChunkStore, question: Any, limit: int) -> Sequence[Ranked]:
@@ -355,7 +355,7 @@ def test_a_stopped_run_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.
 
     assert timeless(results) == timeless(whole)
     assert stages(seen, "sentence") == {}  # All 30 questions were answered.
-    assert stages(seen, "word") == {"embed": 10, "ask": 20}  # And 10 of these.
+    assert stages(seen, "word") == {"embed": 10, "ask": 20}  # And 10 of them here.
 
 
 def test_another_run_splits_embeds_and_asks_nothing(tmp_path: Path) -> None:
@@ -363,7 +363,7 @@ def test_another_run_splits_embeds_and_asks_nothing(tmp_path: Path) -> None:
     second, seen = steps(experiment(cache=tmp_path))
 
     assert seen == []
-    assert second == first  # The seconds are those of the run that took them.
+    assert second == first  # Times are those of the run that measured them.
 
 
 def test_more_questions_are_asked_alone(tmp_path: Path) -> None:
@@ -409,7 +409,7 @@ def test_outcomes_of_other_code_are_not_taken(tmp_path: Path, monkeypatch: pytes
 
 
 class Edited(HashEmbedder):
-    """Of somebody's own, and edited between two runs; its fingerprint stays."""
+    """A user's embedder that is edited between two runs, with an unchanged fingerprint."""
 
     sign = 1.0
 
@@ -421,7 +421,7 @@ class Edited(HashEmbedder):
 
 
 class EditedStrategy(SentenceStrategy):
-    """Of somebody's own."""
+    """A user's strategy."""
 
 
 @pytest.mark.parametrize("kind", ["embedder", "ranker", "strategy"])
@@ -500,7 +500,7 @@ def test_a_plan_tells_what_is_to_be_done_and_does_nothing(tmp_path: Path) -> Non
     assert known.chunks is not None
 
 
-# What a reader has to know
+# Warnings
 
 
 def cautions(**changes: Any) -> Iterator[str]:
@@ -567,7 +567,7 @@ def test_a_wrong_setting_is_found_out_before_any_work(changes: dict[str, Any], m
 
 
 class OnlyEmbeds:
-    """As the evaluator of rag_eval takes it."""
+    """An embedder as rag_eval's evaluator takes it."""
 
     def embed(self, texts: list[str]) -> list[list[float]]:
         return [[float(value) for value in vector] for vector in HashEmbedder().embed(texts)]

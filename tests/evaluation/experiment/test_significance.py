@@ -77,7 +77,7 @@ def test_many_questions_are_tested_as_scipy_does() -> None:
 def test_no_difference_is_no_evidence() -> None:
     assert randomisation_test([0.0] * 30) == 1
     assert randomisation_test([]) == 1
-    assert randomisation_test([1e-12] * 30) == 1  # Rounding.
+    assert randomisation_test([1e-12] * 30) == 1  # Rounding errors.
 
 
 def test_a_clear_difference_is_found() -> None:

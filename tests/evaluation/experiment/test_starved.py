@@ -1,4 +1,4 @@
-"""Questions that no chunk is relevant to are told in every comparison of ranks."""
+"""Questions without a relevant chunk are reported in every comparison by rank measures."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ STRICT, LOOSE = SpanRule(span_coverage=1, chunk_coverage=1), SpanRule(span_cover
 def test_questions_without_a_relevant_chunk_are_told_where_ranks_are_measured() -> None:
     results = experiment(measures=["recall@20t", "nDCG@10", "MRR"], rule=STRICT).run()
 
-    (told,) = results.warnings
-    assert told.startswith(f"Of {len(DATASET.questions)} labelled questions some have no relevant chunk")
-    # Chunks of whole sentences hold what is labelled and nothing else; windows of words never do.
-    assert f": {len(DATASET.questions)} with word. " in told
+    (warning,) = results.warnings
+    assert warning.startswith(f"Of {len(DATASET.questions)} labelled questions some have no relevant chunk")
+    # Chunks of whole sentences hold exactly the labelled text; windows of words never do.
+    assert f": {len(DATASET.questions)} with word. " in warning
     sentence, word = results.strategies
     assert sentence.measures["nDCG@10"].count == len(DATASET.questions)
     assert "nDCG@10" not in word.measures

@@ -34,7 +34,7 @@ def test_sizes_are_those_of_the_text() -> None:
     assert (found["chunks"], found["documents"]) == (2, 1)
     assert (found["average_characters"], found["min_characters"], found["max_characters"]) == (14, 9, 19)
     assert (found["average_words"], found["min_words"], found["max_words"]) == (3, 2, 4)
-    assert (found["average_tokens"], found["min_tokens"], found["max_tokens"]) == (4, 3, 5)  # The stop is a token.
+    assert (found["average_tokens"], found["min_tokens"], found["max_tokens"]) == (4, 3, 5)  # The full stop is a token.
 
 
 def test_what_has_no_value_is_left_out() -> None:
@@ -49,12 +49,12 @@ def test_what_has_no_value_is_left_out() -> None:
 @pytest.mark.parametrize(
     ("spans", "words", "sentences"),
     [
-        ([(0, 19), (20, 29), (31, 51)], 0, 0),  # Each a sentence.
-        ([(0, 20), (20, 31), (31, 52)], 0, 0),  # White space belongs to none.
+        ([(0, 19), (20, 29), (31, 51)], 0, 0),  # Each span is a sentence.
+        ([(0, 20), (20, 31), (31, 52)], 0, 0),  # White space belongs to no sentence.
         ([(0, 4), (5, 52)], 0, 2),
         ([(0, 6), (6, 52)], 2, 2),
-        ([(0, 42), (42, 52)], 0, 2),  # At the hyphen no word is cut, though kinsplit's words run on.
-        ([(0, 18), (18, 52)], 0, 2),  # Nor at the stop, which belongs to its sentence.
+        ([(0, 42), (42, 52)], 0, 2),  # A cut at a hyphen cuts no word, though kinsplit's words include hyphens.
+        ([(0, 18), (18, 52)], 0, 2),  # Nor does a cut before a full stop, which belongs to its sentence.
         ([(0, 29)], 0, 0),
     ],
 )

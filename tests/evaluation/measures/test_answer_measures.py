@@ -1,4 +1,4 @@
-"""Answers from what was retrieved, judged by a language model; here by rules that a reader can follow."""
+"""Answers from the retrieved chunks, judged by a language model, which simple rules replace here."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ KINDS: dict[str, type[AnswerMeasure]] = {
 
 
 class Fake:
-    """Answers with the given text; each of its sentences is a claim, and each sentence of the references a fact."""
+    """A model with a fixed answer, whose sentences are the claims; those of the references are the facts."""
 
     name = "fake"
     identity = None
@@ -87,7 +87,7 @@ ASKED = labelled((0, 10), (22, 33))
 def test_faithfulness_is_the_share_of_claims_in_the_passages() -> None:
     assert score("faithfulness", Fake("Cats purr. Dogs bark."), ASKED) == 1
     assert score("faithfulness", Fake("Cats purr. Dogs meow."), ASKED) == 0.5
-    # True, but not in the first chunk, which is all that is shown.
+    # True, but not in the first chunk, the only one shown.
     assert score("faithfulness", Fake("Cats purr. Dogs bark."), ASKED, k=1) == 0.5
     assert score("faithfulness", Fake("no claim"), ASKED) is None
 

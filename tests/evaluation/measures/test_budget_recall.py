@@ -29,7 +29,7 @@ A, B, C = chunk("a", (0, 100)), chunk("b", (100, 200)), chunk("c", (50, 150))
     [(1, 0), (110, 0), (120, 0.25), (150, 1), (500, 1)],
 )
 def test_a_chunk_is_cut_where_the_budget_ends(budget: int, share: float) -> None:
-    # 110 to 150 of the document are 110 to 150 of the text.
+    # Offsets 110 to 150 of the document are the same in the text of A and B.
     assert recall(budget, question(label((110, 150))), [A, B]) == share
 
 
@@ -49,9 +49,9 @@ def test_spans_of_a_question_are_united_before_they_are_counted() -> None:
 def test_of_several_places_the_best_covered_one_counts() -> None:
     copies = label((500, 600), (0, 100))
     assert recall(100, question(copies), [A, B]) == 1
-    # The copies weigh 100 characters, as the other label.
+    # The copies weigh 100 characters, like the other label.
     assert recall(100, question(copies, label((100, 200))), [A, B]) == 0.5
-    # And so do alternatives of 50 and 150.
+    # Alternatives of 50 and 150 characters have the same weight.
     assert recall(100, question(label((0, 50), (600, 750)), label((100, 200))), [A, B]) == 0.5
 
 
@@ -66,7 +66,7 @@ def test_a_document_as_such_is_found_once_any_text_of_it_is_read() -> None:
 def test_a_chunk_of_several_spans_is_cut_in_its_joined_text() -> None:
     gathered = chunk("g", (0, 10), (100, 110))
     asked = question(label((100, 110)))
-    # Ten letters, two of the separator, then the second span.
+    # Ten letters, two characters of the separator, then the second span.
     assert recall(12, asked, [gathered]) == 0
     assert recall(17, asked, [gathered]) == 0.5
     assert recall(22, asked, [gathered]) == 1
@@ -81,7 +81,7 @@ def test_a_chunk_whose_text_was_rewritten_is_cut_in_proportion() -> None:
 
 
 class Doubled(Letters):
-    """Counts each letter twice, but places it once, as a function may whose words are no sums of their tokens."""
+    """A tokenizer that counts each letter twice but locates it once, as may happen with a function as a tokenizer."""
 
     def count(self, texts: Sequence[str]) -> IntArray:
         return 2 * super().count(texts)

@@ -1,4 +1,4 @@
-"""The measures of rag_eval, under their honest names, and the mean cosine."""
+"""The measures of rag_eval, under kinsplit's names, and the mean cosine."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_response_time_is_the_seconds_of_the_search() -> None:
 
 
 def test_relevancy_is_the_jaccard_similarity_of_words() -> None:
-    # The example of the guide of rag_eval, where the question mark and the dots are left out.
+    # The example of rag_eval's guide, which omits the question mark and the dots.
     texts = ["Neural networks use layers", "to learn patterns"]
     assert score("relevancy", "How do neural networks work", texts) == 0.2
     assert score("jaccard", "How do neural networks work?", texts) == 0.2
@@ -34,7 +34,7 @@ def test_relevancy_is_the_jaccard_similarity_of_words() -> None:
 
 def test_faithfulness_is_the_share_of_the_questions_words_that_the_text_holds() -> None:
     texts = ["Machine learning applications include", "healthcare diagnosis..."]
-    # "what", "the" and "of" are not there, but "in" is, inside "machine", and "are" inside "healthcare".
+    # "what", "the" and "of" don't occur, but "in" does, inside "machine", and "are" inside "healthcare".
     asked = "What are the applications of machine learning in healthcare"
     assert score("faithfulness", asked, texts) == pytest.approx(6 / 9)
     assert score("query_terms@1", asked, texts) == pytest.approx(4 / 9)

@@ -79,9 +79,9 @@ PAIR = (label((50, 150), group="g"), label((300, 400), group="g"))
 @pytest.mark.parametrize(
     ("ranking", "value"),
     [
-        ([A, B, D], 1),  # The first label is in two chunks together.
+        ([A, B, D], 1),  # Two chunks together hold the first label.
         ([A, D], 0),
-        ([A, B, C, D], 0),  # The second one is found too late.
+        ([A, B, C, D], 0),  # The second label is found too late.
         ([], 0),
     ],
 )

@@ -26,7 +26,7 @@ def test_every_pattern_makes_a_measure_of_that_name(pattern: str) -> None:
 @pytest.mark.parametrize("name", [pattern.removesuffix("[@k]") for pattern in names() if pattern.endswith("[@k]")])
 def test_a_number_may_be_left_out(name: str) -> None:
     assert create(name, top_k=7, model="hash").name == name
-    # Without a number measures of ranks look at all that was retrieved.
+    # Without a number, rank measures look at the whole ranking.
     assert (create(name, model="hash") == create(name, top_k=7, model="hash")) == (name in {"MRR", "MAP", "nDCG"})
 
 

@@ -1,4 +1,4 @@
-"""Chroma's measures of labelled text, by figures worked out by hand from the report's definitions."""
+"""Chroma's measures of labelled text, with figures calculated by hand from the report's definitions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kinsplit.evaluation.labels import Question
 from kinsplit.evaluation.measures.registry import create
 from tests.evaluation.making import chunk, chunking, label, outcome, question
 
-# 100 characters each, of which 50 are also in the next.
+# 100 characters each, of which the next chunk repeats 50.
 CHUNKS = [chunk(f"c{at}", (at, at + 100)) for at in range(0, 500, 50)]
 C0, C50, C100, C150, C200, *_ = CHUNKS
 NAMES = ("text_recall@5", "text_precision@5", "iou@5", "precision_omega")

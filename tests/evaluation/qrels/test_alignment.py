@@ -1,4 +1,4 @@
-"""Labels -> relevant chunks."""
+"""Relevant chunks by labels."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def relevant(asked: Question, *chunks: Chunk, rule: SpanRule = SC_QRELS) -> dict
     ("span", "found"),
     [
         ((0, 100), True),
-        ((15, 115), True),  # 85 of 100 held.
+        ((15, 115), True),  # The chunk holds 85 of 100 characters.
         ((16, 116), False),
-        ((50, 100), True),  # Half of the chunk filled.
+        ((50, 100), True),  # The label fills half of the chunk.
         ((51, 100), False),
-        ((100, 200), False),  # Touching is not holding.
+        ((100, 200), False),  # Adjacent spans share no text.
     ],
 )
 def test_both_thresholds_are_reached_at_their_value(span: tuple[int, int], found: bool) -> None:
@@ -96,7 +96,7 @@ rules = st.builds(SpanRule, span_coverage=st.floats(0.05, 0.9), chunk_coverage=s
 
 
 def by_every_pair(wanted: Question, chunks: list[Chunk], rule: SpanRule) -> dict[str, int]:
-    """Return what is relevant, character by character."""
+    """Return the relevant chunks, computed character by character."""
     degrees: dict[str, int] = {}
     for own in chunks:
         held = {at for span in own.spans for at in range(*span)}
@@ -125,7 +125,7 @@ def test_thresholds_are_tuned_for_chunks_of_every_size() -> None:
     large = Alignment(chunk(str(at), (at, at + 500)) for at in range(0, 1000, 500))
     tuning = tune_thresholds([*wanted, question(name="without")], [small, large])
     found = {(t.rule.span_coverage, t.rule.chunk_coverage): (t.judged, t.relevant) for t in tuning.trials}
-    # Two small chunks hold a label, and each label fills a tenth of a large one.
+    # Two small chunks together hold a label, and each label fills a tenth of a large chunk.
     assert found[0.5, 0.5] == ((1, 0), (2, 0))
     assert found[0.75, 0.1] == ((0, 1), (0, 1))
     assert found[0.5, 0.1] == ((1, 1), (2, 1))

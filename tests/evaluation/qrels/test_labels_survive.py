@@ -1,4 +1,4 @@
-"""The same labels judge any chunking of a corpus, whoever made it, without being touched."""
+"""The same labels judge any chunking of a corpus, without being changed."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def splitters() -> dict[str, Strategy]:
 
 
 def ranked(chunking: Chunking) -> Sequence[Outcome]:
-    """Rank the chunks of each question by the words that they share with it."""
+    """Rank the chunks for each question by the number of words that they share with it."""
     outcomes = []
     for question in chunking.dataset.questions:
         asked = set(question.text.split())
@@ -86,13 +86,13 @@ def test_five_chunkings_are_scored_by_the_same_labels() -> None:
     for label, chunking in chunkings.items():
         for measure in measures:
             scores = [measure.score(outcome, chunking) for outcome in ranked(chunking)]
-            # Every measure says something of every question, whatever the chunks are.
+            # All measures apply to all questions, with any chunks.
             assert None not in scores, (label, measure.name)
             means.setdefault(measure.name, []).append(sum(scores) / len(scores))
     assert means["recall@100000t"] == pytest.approx([1] * 5)
     for name, found in means.items():
         assert all(0 <= mean <= 1 for mean in found), name
-    # They tell the chunkings apart: the halves of a document are no place for a short answer.
+    # The measures distinguish the chunkings: halves of a document are too large for a short answer.
     assert means["precision_omega"][-1] == min(means["precision_omega"]) < max(means["precision_omega"])
     assert means["recall@60t"][-1] == min(means["recall@60t"]) < max(means["recall@60t"])
     assert DATASET.questions == before

@@ -1,4 +1,4 @@
-"""The files of qrels: TREC's, manifests and embeddings, there and back."""
+"""Writing and reading of TREC files, manifests and embeddings."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_runs_keep_their_order_and_are_read_as_they_were_written(
     assert read.tag == (tag if rankings else "")
     ids = {asked: [hit.chunk_id for hit in ranking] for asked, ranking in read.rankings.items()}
     assert ids == {asked: [hit.chunk_id for hit in ranking] for asked, ranking in rankings.items()}
-    # Scores that are apart in single precision stay as they are; and what was written once is written so again.
+    # Scores are never raised, and writing a run again doesn't change it.
     for asked, ranking in rankings.items():
         for old, new in zip(ranking, read.rankings[asked], strict=True):
             assert new.score <= old.score
@@ -71,7 +71,7 @@ def test_the_lines_are_those_of_trec(tmp_path: Path) -> None:
 
 
 def test_other_tools_rank_a_written_run_as_we_do(tmp_path: Path) -> None:
-    # In double precision they differ, in single precision they don't; and z would come before a.
+    # The scores differ in double precision but not in single precision, where z would come before a.
     ranking = [Scored("a", 0.5 + 1e-12), Scored("m", 0.5), Scored("z", 0.5)]
     write_run(tmp_path / "run", Run("mine", {"q": ranking}))
     run = list(ir_measures.read_trec_run(str(tmp_path / "run")))
@@ -222,5 +222,5 @@ def test_a_file_that_is_no_npz_is_one_clear_error(tmp_path: Path, content: bytes
 
 
 def test_letters_count_as_a_tokenizer_does() -> None:
-    # Of the tests themselves: counts and starts agree, as in every tokenizer.
+    # A check of the tests' own tokenizer: counts and starts agree, as in every tokenizer.
     assert Letters().count(["abc"]).tolist() == [len(Letters().starts(["abc"])[0])]

@@ -1,4 +1,4 @@
-"""What SC-Qrels published is what comes out here."""
+"""Reproduction of the published results of SC-Qrels."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kinsplit.evaluation.qrels.trec import Run, read_qrels, read_run, write_qrel
 from tests.evaluation.making import Letters
 from tests.shared_data import shared_path
 
-#: Name of a chunking, questions that have a relevant chunk, and such with at least half of a label in one chunk.
+#: Numbers of questions with a relevant chunk, and with at least half of a label in one chunk, by chunking.
 CHUNKINGS = {
     "BGE512T_S128": (4, 118),
     "CHARBLOCK1000_NOV0": (7, 118),
@@ -37,7 +37,7 @@ def published(name: str) -> Path:
 
 @pytest.fixture(scope="module")
 def alice() -> Dataset:
-    # The manifests are of the normalised chapters, so these are given in the place of the stored ones.
+    # The manifests refer to the normalised chapters, so load these instead of the stored ones.
     files = [published("annotations_merged_final.json"), published("questions_sme1.json")]
     return load(shared_path("alice/docs.jsonl"), files)
 

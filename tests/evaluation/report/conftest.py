@@ -1,4 +1,4 @@
-"""Pages that several tests look at, each written once."""
+"""Pages that several tests share, each written once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page in a browser: on a desktop and on a phone, in light and in dark, with kind and with hostile texts."""
+"""The page in a browser: on desktop and phone, in light and dark, with harmless and hostile texts."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_colours_can_be_told_from_what_they_stand_on(
 
 
 def _contrast(first: str, second: str) -> float:
-    """Return the ratio of the Web Content Accessibility Guidelines, from 1 to 21."""
+    """Return the contrast ratio of the Web Content Accessibility Guidelines, from 1 to 21."""
     low, high = sorted((_luminance(first), _luminance(second)))
     return (high + 0.05) / (low + 0.05)
 

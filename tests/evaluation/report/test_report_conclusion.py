@@ -1,4 +1,4 @@
-"""What the numbers say in words."""
+"""The conclusion in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Labelled text is marked by offsets, inside whatever was retrieved."""
+"""Labelled text is marked by offsets inside the retrieved text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page: what it holds, what it never does, and that it is made alike each time."""
+"""The page: its content, its safety, and equal output for equal results."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _VOID = {"wbr", "meta", "img", "br", "link", "input", "hr"}
 
 
 class Page(HTMLParser):
-    """The elements and texts of a page; its elements have to be closed in order."""
+    """Parser of a page's elements and texts, which requires elements to be closed in order."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -66,7 +66,7 @@ def read(path: Path) -> Page:
 
 
 def write(found: Results, folder: Path) -> Page:
-    """Return the page of results without its plots of chunks, which take most of the time."""
+    """Return the page of results without the plots of chunks, which take most of the time."""
     with pytest.MonkeyPatch.context() as patch:
         for name in ("draw_lengths", "draw_documents"):
             patch.setattr(f"kinsplit.evaluation.report.chunk_charts.{name}", lambda *_: None)
@@ -75,7 +75,7 @@ def write(found: Results, folder: Path) -> Page:
 
 @pytest.fixture
 def page(page_of: Callable[[str], Path]) -> Page:
-    """The page of four strategies."""
+    """Return the page of four strategies."""
     return read(page_of("four strategies"))
 
 

@@ -1,4 +1,4 @@
-"""The plots: whatever they are given, they are drawn without a warning and can be told apart."""
+"""The plots: any results are drawn without a warning, and strategies can be distinguished."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tuning from documents and questions to a file that `index` takes."""
+"""Tuning from documents and questions to a configuration file for `index`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ANIMALS = "owl", "bat", "fox", "elk", "ant", "eel"
 
 
 def forest() -> Dataset:
-    """Facts that each stand in a section of their own, under its heading."""
+    """Make a dataset of facts, each in its own section with a heading."""
     text, questions = "", []
     for kind in KINDS:
         for animal in ANIMALS:

@@ -1,4 +1,4 @@
-"""What is learnt from one half can't be remembered in the other."""
+"""The halves of the questions: nothing leaks from one to the other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The search tries what is allowed, nothing twice, and ends when it should."""
+"""The search tries only allowed strategies, none twice, and ends at its limits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SMALL = {
 
 
 class Bench:
-    """Finds the more the nearer a chunk's size is to 30; what overlaps costs twice."""
+    """A bench with the best recall for chunks of size 30; overlap doubles the cost."""
 
     def __init__(self) -> None:
         self.measured: list[Strategy] = []
@@ -96,7 +96,7 @@ def test_trials_and_minutes_end_a_search(monkeypatch: pytest.MonkeyPatch) -> Non
     bench = Bench()
     assert run(bench, limits=Limits(3, None)).ending == "trials"
     assert len(bench.measured) == 1 + 3
-    moments = iter(range(0, 10_000, 10))  # Each look at the clock is ten seconds later.
+    moments = iter(range(0, 10_000, 10))  # Each reading of the clock is ten seconds later.
     monkeypatch.setattr("time.monotonic", lambda: next(moments))
     timed = run(bench, limits=Limits(None, 2.0))
     assert timed.ending == "time"
