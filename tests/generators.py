@@ -1,4 +1,4 @@
-"""Shared hypothesis generators. Whoever adds a feature that reads text adds the text that would break it here."""
+"""Shared hypothesis generators. A new feature that reads text adds the text that would break it here."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ FRAGMENTS = (
 )
 
 
-#: What tokenizers drop, at which texts may begin and end.
+#: Characters that tokenizers drop, with which texts may begin and end.
 DROPPED = (
     "\u0301 " * 8,
     "\u200b",
@@ -84,7 +84,7 @@ def texts(max_fragments: int = 25) -> st.SearchStrategy[str]:
 
 
 def valid_texts(max_fragments: int = 25) -> st.SearchStrategy[str]:
-    """Texts without lone surrogates, for what has to pass through JSON or a database."""
+    """Texts without lone surrogates, for values that pass through JSON or a database."""
     return texts(max_fragments).map(lambda text: text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
 
 
