@@ -1,4 +1,4 @@
-"""One question asked of every strategy."""
+"""`kinsplit compare`: one question and every strategy."""
 
 from __future__ import annotations
 

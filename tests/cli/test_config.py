@@ -1,4 +1,4 @@
-"""`--config FILE` stands for options that aren't given."""
+"""`--config FILE` as the source of options that aren't given."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def chunks_of(result: Result) -> list[int]:
 def test_index_takes_everything_from_the_file(cli: Cli, folder: Path, config: Path) -> None:
     from_file = chunks_of(cli("index", folder, "--config", config, "--json"))
     options = "--strategy", "word", "--set", "chunk_size=4", "--embedder", "hash", "--embedding-context", "none"
-    # The same collection: were the model, the context or the strategy another one, it would be refused.
+    # The same collection, which would reject another model, context or strategy.
     again = cli("index", folder, *options, "--json")
     assert from_file == chunks_of(again) == [3, 4, 2, 2, 2]
     assert json.loads(again.stdout)["embedded"] == 0

@@ -1,4 +1,4 @@
-"""What a model would cost is told before it is asked, and what it didn't answer is told once."""
+"""Estimated cost before a model is called, and one report of missing answers afterwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with a call is one line on stderr, and exit code 2."""
+"""Errors of a call: one line on stderr, and exit code 2."""
 
 from __future__ import annotations
 

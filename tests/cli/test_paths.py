@@ -1,4 +1,4 @@
-"""Results that can't be written are no surprise after hours of work."""
+"""Output paths are checked before the work, not after hours of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`kinsplit questions`, with a model that a local server stands for."""
+"""`kinsplit questions`, with a local server as the model."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ def file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def old(tmp_path: Path) -> Path:
-    """A file as `rag_eval` wrote it."""
+    """A results file in the format of `rag_eval`."""
     summary = {
         "fixed": {"avg_response_time": 0.0001, "avg_relevancy": 0.0174, "avg_faithfulness": 0.6944, "count": 3},
         "semantic": {"avg_response_time": 0.0002, "avg_relevancy": 0.1451, "avg_faithfulness": 0.3556, "count": 3},

@@ -1,4 +1,4 @@
-"""`kinsplit tune`: what it shows, what it writes, and that `index` takes it."""
+"""`kinsplit tune`: its output, its result file, and the use of that file by `index`."""
 
 from __future__ import annotations
 
