@@ -1,4 +1,4 @@
-"""From a question to the finished answer, event by event."""
+"""The events of an answer, from the question to the end."""
 
 from __future__ import annotations
 
