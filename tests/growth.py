@@ -253,12 +253,12 @@ def functions() -> dict[str, Callable[[str], object]]:
     from kinsplit.spans import Span
 
     def cited(text: str) -> object:
-        reader, told, citations = MarkerReader(), "", []
+        reader, answer, citations = MarkerReader(), "", []
         for part in [*reader.feed(text), *reader.finish()]:
             if not isinstance(part, str):
-                at = Span(len(told), len(told) + len(part.text))
+                at = Span(len(answer), len(answer) + len(part.text))
                 citations.append(Citation(part.numbers[0], at, None, None, None))
-            told += part if isinstance(part, str) else part.text
+            answer += part if isinstance(part, str) else part.text
         return claims(text, citations)
 
     def loader(read: Callable[[bytes], object], head: bytes = b"") -> Callable[[str], object]:

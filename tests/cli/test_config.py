@@ -66,7 +66,7 @@ def test_chunk_takes_the_strategy_from_the_file(cli: Cli, folder: Path, config: 
 @pytest.mark.parametrize("command", ["index", "chunk"])
 def test_a_wrong_file_ends_in_one_line_and_nothing_is_written(cli: Cli, folder: Path, command: str) -> None:
     wrong = folder.parent / "wrong.toml"
-    for text, told in (
+    for text, message in (
         ('[index]\nstrategy = "wrod"', "index.strategy: must be the name of a strategy (got 'wrod'). Known"),
         ("[index", "is not valid TOML"),
         (None, "No such file"),
@@ -78,6 +78,6 @@ def test_a_wrong_file_ends_in_one_line_and_nothing_is_written(cli: Cli, folder: 
         result = cli(command, folder, "--config", wrong)
         assert (result.exit_code, result.stdout) == (2, "")
         assert "wrong.toml: " in result.stderr
-        assert told in result.stderr
+        assert message in result.stderr
         assert result.stderr.count("\n") == 1
     assert not (folder.parent / "kinsplit-data").exists()

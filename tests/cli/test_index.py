@@ -172,7 +172,7 @@ def test_a_collection_keeps_its_strategy_unless_another_is_asked_for(cli: Cli, f
 
 
 def test_wrong_stores_are_refused(cli: Cli, folder: Path) -> None:
-    for arguments, told in (
+    for arguments, message in (
         (["--store", "folder"], "store: must be one of 'edge:...'"),
         (["--collection", "../up"], "collection: "),
         (["--embedder", "magic"], "embedder: must be one of bundled"),
@@ -180,7 +180,7 @@ def test_wrong_stores_are_refused(cli: Cli, folder: Path) -> None:
     ):
         result = cli("index", folder, *HASH, *arguments)
         assert (result.exit_code, result.stdout) == (2, "")
-        assert told in result.stderr
+        assert message in result.stderr
         assert result.stderr.count("\n") == 1
 
 

@@ -159,11 +159,11 @@ def test_warnings_are_told_with_their_round(capsys: pytest.CaptureFixture[str]) 
             warnings.warn(f"Round {number} was odd.", KinsplitWarning, stacklevel=1)
             yield AddReport((), (), (), 0, 0.0)
 
-    told = _with_warnings(rounds(), Terminal(as_json=False))
+    reports = _with_warnings(rounds(), Terminal(as_json=False))
     for number in (1, 2):
-        assert next(told)
+        assert next(reports)
         assert f"Round {number} was odd." in capsys.readouterr().err
-    assert list(told) == []
+    assert list(reports) == []
 
 
 @pytest.mark.skipif(os.name == "nt", reason="sends a signal")
