@@ -81,7 +81,7 @@ SOURCE = {NodeRelationship.SOURCE: RelatedNodeInfo(node_id="book", hash="x", met
 
 
 def foreign() -> list[BaseNode]:
-    """Nodes that kinsplit did not split, of every kind."""
+    """Return nodes of every kind that kinsplit didn't split."""
     return [
         TextNode(
             id_="not a UUID",
