@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.hostile_server import Hostile, serving
 
-# Derandomised, so that a run depends on the code alone; what breaks a property becomes a test of its own.
+# Derandomised, so that a run depends on the code alone; a counterexample becomes a test of its own.
 settings.register_profile(
     "kinsplit",
     max_examples=60,
@@ -19,13 +19,13 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("kinsplit")
-# Before any test imports the contract.
+# Must run before any test imports the contract tests.
 pytest.register_assert_rewrite("kinsplit.stores.testing")
 
 
 @pytest.fixture(scope="session", autouse=True)
 def no_cache_of_the_users(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Let what is converted and distilled go into a folder of this run, which its workers share."""
+    """Put converted and distilled models into a folder of this run, which its workers share."""
     base = tmp_path_factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "kinsplit-cache"
     with pytest.MonkeyPatch.context() as patch:

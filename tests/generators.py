@@ -1,4 +1,4 @@
-"""Shared hypothesis generators. Whoever adds a feature that reads text adds the text that would break it here."""
+"""Shared hypothesis generators. A new feature that reads text adds the text that would break it here."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ FRAGMENTS = (
 )
 
 
-#: What tokenizers drop, at which texts may begin and end.
+#: Characters that tokenizers drop, with which texts may begin and end.
 DROPPED = (
     "\u0301 " * 8,
     "\u200b",
@@ -76,7 +76,7 @@ DROPPED = (
 
 
 def texts(max_fragments: int = 25) -> st.SearchStrategy[str]:
-    """Texts made of fragments and of arbitrary characters, lone surrogates among them."""
+    """Return texts made of fragments and of arbitrary characters, including lone surrogates."""
     arbitrary = st.text(st.characters(), max_size=30)
     inside = st.lists(st.one_of(st.sampled_from(FRAGMENTS), arbitrary), max_size=max_fragments).map("".join)
     edge = st.sampled_from(("", *DROPPED))
@@ -84,18 +84,18 @@ def texts(max_fragments: int = 25) -> st.SearchStrategy[str]:
 
 
 def valid_texts(max_fragments: int = 25) -> st.SearchStrategy[str]:
-    """Texts without lone surrogates, for what has to pass through JSON or a database."""
+    """Return texts without lone surrogates, for values that pass through JSON or a database."""
     return texts(max_fragments).map(lambda text: text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
 
 
 def sizes(least: int = 8, most: int = 120) -> st.SearchStrategy[int]:
-    """Chunk sizes small enough that short texts make many chunks."""
+    """Return chunk sizes so small that short texts give many chunks."""
     return st.integers(least, most)
 
 
 @st.composite
 def strategy_parameters(draw: st.DrawFn, name: str) -> dict[str, Any]:
-    """Parameters of a strategy, valid and small."""
+    """Return valid, small parameters of a strategy."""
     size = draw(sizes())
     unit = draw(st.sampled_from(["character", "word", "token"]))
     if name in {"character", "word"}:

@@ -1,6 +1,6 @@
-"""How the time of regular expressions and of functions grows with a text that repeats itself.
+"""Growth of the time of regular expressions and functions with the length of a repetitive text.
 
-Run as a module in a process of its own, which whoever starts it can stop: `python -m tests.growth patterns`.
+Run as a module, so that it has a process of its own that can be stopped: `python -m tests.growth patterns`.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from typing import Any, NamedTuple
 
 import regex
 
-# Four times the text may take four times as long, and sixteen times were it quadratic. A busy machine may make ten of
-# the four, but not three times in a row.
+# Four times the text takes four times as long, or sixteen times if the time is quadratic. On a busy machine the factor
+# may be ten, but not three times in a row.
 _TIMES, _ALLOWED, _TRIES = 4, 10.0, 3
-# Behind the text, so that nothing matches up to the end.
+# Follows the text, so that nothing matches up to the end.
 _STRANGER = "\x01"
 _WAYS = {
     "finditer": lambda pattern, text: sum(1 for _ in pattern.finditer(text)),
@@ -35,7 +35,7 @@ _WAYS = {
 _AS = dict.fromkeys(("findall", "finditer", "search", "sub", "subn", "split"), "finditer") | {
     way: way for way in ("match", "fullmatch")
 }
-#: Patterns that are made while the program runs from what a test can't foresee; each with one that was made so.
+#: Modules that compile patterns at run time from unpredictable values, each with an example of such a pattern.
 MADE_LATER = {
     "evaluation/measures/registry.py": re.compile(r"recall@(?:[1-9]\d*)t"),
     "language_models/http/server.py": re.compile(r"s\\*e\\*c\\*r\\*e\\*t"),
@@ -43,7 +43,7 @@ MADE_LATER = {
 
 
 class Used(NamedTuple):
-    """A pattern of the package, where it is written, and how it is used."""
+    """A pattern of the package, its location in the source, and its uses."""
 
     where: str
     pattern: Any
@@ -51,7 +51,7 @@ class Used(NamedTuple):
 
 
 def is_linear(run: Callable[[str], object], unit: str, length: int, negligible: float) -> bool:
-    """Whether something takes about four times as long for four times the text."""
+    """Return whether a function takes about four times as long for four times the text."""
     for _ in range(_TRIES):
         long = _seconds(run, unit, length)
         if long < negligible or long / max(_seconds(run, unit, length // _TIMES), 1e-6) < _ALLOWED:
@@ -70,7 +70,7 @@ def package_patterns() -> Iterator[Used]:
     """Yield every regular expression of the package.
 
     Raises:
-        LookupError: One was found in the source of which no pattern is known.
+        LookupError: The source contains a regular expression whose pattern is unknown.
     """
     compiled: dict[tuple[str, int], list[Any]] = {}
     for engine in (re, regex):
@@ -136,14 +136,14 @@ def _flags(call: ast.Call) -> int:
 
 
 def _uses(tree: ast.AST) -> Iterator[tuple[str, str]]:
-    """Yield the names on which methods of patterns are called, and how the pattern is used by them."""
+    """Yield the names on which methods of patterns are called, and the way in which each uses the pattern."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and node.attr in _AS and isinstance(node.value, ast.Name | ast.Attribute):
             yield getattr(node.value, "id", "") or getattr(node.value, "attr", ""), _AS[node.attr]
 
 
 def _names(tree: ast.AST) -> dict[int, str]:
-    """Return to what name each line assigns."""
+    """Return the name to which each line assigns."""
     return {
         line: getattr(target, "id", "") or getattr(target, "attr", "")
         for node in ast.walk(tree)
@@ -154,7 +154,7 @@ def _names(tree: ast.AST) -> dict[int, str]:
 
 
 def units(pattern: Any) -> list[str]:
-    """Return what texts are made of to try a pattern: its characters, each two of them, and how its matches begin."""
+    """Return the units of texts to try a pattern on: its characters, pairs of them, and beginnings of its matches."""
     characters = dict.fromkeys("a \n")
     beginnings: dict[str, None] = {}
     if isinstance(pattern, re.Pattern):
@@ -168,7 +168,7 @@ def units(pattern: Any) -> list[str]:
 
 
 def _sample(parsed: Iterable[tuple[Any, Any]], characters: dict[str, None], beginnings: dict[str, None]) -> str:
-    """Return a text that a parsed pattern matches; add the characters that it names, and its own beginnings."""
+    """Return a text that a parsed pattern matches; add its characters and its beginnings to the given ones."""
     sample = ""
     for kind, value in parsed:
         part = ""
@@ -217,7 +217,7 @@ def _try(pattern: Any, way: str, text: str) -> None:
 
 
 def slow_patterns() -> Iterator[str]:
-    """Yield the patterns whose time grows faster than a text."""
+    """Yield the patterns whose time grows faster than the length of the text."""
     for where, pattern, ways in package_patterns():
         for unit, way in itertools.product(units(pattern), ways):
             if not is_linear(partial(_try, pattern, way), unit, 8192, 0.003):
@@ -225,7 +225,7 @@ def slow_patterns() -> Iterator[str]:
                 break
 
 
-#: What texts are made of to try functions: words without an end, sentences without one, marks that nothing closes.
+#: Units of texts to try functions on: endless words, endless sentences, unclosed marks.
 UNITS = (
     *("a", "0", "_", "aB", "deadbeef", " ", "\n", "\r", ".", ". "),
     *("a.", "A. ", "?!", "\u4e2d", "\u0e01", "e\u0301", "\u0301", "\U0001f1e9", "\U0001f600\u200d", "\u3002"),
@@ -236,7 +236,7 @@ UNITS = (
 
 
 def functions() -> dict[str, Callable[[str], object]]:
-    """Return the functions that read texts which nobody has looked at, by name."""
+    """Return the functions that read untrusted texts, by name."""
     from kinsplit.answering.checking import claims
     from kinsplit.answering.citations import MarkerReader
     from kinsplit.answering.values import Citation
@@ -253,12 +253,12 @@ def functions() -> dict[str, Callable[[str], object]]:
     from kinsplit.spans import Span
 
     def cited(text: str) -> object:
-        reader, told, citations = MarkerReader(), "", []
+        reader, answer, citations = MarkerReader(), "", []
         for part in [*reader.feed(text), *reader.finish()]:
             if not isinstance(part, str):
-                at = Span(len(told), len(told) + len(part.text))
+                at = Span(len(answer), len(answer) + len(part.text))
                 citations.append(Citation(part.numbers[0], at, None, None, None))
-            told += part if isinstance(part, str) else part.text
+            answer += part if isinstance(part, str) else part.text
         return claims(text, citations)
 
     def loader(read: Callable[[bytes], object], head: bytes = b"") -> Callable[[str], object]:
@@ -299,7 +299,7 @@ def functions() -> dict[str, Callable[[str], object]]:
 
 
 def slow_functions() -> Iterator[str]:
-    """Yield the functions whose time grows faster than a text."""
+    """Yield the functions whose time grows faster than the length of the text."""
     for name, function in functions().items():
         function("Load what is needed.")
         slow = [unit for unit in UNITS if not is_linear(function, unit, 16_384, 0.06)]

@@ -1,4 +1,4 @@
-"""A server on this machine that sends whatever a test wants, byte by byte where it should drip."""
+"""A local server that sends whatever a test wants, if need be byte by byte."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.local_server import QuietHandler, running
 
 
 class Hostile:
-    """What a server sends, and how much of it went over the line."""
+    """Data that a server sends, and the number of bytes sent so far."""
 
     def __init__(self) -> None:
         self.head = b"HTTP/1.1 200 OK\r\n\r\n"
@@ -32,7 +32,7 @@ def serving() -> Iterator[Hostile]:
 
         def do_GET(self) -> None:
             hostile.calls += 1
-            # A server that drips lets its head drip too.
+            # With a pause, the head is sent byte by byte too.
             heads = map(bytes, zip(hostile.head)) if hostile.pause else [hostile.head]
             with suppress(OSError):
                 for part in chain(heads, hostile.parts()):

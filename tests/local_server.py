@@ -1,4 +1,4 @@
-"""HTTP servers on this machine, for as long as a test needs them."""
+"""Local HTTP servers, for the duration of a test."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class QuietHandler(BaseHTTPRequestHandler):
-    """Answers requests without writing a log."""
+    """Request handler that writes no log."""
 
     def respond(self, data: bytes, status: int, headers: dict[str, str], *, half: bool = False) -> None:
-        """Send a whole response; or its half, and hang up."""
+        """Send a response, or only half of it before closing the connection."""
         self.send_response(status)
         for name, value in headers.items():
             self.send_header(name, value)
@@ -29,8 +29,8 @@ def running(handler: type[QuietHandler], before_end: Callable[[], None] = lambda
     """Run a server until the block ends.
 
     Args:
-        handler: Answers the requests.
-        before_end: Lets go of what still waits in it.
+        handler: Handler of the requests.
+        before_end: Function that releases handlers that are still waiting.
 
     Yields:
         Its port.

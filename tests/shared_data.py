@@ -1,4 +1,4 @@
-"""The data that lies beside the repository, not in it: tests that need a file skip by its name where it is absent."""
+"""The shared data, which is not part of the repository: a test is skipped if it needs a file that is missing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kinsplit.chunk import Document
 
 _DEFAULT = Path(__file__).resolve().parents[1] / ".." / "shared" / "data"
 
-#: The folder of the shared data, which need not exist; KINSPLIT_SHARED_DATA names another one.
+#: Folder of the shared data, which need not exist; KINSPLIT_SHARED_DATA can name another one.
 ROOT = Path(os.environ.get("KINSPLIT_SHARED_DATA") or _DEFAULT).resolve()
 
 
@@ -26,14 +26,14 @@ def shared_path(name: str) -> Path:
 
 
 def shared_files(folder: str) -> list[str]:
-    """Return the names of all files under a folder, for parametrising; the folder itself where it is absent."""
+    """Return the names of all files under a folder, for parametrising; the folder itself if it is missing."""
     root = ROOT / folder
     found = sorted(path.relative_to(ROOT).as_posix() for path in root.rglob("*") if path.is_file())
     return found or [folder]
 
 
 def shared_text(name: str, encoding: str = "utf-8") -> str:
-    """Return a file's text with its line ends as they are."""
+    """Return a file's text with its original line ends."""
     with shared_path(name).open(encoding=encoding, newline="") as file:
         return file.read()
 

@@ -1,6 +1,6 @@
-"""The shape of the package in numbers: `python tests/structure.py [FOLDER]`.
+"""Numbers that describe the structure of the package: `python tests/structure.py [FOLDER]`.
 
-FOLDER is the package of another checkout, for a comparison; without it, the one beside this file is read.
+FOLDER is the package of another checkout, for comparison. Default: the package of this checkout.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from functools import cached_property
 from pathlib import Path
 from statistics import median
 
-#: Words in -ing and -ed that are nouns of the field, or adjectives of a noun that follows.
+#: Words in -ing and -ed that are nouns of the field, or adjectives before a noun.
 NOUNS = {
     "answering", "cached", "chunking", "decoding", "embedding", "hashing", "indexing", "packing", "parsing", "scoring",
     "streaming", "testing", "threaded", "tuning", "structured", "generated", "normalised",
 }  # fmt: skip
-#: Participles that no suffix betrays.
+#: Participles without either suffix.
 IRREGULAR = {"asked", "given", "kept", "known", "made", "shown", "stated", "stored", "told", "written"}
 
 
 @dataclass
 class Module:
-    """A module and what it imports.
+    """A module and its imports.
 
     Attributes:
-        name: Its dotted name.
-        path: Its file.
+        name: Dotted name.
+        path: Path of the file.
         lines: Number of lines.
         imports: Dotted names of the package's modules that it imports, also within functions, but not for types only.
         functions: Name and number of lines of each function.
@@ -44,13 +44,13 @@ class Module:
 
     @property
     def room(self) -> str:
-        """The folder it lies in; modules at the top of the package are rooms of their own."""
+        """Folder of the module; modules at the top of the package are rooms of their own."""
         parts = self.name.split(".")
         return ".".join(parts[:-1]) if len(parts) > 2 else self.name
 
     @property
     def is_package(self) -> bool:
-        """Whether it is the `__init__` of a folder."""
+        """Whether the module is the `__init__` of a folder."""
         return self.path.name == "__init__.py"
 
 
@@ -58,7 +58,7 @@ class Structure:
     """The modules of a package and the numbers that describe them.
 
     Args:
-        folder: The folder of the package.
+        folder: Folder of the package.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -88,7 +88,7 @@ class Structure:
 
     @cached_property
     def arrows(self) -> set[tuple[str, str]]:
-        """Pairs of folders of which the first imports from the second."""
+        """Pairs of folders, the first of which imports from the second."""
         pairs = ((m.room, self.modules[name].room) for m in self.modules.values() for name in m.imports)
         return {(a, b) for a, b in pairs if a != b}
 
@@ -131,7 +131,7 @@ class Structure:
 
     @cached_property
     def long_functions(self) -> list[tuple[str, int]]:
-        """Functions of more than 60 lines, with their lines."""
+        """Functions of more than 60 lines, with their numbers of lines."""
         return [
             (f"{module.name}.{name}", lines)
             for module in self.modules.values()
@@ -140,7 +140,7 @@ class Structure:
         ]
 
     def rows(self) -> Iterator[tuple[str, object]]:
-        """Yield the numbers, each with what it counts."""
+        """Yield the numbers, each with its description."""
         sizes = [module.lines for module in self.modules.values()]
         longest = max(self.modules.values(), key=lambda module: module.lines)
         fullest, most = self.siblings.most_common(1)[0]
@@ -176,7 +176,7 @@ def _read(path: Path, name: str, known: set[str]) -> Module:
 
 
 def _walk(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield all nodes but those that only type checkers read."""
+    """Yield all nodes except those for type checkers only."""
     yield node
     if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
         children: list[ast.AST] = list(node.orelse)

@@ -1,4 +1,4 @@
-"""The benchmarks' machinery on texts so small that the numbers mean nothing."""
+"""The code of the benchmarks, run on texts so small that the numbers mean nothing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from kinsplit.parsers import create
 
 with pytest.MonkeyPatch.context() as path:
-    # They are scripts beside each other, not a package that is installed.
+    # They are scripts in one folder, not an installed package.
     path.syspath_prepend(str(Path(__file__).parents[1] / "benchmarks"))
     import backends
     import embedding
@@ -145,14 +145,14 @@ def test_retrieval_is_measured_for_every_ranking(tmp_path: Path) -> None:
 
     assert set(first) == {("kinsplit", name) for name in retrieval.KIN_RANKERS}
     assert all((first[key] == second[key]).all() for key in first)
-    assert first["kinsplit", "default"][0, 3] >= 99  # No chunk holds the white space between two.
+    assert first["kinsplit", "default"][0, 3] >= 99  # White space between chunks is in none of them.
     ((wanted, _, met),) = retrieval.judge("alice", first)
     assert (wanted, met) == ("at least without kin - 0.5", True)
     assert "| kinsplit, default | " in retrieval.as_markdown(tiny, first)
 
 
 def figures(milliseconds: float, seconds: float) -> dict[str, Any]:
-    """Of an engine that wrote 100 chunks and takes as long for every task, and twice as long for a whole search."""
+    """Return the figures of an engine that wrote 100 chunks; every task takes as long, a whole search twice as long."""
     tasks = {"hybrid": 1, "dense": 1, "whole": 2, "expansion": 1}
     return {"written": 100, "seconds": seconds, "times": {name: [milliseconds * n] * 3 for name, n in tasks.items()}}
 
@@ -177,7 +177,7 @@ def test_stores_are_measured_and_what_is_not_reached_is_said(tmp_path: Path) -> 
     assert result.exit_code == 0, result.output
     ((made, numbers),) = [(key, value) for key, value in json.loads(file.read_text()).items() if key != "machine"]
     edge, floor = numbers["engines"]["edge"], numbers["engines"]["numpy"]
-    # Without patience there is one document and one question.
+    # With patience 0 there is one document and one question.
     assert 0 < edge["written"] == floor["written"] < int(made)
     assert {name: len(times) for name, times in edge["times"].items()} == dict.fromkeys(stores.TASKS, 1)
     assert list(floor["times"]) == ["dense"]

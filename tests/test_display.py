@@ -1,4 +1,4 @@
-"""Names from elsewhere are a part of one line, whatever is in them, in every report, log and error."""
+"""Untrusted names stay on one line in every report, log and error, whatever characters they contain."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["cli"]
 
 _FORGED = "Error"
 _NAME = f"a\n{_FORGED}: forged\u202e\x1b[2K\u2028\x85"
-#: Of a file that can be read, and of one that can't; and the id of a row.
+#: Names of a readable and of an unreadable file, and the id of a row.
 _GOOD, _BAD, _ROW = f"{_NAME}.md", f"{_NAME}.pdf", f"row {_NAME}"
 
 

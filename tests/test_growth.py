@@ -1,6 +1,6 @@
-"""No text takes more than linear time, whatever it repeats.
+"""Linear time for every text, whatever it repeats.
 
-The two tests take some seconds each, since they try thousands of texts; a process of their own can be stopped.
+The two tests take some seconds each, since they try thousands of texts, in a process that can be stopped.
 """
 
 import json

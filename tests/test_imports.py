@@ -11,7 +11,7 @@ import kinsplit
 
 PACKAGE = Path(kinsplit.__file__).parent
 
-#: What each part may import from, besides itself; each stands below all that it names.
+#: Parts that each part may import besides itself; all of them are listed above it.
 LAYERS: dict[str, set[str]] = {
     "compat": set(),
     "display": set(),
@@ -62,7 +62,7 @@ LAYERS: dict[str, set[str]] = {
     "__main__": {"cli"},
 }
 
-#: Packages that only the named parts may import.
+#: Packages that only some parts may import.
 ONLY_IN: dict[str, set[str]] = {
     "torch": {"embedding"},
     "sentence_transformers": {"embedding", "retrieval"},

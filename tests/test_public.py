@@ -17,7 +17,7 @@ ERRORS = [
     for name in kinsplit.__all__
     if isinstance(getattr(kinsplit, name), type) and issubclass(getattr(kinsplit, name), Exception)
 ]
-#: The public names but for the exceptions. A new one is a promise: it gets an example in docs/api.md.
+#: The public names except the exceptions. A new one is a promise: it needs an example in docs/api.md.
 NAMES = [
     "Chunk",
     "Document",

@@ -1,4 +1,4 @@
-"""What the README shows runs as it stands."""
+"""The examples of the README run unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A strategy that was renamed is found by its former name too, with one warning, and keeps its ids and collections."""
+"""A renamed strategy is also found by its former name, with one warning, and keeps its ids and collections."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MESSAGE = 'The strategy "contextual" is now called "llm". Write "llm" instead.'
 
 
 def named_once(act: Callable[[], Any]) -> Any:
-    """Return what an act returns, which has to warn of the former name exactly once."""
+    """Return a function's result, and check that it warns of the former name exactly once."""
     with pytest.warns(KinsplitWarning) as found:
         result = act()
     assert [(type(one.message), str(one.message)) for one in found] == [(RenamedStrategyWarning, MESSAGE)]
@@ -74,7 +74,7 @@ def test_the_former_name_works_on_the_command_line(cli: Cli, tmp_path: Path) -> 
 
 
 def test_ids_are_those_of_the_former_name() -> None:
-    # As the version before the rename made them.
+    # Ids that the version before the rename made.
     assert create("llm", model="none").fingerprint == "7ba6cdb0eb4f9ef7"
     chunks = create("llm", model="none", chunk_size=6).chunk(Document("pets.md", TEXT))
     assert [chunk.id for chunk in chunks] == [

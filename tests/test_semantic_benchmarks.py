@@ -1,4 +1,4 @@
-"""The measures of the benchmarks that cut by meaning, on texts whose figures are known."""
+"""Measures of the benchmarks of semantic splitting, on texts with known figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The layout stays one that a stranger finds the way in; `python tests/structure.py` prints its numbers."""
+"""The package stays easy to find one's way in; `python tests/structure.py` prints its numbers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def structure() -> Structure:
 
 
 def test_no_folder_has_too_many_siblings(structure: Structure) -> None:
-    # The package itself lists its rooms.
+    # The package itself contains all rooms.
     assert {name for name, count in structure.siblings.items() if count > 15} <= {"kinsplit", *LISTS}
 
 

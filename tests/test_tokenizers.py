@@ -1,4 +1,4 @@
-"""Tokenizers: counts and offsets as in their references, raw text, loading and errors."""
+"""Tokenizers: the same counts and offsets as their references, raw text, loading and errors."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def valid(text: str) -> str:
 
 
 def expected_starts(text: str, reference: tokenizers.Tokenizer) -> list[int]:
-    """Return where the reference's tokens begin, and in unknown ones every fourth character."""
+    """Return the offsets of the reference's tokens, and of every fourth character in unknown ones."""
     read = reference.encode(text, add_special_tokens=False)
     unknown = {reference.token_to_id(name) for name in ("[UNK]", "<unk>")}
     return [
@@ -75,7 +75,7 @@ def test_bundled_counts_and_offsets_are_the_references(text: str) -> None:
 
 
 def test_every_code_point_is_read_as_by_the_reference() -> None:
-    # Found: the two libraries' Unicode tables are of different years, so that 820,008 characters were not counted.
+    # Earlier bug: the libraries' Unicode tables are from different years, so 820,008 characters were not counted.
     points = [*range(0, 0xD800, 29), *range(0xE000, 0x30000, 61), *range(0x30000, 0x110000, 4999)]
     around = [text for point in points for text in (chr(point), f"a{chr(point)}b")]
     expected = bundled_reference().encode_batch_fast(around, add_special_tokens=False)
@@ -107,7 +107,7 @@ UNKNOWN = {
 @pytest.mark.parametrize("space", ["", " "], ids=["unbroken", "spaced"])
 @pytest.mark.parametrize("script", UNKNOWN)
 def test_unknown_words_count_by_their_characters(script: str, space: str) -> None:
-    # Found: a megabyte of hexadecimal digits was one token, and 30,399 Thai characters were 500.
+    # Earlier bug: a megabyte of hexadecimal digits was one token, and 30,399 Thai characters were 500.
     word = UNKNOWN[script]
     text = (word + space) * (6_000 // len(word))
     tokenizer = resolve("bundled")
@@ -364,7 +364,7 @@ def test_delete_is_dropped_whatever_stands_around_it() -> None:
     ids=lambda text: ascii(text[:4]),
 )
 def test_long_texts_are_counted_as_the_reference_counts_them(name: str, text: str, folder: Path) -> None:
-    # Found: from 64 KiB on the fast counter cuts a text once for each core, inside words and even characters.
+    # From 64 KiB on, the fast counter cuts a text once per core, inside words and even characters.
     tokenizer = resolve(name if name == "bundled" else tokenizer_file(name, folder))
     if name == "bundled":
         reference = bundled_reference()

@@ -1,4 +1,4 @@
-"""Small tokenizers, trained on the spot, of the kinds whose counts don't simply add up."""
+"""Small tokenizers, trained on the spot, of kinds whose counts don't simply add up."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CORPUS = [
 
 
 def word_piece() -> tokenizers.Tokenizer:
-    """BERT's kind, cased, with a template that adds special tokens."""
+    """Return a tokenizer like BERT's, cased, with a template that adds special tokens."""
     made = tokenizers.Tokenizer(models.WordPiece(unk_token="[UNK]"))
     made.normalizer = normalizers.BertNormalizer(lowercase=False)
     made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
@@ -32,7 +32,7 @@ def word_piece() -> tokenizers.Tokenizer:
 
 
 def byte_level() -> tokenizers.Tokenizer:
-    """GPT-2's kind: white space belongs to the tokens, and a character can be several of them."""
+    """Return a tokenizer like GPT-2's: tokens include white space, and a character can be several tokens."""
     made = tokenizers.Tokenizer(models.BPE())
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     made.decoder = decoders.ByteLevel()
@@ -47,7 +47,7 @@ def byte_level() -> tokenizers.Tokenizer:
 
 
 def unigram() -> tokenizers.Tokenizer:
-    """SentencePiece's kind: a word begins with its space, and what stands around changes how it is cut."""
+    """Return a tokenizer like SentencePiece's: a word begins with its space, and its tokens depend on its context."""
     made = tokenizers.Tokenizer(models.Unigram())
     made.normalizer = normalizers.NFKC()
     made.pre_tokenizer = pre_tokenizers.Metaspace()
@@ -60,14 +60,14 @@ def unigram() -> tokenizers.Tokenizer:
 
 
 def whole_text() -> tokenizers.Tokenizer:
-    """Byte pairs without any pre-tokenizer: tokens reach across words and spaces."""
+    """Return a byte-pair tokenizer without a pre-tokenizer: tokens extend across words and spaces."""
     made = tokenizers.Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True))
     trainer = trainers.BpeTrainer(vocab_size=400, special_tokens=["<unk>"], show_progress=False)
     made.train_from_iterator(_CORPUS, trainer)
     return made
 
 
-#: How each kind is made.
+#: Functions that make each kind.
 KINDS = {"word_piece": word_piece, "byte_level": byte_level, "unigram": unigram, "whole_text": whole_text}
 
 

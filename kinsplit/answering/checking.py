@@ -60,7 +60,7 @@ def claims(text: str, citations: Sequence[Citation]) -> list[Claim]:
     """Return the sentences of an answer that make a statement.
 
     A marker belongs to the sentence that it is in or follows, even on a line of its own. Headings, lead-ins, questions,
-    code and fragments of fewer than three words are no claims, unless they cite a source.
+    code and fragments of fewer than three words are not claims unless they cite a source.
 
     Args:
         text: The answer.
@@ -190,8 +190,8 @@ def check(
     """Look up each sentence of an answer in the sources that it cites.
 
     A sentence counts as found if its best evidence, one or two sentences of a source, scores at least the threshold and
-    contains all of its numbers. The score is the mean of the cosine and the share of the sentence's words. This is no
-    proof: a sentence that contradicts its source is similar to it.
+    contains all of its numbers. The score is the mean of the cosine and the share of the sentence's words. This is
+    not a proof: a sentence that contradicts its source is similar to it.
 
     Args:
         text: The answer.

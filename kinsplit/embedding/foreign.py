@@ -305,7 +305,7 @@ def _advance(steps: Steps, answer: object) -> tuple[Any, NDArray[np.float32]]:
     """Return the next texts to embed, or None and the result."""
     try:
         return steps.send(answer), _NOTHING
-    except StopIteration as stop:  # It must not leave a thread or a coroutine.
+    except StopIteration as stop:  # Threads and coroutines can't raise it.
         return None, stop.value
 
 

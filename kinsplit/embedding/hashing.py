@@ -15,7 +15,7 @@ from kinsplit.embedding.windows import mean_of_windows
 from kinsplit.errors import InvalidParameterError
 
 _WORD = re.compile(r"\w+")
-# Maximum of all stores.
+# Maximum dimension that all stores accept.
 _MOST = 65_535
 
 

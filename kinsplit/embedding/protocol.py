@@ -20,7 +20,7 @@ Progress = Callable[[int, int], None]
 class Embedder(Protocol):
     """A dense embedding model.
 
-    A text longer than the window is embedded as the mean of its windows, so nothing is ever truncated; `windows` tells
+    A text longer than the window is embedded as the mean of its windows, so nothing is ever truncated; `windows` shows
     in advance which texts are affected.
 
     An embedder of your own may have one more attribute: `repeatable = True` promises that its fingerprint changes

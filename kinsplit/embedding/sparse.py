@@ -31,7 +31,7 @@ ANY = "any"
 #: Languages written without spaces, whose words come from a segmenter.
 _UNSPACED = ("chinese", "japanese")
 
-#: Marks in fingerprints that the parts of names count (see `with_parts`).
+#: Mark in fingerprints of embedders that count the parts of names (see `with_parts`).
 _PARTS = "parts"
 
 

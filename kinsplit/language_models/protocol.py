@@ -22,8 +22,8 @@ class LanguageModel(Protocol):
 
     Attributes:
         name: Name in messages.
-        identity: Key that distinguishes its answers from those of other models, so that they can be cached; None if
-            there is no such key, and nothing is cached.
+        identity: Key that distinguishes its answers from those of other models, so that they can be cached; None
+            prevents caching.
         window: Maximum length of prompt and answer together, in the model's own tokens.
     """
 

@@ -37,7 +37,7 @@ class StructuredClient:
         cache: Cache of the answers between runs, for models that have an identity; None keeps them in memory.
 
     Raises:
-        InvalidParameterError: The model is no language model.
+        InvalidParameterError: `model` is not a language model.
     """
 
     def __init__(self, model: object, cache: AnswerCache | None = None) -> None:

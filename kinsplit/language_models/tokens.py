@@ -6,9 +6,9 @@ import regex
 
 from kinsplit.tokenizers import BUNDLED, resolve
 
-# Bytes per token where the bundled tokenizer is no measure, since it has a single token for a whole word of an unknown
-# script. Models read frequent scripts in pieces of several bytes, and rare ones byte by byte. Measured with cl100k: 3.2
-# bytes per token of Thai, 2.7 of Hindi, 1.6 of emoji, 1.5 of Burmese and Georgian, 1.1 of Amharic.
+# Bytes per token in scripts unknown to the bundled tokenizer, which has a single token for a whole word there. Models
+# read frequent scripts in pieces of several bytes, and rare ones byte by byte. Measured with cl100k: 3.2 bytes per
+# token of Thai, 2.7 of Hindi, 1.6 of emoji, 1.5 of Burmese and Georgian, 1.1 of Amharic.
 _FEW = 4
 _WORDLESS = regex.compile(r"[\p{Devanagari}\p{Bengali}\p{Thai}]+")
 _SPARSE = regex.compile(r"[\p{Devanagari}\p{Bengali}\p{Thai}\u0080-\u024f\u1e00-\u1eff]+")

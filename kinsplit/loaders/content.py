@@ -13,7 +13,7 @@ class UnreadableError(Exception):
 
 
 class ForeignError(UnreadableError):
-    """The content is valid but has another purpose, such as a `package.json`; in a folder this is no failure."""
+    """The content is valid but has another purpose, such as a `package.json`; in a folder it is skipped."""
 
 
 @dataclass(frozen=True, slots=True)

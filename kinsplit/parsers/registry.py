@@ -77,7 +77,7 @@ def current_name(name: str) -> str:
     """Return the current name of a strategy, with a warning if another one was given.
 
     Args:
-        name: Current or former name of a strategy; any other name is returned as it is.
+        name: Current or former name of a strategy; any other name is returned unchanged.
     """
     if not isinstance(name, str) or name not in RENAMED:
         return name

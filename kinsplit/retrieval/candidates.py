@@ -83,8 +83,8 @@ async def find_entries(question: Question, weights: KinWeights, limit: int) -> l
         if weights.document or weights.best_documents
         else None,
     }
-    asked = {name: query for name, query in wanted.items() if query is not None}
-    found = dict(zip(asked, await rank(list(asked.values())), strict=True))
+    queries = {name: query for name, query in wanted.items() if query is not None}
+    found = dict(zip(queries, await rank(list(queries.values())), strict=True))
     dense, terms = found["dense"], found["bm25"]
     documents = {entry.source_id: entry.score for entry in found.get("document", ())}
     inside = await rank(

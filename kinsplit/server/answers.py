@@ -33,7 +33,7 @@ class CitationOffsets:
         self._text: list[str] = []
 
     def add_to(self, name: str, data: dict[str, Any]) -> dict[str, Any]:
-        """Add the offsets to one event, and hide what its notices say of the model's address.
+        """Add the offsets to one event, and remove the model's address from its notices.
 
         Args:
             name: Name of the event.

@@ -42,8 +42,8 @@ class RequestError(Exception):
 
     Args:
         status: HTTP status.
-        rule: The rule that the request breaks, or what happened.
-        remedy: What the client can do about it.
+        rule: Rule that the request breaks, or description of the failure.
+        remedy: Remedy for the client.
         field: The part of the request that is at fault.
         value: The value given there.
         headers: Additional response headers.

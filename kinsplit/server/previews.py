@@ -86,7 +86,7 @@ def _prepare() -> None:
 
 
 def _check_size(cuts: list[Cut]) -> None:
-    """Refuse results that are far larger than the text, as with a stride of 1."""
+    """Reject results that are far larger than the text, as with a stride of 1."""
     characters = sum(end - start for cut in cuts for start, end in cut.spans)
     if len(cuts) > limits.CHUNKS or characters > limits.CHARACTERS:
         rule = f"must make at most {limits.CHUNKS} chunks of {limits.CHARACTERS} characters in total"

@@ -55,7 +55,7 @@ def _parse(conditions: Sequence[str]) -> dict[str, Any]:
 
 
 def _check_keys(where: object) -> None:
-    """Refuse a filter on hidden metadata, whose values a client could find out by trying them."""
+    """Reject a filter on hidden metadata, whose values a client could find out by trying them."""
     if isinstance(where, Mapping):
         for key, value in where.items():
             if isinstance(key, str) and is_hidden(key):

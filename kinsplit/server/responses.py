@@ -1,6 +1,6 @@
 """Chunks, passages and offsets as responses hold them.
 
-JavaScript counts offsets in UTF-16 units, of which a character beyond U+FFFF has two.
+JavaScript counts offsets in UTF-16 units; a character beyond U+FFFF has two.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ _Calls = SimpleQueue[tuple[Callable[[], object], "asyncio.Future[object]"] | Non
 
 
 class Call(Generic[S, T]):
-    """A call of an object that only the driver of a coroutine knows: `await` it in a coroutine that `run` drives.
+    """A call of the driver's target object: `await` it in a coroutine that `run` drives.
 
     Args:
         method: Makes the call, given the object: a blocking one or its asynchronous counterpart.
@@ -82,7 +82,7 @@ def _advance(coroutine: Coroutine[Any, Any, T], answer: object) -> Call[Any, Any
 async def in_threads(events: Generator[T, None, None]) -> AsyncGenerator[T, None]:
     """Yield the items of a generator, all produced in one thread of their own.
 
-    Nothing is produced before it is asked for. A consumer that is cancelled, or that closes this generator, goes on at
+    Each item is produced on request. A consumer that is cancelled, or that closes this generator, goes on at
     once; the inner generator is closed as soon as its current item is done, which stops a model. Neither the loop's
     own threads nor the end of the program wait for that.
 
@@ -124,7 +124,7 @@ def _work(calls: _Calls, loop: asyncio.AbstractEventLoop) -> None:
             settle = partial(_set_result, future, function())
         except BaseException as error:
             settle = partial(_set_error, future, error)
-        # In a closed loop nobody waits any more.
+        # Nothing waits in a closed loop.
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(settle)
 
@@ -140,6 +140,6 @@ def _set_error(future: asyncio.Future[object], error: BaseException) -> None:
 
 
 def _retrieve_error(future: asyncio.Future[object]) -> None:
-    """Retrieve the error of a future for which nobody may wait any more, so that asyncio doesn't log it."""
+    """Retrieve the error of a future that may have been abandoned, so that asyncio doesn't log it."""
     if not future.cancelled():
         future.exception()

@@ -1,4 +1,4 @@
-"""The far end of a worker: requests from the pool, calls under their limits, and replies."""
+"""The worker's end of the pipes: requests from the pool, calls under their limits, and replies."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ REPLY = struct.Struct("!c?QQ")  # outcome, whether the worker stays usable, byte
 READY, RESULT, ERROR, NO_MEMORY, TOO_LARGE = b"S", b"R", b"E", b"M", b"L"
 #: Maximum bytes of a pickled exception; a larger one is reduced to the beginning of its message.
 ERROR_LIMIT = 2**16
-# Characters of that beginning.
+# Number of characters kept of that message.
 _MESSAGE = 1_000
 
 

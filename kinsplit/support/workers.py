@@ -142,7 +142,7 @@ class WorkerPool:
         self._threads = ThreadPoolExecutor(self._workers, thread_name_prefix="kinsplit-worker")
         self._idle: list[_Worker] = []
         self._watchdog = _Watchdog()
-        # Also if the pool is never closed, and before the interpreter ends.
+        # For a pool that is never closed, and before the interpreter ends.
         self._end_all = weakref.finalize(self, self._watchdog.end)
 
     def _check(self) -> None:
@@ -206,7 +206,7 @@ class _Call(Future[_T]):
 
 
 class _Worker:
-    """The near end of a worker process, used by one thread at a time; any thread may stop its call.
+    """The pool's end of a worker process, used by one thread at a time; any thread may stop its call.
 
     Args:
         watchdog: Watchdog that ends calls at their deadlines.

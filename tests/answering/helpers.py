@@ -22,7 +22,7 @@ def source(number: int, text: str, *, file: str = "course/a.md", start: int = 0,
 
 
 class Scripted:
-    """A model that says what a test wants, and remembers its prompts."""
+    """A model with given answers, which records its prompts."""
 
     name, identity = "scripted", None
 

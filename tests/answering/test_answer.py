@@ -1,4 +1,4 @@
-"""From a question to the finished answer, event by event."""
+"""The events of an answer, from the question to the end."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ _SAID = st.lists(st.sampled_from(_PARTS), max_size=6).map("".join)
 
 @settings(max_examples=30)
 @given(_SAID, st.lists(st.integers(0, 200), max_size=6), st.booleans())
-def test_an_answer_does_not_depend_on_how_it_is_cut(shared: Index, said: str, cuts: list[int], breaks: bool) -> None:
+def test_an_answer_does_not_depend_on_how_it_is_cut(shared: Index, reply: str, cuts: list[int], breaks: bool) -> None:
     def answered(pieces: list[str]) -> Answer:
         model = Scripted(pieces)
         model.fails_at = len(pieces) if breaks else None
@@ -118,9 +118,9 @@ def test_an_answer_does_not_depend_on_how_it_is_cut(shared: Index, said: str, cu
             assert set(check.cited) >= set(inside)
         return last.answer
 
-    whole = answered([said] if said else [])
-    pieces = [said[a:b] for a, b in pairwise([0, *sorted(cuts), len(said)])]
-    assert answered([piece for piece in pieces if piece]) == whole == answered(list(said))
+    whole = answered([reply] if reply else [])
+    pieces = [reply[a:b] for a, b in pairwise([0, *sorted(cuts), len(reply)])]
+    assert answered([piece for piece in pieces if piece]) == whole == answered(list(reply))
 
 
 @pytest.mark.parametrize("model", [None, Scripted([GOOD])])
@@ -133,9 +133,9 @@ def test_nothing_is_asked_where_nothing_is_found(index: Index, model: Scripted |
     assert "budget of 1 tokens" in ask(index, QUESTION, budget=1).notices[0].message
 
 
-@pytest.mark.parametrize("said", [NOT_FOUND, f" **{NOT_FOUND}**\n", f"Sorry. {NOT_FOUND.lower()} [9]"])
-def test_a_model_may_say_that_the_material_does_not_hold_the_answer(index: Index, said: str) -> None:
-    found = ask(index, "Who was Napoleon?", Scripted([said]))
+@pytest.mark.parametrize("reply", [NOT_FOUND, f" **{NOT_FOUND}**\n", f"Sorry. {NOT_FOUND.lower()} [9]"])
+def test_a_model_may_say_that_the_material_does_not_hold_the_answer(index: Index, reply: str) -> None:
+    found = ask(index, "Who was Napoleon?", Scripted([reply]))
     assert (found.verdict, found.model) == ("not_in_material", "scripted")
 
 
@@ -177,9 +177,9 @@ def test_a_model_that_can_not_be_asked_leaves_quotations_and_says_so(index: Inde
     assert found.notices[0].message.startswith("No model answered: ollama:x is not reachable.")
 
 
-@pytest.mark.parametrize("said", ["", " \n"])
-def test_a_model_that_says_nothing_leaves_quotations(index: Index, said: str) -> None:
-    found = ask(index, QUESTION, Scripted([said]))
+@pytest.mark.parametrize("reply", ["", " \n"])
+def test_a_model_that_says_nothing_leaves_quotations(index: Index, reply: str) -> None:
+    found = ask(index, QUESTION, Scripted([reply]))
     assert (found.verdict, kinds(found)) == ("quoted", ["model_failed"])
     assert "scripted said nothing" in found.notices[0].message
 
@@ -196,7 +196,7 @@ def test_what_was_said_before_a_model_broke_off_is_kept_and_checked(index: Index
 
 
 @pytest.mark.parametrize(
-    ("said", "statuses"),
+    ("reply", "statuses"),
     [
         (f"{GOOD} And a while loop asks its", ["found"]),
         (f"{GOOD} And a while loop asks first.", ["found", "uncited"]),
@@ -204,11 +204,11 @@ def test_what_was_said_before_a_model_broke_off_is_kept_and_checked(index: Index
         ("A while loop asks its", []),
     ],
 )
-def test_a_sentence_that_breaks_off_is_not_judged(index: Index, said: str, statuses: list[str]) -> None:
-    model = Scripted([said])
+def test_a_sentence_that_breaks_off_is_not_judged(index: Index, reply: str, statuses: list[str]) -> None:
+    model = Scripted([reply])
     model.fails_at = 1
     assert [check.status for check in ask(index, QUESTION, model).checks] == statuses
-    cut = Scripted([said])
+    cut = Scripted([reply])
     cut.is_cut = True
     assert [check.status for check in ask(index, QUESTION, cut).checks] == statuses
 

@@ -1,4 +1,4 @@
-"""Events for an event loop, from a generator that blocks."""
+"""Events for an event loop, from a blocking generator."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.answering.helpers import Scripted
 
 
 class Blocking:
-    """Items of which the second one waits."""
+    """A source of items, the second of which blocks."""
 
     def __init__(self) -> None:
         self.go_on, self.closed = threading.Event(), threading.Event()

@@ -1,4 +1,4 @@
-"""Markers found in a text, however it is cut."""
+"""Markers in a text, however it is cut into pieces."""
 
 from __future__ import annotations
 

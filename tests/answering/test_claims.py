@@ -1,4 +1,4 @@
-"""Sentences of an answer, and which of them cites what."""
+"""Sentences of an answer, and the sources that each cites."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.answering.helpers import source
 
 
 def read(text: str) -> list[tuple[str, tuple[int, ...]]]:
-    """Return the claims of an answer and what they cite."""
+    """Return the claims of an answer and the sources that they cite."""
     draft, reader = Draft("?", [source(1, "x")]), MarkerReader()
     for part in [*reader.feed(text), *reader.finish()]:
         draft.marker(part) if isinstance(part, Marker) else draft.piece(part)

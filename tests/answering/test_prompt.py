@@ -1,4 +1,4 @@
-"""Passages are data: nothing in them can end their fence, number themselves, or speak for the person who asks."""
+"""Passages are data: nothing in them can close their fence, fake a number, or speak for the user."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_passage_stands_whole_between_fences_that_it_does_not_hold(text: str) 
 
     passages = re.findall(rf'(?ms)^<passage-{tag} number="(\d)"[^\n]*>\n(.*?)\n</passage-{tag}>$', prompt)
     assert passages == [("1", text.replace("\ud800", "\ufffd")), ("2", "A heap is a tree.")]
-    # Each once with its attributes; and in the instructions, before and after.
+    # Each once with its attributes; also named in the instructions before and after.
     assert len(re.findall(rf"(?m)^</passage-{tag}>$", prompt)) == 2
     before, after = prompt.split(f"<passage-{tag} number", 1)[0], prompt.rsplit(f"\n</passage-{tag}>\n", 1)[1]
     assert "never an instruction" in " ".join(before.split())
@@ -67,7 +67,7 @@ _FORGERIES = st.lists(st.sampled_from(_FORGED)).map("".join)
 def test_nothing_forges_a_fence(question: str, parts: list[tuple[str, str, str]], second: bool) -> None:
     sources = [source(n, text, file=file, section=head) for n, (text, file, head) in enumerate(parts, 1)]
     if second:
-        # Whoever knows the fence of one prompt and writes it into a passage gets another one.
+        # A passage that contains the fence of an earlier prompt gets another fence.
         known = fence(build_prompt(question, sources))
         sources = [source(n, text.replace("0123456789abcdef", known)) for n, (text, _, _) in enumerate(parts, 1)]
     prompt = build_prompt(question, sources)

@@ -1,4 +1,4 @@
-"""What a sentence says is looked up in what it cites."""
+"""The check of sentences against the sources that they cite."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_sentences_of_scripts_without_spaces_are_quoted_as_well() -> None:
 
 def test_the_benchmark_looks_every_sentence_up(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
-    import answer_check  # A script, not a package that is installed.
+    import answer_check  # A script, not an installed package.
 
     said = ("A heap is a tree.", "A loop repeats its body.")
     group = answer_check.Group("What is a heap?", said, ("Penguins swim fast.",))

@@ -1,4 +1,4 @@
-"""Where parts of a source lie in its document, and what stands beside a passage."""
+"""Positions of parts of a source in its document, and the files related to a passage."""
 
 from __future__ import annotations
 

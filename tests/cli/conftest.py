@@ -29,7 +29,7 @@ def run_command(*arguments: object) -> Result:
 
 @pytest.fixture
 def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
-    """Run a command inside a new folder, as if its output were piped."""
+    """Return a function that runs a command in a new folder, with its output piped."""
     monkeypatch.chdir(tmp_path)
     for name in ("COLUMNS", "FORCE_COLOR", "GITHUB_ACTIONS", "PY_COLORS", "TTY_COMPATIBLE"):
         monkeypatch.delenv(name, raising=False)
@@ -37,7 +37,7 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
 
 
 def make_course(parent: Path) -> Path:
-    """Write a course of a text, a page and three rows in one file."""
+    """Write a course of a text, a page, and a file with three rows."""
     course = parent / "course"
     (course / "cs").mkdir(parents=True)
     (course / "math").mkdir()
@@ -71,7 +71,7 @@ def course_index(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def course_index_with_pdf(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same with a PDF of two pages."""
+    """The same folder with a PDF of two pages."""
     parent = tmp_path_factory.mktemp("course-with-pdf")
     make_course(parent)
     (parent / "course" / "cs" / "trees.pdf").write_bytes(pdf(["A tree has a root."], ["A leaf has no children."]))
@@ -81,11 +81,11 @@ def course_index_with_pdf(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def fake(socket_enabled: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeServer]:
-    """An Ollama server where names of models lead to, and an empty cache."""
+    """A fake Ollama server, to which names of models refer, and an empty cache."""
     monkeypatch.setenv("KINSPLIT_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(server, "PAUSE", 0.01)
     monkeypatch.setattr(server, "SHORT_PAUSE", 0.01)
-    # One name gives one object for the whole process, but each test has a server of its own.
+    # Equal names share one object in the whole process, but each test has its own server.
     registry._shared.cache_clear()
     with serving() as running:
         monkeypatch.setenv("OLLAMA_HOST", running.url)
@@ -94,9 +94,9 @@ def fake(socket_enabled: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
 
 
 def environment(**more: str) -> dict[str, str]:
-    """Return the environment for a subprocess that finds this kinsplit."""
+    """Return the environment for a subprocess that imports this kinsplit."""
     root = str(Path(__file__).parents[2])
-    # The last one is the tests' own, of which the service would warn.
+    # The service would warn of the last one, which only the tests use.
     left_out = {"COLUMNS", "FORCE_COLOR", "KINSPLIT_SHARED_DATA"}
     kept = {key: value for key, value in os.environ.items() if key not in left_out}
     return {**kept, "PYTHONPATH": os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH")))), **more}

@@ -1,4 +1,4 @@
-"""Text in pieces on a narrow terminal: no word is broken that fits, and nothing is lost."""
+"""Text printed in pieces on a narrow terminal: words that fit are not broken, and nothing is lost."""
 
 from __future__ import annotations
 

@@ -47,8 +47,8 @@ def test_the_environment_names_the_model(indexed: Cli, fake: FakeServer, monkeyp
 
 
 def test_what_was_not_found_is_told(indexed: Cli, fake: FakeServer) -> None:
-    said = "Penguins breed in Antarctica [1]. A while loop asks first. It has 1024 legs [77]."
-    fake.replies.append(Reply(said))
+    reply = "Penguins breed in Antarctica [1]. A while loop asks first. It has 1024 legs [77]."
+    fake.replies.append(Reply(reply))
     result = indexed("ask", QUESTION, *HASH, "--model", "ollama:llama3")
 
     assert "0 of 3 sentences found in the cited passages." in result.stdout
@@ -143,8 +143,8 @@ def test_a_narrow_terminal_breaks_lines_between_words(
 ) -> None:
     for name, value in {"FORCE_COLOR": "1", "TERM": "xterm", "COLUMNS": "40"}.items():
         monkeypatch.setenv(name, value)
-    said = "A while loop asks its condition before each of its rounds"
-    fake.replies.append(Reply(pieces=(said[:20], said[20:], " [1]", " and then some more [99].")))
+    reply = "A while loop asks its condition before each of its rounds"
+    fake.replies.append(Reply(pieces=(reply[:20], reply[20:], " [1]", " and then some more [99].")))
     shown = indexed("ask", QUESTION, *HASH, "--model", "ollama:llama3").stdout
     lines = re.sub(r"\x1b\[[0-9;]*m", "", shown).splitlines()
 
@@ -165,7 +165,7 @@ def test_passages_that_an_answer_does_not_cite_are_no_sources_of_it(indexed: Cli
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         ([" "], "question: must not be blank"),
         (["x", "--model", "llama3"], "model: must be one of ollama:MODEL, openai:MODEL, hash (got 'llama3')"),
@@ -176,8 +176,8 @@ def test_passages_that_an_answer_does_not_cite_are_no_sources_of_it(indexed: Cli
         (["x", "--collection", "none"], "There is no collection 'none'"),
     ],
 )
-def test_a_wrong_argument_is_one_line(indexed: Cli, arguments: list[str], told: str) -> None:
+def test_a_wrong_argument_is_one_line(indexed: Cli, arguments: list[str], message: str) -> None:
     result = indexed("ask", *HASH, *arguments)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert told in result.stderr
+    assert message in result.stderr
     assert result.stderr.count("\n") == 1

@@ -1,4 +1,4 @@
-"""What a collection holds, whether it is whole, and where it goes."""
+"""The content of a collection, its integrity, and its copies."""
 
 from __future__ import annotations
 

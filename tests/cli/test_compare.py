@@ -1,4 +1,4 @@
-"""One question asked of every strategy."""
+"""`kinsplit compare`: one question and every strategy."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ def test_each_strategy_shows_its_best_score_chunk_and_text(cli: Cli, docs: Path)
     asked = "compare", "What is a plan of objects?", *SPLIT, "--embedder", "hash"
     shown = cli(*asked)
     assert shown.exit_code == 0, shown.output
-    told = json.loads(cli(*asked, "--json").stdout)["strategies"]
-    assert list(told) == ["small", "large"]
-    (small,), (large,) = told.values()
+    strategies = json.loads(cli(*asked, "--json").stdout)["strategies"]
+    assert list(strategies) == ["small", "large"]
+    (small,), (large,) = strategies.values()
     assert small["text"] == "A class is a plan of objects."
     assert (small["docid"], small["chunk_id"]) == ("docs/a.txt", "docs/a.txt::chunk01")
     assert TEXT[small["start"] : small["end"]] == small["text"]
     assert large["text"] == TEXT
     assert small["score"] > large["score"]
-    for label, (hit,) in told.items():
+    for label, (hit,) in strategies.items():
         assert f"{label}\nscore {hit['score']:.4f}, {hit['chunk_id']}, " in shown.stdout
         assert hit["text"] in " ".join(shown.stdout.split())
 

@@ -1,4 +1,4 @@
-"""`--config FILE` stands for options that aren't given."""
+"""`--config FILE` as the source of options that aren't given."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def chunks_of(result: Result) -> list[int]:
 def test_index_takes_everything_from_the_file(cli: Cli, folder: Path, config: Path) -> None:
     from_file = chunks_of(cli("index", folder, "--config", config, "--json"))
     options = "--strategy", "word", "--set", "chunk_size=4", "--embedder", "hash", "--embedding-context", "none"
-    # The same collection: were the model, the context or the strategy another one, it would be refused.
+    # The same collection, which would reject another model, context or strategy.
     again = cli("index", folder, *options, "--json")
     assert from_file == chunks_of(again) == [3, 4, 2, 2, 2]
     assert json.loads(again.stdout)["embedded"] == 0
@@ -66,7 +66,7 @@ def test_chunk_takes_the_strategy_from_the_file(cli: Cli, folder: Path, config: 
 @pytest.mark.parametrize("command", ["index", "chunk"])
 def test_a_wrong_file_ends_in_one_line_and_nothing_is_written(cli: Cli, folder: Path, command: str) -> None:
     wrong = folder.parent / "wrong.toml"
-    for text, told in (
+    for text, message in (
         ('[index]\nstrategy = "wrod"', "index.strategy: must be the name of a strategy (got 'wrod'). Known"),
         ("[index", "is not valid TOML"),
         (None, "No such file"),
@@ -78,6 +78,6 @@ def test_a_wrong_file_ends_in_one_line_and_nothing_is_written(cli: Cli, folder: 
         result = cli(command, folder, "--config", wrong)
         assert (result.exit_code, result.stdout) == (2, "")
         assert "wrong.toml: " in result.stderr
-        assert told in result.stderr
+        assert message in result.stderr
         assert result.stderr.count("\n") == 1
     assert not (folder.parent / "kinsplit-data").exists()

@@ -1,4 +1,4 @@
-"""What a model would cost is told before it is asked, and what it didn't answer is told once."""
+"""Estimated cost before a model is called, and one report of missing answers afterwards."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ def pets(tmp_path: Path) -> Path:
 def test_a_dry_run_tells_calls_and_tokens_and_does_nothing(
     cli: Cli, fake: FakeServer, pets: Path, tmp_path: Path, command: str
 ) -> None:
-    told = cli(command, pets, *LLM, "--dry-run")
+    planned = cli(command, pets, *LLM, "--dry-run")
     cost = json.loads(cli(command, pets, *LLM, "--dry-run", "--json").stdout)
 
-    assert (told.exit_code, told.stderr) == (0, "")
+    assert (planned.exit_code, planned.stderr) == (0, "")
     assert fake.calls == []
     assert not (tmp_path / "kinsplit-data").exists()
     assert cost["documents"] == 2
     assert cost["kept"] == 0
     assert cost["calls"] > 2
     assert cost["tokens"] == cost["prompt_tokens"] + cost["answer_tokens"]
-    assert told.stdout == (
+    assert planned.stdout == (
         f"llm: 2 documents, {cost['calls']} calls of the language model, {cost['tokens']:,} tokens "
         f"({cost['prompt_tokens']:,} input, at most {cost['answer_tokens']:,} output). No call was made.\n"
     )
@@ -55,8 +55,8 @@ def test_strategies_that_ask_no_model_cost_nothing(cli: Cli, folder: Path, tmp_p
 def test_a_dry_run_takes_the_strategy_of_the_collection(cli: Cli, fake: FakeServer, pets: Path) -> None:
     cli("index", pets, "--embedder", "hash", *LLM)
     assert fake.calls
-    told = cli("index", pets, "--embedder", "hash", "--dry-run").stdout
-    assert told.startswith("llm: 2 documents, 0 calls of the language model")
+    planned = cli("index", pets, "--embedder", "hash", "--dry-run").stdout
+    assert planned.startswith("llm: 2 documents, 0 calls of the language model")
 
 
 def test_a_dry_run_names_the_files_that_can_not_be_read(cli: Cli, folder: Path) -> None:

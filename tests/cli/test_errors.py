@@ -1,4 +1,4 @@
-"""What is wrong with a call is one line on stderr, and exit code 2."""
+"""Errors of a call: one line on stderr, and exit code 2."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.cli.conftest import Cli
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["--strategy", "magic"], "strategy: must be the name of a strategy (got 'magic')"),
         (["--set", "chunk_sise=3"], 'chunk_sise: is not a parameter of "sentence"'),
@@ -42,13 +42,13 @@ from tests.cli.conftest import Cli
 )
 @pytest.mark.parametrize("command", ["chunk", "index"])
 def test_a_wrong_argument_is_one_line_that_names_it(
-    cli: Cli, folder: Path, tmp_path: Path, command: str, arguments: list[str], told: str
+    cli: Cli, folder: Path, tmp_path: Path, command: str, arguments: list[str], message: str
 ) -> None:
     result = cli(command, folder, *arguments)
 
     assert result.exit_code == 2
     assert result.stdout == ""
-    assert told in result.stderr
+    assert message in result.stderr
     assert result.stderr.startswith("Error: ")
     assert result.stderr.count("\n") == 1
     assert not (tmp_path / "kinsplit-data").exists()
@@ -59,14 +59,14 @@ def test_paths_that_hold_nothing_are_refused(cli: Cli, tmp_path: Path, command: 
     (tmp_path / "empty").mkdir()
     (tmp_path / "photo.jpeg").write_bytes(b"\xff\xd8")
 
-    for path, told in (
+    for path, message in (
         ("nowhere", "doesn't exist"),
         ("empty", "holds no file that can be loaded"),
         ("photo.jpeg", "has an unknown suffix"),
     ):
         result = cli(command, path)
         assert (result.exit_code, result.stdout) == (2, "")
-        assert result.stderr.startswith(f"Error: {path}: {told}")
+        assert result.stderr.startswith(f"Error: {path}: {message}")
     assert not (tmp_path / "kinsplit-data").exists()
 
 
@@ -152,22 +152,22 @@ def test_what_is_empty_or_of_an_unknown_kind_is_told_in_a_line(cli: Cli, folder:
 
     for command in (["chunk", folder, "--output", "rows.jsonl"], ["index", folder, "--embedder", "hash"]):
         result = cli(*command)
-        told = result.stderr.splitlines()
+        lines = result.stderr.splitlines()
         assert result.exit_code == 1
-        assert told[0] == "Warning: 4 files or links of unknown types skipped: .png (2), no suffix (1), .mp4 (1)"
-        assert [line.partition(": is empty")[1] != "" for line in told[1:5]] == [True] * 4
-        assert "package.json: skipped, since it holds no rows of documents (is empty)" in told[5]
-        assert len(told) == 6
+        assert lines[0] == "Warning: 4 files or links of unknown types skipped: .png (2), no suffix (1), .mp4 (1)"
+        assert [line.partition(": is empty")[1] != "" for line in lines[1:5]] == [True] * 4
+        assert "package.json: skipped, since it holds no rows of documents (is empty)" in lines[5]
+        assert len(lines) == 6
 
 
 def test_an_unknown_suffix_names_the_formats_and_not_every_language(cli: Cli, folder: Path) -> None:
     (folder / "photo.png").write_bytes(b"x")
 
-    told = cli("index", folder / "photo.png").stderr
+    message = cli("index", folder / "photo.png").stderr
 
-    assert ".pptx" in told
-    assert ".erl" not in told
-    assert "of source code." in told
+    assert ".pptx" in message
+    assert ".erl" not in message
+    assert "of source code." in message
 
 
 def test_a_place_in_a_toml_file_or_an_option_that_may_be_left_out_says_so(cli: Cli, folder: Path) -> None:

@@ -26,7 +26,7 @@ SMALL = ("--strategy", "small=sentence:chunk_size=12,chunk_overlap=0", "--strate
 
 @pytest.fixture
 def plain(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
-    """A folder as rag_eval has it: docs, and queries.json without labels."""
+    """A folder in the layout of rag_eval: docs, and queries.json without labels."""
     monkeypatch.setenv("KINSPLIT_CACHE", str(tmp_path / "cache"))
     (tmp_path / "docs").mkdir()
     for name, text in TEXTS.items():
@@ -37,7 +37,7 @@ def plain(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
 
 @pytest.fixture
 def labelled(plain: Cli, tmp_path: Path) -> Cli:
-    """A folder that holds documents and labelled questions."""
+    """A folder with documents and labelled questions."""
     (tmp_path / "set").mkdir()
     documents = [{"docid": name, "text": text} for name, text in TEXTS.items()]
     questions = [

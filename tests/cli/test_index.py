@@ -18,7 +18,7 @@ HASH = ("--embedder", "hash")
 
 
 def figures_of(result: Result) -> dict[str, str]:
-    """Return the table at the end by its names."""
+    """Return the figures of the final table by name."""
     pairs = (line.split("  ", 1) for line in result.stdout.splitlines() if "  " in line)
     return {name: value.split()[0] for name, value in pairs}
 
@@ -69,7 +69,7 @@ def test_changes_are_counted_for_each_file(cli: Cli, folder: Path) -> None:
 
     assert "course/cs/loops.txt  Split into 3 chunks  ~1 =2" in changed.stdout.splitlines()
     assert figures_of(changed)["Embedded"] == "1"
-    # Every chunk says how many there are, which costs no embedding.
+    # Every chunk stores the number of chunks; updating it needs no embedding.
     assert "course/cs/loops.txt  Split into 2 chunks  ~2 -1" in shortened.stdout.splitlines()
     assert figures_of(shortened)["Embedded"] == "0"
 
@@ -115,7 +115,7 @@ def test_after_one_paragraph_changes_only_the_changed_chunks_are_embedded(cli: C
 
 
 def hashes(folder: Path) -> set[str]:
-    """Return the contents that the default strategy makes of a folder."""
+    """Return the content hashes of the chunks that the default strategy makes of a folder."""
     strategy = default_strategy()
     documents = [document for loaded in loaders.load(folder) for document in loaded.documents]
     return {chunk.content_hash for chunks in strategy.chunk_many(documents) for chunk in chunks}
@@ -172,7 +172,7 @@ def test_a_collection_keeps_its_strategy_unless_another_is_asked_for(cli: Cli, f
 
 
 def test_wrong_stores_are_refused(cli: Cli, folder: Path) -> None:
-    for arguments, told in (
+    for arguments, message in (
         (["--store", "folder"], "store: must be one of 'edge:...'"),
         (["--collection", "../up"], "collection: "),
         (["--embedder", "magic"], "embedder: must be one of bundled"),
@@ -180,7 +180,7 @@ def test_wrong_stores_are_refused(cli: Cli, folder: Path) -> None:
     ):
         result = cli("index", folder, *HASH, *arguments)
         assert (result.exit_code, result.stdout) == (2, "")
-        assert told in result.stderr
+        assert message in result.stderr
         assert result.stderr.count("\n") == 1
 
 
@@ -189,7 +189,7 @@ def test_a_document_with_a_character_over_the_limit_is_named_and_the_rest_is_ind
     (tmp_path / "texts" / "plain.txt").write_text("a b c")
     rows = '{"docid": "fine", "text": "x y"}', '{"docid": "long", "text": "x ꦗ"}'
     (tmp_path / "texts" / "rich.jsonl").write_text("\n".join(rows))
-    # BERT's vocabulary has no such letter, o200k takes three tokens for it.
+    # BERT's vocabulary lacks this letter; o200k encodes it as three tokens.
     words = "--set", "chunk_size=2", "--set", "chunk_overlap=0", "--set", "tokenizer=tiktoken:o200k_base"
     for command in (
         ("index", tmp_path / "texts", *HASH, "--strategy", "sentence", *words),

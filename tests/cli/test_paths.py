@@ -1,4 +1,4 @@
-"""Results that can't be written are no surprise after hours of work."""
+"""Output paths are checked before the work, not after hours of it."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from tests.cli.conftest import Cli
 def test_a_place_that_cannot_be_is_told_before_anything_is_read(cli: Cli, tmp_path: Path, command: list[str]) -> None:
     (tmp_path / "file").write_text("x")
 
-    for place, told in (
+    for place, message in (
         ("file/results", f"must be in a folder, but {tmp_path / 'file'} is a file"),
         (".", "not a folder"),
     ):
         result = cli(*command, "--output", place)
         assert (result.exit_code, result.stdout) == (2, "")
         assert result.stderr.startswith("Error: --output: ")
-        assert told in result.stderr
+        assert message in result.stderr
 
 
 def test_folders_that_are_not_there_yet_are_fine_and_those_without_permission_are_not(

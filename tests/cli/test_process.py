@@ -1,4 +1,4 @@
-"""What only a real process shows: pipes, locks, terminals, and what is imported."""
+"""Tests that need a real process: pipes, locks, terminals and imports."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_a_locked_store_is_one_line(tmp_path: Path, folder: Path, cli: Cli) -> N
 
 
 def on_terminal(columns: int, cwd: Path, *arguments: str) -> str:
-    """Run a command on a terminal of its own and return what it wrote there."""
+    """Run a command on its own terminal and return its output there."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     env = {key: value for key, value in environment(TERM="xterm-256color").items() if key != "NO_COLOR"}
@@ -113,7 +113,7 @@ def on_terminal(columns: int, cwd: Path, *arguments: str) -> str:
 def _read(descriptor: int) -> bytes:
     try:
         return os.read(descriptor, 65536)
-    except OSError:  # Linux's way to say that the other side is closed.
+    except OSError:  # Linux raises it when the other side is closed.
         return b""
 
 

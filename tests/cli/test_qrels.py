@@ -32,11 +32,11 @@ def labelled(tmp_path: Path) -> Path:
 def test_qrels_a_manifest_and_vectors_are_written(cli: Cli, labelled: Path) -> None:
     result = cli("qrels", labelled, "--strategy", SMALL, "--embedder", "hash:16", "--json")
     assert result.exit_code == 0, result.output
-    (told,) = json.loads(result.stdout)["chunkings"]
-    assert told["files"] == [
+    (report,) = json.loads(result.stdout)["chunkings"]
+    assert report["files"] == [
         f"qrels/{name}" for name in ("qrels_small.txt", "chunks_small.jsonl", "embeddings_small.npz")
     ]
-    assert (told["judged_questions"], told["labelled_questions"]) == (2, 2)
+    assert (report["judged_questions"], report["labelled_questions"]) == (2, 2)
     rows = [json.loads(line) for line in Path("qrels/chunks_small.jsonl").read_text().splitlines()]
     relevant = {asked: list(chunks) for asked, chunks in read_qrels(Path("qrels/qrels_small.txt")).items()}
     texts = {row["chunk_id"]: row["text"] for row in rows}
@@ -77,11 +77,14 @@ def test_thresholds_are_shown_and_nothing_is_written(cli: Cli, labelled: Path) -
     result = cli("qrels", labelled, "--strategy", SMALL, "--strategy", LARGE, "--tune")
     assert result.exit_code == 0, result.output
     assert "a relevant chunk in every chunking: --span-coverage 1 --chunk-coverage 0.05" in result.stdout
-    told = json.loads(cli("qrels", labelled, "--strategy", LARGE, "--tune", "--json").stdout)
-    assert told["best"] == {"span_coverage": 1.0, "chunk_coverage": 0.05}
-    assert {"span_coverage": 0.85, "chunk_coverage": 0.5, "judged": {LARGE[:5]: 0}, "relevant": {LARGE[:5]: 0}} in told[
-        "trials"
-    ]
+    report = json.loads(cli("qrels", labelled, "--strategy", LARGE, "--tune", "--json").stdout)
+    assert report["best"] == {"span_coverage": 1.0, "chunk_coverage": 0.05}
+    assert {
+        "span_coverage": 0.85,
+        "chunk_coverage": 0.5,
+        "judged": {LARGE[:5]: 0},
+        "relevant": {LARGE[:5]: 0},
+    } in report["trials"]
     assert not Path("qrels").exists()
 
 

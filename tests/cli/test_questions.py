@@ -1,4 +1,4 @@
-"""`kinsplit questions`, with a model that a local server stands for."""
+"""`kinsplit questions`, with a local server as the model."""
 
 from __future__ import annotations
 
@@ -75,8 +75,8 @@ def test_json_tells_all(cli: Cli, fake: FakeServer, pets: Path) -> None:
 
 def test_a_dry_run_asks_nothing(cli: Cli, fake: FakeServer, pets: Path, tmp_path: Path) -> None:
     result = cli("questions", pets, *options("--number", 2, "--dry-run"))
-    told = r"2 questions about 2 documents: at least 2 calls of the language model, [\d,]+ tokens"
-    assert re.match(told, result.stdout)
+    estimate = r"2 questions about 2 documents: at least 2 calls of the language model, [\d,]+ tokens"
+    assert re.match(estimate, result.stdout)
     assert fake.calls == []
     assert not (tmp_path / "queries.jsonl").exists()
     cli("questions", pets, *options("--number", 2))

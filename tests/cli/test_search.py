@@ -162,7 +162,7 @@ def test_only_a_rerankers_warnings_are_the_commands_own(indexed: Cli, monkeypatc
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         ([" "], "query: must not be blank"),
         (["x", "--top-k", "0"], "top_k: must be at least 1 (got 0)"),
@@ -181,12 +181,12 @@ def test_only_a_rerankers_warnings_are_the_commands_own(indexed: Cli, monkeypatc
     ],
 )
 def test_a_wrong_argument_is_one_line_and_makes_nothing(
-    indexed: Cli, tmp_path: Path, arguments: list[str], told: str
+    indexed: Cli, tmp_path: Path, arguments: list[str], message: str
 ) -> None:
     result = indexed("search", *HASH, *arguments)
 
     assert (result.exit_code, result.stdout) == (2, "")
-    assert told in result.stderr
+    assert message in result.stderr
     assert result.stderr.count("\n") == 1
     assert sorted(path.name for path in (tmp_path / "kinsplit-data").iterdir()) == ["default"]
     assert not (tmp_path / "elsewhere").exists()

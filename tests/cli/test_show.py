@@ -18,7 +18,7 @@ def file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def old(tmp_path: Path) -> Path:
-    """A file as `rag_eval` wrote it."""
+    """A results file in the format of `rag_eval`."""
     summary = {
         "fixed": {"avg_response_time": 0.0001, "avg_relevancy": 0.0174, "avg_faithfulness": 0.6944, "count": 3},
         "semantic": {"avg_response_time": 0.0002, "avg_relevancy": 0.1451, "avg_faithfulness": 0.3556, "count": 3},
@@ -122,7 +122,7 @@ def test_a_file_of_rag_eval_is_shown_by_honest_names(cli: Cli, old: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["results.json", "--strategy", "none"], "--strategy: must be one of sentence, structure, token 512, semantic"),
         (["results.json", "--measure", "none"], "--measure: must be one of recall@1000t, "),
@@ -136,7 +136,7 @@ def test_a_file_of_rag_eval_is_shown_by_honest_names(cli: Cli, old: Path) -> Non
     ],
 )
 def test_a_wrong_argument_is_one_line(
-    cli: Cli, tmp_path: Path, file: Path, old: Path, arguments: list[str], told: str
+    cli: Cli, tmp_path: Path, file: Path, old: Path, arguments: list[str], message: str
 ) -> None:
     (tmp_path / "other.json").write_text('{"summary": [1]}')
     (tmp_path / "text.json").write_text("not JSON")
@@ -145,7 +145,7 @@ def test_a_wrong_argument_is_one_line(
     result = cli("show", *arguments)
 
     assert (result.exit_code, result.stdout) == (2, "")
-    assert told in result.stderr
+    assert message in result.stderr
     assert result.stderr.count("\n") == 1
 
 

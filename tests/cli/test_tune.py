@@ -1,4 +1,4 @@
-"""`kinsplit tune`: what it shows, what it writes, and that `index` takes it."""
+"""`kinsplit tune`: its output, its result file, and the use of that file by `index`."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def test_the_choice_is_shown_and_written_for_index(cli: Cli, woods: Path) -> Non
 
 def test_json_holds_every_trial_and_the_verdict(cli: Cli, woods: Path) -> None:
     result = cli("tune", woods, *OPTIONS, "--output", "new/choice.toml", "--max-chunks", 60, "--json")
-    told = json.loads(result.stdout)
-    assert told["questions"] == {"searched": 18, "held_out": 18}
-    assert told["ending"] in ("trials", "all tried")
-    assert all((trial["recall"] is None) == (trial["refused"] is not None) for trial in told["trials"])
-    assert told["beats_default"] == told["verdict"].startswith("Its choice beats")
+    report = json.loads(result.stdout)
+    assert report["questions"] == {"searched": 18, "held_out": 18}
+    assert report["ending"] in ("trials", "all tried")
+    assert all((trial["recall"] is None) == (trial["refused"] is not None) for trial in report["trials"])
+    assert report["beats_default"] == report["verdict"].startswith("Its choice beats")
     assert Path("new/choice.toml").read_text().startswith("# Written by kinsplit tune")
-    assert Path(told["output"]).exists()
+    assert Path(report["output"]).exists()
 
 
 def test_a_file_written_by_hand_is_not_replaced(cli: Cli, woods: Path) -> None:

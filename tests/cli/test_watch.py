@@ -1,4 +1,4 @@
-"""Files that come, change and go while they are watched."""
+"""Files that are added, changed and deleted while they are watched."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from kinsplit.watch import watch
 from tests.cli.conftest import environment
 from tests.loaders.helpers import pdf
 
-_LONG = 60.0  # seconds, after which something is wrong
+_LONG = 60.0  # seconds; longer waits mean a fault
 
 
 class Watching:
@@ -159,17 +159,17 @@ def test_warnings_are_told_with_their_round(capsys: pytest.CaptureFixture[str]) 
             warnings.warn(f"Round {number} was odd.", KinsplitWarning, stacklevel=1)
             yield AddReport((), (), (), 0, 0.0)
 
-    told = _with_warnings(rounds(), Terminal(as_json=False))
+    reports = _with_warnings(rounds(), Terminal(as_json=False))
     for number in (1, 2):
-        assert next(told)
+        assert next(reports)
         assert f"Round {number} was odd." in capsys.readouterr().err
-    assert list(told) == []
+    assert list(reports) == []
 
 
 @pytest.mark.skipif(os.name == "nt", reason="sends a signal")
 @pytest.mark.parametrize("as_json", [False, True])
 def test_the_command_writes_a_line_for_each_change_and_ends_cleanly(folder: Path, as_json: bool) -> None:
-    # A process that a shell began in the background ignores Ctrl-C, and those that it begins do too.
+    # A process that a shell starts in the background ignores Ctrl-C, and so do its child processes.
     heed = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
     main = [sys.executable, "-c", f"{heed}; from kinsplit.cli import main; main()"]
     command = [*main, "watch", str(folder), "--embedder", "hash", "--settle", "0.1"]
@@ -194,7 +194,7 @@ def test_the_command_writes_a_line_for_each_change_and_ends_cleanly(folder: Path
     seen = ""
     while not ("course/cs/new.md" in seen and "course/cs/sorting.md" in seen):
         seen += process.stdout.readline()
-    time.sleep(1)  # It waits for changes again; while it indexes, Ctrl-C interrupts that.
+    time.sleep(1)  # Until it waits for changes again; during indexing, Ctrl-C would interrupt that.
     process.send_signal(signal.SIGINT)
     rest, errors = process.communicate(timeout=_LONG)
 

@@ -1,4 +1,4 @@
-"""The collection that retrievers, expansion and reranking are tested with."""
+"""The collection for the tests of retrievers, expansion and reranking."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What finding is tested with, seen alike in both frameworks."""
+"""Helpers for the tests of searches, the same for both frameworks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FRAMEWORKS = ("llama_index", "langchain")
 
 
 class Hit:
-    """What either framework returns, seen alike."""
+    """A result of either framework, with the same attributes for both."""
 
     def __init__(self, given: Any) -> None:
         node = given.node if isinstance(given, NodeWithScore) else given
@@ -39,7 +39,7 @@ class Hit:
 
 
 def split(framework: str, text: str = LECTURE) -> list[Any]:
-    """Return the lecture's chunks as a framework gives them."""
+    """Return the lecture's chunks as objects of a framework."""
     if framework == "llama_index":
         document = LlamaIndexDocument(id_="lecture", text=text, metadata={"subject": "cs"})
         return llama_index.node_parser("sentence", **PARAMETERS)([document])
@@ -48,7 +48,7 @@ def split(framework: str, text: str = LECTURE) -> list[Any]:
 
 
 def found(framework: str, chunk: Any, score: float | None) -> Any:
-    """Return a chunk as what a framework has found."""
+    """Return a chunk as a framework's search result."""
     if framework == "llama_index":
         return NodeWithScore(node=chunk, score=score)
     finding = {} if score is None else {"kinsplit": {"score": score, "scores": {"dense": score}}}
@@ -56,7 +56,7 @@ def found(framework: str, chunk: Any, score: float | None) -> Any:
 
 
 def process(stage: Any, hits: Sequence[Any], query: str = "q") -> list[Hit]:
-    """Put hits through a postprocessor or a compressor, and make sure that they stay as they are."""
+    """Pass hits through a postprocessor or a compressor, and check that it doesn't mutate them."""
     before = copy.deepcopy(hits)
     if hasattr(stage, "postprocess_nodes"):
         after = stage.postprocess_nodes(list(hits), query_str=query)

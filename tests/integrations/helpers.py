@@ -1,4 +1,4 @@
-"""What the integration tests share: small parameters for every strategy, and strategies with chosen cuts."""
+"""Shared helpers of the integration tests: small parameters for every strategy, and strategies with fixed cuts."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _SMALL: dict[str, dict[str, Any]] = {
 
 
 def small(name: str) -> dict[str, Any]:
-    """Parameters with which `TEXT` gives many chunks; those of a strategy that isn't known here are guessed."""
+    """Return parameters that split `TEXT` into many chunks; a guess for a strategy that isn't listed here."""
     return _SMALL.get(name, {"chunk_size": 12})
 
 
 class Chosen(Strategy):
-    """Cuts every text at chosen places."""
+    """Cuts every text into the same spans."""
 
     name = "chosen"
     spans: tuple[Span, ...] = ()

@@ -1,4 +1,4 @@
-"""The three doors, core, LlamaIndex and LangChain, lead to the same chunks."""
+"""The same chunks from the core, LlamaIndex and LangChain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every strategy keeps in both frameworks."""
+"""Guarantees of every strategy in both frameworks."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def documents() -> list[Document]:
 
 
 def check_place(name: str, text: str, source: str, place: dict[str, Any]) -> None:
-    """Check that a text is the slice of its source, or the slices, that its metadata say."""
+    """Check that a text is the slice, or the slices, of its source that its metadata name."""
     spans = place.get("spans", [[place["char_start"], place["char_end"]]])
     assert (spans[0][0], spans[-1][1]) == (place["char_start"], place["char_end"])
     assert text == "\n\n".join(source[start:end] for start, end in spans)

@@ -1,4 +1,4 @@
-"""The examples run as they are, and show what they promise."""
+"""The examples run unchanged, and print what they promise."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import sys
 from pathlib import Path
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-#: A part of the sample course that holds what the examples ask for, and what they must not find.
+#: Files of the sample course with the answers to the examples' questions, and with texts that must not be found.
 FILES = ("lecture_01_code.py", "lecture_06.md", "lecture_08_notes.html", "lecture_11.md", "syllabus.md")
 
 
 def run(name: str, folder: Path) -> str:
-    """Run a copy of an example beside a part of the course, and return what it prints."""
+    """Run a copy of an example next to a part of the course, and return its output."""
     (folder / "course").mkdir()
     shutil.copy(EXAMPLES / name, folder)
     for file in FILES:

@@ -31,7 +31,7 @@ from tests.integrations.test_llama_index_store import HashEmbedding
 
 
 class CountingStore:
-    """A store that counts what is read from it."""
+    """A store that records its reads."""
 
     def __init__(self, store: Any) -> None:
         self.store, self.reads = store, []
@@ -82,7 +82,7 @@ def test_siblings_cost_one_read_and_passages_are_slices_in_order(framework: str,
     spans = [(hit.metadata["char_start"], hit.metadata["char_end"]) for hit in hits]
     assert [hit.text for hit in hits] == [LECTURE[start:end] for start, end in spans]
     assert sum(len(hit.finding["hits"]) for hit in hits) == len(places)
-    # At least the window of the best hit; more where other hits lie beside it.
+    # At least the window of the best hit; more if other hits are adjacent.
     assert spans[0][0] <= chunks[9 - window].metadata["char_start"]
     assert spans[0][1] >= chunks[min(len(chunks) - 1, 9 + window)].metadata["char_end"]
 

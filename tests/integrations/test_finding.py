@@ -106,7 +106,7 @@ async def test_a_query_engine_answers_from_passages(index: Index) -> None:
 
 
 class SlowIndex(Index):
-    """Takes its time."""
+    """An index with slow searches."""
 
     def search(self, query: str, **options: Any) -> Any:
         time.sleep(0.3)

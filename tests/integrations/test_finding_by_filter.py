@@ -1,4 +1,4 @@
-"""Documents are found, counted and deleted by filter, hits have a threshold, and prompts get slim metadata."""
+"""Documents found, counted and deleted by filter, thresholds of hits, and slim metadata for prompts."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect i
 
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[QdrantClient]:
-    """A client of a folder in which kinsplit has indexed the lecture."""
+    """A client for a folder in which kinsplit has indexed the lecture."""
     with Index(f"qdrant:{tmp_path}", collection="c", strategy=STRATEGY, embedder=HASH) as index:
         index.add(Document("lecture", LECTURE, {"subject": "cs"}, pages=(0, 300)))
         index.add(Document("cells", "Cells divide.", {"subject": "bio"}))
@@ -91,7 +91,7 @@ def test_langchains_own_store_reads_what_kinsplit_wrote(client: QdrantClient) ->
 
 @pytest.mark.parametrize("engine", ["qdrant", "edge"])
 def test_a_plain_filter_of_anybody_finds_leaves_alone(engine: str, tmp_path: Path) -> None:
-    """Parents and documents have none of the keys that a leaf has, wherever it has them."""
+    """Parents and documents have none of a leaf's keys, at any level of the payload."""
     with Index(f"{engine}:{tmp_path / 'data'}", collection="c", strategy=STRATEGY, embedder=HASH) as index:
         index.add(Document("lecture", LECTURE, {"file_path": "a/lecture.md", "subject": "cs"}))
         leaves = {chunk.id for chunk in index.find({})}
@@ -185,7 +185,7 @@ def test_parents_hold_nothing_twice(tmp_path: Path) -> None:
 
 
 class CountingClient:
-    """A client that counts what is read through it."""
+    """A client that records its reads."""
 
     def __init__(self, client: QdrantClient) -> None:
         self.client, self.reads = client, []
@@ -200,7 +200,7 @@ class CountingClient:
 
 
 def written_by(writer: str, chunks: list[Any] | None = None) -> QdrantClient:
-    """Return a client of a collection that a framework's own store has written."""
+    """Return a client for a collection that a framework's own store has written."""
     client = QdrantClient(":memory:")
     if writer == "llama_index":
         LlamaIndexQdrant("c", client=client).add(embedded(chunks or split("llama_index")))
@@ -212,7 +212,7 @@ def written_by(writer: str, chunks: list[Any] | None = None) -> QdrantClient:
 
 
 def hits_of(framework: str, writer: str, client: QdrantClient, texts: list[str]) -> list[Any]:
-    """Return what a framework's own store finds, where it can read the collection, and our own chunks where not."""
+    """Return the results of a framework's own store if it can read the collection, else chunks of kinsplit."""
     if framework != writer:
         chunks = {Hit(found(framework, chunk, None)).text: chunk for chunk in split(framework)}
         return [found(framework, chunks[text], 0.9 - n / 10) for n, text in enumerate(texts)]

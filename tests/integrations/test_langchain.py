@@ -1,4 +1,4 @@
-"""What LangChain does with a text splitter: identity, `index()`, parent retrieval, tokenizers."""
+"""Text splitters inside LangChain: identity, `index()`, parent retrieval, tokenizers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A chunk store inside LangChain: the framework's own suite, and what it doesn't ask."""
+"""A chunk store inside LangChain: the framework's own test suite, and further tests."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class TestQdrant(VectorStoreIntegrationTests):
 
 
 class TestAwaited(VectorStoreIntegrationTests):
-    """The asynchronous half again, on a store that is awaited."""
+    """The suite's asynchronous half, on an asynchronous store."""
 
     @property
     def has_sync(self) -> bool:

@@ -1,4 +1,4 @@
-"""What LlamaIndex does with a node parser: ids, flags, pipelines, docstores, copies, callbacks, kinds of input."""
+"""Node parsers inside LlamaIndex: ids, flags, pipelines, docstores, copies, callbacks, kinds of input."""
 
 from __future__ import annotations
 

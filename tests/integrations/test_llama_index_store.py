@@ -1,4 +1,4 @@
-"""A chunk store inside LlamaIndex: nodes come back as they went in, filters and modes mean what they say."""
+"""A chunk store inside LlamaIndex: unchanged nodes, filters and query modes."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ SOURCE = {NodeRelationship.SOURCE: RelatedNodeInfo(node_id="book", hash="x", met
 
 
 def foreign() -> list[BaseNode]:
-    """Nodes that kinsplit did not split, of every kind."""
+    """Return nodes of every kind that kinsplit didn't split."""
     return [
         TextNode(
             id_="not a UUID",
@@ -475,7 +475,7 @@ async def test_mmr_is_llama_indexs_own(store: KinsplitVectorStore) -> None:
     store.add(nodes)
     index = VectorStoreIndex.from_vector_store(store, embed_model=HashEmbedding())
     theirs = VectorStoreIndex(nodes, embed_model=HashEmbedding())
-    for threshold in (0.3, 0.5, 1.0):  # At 0 all first ones are alike.
+    for threshold in (0.3, 0.5, 1.0):  # At 0 all candidates tie for the first rank.
         options: dict[str, Any] = {"similarity_top_k": 4, "vector_store_query_mode": "mmr"}
         options["vector_store_kwargs"] = {"mmr_threshold": threshold}
         expected = [hit.node_id for hit in theirs.as_retriever(**options).retrieve("cells grow")]
@@ -505,7 +505,7 @@ async def test_an_index_with_nodes_of_every_kind_is_queried(store: KinsplitVecto
     index = VectorStoreIndex(nodes, storage_context=context, embed_model=HashEmbedding(), store_nodes_override=override)
     again = VectorStoreIndex.from_vector_store(store, embed_model=HashEmbedding())
 
-    # LlamaIndex itself asks for its index and image nodes alone where it has any; see `VectorStoreIndex.as_retriever`.
+    # LlamaIndex requests only its index and image nodes if it has any; see `VectorStoreIndex.as_retriever`.
     expected = {"pointer", "image", "text"} if override else {"pointer", "image"}
     retriever = index.as_retriever(similarity_top_k=9)
     assert {hit.node_id for hit in retriever.retrieve("cells")} == expected

@@ -1,4 +1,4 @@
-"""A framework's own language model draws the boundaries, through either framework's door."""
+"""Boundaries drawn by a framework's own language model, in either framework."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metadata of any kind are kept, found and refused alike through every door."""
+"""Metadata values of any kind: stored, found and rejected alike through every adapter."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _FOUND_BY: list[Where] = [
     {"count": 3, "share": 0.5, "year": 2020, "draft": True, "author.name": "Ada", "nothing": None},
 ]
 
-#: Keeps a text with metadata, and returns the metadata of what filters find, None where they find nothing.
+#: Stores a text with metadata, and returns for each filter the metadata that it finds, or None.
 Door = Callable[[dict[str, Any], list[Where]], list[dict[str, Any] | None]]
 
 
@@ -77,7 +77,7 @@ def _through_llama_index(metadata: dict[str, Any], filters: list[Where]) -> list
     (node,) = store.get_nodes()
     kept = store.client
     assert kept is not None
-    # Its own filters can't say all of them.
+    # Its own filters can't express all of them.
     return [node.metadata if kept.find(where) else None for where in filters]
 
 

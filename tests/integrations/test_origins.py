@@ -1,4 +1,4 @@
-"""Chunks of chunks: where they lie, what they inherit."""
+"""Chunks of chunks: their positions and inherited metadata."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Both frameworks are optional, and the type stubs tell the truth."""
+"""Optional frameworks, and correct type stubs."""
 
 from __future__ import annotations
 

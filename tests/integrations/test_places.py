@@ -1,4 +1,4 @@
-"""Kin are found by place whatever ids a store gave, and a text that is not the one that was hashed has no place."""
+"""Kin are found by place under any ids, and a text that doesn't match its hash has no place."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MIDDLE = 5
 
 
 def renamed(framework: str, chunk: Any) -> Any:
-    """Return a chunk under an id that is not kinsplit's own."""
+    """Return a chunk under an id that kinsplit didn't compute."""
     other = str(uuid.uuid5(uuid.NAMESPACE_OID, chunk.node_id if framework == "llama_index" else chunk.id))
     if framework == "llama_index":
         return chunk.model_copy(update={"id_": other})
@@ -44,19 +44,19 @@ def renamed(framework: str, chunk: Any) -> Any:
 
 
 def lost(framework: str, chunk: Any) -> Any:
-    """Return a chunk as it comes through JSON that has no id."""
+    """Return a chunk without its id, after a round trip through JSON."""
     if framework == "llama_index":
         return TextNode(text=chunk.text, metadata=json.loads(json.dumps(chunk.metadata)))
     return LangChainDocument(page_content=chunk.page_content, metadata=json.loads(json.dumps(chunk.metadata)))
 
 
 def kept(framework: str, engine: str, chunks: list[Any]) -> Any:
-    """Return what expansion reads, a collection in which a framework's adapter or its own store keeps chunks."""
+    """Return the client of a collection in which a framework's adapter or its own store keeps chunks."""
     return vector_store(framework, engine, "default", "memory:", chunks).client
 
 
 def vector_store(framework: str, engine: str, collection: str, address: str, chunks: list[Any]) -> Any:
-    """Return a vector store of a framework that holds chunks."""
+    """Return a framework's vector store with chunks."""
     store: Any
     if framework == "llama_index":
         if engine == "kinsplit":

@@ -1,4 +1,4 @@
-"""Inputs that other splitters get wrong inside the frameworks; the numbers are those of the project's list."""
+"""Inputs that other splitters get wrong inside the frameworks; the numbers are from the project's list."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.integrations.helpers import Chosen, small
 
 
 def both(text: str, name: str, **parameters: Any) -> list[Span]:
-    """The offsets that both frameworks give for a text."""
+    """Return the spans of a text's chunks, after checking that both frameworks agree."""
     nodes = node_parser(name, **parameters)([Document(id_="d", text=text)])
     found = text_splitter(name, **parameters).create_documents([text])
     spans = [Span(node.start_char_idx, node.end_char_idx) for node in nodes]

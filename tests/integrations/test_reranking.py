@@ -1,4 +1,4 @@
-"""Reranking, the same in both frameworks, and all stages behind their own retrievers."""
+"""Reranking, the same in both frameworks, and all stages after their own retrievers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tests.integrations.test_llama_index_store import HashEmbedding
 
 
 class Backwards:
-    """Judges the last text best, and answers sorted, so that indices matter."""
+    """Ranks the last text first, and returns sorted scores, so that indices matter."""
 
     def __init__(self) -> None:
         self.seen: list[str] = []

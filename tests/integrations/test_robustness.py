@@ -1,4 +1,4 @@
-"""Odd files, and texts that begin and end with what tokenizers drop, give the core's chunks in both frameworks."""
+"""The core's chunks in both frameworks, for odd files and for texts with dropped characters at both ends."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from tests.parsers.sized import sized
 from tests.parsers.test_shared_robustness import decoded
 from tests.shared_data import ROOT, shared_files
 
-# Of a long file so many characters of its beginning and of its end.
+# Number of characters to take from the beginning and from the end of a long file.
 _EDGE = 1_000
 
 
 @functools.cache
 def documents() -> list[Document]:
-    """Return the odd files, where they are, and texts with dropped characters at both ends."""
+    """Return the odd files, if available, and texts with characters at both ends that tokenizers drop."""
     texts = {f"dropped {i}": dropped * 9 + "Hello there world. " * 9 + dropped * 9 for i, dropped in enumerate(DROPPED)}
     for file in shared_files("robustness"):
         if (ROOT / file).is_file():

@@ -1,4 +1,4 @@
-"""Strategies that embed, with the frameworks' own embedding objects."""
+"""Strategies with embedders, given the frameworks' own embedding objects."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TEXT = (
     "# Cats\n\nCats purr when cats are happy. Happy cats purr and purr. Cats that purr are happy cats.\n\n"
     "# Money\n\nStocks fell as rates rose. Rates rose and stocks fell. Falling stocks follow rising rates."
 )
-#: Small enough for `cluster` to have something to gather.
+#: Small enough for `cluster` to gather passages.
 SIZES: dict[str, dict[str, Any]] = {
     "semantic": {"min_sentences": 1, "max_sentences": 2},
     "cluster": {"chunk_size": 30, "passage_size": 10, "passage_overlap": 2},

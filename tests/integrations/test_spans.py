@@ -1,4 +1,4 @@
-"""Chunks of several spans in both frameworks: kept, stored, expanded and split again without losing their places."""
+"""Chunks of several spans in both frameworks: kept, stored, expanded and split again with their positions."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def split(framework: str) -> list[Any]:
 
 
 def slices(metadata: dict[str, Any]) -> str:
-    """Return what the metadata say that the text is."""
+    """Return the text at the position that the metadata give."""
     spans = metadata.get("spans", [[metadata["char_start"], metadata["char_end"]]])
     assert (spans[0][0], spans[-1][1]) == (metadata["char_start"], metadata["char_end"])
     return "\n\n".join(TEXT[start:end] for start, end in spans)

@@ -1,4 +1,4 @@
-"""A collection of a course search that embedded every file whole, with its own payload, still answers."""
+"""Searches in a collection of a course search that embedded every file whole, with its own payload."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FOLDER = "data/cs/6_0001"
 
 
 def payload(name: str, **more: object) -> dict[str, Any]:
-    """Return a payload as the course search stored it before it made chunks."""
+    """Return a payload in the format of the course search before it made chunks."""
     return {
         "file_path": f"{FOLDER}/{name}",
         "file_type": "reference",
@@ -55,7 +55,7 @@ def client() -> Iterator[QdrantClient]:
         models.PointStruct(id=str(uuid.UUID(int=number)), vector=vector, payload=payload(name))
         for number, (name, vector) in enumerate(zip(TEXTS, vectors, strict=True))
     ]
-    # The same search, chunked later, in the same collection.
+    # A chunk that the same course search added later.
     chunk = payload("lecture_10_code.py", is_chunked=True, chunk_index=0, total_chunks=9, full_content="class Coord")
     points.append(models.PointStruct(id=99, vector=vectors[2], payload=chunk))
     client.upsert("cs", points)
@@ -115,7 +115,7 @@ def test_paths_in_the_payload_are_taken_as_they_are(client: QdrantClient) -> Non
 
 @pytest.mark.parametrize("splitting", ["whole", "split, by path", "split, without an id"])
 def test_files_beside_a_document_come_from_a_collection_that_langchain_qdrant_wrote(splitting: str) -> None:
-    """Whether it was embedded whole or split into a single chunk, whose source need not be its path."""
+    """The document was embedded whole or split into a single chunk, whose source need not be its path."""
     texts = documents(*TEXTS)
     for document, name in zip(texts, TEXTS, strict=True):
         document.id = None if "without" in splitting or splitting == "whole" else f"{FOLDER}/{name}"

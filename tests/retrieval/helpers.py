@@ -1,4 +1,4 @@
-"""A small collection and a store that counts what it is asked."""
+"""A small collection, and a store that records its calls."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def course(documents: int = 3) -> list[Document]:
 
 
 class CountingStore:
-    """A store in memory that counts its calls.
+    """A store in memory that records its calls.
 
     Args:
-        documents: What it holds.
-        strategy: What splits them.
+        documents: Documents in the store.
+        strategy: Strategy that splits them.
     """
 
     def __init__(self, documents: Sequence[Document], strategy: Strategy = STRATEGY) -> None:

@@ -1,4 +1,4 @@
-"""Hits become passages: merged, bounded, exact, and with one read of the store."""
+"""Expansion of hits to passages: merged, bounded, exact, and with one read of the store."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ from tests.retrieval.helpers import STRATEGY, CountingStore, course, question
 
 
 class Longest:
-    """Prefers long texts, and answers in any order."""
+    """Prefers long texts, and returns scores in any order."""
 
     def __init__(self) -> None:
         self.read: list[Sequence[str]] = []

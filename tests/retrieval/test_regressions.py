@@ -1,4 +1,4 @@
-"""What users of other tools suffered from, and what must happen instead."""
+"""Problems that users have had with other tools, and the required behaviour."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rerankers see texts and answer by index; one that fails costs nothing but its own stage."""
+"""Rerankers, which read texts and return indexes; a failing one affects only its own stage."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ READING = Reading[tuple[str, float]](lambda item: item[0], lambda item: item[1],
 
 
 class Fixed:
-    """Answers with what it was made with, or raises it."""
+    """Returns the given scores, or raises the given error."""
 
     def __init__(self, answer: Sequence[Ranked] | Exception) -> None:
         self.answer = answer
@@ -212,7 +212,7 @@ def test_a_language_model_is_named_behind_llm() -> None:
 
 @pytest.fixture(scope="session")
 def cross_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cross-encoder of random weights with a window of 32 tokens, saved as users have theirs."""
+    """A cross-encoder with random weights and a window of 32 tokens, saved in a folder."""
     import torch
     from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast
 

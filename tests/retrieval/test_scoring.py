@@ -1,4 +1,4 @@
-"""The evidence of siblings, parent and document, put together."""
+"""Scores from the evidence of siblings, parent and document."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chunks of several spans, from parents to passages: nothing is lost, and nothing comes that the source lacks."""
+"""Chunks of several spans, from parents to passages, without lost or additional text."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def placed(strategy: Any, text: str) -> list[Chunk]:
 
 
 def check(passage: Passage, text: str) -> None:
-    """Check that a passage is made of slices that lie apart, and has all of its chunks' text once."""
+    """Check that a passage consists of separate slices, and contains all text of its chunks once."""
     assert passage.text == "\n\n".join(text[start:end] for start, end in passage.spans)
     assert all(a.end < b.start for a, b in pairwise(passage.spans))
     assert all(holds(passage.spans, chunk.spans) for chunk in passage.chunks)

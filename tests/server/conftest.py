@@ -26,7 +26,7 @@ HOME = "/home/somebody/secret"
 
 @pytest.fixture(scope="session", autouse=True)
 def indexed() -> Iterator[None]:
-    """The same documents split by two strategies, in this process's memory."""
+    """The same documents, split by two strategies, in memory stores of this process."""
     documents = [
         Document("course/loops.md", LOOPS, {"course": "cs", "year": 2024, "absolute_path": f"{HOME}/loops.md"}),
         Document("course/alice, ch. 1?.txt", SCRIPT, {"course": "math", "year": 2020}),
@@ -79,7 +79,7 @@ def settings_of(**given: Any) -> ServiceSettings:
 
 @pytest.fixture(scope="session")
 def previewer() -> Iterator[Previewer]:
-    """One for all applications, since its process takes a while to start."""
+    """One previewer for all applications, since its process takes a while to start."""
     made = Previewer(120)
     yield made
     made.close()
@@ -87,7 +87,7 @@ def previewer() -> Iterator[Previewer]:
 
 @pytest.fixture
 def make_app(previewer: Previewer) -> Iterator[Callable[..., FastAPI]]:
-    """Make applications with settings, which are closed at the end."""
+    """Return a function that makes applications with settings; they are closed at the end."""
     made: list[Collections] = []
 
     def make(**given: Any) -> FastAPI:
@@ -106,7 +106,7 @@ Connect = Callable[..., Any]
 
 @pytest.fixture
 async def connect(make_app: Callable[..., FastAPI]) -> AsyncIterator[Connect]:
-    """Start applications, and return clients of them."""
+    """Return a function that starts an application and returns a client of it."""
     async with AsyncExitStack() as stack:
 
         async def start(raises: bool = True, **given: Any) -> httpx.AsyncClient:
@@ -127,7 +127,7 @@ async def client(connect: Connect) -> httpx.AsyncClient:
 
 @contextmanager
 def serving(app: FastAPI) -> Iterator[str]:
-    """Run an application on this machine, and return its address."""
+    """Run an application on this machine, and yield its address."""
     settings, ready = app.state.settings, threading.Event()
     server = make_server(app, settings, ready.set)
     with listen(settings) as listening:
@@ -143,7 +143,7 @@ def serving(app: FastAPI) -> Iterator[str]:
 
 
 def error_of(response: httpx.Response, status: int) -> dict[str, Any]:
-    """Return an error that has the one shape."""
+    """Return the error of a response, and check its shape."""
     assert response.status_code == status, response.text
     assert response.headers["content-type"] == "application/json"
     (error,) = response.json().values()

@@ -46,7 +46,7 @@ async def test_every_key_has_its_own_rate(connect: Connect) -> None:
     response = await client.get("/documents", headers={"X-API-Key": "first"})
     assert error_of(response, 429)["rule"] == "exceeds the rate limit"
     assert 0 < int(response.headers["Retry-After"]) <= 1800
-    # Wrong keys share the bucket of their address, so nobody can try many.
+    # Wrong keys share the bucket of their address, so that a client can't try many.
     codes = [(await client.get("/documents", headers={"X-API-Key": f"x{i}"})).status_code for i in range(4)]
     assert codes == [401, 401, 429, 429]
 
@@ -60,9 +60,9 @@ async def test_without_keys_every_address_has_its_own_rate(connect: Connect) -> 
             return (await client.get("/documents")).status_code
 
     assert [await ask("10.0.0.1"), await ask("10.0.0.1"), await ask("10.0.0.2")] == [200, 429, 200]
-    # One client has a whole network of these.
+    # One client usually owns a whole /64 network.
     assert [await ask("2001:db8::1"), await ask("2001:db8::2"), await ask("2001:db8:0:1::1")] == [200, 429, 200]
-    # A socket for both kinds writes IPv4 addresses so.
+    # IPv4 addresses in the notation of a dual-stack socket.
     assert [await ask("::ffff:10.0.0.1"), await ask("::ffff:10.0.0.3"), await ask("10.0.0.3")] == [429, 200, 429]
 
 
@@ -103,7 +103,7 @@ async def test_a_foreign_name_for_this_machine_is_refused(connect: Connect) -> N
         assert error_of(await client.get("/documents", headers={"Host": host}), 400)["field"] == "Host"
     for host in ("LOCALHOST", "localhost:8000", "127.0.0.1:1", "[::1]:8000", "[::1]"):
         assert (await client.get("/documents", headers={"Host": host})).status_code == 200
-    # Probes ask by the container's address.
+    # Probes call the container's address.
     client = await connect(host="0.0.0.0", api_keys="key", allowed_hosts="Search.example")
     for path in ("/healthz", "/readyz"):
         assert (await client.get(path, headers={"Host": "10.0.0.7:8000"})).status_code == 200

@@ -17,7 +17,7 @@ ANSWER = "A while loop asks first. 😀 [1] A for loop counts [2]. It flies [9].
 
 
 class Model:
-    """A language model that says what it is told to."""
+    """A language model with a given answer."""
 
     name, identity, window = "model", None, 4000
 
@@ -45,7 +45,7 @@ def events_of(response: httpx.Response) -> list[tuple[str, dict[str, Any]]]:
 
 @pytest.fixture
 def says(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], Iterator[str]]], None]:
-    """Let the model of the settings be one that says so."""
+    """Return a function that replaces the model of the settings by one with a given answer."""
 
     def use(pieces: Callable[[], Iterator[str]]) -> None:
         monkeypatch.setattr("kinsplit.language_models.resolve", lambda *_: Model(pieces))
@@ -133,7 +133,7 @@ async def test_only_so_many_answers_at_once(connect: Connect, says: Callable[...
         while client.app.state.answers._free:
             await asyncio.sleep(0)
     assert error_of(await client.post("/ask", json=body), 503)["rule"] == "is writing as many answers as it can"
-    # Searches have threads of their own.
+    # Searches have their own threads.
     assert (await client.get("/search?q=loop")).status_code == 200
     go.set()
     assert events_of(await first)[-1][0] == "finished"

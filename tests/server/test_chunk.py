@@ -59,7 +59,7 @@ async def test_blank_text_makes_no_chunk(client: httpx.AsyncClient) -> None:
         ({"text": "x", "parameters": {"nonsense": 1}}, "nonsense"),
         ({"text": "x", "parameters": []}, "parameters"),
         ({"text": "x", "else": 1}, "else"),
-        # What has to be loaded from somewhere can't be chosen.
+        # Resources that have to be loaded can't be chosen.
         ({"text": "x", "parameters": {"tokenizer": "/etc/passwd"}}, "tokenizer"),
         ({"text": "x", "parameters": {"tokenizer": "hf:BAAI/bge-m3"}}, "tokenizer"),
         ({"text": "x", "parameters": {"tokenizer": ["bundled"]}}, "tokenizer"),
@@ -133,7 +133,7 @@ async def test_a_preview_has_its_time_and_its_memory_taken_away(
         assert (error["field"], error["rule"]) == (
             *("parameters", "can't be previewed, since it needs more than 4 MiB of memory"),
         )
-        # The next one has a new process.
+        # The next preview has a new process.
         small = {"text": TEXT, "strategy": "word"}
         assert (await client.post("/chunk", json=small)).status_code == 200
         own._pool._limits = replace(own._pool._limits, time=0.2)

@@ -70,7 +70,7 @@ async def test_any_id_can_be_asked_for(client: httpx.AsyncClient) -> None:
         for path in (quote(name), quote(name, safe="")):
             assert (await client.get(f"/documents/{path}")).json()["id"] == name
             assert (await client.get(f"/documents/{path}/chunks")).json()["id"] == name
-    # Text is data: the page has to show it, and not run it.
+    # Text is data: the page has to show it, not run it.
     response = await client.get(f"/documents/{quote(NAMES[0])}")
     assert response.json()["text"] == SCRIPT
     assert response.headers["content-type"] == "application/json"
@@ -89,7 +89,7 @@ async def test_ids_that_look_like_something_else(connect: Connect) -> None:
             assert (document["id"], document["text"]) == (name, f"The text of number {number}.")
             chunks = (await client.get(f"/documents/{path}/chunks")).json()
             assert (chunks["id"], chunks["total"]) == (name, 1)
-        # With slashes as they are, the last one is the address's own.
+        # With unescaped slashes, the last part belongs to the route.
         assert (await client.get("/documents/notes/chunks")).json()["chunks"][0]["text"] == "The text of number 0."
         assert (await client.get("/documents/notes/chunks/chunks")).json()["id"] == "notes/chunks"
 

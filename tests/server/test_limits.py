@@ -24,7 +24,7 @@ async def test_the_queue_ends_and_nothing_that_was_taken_is_lost() -> None:
     assert answers[:5] == list(range(5))
     assert [error.status for error in answers[5:] if isinstance(error, RequestError)] == [503] * 3
     assert done
-    # All places are free again.
+    # All slots are free again.
     assert await asyncio.gather(*(workers.run(lambda i=i: i) for i in range(5))) == list(range(5))
     await workers.close()
 
@@ -33,7 +33,7 @@ async def test_a_call_that_takes_too_long_keeps_its_place() -> None:
     workers, go = Workers(1, 1, 0.05, Metrics()), threading.Event()
     with pytest.raises(RequestError, match="took longer"):
         await workers.run(go.wait, 30)
-    # It still has the thread; one more may wait and is cancelled, and its place is free again.
+    # It still occupies the thread; one more call may wait and is cancelled, which frees its slot.
     for _ in range(3):
         with pytest.raises(RequestError) as caught:
             await workers.run(int)
@@ -60,7 +60,7 @@ async def test_a_full_queue_is_answered_while_health_goes_on(connect: Connect, m
     response = await client.get("/search?q=loop")
     assert error_of(response, 503)["rule"] == "is overloaded"
     assert response.headers["Retry-After"] == "1"
-    # What needs no thread is answered before what was asked earlier.
+    # Requests that need no thread are answered before earlier ones that do.
     assert (await client.get("/healthz")).status_code == 200
     assert "kinsplit_requests_in_flight 3.0" in (await client.get("/metrics")).text
     assert not any(task.done() for task in waiting)
@@ -94,7 +94,7 @@ async def test_a_body_is_read_only_so_far(connect: Connect) -> None:
     }
     for length in ("9" * 30, "99999999999"):
         assert error_of(await client.post("/chunk", content=b"x", headers={"Content-Length": length}), 413)
-    # Without a length, and on a path that takes no body.
+    # Without Content-Length, and on a path that takes no body.
     for method, path in (("POST", "/chunk"), ("GET", "/search?q=loop"), ("POST", "/nothing")):
         seen: list[int] = []
         assert error_of(await client.request(method, path, content=_parts(1000, seen)), 413)

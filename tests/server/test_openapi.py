@@ -30,7 +30,7 @@ pytestmark = pytest.mark.usefixtures("socket_enabled")
 
 @pytest.fixture(scope="module")
 def schema(previewer: Previewer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """The description of one service for all tests."""
+    """The OpenAPI description of one service, for all tests."""
     with clean_environment(tmp_path_factory.mktemp("service")):
         settings = settings_of()
         collections = Collections.open(settings)
@@ -70,7 +70,7 @@ def test_the_description_holds_and_nothing_fails(schema: Any, method: str, path:
         try:
             case.call_and_validate(checks=_CHECKS)
         except (requests.ConnectionError, requests.exceptions.ChunkedEncodingError):
-            # A head of more than 64 KiB is refused while it still comes.
+            # A head of more than 64 KiB is rejected before all of it has arrived.
             assert len(case.as_curl_command()) > 65_536
 
     ask()

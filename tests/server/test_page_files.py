@@ -1,4 +1,4 @@
-"""The page's files as they are served."""
+"""The page's files, as the service sends them."""
 
 from __future__ import annotations
 

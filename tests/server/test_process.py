@@ -1,4 +1,4 @@
-"""The service on a socket: clients that are slow, many, or gone."""
+"""The service on a socket: slow, numerous and disconnected clients."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_clients_that_do_not_finish_a_head_are_cut_off(make_app: MakeApp) -> Non
 def test_connections_without_a_request_give_way_to_others(make_app: MakeApp, sent: bytes) -> None:
     app, head = make_app(connections=64, patience=60), b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
     with serving(app) as address, contextlib.ExitStack() as stack:
-        # Older than all of the crowd, but of an address that has one connection only.
+        # Older than all others, but the only connection of its address.
         slow = stack.enter_context(connect_to(address, "127.0.0.3"))
         slow.sendall(head)
         assert httpx.get(f"{address}/healthz").status_code == 200
@@ -151,7 +151,7 @@ def test_heads_that_are_none(make_app: MakeApp, head: bytes) -> None:
                 client.sendall(head)
                 answer = client.recv(100)
             except (BrokenPipeError, ConnectionResetError):
-                pass  # It was told so and cut off while it still sent.
+                pass  # The service responded and closed the connection during the request.
             assert answer == b"" or answer.startswith(b"HTTP/1.1 4")
         assert httpx.get(f"{address}/healthz").status_code == 200
 
@@ -175,7 +175,7 @@ async def test_two_hundred_clients_lose_nothing_and_health_goes_first(
             ]
             assert await asyncio.to_thread(begun.wait, 60)
             assert (await client.get("/healthz")).status_code == 200
-            # It did not wait for those before it.
+            # It did not wait for the earlier requests.
             assert not any(task.done() for task in searches)
             go.set()
             answers = [await task for task in searches]
@@ -206,7 +206,7 @@ def test_what_waits_for_a_client_that_left_is_not_done(make_app: MakeApp, monkey
         for query in ("l", "lo", "loo"):
             with ask(query):
                 until(lambda: app.state.workers._slots._value == 0)
-            # The queue has a place again, although nothing is done yet.
+            # The queue has a free slot again, although no search has finished.
             until(lambda: app.state.workers._slots._value == 1)
         last = ask("loop")
         go.set()

@@ -19,7 +19,7 @@ SECRET = "the secret question"
 
 @pytest.fixture
 def logs() -> Iterator[io.StringIO]:
-    """What the service logs, as JSON lines."""
+    """The log of the service, as JSON lines."""
     stream = io.StringIO()
     before = {name: logging.getLogger(name).__dict__.copy() for name in ("kinsplit.server", "uvicorn")}
     show = warnings.showwarning
@@ -116,10 +116,10 @@ async def test_figures(connect: Connect) -> None:
     text = (await client.get("/metrics")).text
     assert 'kinsplit_request_seconds_count{method="GET",route="/search",status="200"} 2.0' in text
     assert 'kinsplit_request_seconds_count{method="GET",route="/search",status="422"} 1.0' in text
-    # By the template: a figure for each path would be a figure for each document.
+    # By the route's template: otherwise there would be one time series per document.
     assert 'kinsplit_request_seconds_count{method="GET",route="/documents/{id:id}",status="404"} 2.0' in text
     assert 'kinsplit_request_seconds_count{method="GET",route="(none)",status="404"} 1.0' in text
-    # Any word can be a method, and a figure for each word would fill the memory.
+    # Clients can send any word as the method, and one time series per word would fill the memory.
     assert 'kinsplit_request_seconds_count{method="*",route="/search",status="405"} 2.0' in text
     assert "SECRET" not in text
     assert "kinsplit_requests_in_flight 1.0" in text

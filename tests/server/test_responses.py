@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from kinsplit.server.responses import SpanLocator, Utf16Offsets
 from kinsplit.spans import Span
 
-# Lone surrogates, both ends of the basic plane, and what lies beyond it.
+# Lone surrogates, both ends of the basic plane, and characters beyond it.
 TEXTS = st.text(st.sampled_from("a\n é\ud800\udfff\uffff\U00010000😀\U0010ffff👨‍👩‍👧"), max_size=30)
 
 
@@ -14,7 +14,7 @@ TEXTS = st.text(st.sampled_from("a\n é\ud800\udfff\uffff\U00010000😀\U0010fff
 def test_units_are_those_of_utf_16(text: str) -> None:
     units = Utf16Offsets(text)
     for at in range(len(text) + 1):
-        # A pair that is written apart would be read as one character: each code point for itself.
+        # Each code point is encoded on its own, since two surrogates together would be read as one character.
         assert units.offset(at) == sum(len(c.encode("utf-16-le", "surrogatepass")) // 2 for c in text[:at])
 
 

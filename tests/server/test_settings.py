@@ -35,7 +35,7 @@ def test_what_is_given_goes_before_the_environment_before_dotenv_before_the_file
     config.write_text(FILE)
     settings = ServiceSettings.load(config)
     assert (settings.port, settings.timeout, settings.queue) == (1003, 5, 7)
-    assert settings.embedder == "hash"  # That of [index].
+    assert settings.embedder == "hash"  # From [index].
     assert settings.rate_limit == Rate(10, 60)
     assert settings.collections == ("FIXED=tenk-fixed", "SENTENCE=tenk-sentence")
     (tmp_path / ".env").write_text("KINSPLIT_PORT=1002\nKINSPLIT_TIMEOUT=6\nPOSTGRES_PASSWORD=x\nKINSPLIT_CACHE=y\n")
@@ -106,7 +106,7 @@ def test_origins_hosts_and_proxies_that_are_some() -> None:
         allowed_hosts="search.example,[::1],10.0.0.1",
         trusted_proxies="10.0.0.0/8,::1,*",
     )
-    # As a browser writes them.
+    # Written as a browser sends them.
     assert settings.cors_origins == ("https://class.example", "http://localhost:3000")
     assert settings.hosts == ("search.example", "[::1]", "10.0.0.1")
     assert settings.trusted_proxies == ("10.0.0.0/8", "::1", "*")

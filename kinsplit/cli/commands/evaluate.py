@@ -150,7 +150,7 @@ def evaluate(
         else:
             terminal.table(plan_table(plans))
         return
-    # The results hold the warnings, each with its strategy, but for those from before there are results.
+    # The results hold each strategy's warnings, except cache warnings, which may come before there are results.
     silence = warnings.catch_warnings(action="ignore", category=KinsplitWarning)
     with steps(terminal.screen, len(strategies)) as update, silence:
         warnings.simplefilter("always", CacheWarning)
@@ -225,7 +225,7 @@ def _check_output(output: Path, read: list[Path]) -> None:
     """Make sure that the results can be written, and that they replace no input file.
 
     Raises:
-        InvalidParameterError: They can't, or they would.
+        InvalidParameterError: They can't be written, or would replace an input file.
     """
     check_writable(output)
     if output.exists() and any(path.exists() and output.samefile(path) for path in read):

@@ -41,7 +41,7 @@ def fetch_wikipedia(
 
     terminal = Terminal(as_json=as_json)
 
-    def tell(one: Fetched) -> None:
+    def show(one: Fetched) -> None:
         if one.problem is not None:
             terminal.warning(f"{one.article.requested}: {one.problem}")
         elif not as_json and one.path is not None:
@@ -49,7 +49,7 @@ def fetch_wikipedia(
             terminal.line(f"{one.path}  {one.state.capitalize()}, revision {one.article.revision}{way}")
 
     with Api(language, contact, api) as wiki:
-        done = fetch(wiki, titles, output, tell)
+        done = fetch(wiki, titles, output, show)
     if as_json:
         terminal.document({"articles": [_to_dict(one) for one in done]})
     failed = sum(one.state == "failed" for one in done)

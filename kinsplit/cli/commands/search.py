@@ -66,7 +66,7 @@ def search(
             budget=budget,
             where=conditions,
         )
-        # A second search without the budget, to tell apart why there are no passages.
+        # A second search without the budget shows why there are no passages.
         too_small = (
             not passages and budget is not None and opened.search(query, top_k=1, window=0, where=conditions) != []
         )

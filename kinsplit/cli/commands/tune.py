@@ -172,7 +172,7 @@ def _check_output(output: Path) -> None:
     """Make sure that the result can be written, and that it replaces no file written by hand.
 
     Raises:
-        InvalidParameterError: It can't, or it would.
+        InvalidParameterError: It can't be written, or would replace such a file.
     """
     from kinsplit.evaluation.tuning.result import SIGNATURE
 

@@ -36,7 +36,7 @@ def to_rows(chunks: Sequence[Chunk], tokenizer: Tokenizer) -> Iterator[Row]:
         One row per chunk, in order. `start` and `end` are code point offsets in the document; `spans` lists the parts
         of it that the chunk holds, nearly always one. `chunk_index` counts from 0 within the row's `level`. Ids
         are UUIDs, except `chunk_id` (see `chunk_name`). `metadata` holds the metadata of the document and of the chunk,
-        such as its `section`, without the file's siblings, of which a folder may have thousands.
+        such as its `section`, without the file's siblings, since a folder may have thousands.
     """
     uncounted = [chunk.text for chunk in chunks if chunk.token_count is None]
     counts = iter(tokenizer.count(uncounted).tolist() if uncounted else [])

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from kinsplit.display import inline
 
-#: Width of output that goes to no terminal: tables are neither folded nor cut.
+#: Width of output without a terminal: tables are neither folded nor cut.
 _ENDLESS = 10_000
 #: Maximum line length of prose on a wide terminal.
 _READABLE = 100

@@ -30,7 +30,7 @@ def damage(folder: Path, *, full: bool = False) -> str | None:
     """Return the first difference from the signed content, or None.
 
     Sizes and times are compared, and the content of a file only if its time differs: that takes no time, and finds the
-    damage of a full disk, a broken copy or an editor. It is no protection against tampering: anyone who can write the
+    damage of a full disk, a broken copy or an editor. It doesn't protect from tampering: anyone who can write the
     folder can sign it.
 
     Args:

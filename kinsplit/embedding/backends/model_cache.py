@@ -61,7 +61,7 @@ def _make(folder: Path, make: Callable[[Path], None]) -> None:
     try:
         if folder.is_dir():  # Another process made it meanwhile.
             return
-        shutil.rmtree(draft, ignore_errors=True)  # Of a process that was killed.
+        shutil.rmtree(draft, ignore_errors=True)  # Left by a process that was killed.
         draft.mkdir()
         make(draft)
         sign(draft)

@@ -14,7 +14,7 @@ from kinsplit.integrations.shared.metadata import HIDDEN
 from kinsplit.integrations.shared.origins import CONTEXT, is_chunk
 from kinsplit.stores.json_values import to_json
 
-# A change in the number of siblings alone is no reason to embed all of them again.
+# If only the number of siblings has changed, nothing has to be embedded again.
 _COUNTS = frozenset({"total_chunks", "is_chunked"})
 
 
@@ -24,8 +24,8 @@ class ChunkKeys:
     The ids under `prev_id`, `next_id` and `parent_id` therefore identify chunks in any vector store. An edited chunk
     keeps its id, and `index()` only checks whether a key is known; so a chunk that the store holds with another text,
     position, link or metadata is first removed from the records. `index()` then counts it as added and embeds no other.
-    A change of `total_chunks` and `is_chunked` alone is no edit: a skipped chunk keeps the old values, and also any key
-    that was removed from the document's metadata.
+    A change of `total_chunks` and `is_chunked` alone doesn't count: a skipped chunk keeps the old values, and also any
+    key that was removed from the document's metadata.
 
     Use `cleanup="scoped_full"`: after every batch, "incremental" deletes the chunks that a later batch of the same
     document would have refreshed, whatever the keys, and so writes most chunks of a long document again.

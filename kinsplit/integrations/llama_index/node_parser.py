@@ -24,7 +24,7 @@ from kinsplit.parsers import Strategy, strategy_class
 
 
 def _to_name(function: object) -> object:
-    """Return "module:name" for a function that can be imported, and any other as it is."""
+    """Return "module:name" for a function that can be imported, and any other value unchanged."""
     name = f"{getattr(function, '__module__', '')}:{getattr(function, '__qualname__', '')}"
     try:
         return name if _to_function(name) is function else function
@@ -33,7 +33,7 @@ def _to_name(function: object) -> object:
 
 
 def _to_function(value: object) -> object:
-    """Return the function that "module:name" refers to, and any other value as it is."""
+    """Return the function that "module:name" refers to, and any other value unchanged."""
     if not isinstance(value, str):
         return value
     module, _, path = value.partition(":")

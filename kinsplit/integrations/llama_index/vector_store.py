@@ -267,9 +267,9 @@ async def _diverse(query: VectorStoreQuery, hits: Sequence[Hit], threshold: floa
     vectors = await calls.vectors([hit.chunk.id for hit in hits])
     kept = [hit for hit in hits if hit.chunk.id in vectors]  # Without those deleted in the meantime.
     embeddings: list[Any] = [vectors[hit.chunk.id].dense for hit in kept]
-    asked: Any = np.asarray(query.query_embedding, dtype=np.float32)
+    question: Any = np.asarray(query.query_embedding, dtype=np.float32)
     scores, chosen = get_top_k_mmr_embeddings(
-        asked, embeddings, similarity_top_k=query.similarity_top_k, mmr_threshold=threshold
+        question, embeddings, similarity_top_k=query.similarity_top_k, mmr_threshold=threshold
     )
     return [Hit(kept[index].chunk, float(score)) for index, score in zip(chosen, scores, strict=True)]
 

@@ -104,7 +104,7 @@ class Collection:
 
 
 async def put(collection: Collection, items: Sequence[Item], vectors: Sequence[Sequence[float]]) -> None:
-    """Store items with their vectors; of several with one id, the last one."""
+    """Store items with their vectors; if several have one id, the last one wins."""
     pairs: dict[str, tuple[Chunk, NDArray[np.float32]]] = {}
     for item, vector in zip(items, vectors, strict=True):
         dense = np.asarray(vector, dtype=np.float32)

@@ -63,9 +63,9 @@ def inherited(metadata: Mapping[str, Any]) -> dict[str, Any]:
 def slimmed(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Return the metadata of a chunk or passage for a prompt: the document's own, the chunk's position, and its score.
 
-    Of kinsplit's keys, `source_id`, `level`, `chunk_index`, `char_start`, `char_end`, `spans`, `content_hash` and
-    `context` remain, which are enough to expand it by its kin and to split it again. Of the search result only the
-    score remains. Metadata of other texts stay as they are.
+    The keys `source_id`, `level`, `chunk_index`, `char_start`, `char_end`, `spans`, `content_hash` and `context` of
+    kinsplit remain, which are enough to expand it by its kin and to split it again; and of the search result, the
+    score. Metadata of other texts are unchanged.
     """
     if not has_chunk_metadata(metadata):
         return dict(metadata)

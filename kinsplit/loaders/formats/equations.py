@@ -48,7 +48,7 @@ def linear(element: Any) -> str:
 
 
 def local_name(element: Any) -> str:
-    """Return the name of an XML element without its namespace, of which Office has two each."""
+    """Return the name of an XML element without its namespace; Office has two for each."""
     return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""  # a comment's tag is a function
 
 

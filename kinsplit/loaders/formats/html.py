@@ -93,7 +93,7 @@ class _Page(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self._in_title = False
         if self._hidden == "svg" and tag in _BLOCKS:
-            self._hidden = ""  # as in browsers: an unclosed drawing ends at the next block
+            self._hidden = ""  # as in browsers, an unclosed drawing ends at the next block
         if self._hidden:
             self._depth += tag == self._hidden
             return

@@ -2,8 +2,8 @@
 
 `.jsonl` has one object per line; only a line feed ends a line, since U+2028 or U+0085 may occur inside a row. `.json`
 has one object or a list of them. `docid` and `text` are required strings, `title` is optional, other fields are
-ignored. One broken row rejects the file: half a corpus would be worse than none. A file without any `"docid"` was not
-meant to contain rows.
+ignored. One broken row rejects the file: half a corpus would be worse than none. A file without any `"docid"` has
+another purpose.
 """
 
 from __future__ import annotations

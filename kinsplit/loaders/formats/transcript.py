@@ -53,9 +53,9 @@ def _read(data: bytes, kind: str) -> Reading:
         raise UnreadableError(f"is not a valid transcript: {error}. It should begin as .{kind} files do.") from error
     text = _Text()
     for caption in captions:
-        said = [" ".join(html.unescape(with_readable_numbers(_MARKUP.sub("", line))).split()) for line in caption.lines]
+        rows = [" ".join(html.unescape(with_readable_numbers(_MARKUP.sub("", line))).split()) for line in caption.lines]
         start, end = (_seconds(stamp) for stamp in (caption.start, caption.end))
-        text.add([line for line in said if line], start, max(start, end), caption.voice)
+        text.add([line for line in rows if line], start, max(start, end), caption.voice)
     shown = {line for caption in captions for line in caption.lines}
     if lost := sum("-->" in line and not _TIMING.match(line) and line not in shown for line in lines):
         warnings = (*warnings, f"{lost:,} cues were left out, since their times can't be read")
@@ -91,15 +91,15 @@ class _Text:
     def add(self, lines: list[str], start: float, end: float, voice: str | None) -> None:
         """Add a cue."""
         rolls = start <= self._until + _FLASH and (len(lines) > 1 or end - start < _FLASH)
-        said = lines[1:] if rolls and lines[:1] == [self._shown] else lines
-        if said:
+        new = lines[1:] if rolls and lines[:1] == [self._shown] else lines
+        if new:
             if self.parts:
                 self._append("\n\n" if voice != self._voice or start - self._until >= _PAUSE else " ")
             self.times.append(Moment(self._length, start, end))
             if voice and voice != self._voice:
                 self._append(f"{voice}: ")
-            self._append(" ".join(said))
-            self._shown, self._voice = said[-1], voice
+            self._append(" ".join(new))
+            self._shown, self._voice = new[-1], voice
         self._until = end
 
     def _append(self, part: str) -> None:

@@ -18,7 +18,7 @@ from kinsplit.parsers.units.graphemes import SPACES, grapheme_end, grapheme_floo
 Kind = Literal["heading", "paragraph", "fence", "list", "table"]
 
 _ATX = re.compile(r"(#{1,6})(?:[ \t]+(.*))?")
-# CommonMark accepts a single hyphen, too; in texts from PDFs, it is the rest of a hyphenated word.
+# CommonMark accepts a single hyphen, too; in texts from PDFs, it is left over from a hyphenated word.
 _SETEXT = re.compile(r"[ ]{0,3}(=+|--+)[ \t]*")
 _WIKI = re.compile(r"(={1,6})[ \t]+(\S.*)(?<=[ \t])\1|(={2,6})([^=\s].*)\3")
 #: Opening line of a fence.

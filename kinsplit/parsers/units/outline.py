@@ -10,7 +10,7 @@ from kinsplit.parsers.units.blocks import Block, Section
 from kinsplit.parsers.units.graphemes import grapheme_floor, trim
 from kinsplit.spans import Span
 
-# Most names of sibling parts in a context; more would blur the embedding.
+# Maximum number of sibling parts named in a context; more would blur the embedding.
 _MOST_NAMES = 6
 
 

@@ -35,9 +35,9 @@ class LateInteractionReranker:
 
     def rerank(self, query: str, texts: Sequence[str]) -> list[Ranked]:
         """Score texts; see `Reranker.rerank`."""
-        (asked,) = self.embedder.embed_tokens([query])
+        (question,) = self.embedder.embed_tokens([query])
         return [
-            Ranked(index, _max_sim(asked, tokens)) for index, tokens in enumerate(self.embedder.embed_tokens(texts))
+            Ranked(index, _max_sim(question, tokens)) for index, tokens in enumerate(self.embedder.embed_tokens(texts))
         ]
 
 

@@ -10,7 +10,7 @@ from kinsplit.server.dependencies import CollectionsDep, WorkersDep
 from kinsplit.server.errors import RESPONSES
 from kinsplit.server.models.operation import Health
 
-#: Open to everybody.
+#: Open without an API key.
 health_router = APIRouter(tags=["operation"])
 metrics_router = APIRouter(tags=["operation"])
 

@@ -34,7 +34,7 @@ PAGES = "The first page is about winter.\n\nThe second page is about glaciers.\n
 
 @pytest.fixture(scope="session", autouse=True)
 def indexed() -> Iterator[None]:
-    """The same documents by three strategies."""
+    """The same documents, split by three strategies."""
     filler = "".join(f"Sentence {n} of the long text says nothing of note. " for n in range(60))
     documents = [
         Document("cs/loops.md", LOOPS, {"course": "6.0001", "subject": "cs", "file_type": "md"}),
@@ -50,7 +50,7 @@ def indexed() -> Iterator[None]:
         ("hierarchical", create("hierarchical", parent_size=(120,), child_size=60)),
     ):
         kept.append(Index(STORE, collection=name, strategy=strategy, embedder="hash"))
-        for document in documents:  # One at a time: their metadata differ.
+        for document in documents:  # One at a time, since their metadata differ.
             assert not kept[-1].add([document]).failed
     yield
     for index in kept:
@@ -87,7 +87,7 @@ def service(indexed: None, previewer: Previewer, tmp_path_factory: pytest.TempPa
 
 @pytest.fixture
 def serve(make_app: Callable[..., FastAPI], socket_enabled: None) -> Iterator[Serve]:
-    """Start services with settings of their own, and return their addresses."""
+    """Return a function that starts a service with its own settings and returns its address."""
     with ExitStack() as stack:
 
         def start(**given: Any) -> str:
@@ -99,7 +99,7 @@ def serve(make_app: Callable[..., FastAPI], socket_enabled: None) -> Iterator[Se
 
 @pytest.fixture
 def visit(socket_enabled: None, browser: Any, service: str) -> Iterator[Visit]:
-    """Open the page in a fresh profile; errors in its console fail the test."""
+    """Return a function that opens the page in a fresh profile; errors in its console fail the test."""
     complaints: list[str] = []
     contexts = []
 

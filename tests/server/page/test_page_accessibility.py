@@ -1,4 +1,4 @@
-"""axe finds nothing serious on any view, and the keyboard alone gets everywhere."""
+"""Accessibility: axe finds no serious violation on any view, and the keyboard reaches everything."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def the_cut(page: Any) -> None:
 
 
 def every_cut(page: Any) -> None:
-    # Whose answers hold no model's work: they come from one strategy.
+    # One strategy for all requests, which needs no model.
     page.route("**/chunk", lambda route: route.continue_(post_data=json.dumps({"text": LOOPS, "strategy": "word"})))
     opened(page, "cut?strategy=word", "textarea")
     page.get_by_label("Text").fill(LOOPS)
@@ -78,7 +78,7 @@ VIEWS = (
 
 
 def violations(page: Any, *rules: str) -> list[str]:
-    """Return the serious violations, of all rules or only of some."""
+    """Return the serious violations of all rules, or of the given ones."""
     found = axe.Axe().run(page, options={"runOnly": list(rules)} if rules else None).response["violations"]
     return [
         f"{each['impact']} {each['id']}: {node['html'][:200]} {node['failureSummary']}"
@@ -118,7 +118,7 @@ def test_axe_would_find_something(visit: Visit) -> None:
 def test_the_keyboard_alone_gets_from_question_to_source_and_back(visit: Visit) -> None:
     page = visit()
     expect(page.get_by_role("searchbox")).to_be_focused()
-    page.keyboard.type("while loop condition?t")  # In the question they are letters.
+    page.keyboard.type("while loop condition?t")  # "?" and "t" are shortcuts, except in the question.
     expect(page.locator(".passage").first).to_be_visible()
     assert page.get_by_role("dialog").count() == 0
     page.keyboard.press("ArrowDown")
@@ -127,7 +127,7 @@ def test_the_keyboard_alone_gets_from_question_to_source_and_back(visit: Visit) 
     expect(page.locator(".edge[aria-current]")).to_be_focused()
     page.keyboard.press("?")
     expect(page.get_by_role("dialog", name="Keyboard shortcuts")).to_be_visible()
-    page.keyboard.press("j")  # The dialog has the keyboard.
+    page.keyboard.press("j")  # The dialog receives the keys.
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).to_have_count(0)
     expect(page.locator(".edge[aria-current]")).to_be_focused()

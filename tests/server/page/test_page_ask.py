@@ -1,4 +1,4 @@
-"""What a student does who asks."""
+"""The page as a student uses it to ask questions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ QUESTION = "Does a while loop ask first?"
 
 @pytest.fixture
 def says(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], Iterator[str]]], None]:
-    """Let the model of the settings be one that says so."""
+    """Return a function that replaces the model of the settings by one with a given answer."""
 
     def use(pieces: Callable[[], Iterator[str]]) -> None:
         monkeypatch.setattr("kinsplit.answering.pipeline.resolve", lambda _: Model(pieces))
@@ -26,11 +26,11 @@ def says(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], Iterator[str
 def test_an_answer_comes_in_pieces_and_its_citations_lead_to_the_sources(
     visit: Visit, serve: Serve, says: Callable[..., None]
 ) -> None:
-    heard = threading.Event()
+    go_on = threading.Event()
 
     def pieces() -> Iterator[str]:
         yield "😀 A while loop asks first whether its condition holds [1"
-        heard.wait(20)
+        go_on.wait(20)
         yield "]. <b>Unicorns</b> invented it in 1812 [1]. It flies [9]."
 
     says(pieces)
@@ -42,7 +42,7 @@ def test_an_answer_comes_in_pieces_and_its_citations_lead_to_the_sources(
     expect(answer).to_have_attribute("aria-busy", "true")
     expect(page.get_by_role("button", name="Stop")).to_be_visible()
     expect(page.locator("#source-1")).to_be_visible()
-    heard.set()
+    go_on.set()
     expect(answer.locator(".verdict")).to_contain_text("Some sentences were not found")
     expect(page.get_by_role("button", name="Stop")).to_be_hidden()
     expect(answer).not_to_have_attribute("aria-busy", "true")
@@ -60,7 +60,7 @@ def test_an_answer_comes_in_pieces_and_its_citations_lead_to_the_sources(
     source.locator(".open").click()
     expect(page.locator(".chunked")).to_be_visible()
     page.go_back()
-    expect(answer.locator(".verdict")).to_be_visible()  # Not asked again.
+    expect(answer.locator(".verdict")).to_be_visible()  # The answer is kept.
 
 
 def test_an_answer_can_be_stopped(visit: Visit, serve: Serve, says: Callable[..., None]) -> None:

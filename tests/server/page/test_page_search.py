@@ -1,4 +1,4 @@
-"""What a student does who looks for something."""
+"""The page as a student uses it to search."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def test_a_question_is_answered_as_it_is_typed_and_the_hit_is_marked(visit: Visi
     expect(box).to_be_focused()
     box.press_sequentially("while loop condition", delay=15)
     first = page.locator(".passage").first
-    # The text before it has characters of two UTF-16 units: a mark by code points would stand elsewhere.
+    # The text before it has characters of two UTF-16 units, so code point offsets would mark other text.
     expect(first.locator("mark.best")).to_have_text(
         "## While\n\nA while loop 🐍 asks first whether its condition holds."
     )
@@ -79,7 +79,7 @@ def test_filters_can_be_chosen_from_what_there_is(visit: Visit) -> None:
     page.get_by_text("Options and filters").click()
     kind = page.get_by_role("combobox", name="Type")
     expect(kind.get_by_role("option")).to_have_text(["Any", "md · 1 document", "pdf · 1 document"])
-    # Of the one subject there is nothing to choose.
+    # There is only one subject, so there is no choice.
     expect(page.get_by_role("combobox", name="Subject")).to_have_count(0)
     kind.focus()
     kind.select_option("md")
@@ -88,7 +88,7 @@ def test_filters_can_be_chosen_from_what_there_is(visit: Visit) -> None:
     expect(kind).to_be_focused()
     kind.select_option("pdf")
     expect(passages).to_have_text(["ice.pdf"])
-    # Another value beside it was not chosen here, but holds as well.
+    # A second value, added elsewhere, applies as well.
     page.get_by_label("Filter", exact=True).fill("file_type=md")
     page.get_by_role("button", name="Add").click()
     expect(kind.locator("option:checked")).to_have_text("Several")
@@ -107,7 +107,7 @@ def test_filters_can_be_chosen_from_what_there_is(visit: Visit) -> None:
 def test_filters_that_can_not_be_listed_are_told(visit: Visit) -> None:
     page = visit("#/search?q=rabbits", expect_errors=True)
     page.route("**/filters?*", lambda route: route.fulfill(status=503, body="down"))
-    # The view that is open has listed them already.
+    # The open view has already listed them.
     page.reload()
     expect(page.locator(".passage").first).to_be_visible()
     page.get_by_text("Options and filters").click()
@@ -159,7 +159,7 @@ def test_the_back_button_leads_to_the_question_before(visit: Visit) -> None:
     expect(page.locator(".count")).to_be_visible()
     first = page.url
     box.fill("")
-    box.press_sequentially("walrus", delay=300)  # Each letter is searched for, and none is a step back.
+    box.press_sequentially("walrus", delay=300)  # Each letter starts a search, but adds no history entry.
     box.press("Enter")
     expect(page.locator("mark.best", has_text="walrus").first).to_be_visible()
     page.go_back()

@@ -1,4 +1,4 @@
-"""What a student does who reads the source of a passage."""
+"""The page as a student uses it to read the source of a passage."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def test_a_passage_opens_in_its_source_with_the_boundaries_drawn(visit: Visit) -
     page.locator(".passage").first.get_by_role("link", name="loops.md").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("loops.md")
     text = page.locator(".chunked")
-    # The numbers at the boundaries are drawn, not written: what is copied is the source.
+    # The numbers at the boundaries are not part of the text, so copied text is that of the source.
     assert text.evaluate("text => text.textContent") == LOOPS.strip()
     numbers = page.get_by_role("button", name="Chunk ").evaluate_all("all => all.map(one => one.ariaLabel)")
     assert numbers == [f"Chunk {n}" for n in range(1, len(numbers) + 1)]
@@ -72,7 +72,7 @@ def test_the_way_back_leads_to_the_passage_that_was_left(visit: Visit) -> None:
     page.keyboard.press("j")
     page.keyboard.press("j")
     expect(links.nth(2)).to_be_focused()
-    page.wait_for_timeout(300)  # The scroll is remembered once it rests.
+    page.wait_for_timeout(300)  # The scroll position is saved once scrolling stops.
     before = page.evaluate("scrollY")
     assert before > 0
     page.keyboard.press("o")

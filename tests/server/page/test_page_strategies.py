@@ -1,4 +1,4 @@
-"""What a student does who wants to know how strategies differ."""
+"""The page as a student uses it to compare strategies."""
 
 from __future__ import annotations
 
