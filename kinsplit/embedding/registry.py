@@ -86,7 +86,7 @@ def _shared(spec: str) -> Embedder:
     if scheme == "object":
         raise EmbeddingError(
             f"embedder: {name} is a Python object, which can't be found by its description. "
-            "Give the strategy with the object itself again: Index(..., strategy=create(name, embedder=...))."
+            "Pass the object again: Index(..., strategy=create_strategy(name, embedder=...))."
         )
     return create(spec)
 

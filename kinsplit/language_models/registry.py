@@ -74,7 +74,7 @@ def _shared(spec: str, timeout: float) -> LanguageModel:
     if scheme == "object":
         raise LanguageModelError(
             f"model: {name} is a Python object, which can't be found by its description. "
-            "Give the strategy with the object itself again: Index(..., strategy=create(name, model=...))."
+            "Pass the object again: Index(..., strategy=create_strategy(name, model=...))."
         )
     return create(spec, timeout)
 

@@ -59,7 +59,7 @@ def _named(spec: str) -> Tokenizer:
     if scheme == "object":
         raise TokenizerError(
             f"tokenizer: {name} is a Python object, which can't be loaded by its description. "
-            "Pass the object again: Index(..., strategy=create(name, tokenizer=...))."
+            "Pass the object again: Index(..., strategy=create_strategy(name, tokenizer=...))."
         )
     if scheme == "tiktoken" and name:
         return TiktokenTokenizer(spec, _tiktoken_encoding(name))

@@ -73,7 +73,7 @@ def test_a_collection_made_with_a_tokenizer_object_is_searched_without_it_but_fo
         assert index.search("stars", budget=9)
     with Index(f"edge:{tmp_path}", embedder="hash") as index:
         assert index.search("stars")
-        with pytest.raises(TokenizerError, match=r"str\.split is a Python object.*Give the strategy with"):
+        with pytest.raises(TokenizerError, match=r"str\.split is a Python object.*Pass the object again"):
             index.search("stars", budget=9)
 
 

@@ -109,7 +109,7 @@ def test_a_spec_is_one_object_for_each_timeout() -> None:
 
 
 def test_the_description_of_an_object_is_refused_with_what_to_do() -> None:
-    with pytest.raises(LanguageModelError, match=r"Own is a Python object.*Give the strategy with the object itself"):
+    with pytest.raises(LanguageModelError, match=r"Own is a Python object.*Pass the object again"):
         resolve("object:tests.Own")
 
 

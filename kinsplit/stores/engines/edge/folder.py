@@ -139,7 +139,7 @@ def _read_schema(folder: Path) -> Schema:
         stored = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         remedy = f"Delete {folder} and index again."
-        raise StoreError(f"{path}: is not a schema that this version reads: {error}. {remedy}") from error
+        raise StoreError(f"{path}: This version can't read the schema: {error}. {remedy}") from error
     return parse_schema(path, stored)
 
 
