@@ -98,8 +98,11 @@ def serve(make_app: Callable[..., FastAPI], socket_enabled: None) -> Iterator[Se
 
 
 @pytest.fixture
-def visit(socket_enabled: None, browser: Any, service: str) -> Iterator[Visit]:
-    """Return a function that opens the page in a fresh profile; errors in its console fail the test."""
+def visit(socket_enabled: None, browser: Any, service: str, serve: Serve) -> Iterator[Visit]:
+    """Return a function that opens the page in a fresh profile; errors in its console fail the test.
+
+    It asks for `serve`, so that pages are closed before the services that they use.
+    """
     complaints: list[str] = []
     contexts = []
 
