@@ -279,9 +279,11 @@ class _Worker:
     def stop_late_call(self) -> None:
         """Kill the process if the deadline of its call has passed."""
         with self._lock:
-            call, is_late = self._call, self.deadline <= time.monotonic()
-        if is_late:
-            self.stop(call, TimeLimitError(self._limit))
+            if self.deadline > time.monotonic():
+                return
+            # Once is enough: until its thread notices, the watchdog would stop the call again and again.
+            call, self.deadline = self._call, math.inf
+        self.stop(call, TimeLimitError(self._limit))
 
     def end(self) -> None:
         """Kill the process and release its resources."""
@@ -352,8 +354,11 @@ class _Watchdog:
             worker.end()
 
     def _watch(self) -> None:
-        while not self._is_ended:
+        while True:
+            # Before the check, so that it can't clear the event that `end` sets.
             self._wake.clear()
+            if self._is_ended:
+                return
             # Any deadline set from here on is earlier, and wakes the thread.
             self._wakes_at = math.inf
             for worker in tuple(self.workers):

@@ -26,6 +26,7 @@ from kinsplit.errors import (
     WorkerDiedError,
     WorkerError,
 )
+from kinsplit.support import workers
 from kinsplit.support.workers import WorkerPool
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits memory")
@@ -158,6 +159,7 @@ def test_closing_ends_calls_and_refuses_new_ones():
 
 _SCRIPT = """
 import math, os
+from kinsplit.support import workers
 from kinsplit.support.workers import WorkerPool
 print("once")
 pool = WorkerPool()
@@ -228,3 +230,23 @@ def _runs(process: int) -> bool:
         return sys.platform != "linux" or Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (ProcessLookupError, FileNotFoundError):
         return False
+
+
+def test_the_watchdog_ends_with_its_pool():
+    pool = WorkerPool(1)
+    assert pool.call(math.factorial, 5) == 120
+    thread = pool._watchdog._thread
+    assert thread is not None
+    assert thread.is_alive()
+    pool.close()
+    thread.join(10)
+    assert not thread.is_alive()
+
+
+def test_a_late_call_is_stopped_once(monkeypatch):
+    stops = []
+    stop = workers._Worker.stop
+    monkeypatch.setattr(workers._Worker, "stop", lambda *arguments: (stops.append(1), stop(*arguments)))
+    with WorkerPool(1, time_limit=0.2) as pool, pytest.raises(TimeLimitError):
+        pool.call(time.sleep, 60)
+    assert stops == [1]
