@@ -36,9 +36,11 @@ def complete(document: Document, split: Sequence[Chunk], strategy: Strategy, *, 
     leaves = [chunk for chunk in split if chunk.level == 0]
     if not leaves:
         return []
-    parents, parent_ids = _parents(document, leaves, strategy.fingerprint) if len(leaves) == len(split) else ([], {})
+    gathered = any(len(chunk.spans) > 1 for chunk in split)
+    parents, parent_ids = (
+        _parents(document, leaves, strategy.fingerprint, gathered) if len(leaves) == len(split) else ([], {})
+    )
     levels = [*parents, *split]
-    gathered = any(len(chunk.spans) > 1 for chunk in levels)
     text_hash = document_hash([document.text]) if late else ""
     completed: list[Chunk] = []
     for number, chunk in enumerate(levels):
@@ -105,9 +107,10 @@ def _gap(text: str, chunk: Chunk, previous: Chunk | None, gathered: bool) -> dic
     return {}
 
 
-def _parents(document: Document, leaves: Sequence[Chunk], fingerprint: str) -> tuple[list[Chunk], dict[str, str]]:
+def _parents(
+    document: Document, leaves: Sequence[Chunk], fingerprint: str, gathered: bool
+) -> tuple[list[Chunk], dict[str, str]]:
     """Return the parents of leaves, and the parent's id by each leaf's id."""
-    gathered = any(len(leaf.spans) > 1 for leaf in leaves)
     runs = list(_runs(leaves, document.text, gathered))
     ids = [chunk_id(document.id, fingerprint, 1, index) for index in range(len(runs))]
     around = [None, *ids, None]
