@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
-from kinsplit.errors import InvalidParameterError, LoadError
+from kinsplit.errors import InvalidParameterError, LoadError, MissingExtraError
 from kinsplit.loaders.content import ForeignError, Reading, UnreadableError
 from kinsplit.loaders.decoding import clean
 from kinsplit.loaders.registry import format_of, known
@@ -59,6 +59,8 @@ def read_file(path: Path, size: int, *, given: bool) -> Reading:
     try:
         data = _bytes(path, size)
         return _cleaned(fmt.read(data))
+    except MissingExtraError as error:
+        raise LoadError(path, str(error)) from error
     except OSError as error:
         raise LoadError(path, f"can't be read: {error.strerror}. Check that it is there and readable.") from error
     except UnreadableError as error:
