@@ -352,4 +352,4 @@ def _stored_strategy(schema: Schema) -> Strategy:
             "The collection was filled by a framework's vector store, so there is no strategy that could split for it."
         )
         raise StoreError(f"{rule} Open it with that vector store, or choose another collection.")
-    return create(stored["name"], **stored["parameters"])
+    return create(str(stored["name"]), **stored["parameters"])

@@ -17,8 +17,9 @@ LAYERS: dict[str, set[str]] = {
     "display": set(),
     "errors": {"display"},
     "spans": set(),
-    "chunk": {"spans"},
     "identity": set(),
+    "foreign": {"errors", "identity"},
+    "chunk": {"foreign", "identity", "spans"},
     "support": {"errors"},
     "tokenizers": {"errors", "support"},
     "embedding": {"chunk", "errors", "spans", "support", "tokenizers"},
@@ -26,6 +27,7 @@ LAYERS: dict[str, set[str]] = {
     "loaders": {"chunk", "errors", "support"},
     "parsers": {"chunk", "embedding", "errors", "identity", "language_models", "spans", "support", "tokenizers"},
     "stores": {"chunk", "display", "embedding", "errors", "identity", "spans", "support"},
+    "frames": {"chunk", "errors", "stores", "tokenizers"},
     "retrieval": {
         *("chunk", "embedding", "errors", "identity", "language_models", "spans", "stores", "support", "tokenizers"),
     },
@@ -58,7 +60,7 @@ LAYERS: dict[str, set[str]] = {
         *("answering", "chunk", "compat", "display", "embedding", "errors", "evaluation", "index", "indexing"),
         *("loaders", "parsers", "retrieval", "server", "stores", "support", "tokenizers", "watch", "wikipedia"),
     },
-    "__init__": {"chunk", "errors", "index", "parsers", "retrieval", "spans"},
+    "__init__": {"chunk", "errors", "frames", "index", "parsers", "retrieval", "spans"},
     "__main__": {"cli"},
 }
 
@@ -75,6 +77,8 @@ ONLY_IN: dict[str, set[str]] = {
     "webvtt": {"loaders"},
     "httpx": {"support", "language_models", "wikipedia"},
     "watchfiles": {"watch"},
+    "pandas": {"frames"},
+    "pyarrow": {"frames"},
     "psycopg": {"stores"},
     "qdrant_client": {"stores", "integrations"},
     "ir_measures": {"evaluation"},

@@ -28,7 +28,10 @@ NAMES = [
     "Span",
     "__version__",
     "create_strategy",
+    "split",
     "strategy_names",
+    "to_arrow",
+    "to_dataframe",
 ]
 
 
