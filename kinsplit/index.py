@@ -25,7 +25,7 @@ from kinsplit.indexing.embedding_context import (
 )
 from kinsplit.indexing.indexer import Indexer
 from kinsplit.indexing.reports import AddReport, DocumentReport, Failure
-from kinsplit.indexing.run import add
+from kinsplit.indexing.run import AddKeywords, add, interruptible
 from kinsplit.loaders import Limits, Loaded, SourceFile
 from kinsplit.parsers import Strategy, create, names
 from kinsplit.retrieval import (
@@ -40,7 +40,7 @@ from kinsplit.retrieval import (
 from kinsplit.stores import ChunkStore, Schema, open_store
 from kinsplit.stores.address import Readers
 from kinsplit.stores.protocol import Where
-from kinsplit.support.aio import run, run_async
+from kinsplit.support.aio import in_thread, run, run_async
 from kinsplit.tokenizers import resolve
 
 __all__ = ["DEFAULT_COLLECTION", "DEFAULT_STORE", "AddReport", "Failure", "Index", "default_strategy"]
@@ -209,6 +209,21 @@ class Index:
                 on_file=on_file,
                 on_document=report,
             )
+
+    async def aadd(
+        self, items: str | Path | Document | Iterable[str | Path | Document], **options: Unpack[AddKeywords]
+    ) -> AddReport:
+        """Add files and documents without blocking the event loop; see `add`.
+
+        The work is done in a thread of its own, which also calls the callbacks. A cancelled call stops after the file,
+        the document or the batch of texts that it is working on, and ends then: documents before it are stored, and
+        none is stored in part.
+
+        Args:
+            items: See `add`.
+            **options: Keyword arguments of `add`.
+        """
+        return await in_thread(lambda check: self.add(items, **interruptible(options, check)))
 
     def _indexer(self) -> Indexer:
         # No cache keeps the token vectors of late chunking.

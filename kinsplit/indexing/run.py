@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
+from typing import ParamSpec, TypedDict
 
 from kinsplit.chunk import Document
 from kinsplit.display import inline
@@ -18,6 +19,20 @@ from kinsplit.indexing.origins import check_rows, check_same, find_duplicates, f
 from kinsplit.indexing.reports import AddReport, DocumentReport, Failure
 from kinsplit.loaders import Discovery, Limits, Loaded, SourceFile, discover, load_files
 from kinsplit.stores.protocol import ChunkStore
+
+_P = ParamSpec("_P")
+
+
+class AddKeywords(TypedDict, total=False):
+    """Options of `kinsplit.Index.add` as keyword arguments."""
+
+    subjects: Sequence[str]
+    prune: bool
+    known: Callable[[SourceFile], bool] | None
+    limits: Limits | None
+    progress: Progress | None
+    on_file: Callable[[Loaded], None] | None
+    on_document: Callable[[DocumentReport], None] | None
 
 
 class DuplicateWarning(KinsplitWarning):
@@ -125,3 +140,22 @@ def _warn_of_duplicates(duplicates: dict[str, str]) -> list[str]:
     )
     warnings.warn(DuplicateWarning(message), stacklevel=4)
     return [message]
+
+
+def interruptible(options: AddKeywords, check: Callable[[], None]) -> AddKeywords:
+    """Return options with which a run calls `check` between its steps, which may raise an error to end the run."""
+    return {
+        **options,
+        "on_file": _after(check, options.get("on_file")),
+        "on_document": _after(check, options.get("on_document")),
+        "progress": _after(check, options.get("progress")),
+    }
+
+
+def _after(check: Callable[[], None], callback: Callable[_P, None] | None) -> Callable[_P, None]:
+    def call(*args: _P.args, **kwargs: _P.kwargs) -> None:
+        check()
+        if callback is not None:
+            callback(*args, **kwargs)
+
+    return call
