@@ -6,6 +6,7 @@ import asyncio
 import json
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self, Unpack
@@ -155,6 +156,7 @@ class Index:
         items: str | Path | Document | Iterable[str | Path | Document],
         *,
         subjects: Sequence[str] = (),
+        readers: Sequence[str] = (),
         prune: bool = False,
         known: Callable[[SourceFile], bool] | None = None,
         limits: Limits | None = None,
@@ -171,15 +173,15 @@ class Index:
         Args:
             items: Files, folders and documents.
             subjects: Names of the sub-folders of the given folders to read; empty for all.
+            readers: Names of the readers of files that go before the others (see `kinsplit.loaders.registry`).
             prune: Whether to delete documents of the given folders and files that no longer exist there, including rows
                 of files. Documents below a sub-folder that can't be listed are kept, and so are those that another
                 folder of that name still contains.
-            known: Function that returns whether a file is indexed in its current state; such files are not read and
-                stay as stored.
+            known: Returns whether a file is indexed in its current state; such files are not read and stay as stored.
             limits: Limits of each file (see `kinsplit.loaders.Limits`); None for the defaults.
-            progress: Function called with the number of embedded texts of a batch and their total.
-            on_file: Function called with each file that was read or couldn't be read.
-            on_document: Function called with the report of each document that was stored or couldn't be split.
+            progress: Called with the number of embedded texts of a batch and their total.
+            on_file: Called with each file that was read or couldn't be read.
+            on_document: Called with the report of each document that was stored or couldn't be split.
 
         Returns:
             A report, which includes files that couldn't be loaded and documents that couldn't be split; they don't stop
@@ -188,27 +190,27 @@ class Index:
         Raises:
             LoadError: A path doesn't exist, a folder holds nothing to load, or a file would replace another one.
                 Nothing is written then.
-            InvalidParameterError: Documents share an id or have metadata that can't be stored. Nothing is written then,
-                unless they are rows of files: documents before them stay.
+            InvalidParameterError: Documents share an id or have metadata that can't be stored, or no reader has one of
+                the names. Nothing is written then, unless they are rows of files: documents before them stay.
         """
-
-        def report(document: DocumentReport) -> None:
-            self._missing = ""
-            if on_document is not None:
-                on_document(document)
-
         with use_vector_cache(self._vector_cache):
             return add(
                 self._indexer(),
                 items,
                 subjects=subjects,
+                readers=readers,
                 prune=prune,
                 known=known,
                 limits=limits,
                 progress=progress,
                 on_file=on_file,
-                on_document=report,
+                on_document=partial(self._report, on_document),
             )
+
+    def _report(self, on_document: Callable[[DocumentReport], None] | None, document: DocumentReport) -> None:
+        self._missing = ""
+        if on_document is not None:
+            on_document(document)
 
     def _indexer(self) -> Indexer:
         # No cache keeps the token vectors of late chunking.
