@@ -38,7 +38,7 @@ LAYERS: dict[str, set[str]] = {
         *("chunk", "embedding", "errors", "indexing", "loaders", "parsers", "retrieval", "stores", "support"),
         "tokenizers",
     },
-    "watch": {"errors", "index", "indexing", "loaders"},
+    "watch": {"errors", "index", "indexing", "loaders", "support"},
     "wikipedia": {"errors", "support"},
     "answering": {
         *("chunk", "embedding", "errors", "index", "language_models", "parsers", "retrieval", "spans", "support"),

@@ -60,6 +60,8 @@ def read_file(path: Path, size: int, *, given: bool, reader: str = "") -> Readin
     try:
         data = _bytes(path, size)
         return _cleaned(fmt.read(data))
+    except MissingExtraError as error:
+        raise LoadError(path, str(error)) from error
     except OSError as error:
         raise LoadError(path, f"can't be read: {error.strerror}. Check that it is there and readable.") from error
     except UnreadableError as error:
