@@ -89,6 +89,7 @@ ONLY_IN: dict[str, set[str]] = {
     "uvicorn": {"server"},
     "pydantic_settings": {"server"},
     "prometheus_client": {"server"},
+    "opentelemetry": {"support"},
     "typer": {"cli"},
     "rich": {"cli"},
 }
@@ -136,7 +137,7 @@ def test_importing_kinsplit_loads_neither_a_model_nor_a_framework() -> None:
     code = (
         "import sys, kinsplit\n"
         "heavy = {'torch', 'numpy', 'pydantic', 'llama_index', 'langchain_core', 'langchain_text_splitters',"
-        " 'sentence_transformers', 'qdrant_edge', 'typer'}\n"
+        " 'sentence_transformers', 'qdrant_edge', 'typer', 'opentelemetry'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -148,7 +149,7 @@ def test_the_parsers_load_neither_a_model_nor_a_framework() -> None:
         "import sys, kinsplit.parsers as p\n"
         "p.create('sentence').split('The parts of a text that you know and that they have were what this was. ' * 9)\n"
         "heavy = {'torch', 'llama_index', 'langchain_core', 'sentence_transformers', 'transformers', 'qdrant_edge',"
-        " 'httpx', 'py3langid'}\n"
+        " 'httpx', 'py3langid', 'opentelemetry'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
