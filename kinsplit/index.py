@@ -42,6 +42,7 @@ from kinsplit.stores import ChunkStore, Schema, open_store
 from kinsplit.stores.address import Readers
 from kinsplit.stores.protocol import Where
 from kinsplit.support.aio import in_thread, run, run_async
+from kinsplit.support.telemetry import Attributes, model_span, span
 from kinsplit.tokenizers import resolve
 
 __all__ = ["DEFAULT_COLLECTION", "DEFAULT_STORE", "AddReport", "Failure", "Index", "default_strategy"]
@@ -267,12 +268,16 @@ class Index:
         reranker = self._reranker(options.rerank)
         if self._missing and not self.store.count():
             raise CollectionNotFoundError(self._missing)
-        question = Question(
-            self.embedder.embed_query(query), self.bm25.embed_query(query), options.level, options.where
-        )
-        # A tokenizer given as an object is missing when the collection is reopened.
-        tokenizer = None if options.budget is None else resolve(self.strategy.tokenizer)
-        return await search(query, question, self.store.schema.fingerprint, options, reranker, tokenizer)
+        retrieval: Attributes = {"gen_ai.operation.name": "retrieval", "top_k": options.top_k, "window": options.window}
+        with span("kinsplit.search", retrieval, texts={"gen_ai.retrieval.query.text": query}) as record:
+            with model_span("embeddings", self.embedder.name):
+                dense = self.embedder.embed_query(query)
+            question = Question(dense, self.bm25.embed_query(query), options.level, options.where)
+            # A tokenizer given as an object is missing when the collection is reopened.
+            tokenizer = None if options.budget is None else resolve(self.strategy.tokenizer)
+            passages = await search(query, question, self.store.schema.fingerprint, options, reranker, tokenizer)
+            record(passages=len(passages))
+        return passages
 
     def _reranker(self, rerank: str | Reranker) -> Reranker | None:
         """Return a reranker; a named one is cached, since its model takes seconds to load."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import ParamSpec, TypedDict
@@ -18,7 +18,8 @@ from kinsplit.indexing.indexer import Indexer, check_documents
 from kinsplit.indexing.origins import check_rows, check_same, find_duplicates, find_gone, with_paths
 from kinsplit.indexing.reports import AddReport, DocumentReport, Failure
 from kinsplit.loaders import Discovery, Limits, Loaded, SourceFile, discover, load_files
-from kinsplit.stores.protocol import ChunkStore
+from kinsplit.stores.protocol import ChunkStore, SyncReport
+from kinsplit.support.telemetry import span
 
 _P = ParamSpec("_P")
 
@@ -67,12 +68,16 @@ def add(
     reading.warnings += _warn_of_duplicates(find_duplicates(store, fingerprint, changed))
 
     stored: list[DocumentReport] = []
-    for report in indexer.run(chain(documents, reading), progress):
-        if report.error is None:
-            stored.append(report)
-        else:
-            reading.failed.append(Failure(report.source_id, report.error))
-        on_document(report)
+    with span("kinsplit.index") as record:
+        for report in indexer.run(chain(documents, reading), progress):
+            if report.error is None:
+                stored.append(report)
+            else:
+                reading.failed.append(Failure(report.source_id, report.error))
+            on_document(report)
+        changes = sum((report.changes for report in stored), SyncReport())
+        record(documents=len(stored), failed=len(reading.failed), embedded=sum(report.embedded for report in stored))
+        record(**asdict(changes))
 
     gone: list[str] = []
     if prune:

@@ -57,10 +57,12 @@ async def run_async(coroutine: Coroutine[Any, Any, T], target: object) -> T:
         coroutine: Awaits nothing but `Call`s and coroutines that never suspend.
         target: Object whose methods the `Call`s call; they are coroutines.
     """
+    # One for all threads, so that the coroutine finds its own context variables again.
+    context = copy_context()
     try:
-        step = await asyncio.to_thread(_advance, coroutine, None)
+        step = await asyncio.to_thread(context.run, _advance, coroutine, None)
         while isinstance(step, Call):
-            step = await asyncio.to_thread(_advance, coroutine, await step.method(target))
+            step = await asyncio.to_thread(context.run, _advance, coroutine, await step.method(target))
         return step.value
     finally:
         with suppress(ValueError):  # A cancelled task leaves it running in its thread.
