@@ -70,8 +70,6 @@ def read_file(path: Path, size: int, *, given: bool, reader: str = "") -> Readin
             why = "is empty" if data == b"" else reason.rstrip(".")
             return Reading((), (f"skipped, since it holds no rows of documents ({why})",))
         raise LoadError(path, reason) from error
-    except MissingExtraError as error:
-        raise LoadError(path, f"can't be read, since {error}") from error
     except MemoryError:
         raise
     except Exception as error:  # a fault of a library or of kinsplit, which must not stop the other files
