@@ -39,7 +39,7 @@ TORCH = {"docling", "static", "torch"}
 OURS = {"benchmarks", "dev"}
 #: Packages of extras that have no wheel and install anywhere, since they hold Python alone.
 PURE = ("rouge-score",)
-#: Targets of the default installation: packages with kinsplit, and megabytes besides NumPy.
+#: Targets of the default installation: packages besides kinsplit, and megabytes besides NumPy.
 MOST_PACKAGES, MOST_MEGABYTES = 20, 60
 PEERS = ("chonkie", "langchain-text-splitters", "llama-index-core", "semchunk")
 _HEAVY = re.compile(r"^(torch|triton|nvidia[-_].*|cuda[-_].*)==", re.MULTILINE)
@@ -56,7 +56,7 @@ class Resolution(NamedTuple):
     """What a resolution found.
 
     Attributes:
-        packages: Number of packages with kinsplit; None if one has no wheel.
+        packages: Number of packages besides kinsplit; None if one has no wheel.
         missing: The package without a wheel.
         heavy: Packages of PyTorch and CUDA.
     """
@@ -79,7 +79,7 @@ def resolution(extra: str | None, platform: str, python: str) -> Resolution:
         found = _WITHOUT_WHEELS.findall(done.stderr)
         return Resolution(None, found[0] if found else done.stderr.strip().splitlines()[-1])
     return Resolution(
-        len(re.findall(r"^[\w.-]+==", done.stdout, re.MULTILINE)) + 1, heavy=tuple(_HEAVY.findall(done.stdout))
+        len(re.findall(r"^[\w.-]+==", done.stdout, re.MULTILINE)), heavy=tuple(_HEAVY.findall(done.stdout))
     )
 
 
@@ -118,7 +118,7 @@ def resolve() -> tuple[str, list[str]]:
         ]
         for name in names
     ]
-    return _table(["packages", *PLATFORMS], rows), faults
+    return _table(["further packages", *PLATFORMS], rows), faults
 
 
 def _cell(one: Resolution) -> str:
@@ -132,7 +132,7 @@ class Installed(NamedTuple):
         seconds: Time of the installation, downloads included.
         megabytes: Size of what it installed.
         numpy: Share of NumPy in it, in megabytes.
-        packages: Number of packages.
+        packages: Number of packages besides the one that was asked for.
     """
 
     seconds: float
@@ -154,7 +154,7 @@ def install(requirement: str, folder: Path) -> Installed:
     seconds = time.perf_counter() - start
     total = _megabytes([packages]) - before
     numpy = _megabytes(packages.glob("numpy*"))
-    return Installed(seconds, total, numpy, len([*packages.glob("*.dist-info")]) - own)
+    return Installed(seconds, total, numpy, len([*packages.glob("*.dist-info")]) - own - 1)
 
 
 def _megabytes(folders: Iterable[Path]) -> float:
@@ -190,7 +190,7 @@ def measure(wanted: Sequence[str]) -> tuple[str, list[str]]:
             shutil.rmtree(folder)
             if name == "kinsplit" and one.megabytes - one.numpy >= MOST_MEGABYTES:
                 faults.append(f"kinsplit: {one.megabytes - one.numpy:.0f} MB, not fewer than {MOST_MEGABYTES}")
-    return _table(["installation", "seconds", "MB", "MB without NumPy", "packages", "import"], rows), faults
+    return _table(["installation", "seconds", "MB", "MB without NumPy", "further packages", "import"], rows), faults
 
 
 #: Imports that are timed, each beside what it is compared with.
