@@ -197,10 +197,10 @@ def measure(wanted: Sequence[str]) -> tuple[str, list[str]]:
 _IMPORTS = {
     "kinsplit": ("import kinsplit", "pass"),
     "kinsplit[langchain]": (
-        "import kinsplit.integrations.langchain",
+        "from kinsplit.integrations.langchain import text_splitter",
         "import langchain_core.documents, langchain_text_splitters",
     ),
-    "kinsplit[llama-index]": ("import kinsplit.integrations.llama_index", "import llama_index.core"),
+    "kinsplit[llama-index]": ("from kinsplit.integrations.llama_index import node_parser", "import llama_index.core"),
 }
 
 

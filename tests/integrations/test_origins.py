@@ -6,7 +6,7 @@ import pytest
 from llama_index.core import Document
 
 from kinsplit.integrations.llama_index import node_parser
-from kinsplit.integrations.llama_index.node_parser import node_parser_class
+from kinsplit.integrations.llama_index.parser import node_parser_class
 from kinsplit.integrations.shared.origins import Origin
 from kinsplit.spans import Span, Stretch, stretches
 from tests.integrations.helpers import Chosen, Gathered

@@ -17,9 +17,9 @@ from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.schema import MetadataMode, TextNode
 
 from kinsplit.integrations.langchain import text_splitter
-from kinsplit.integrations.langchain.text_splitter import text_splitter_class
+from kinsplit.integrations.langchain.splitter import text_splitter_class
 from kinsplit.integrations.llama_index import node_parser
-from kinsplit.integrations.llama_index.node_parser import node_parser_class
+from kinsplit.integrations.llama_index.parser import node_parser_class
 from kinsplit.parsers import names
 from kinsplit.spans import Span
 from tests.integrations.helpers import Chosen, small

@@ -11,22 +11,20 @@ Example:
 from __future__ import annotations
 
 from importlib import import_module
+from typing import TYPE_CHECKING
 
-from kinsplit.integrations.shared.generated import explain_missing, former_names, generated_names
-from kinsplit.parsers import strategy_class
+from kinsplit.support.extras import needs
 
-try:
-    from kinsplit.integrations.langchain.text_splitter import KinsplitTextSplitter, text_splitter, text_splitter_class
-except ImportError as error:
-    packages = {"langchain_core": "langchain-core", "langchain_text_splitters": "langchain-text-splitters"}
-    explain_missing(error, packages, "langchain")
-    raise
+if TYPE_CHECKING:
+    from kinsplit.integrations.langchain.splitter import KinsplitTextSplitter
 
-_GENERATED = generated_names("TextSplitter")
-_FORMER = former_names("TextSplitter")
+with needs("langchain"):
+    import_module("langchain_core.documents")
+    import_module("langchain_text_splitters")
 
-# Modules imported at first use, since they import the stores and the index.
+# Modules imported at first use, since they import the strategies, the stores and the index.
 _MODULES = {
+    "KinsplitTextSplitter": "splitter",
     "CachedEmbeddings": "cached_embeddings",
     "KinStore": ".shared.kin.sidecar",
     "ChunkKeys": "keys",
@@ -36,17 +34,49 @@ _MODULES = {
     "SiblingExpansion": "sibling_expansion",
 }
 
-__all__ = ["KinsplitTextSplitter", "text_splitter", *_MODULES, *_GENERATED]
+
+def text_splitter(name: str, *, add_start_index: bool = True, **parameters: object) -> KinsplitTextSplitter:
+    """Return a strategy as a text splitter.
+
+    Args:
+        name: One of `kinsplit.parsers.names()`.
+        add_start_index: Whether to add offsets under LangChain's own key too.
+        **parameters: The strategy's parameters.
+
+    Raises:
+        InvalidParameterError: The name is unknown, or a parameter is unknown or invalid.
+    """
+    from kinsplit.integrations.langchain.splitter import text_splitter_class
+    from kinsplit.parsers import strategy_class
+
+    return text_splitter_class(strategy_class(name))(add_start_index=add_start_index, **parameters)
 
 
 def __getattr__(name: str) -> object:
     if name in _MODULES:
         return getattr(import_module(f".{_MODULES[name]}", __name__), name)
-    strategy = _GENERATED.get(name) or _FORMER.get(name)
+    if name == "__all__":
+        return ["text_splitter", *_MODULES, *_generated()]
+    strategy = None if name.startswith("_") else {**_former(), **_generated()}.get(name)
     if strategy is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from kinsplit.integrations.langchain.splitter import text_splitter_class
+    from kinsplit.parsers import strategy_class
+
     return text_splitter_class(strategy_class(strategy))
 
 
+def _generated() -> dict[str, str]:
+    from kinsplit.integrations.shared.generated import generated_names
+
+    return generated_names("TextSplitter")
+
+
+def _former() -> dict[str, str]:
+    from kinsplit.integrations.shared.generated import former_names
+
+    return former_names("TextSplitter")
+
+
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted(["text_splitter", *_MODULES, *_generated()])

@@ -12,21 +12,19 @@ Example:
 from __future__ import annotations
 
 from importlib import import_module
+from typing import TYPE_CHECKING
 
-from kinsplit.integrations.shared.generated import explain_missing, former_names, generated_names
-from kinsplit.parsers import strategy_class
+from kinsplit.support.extras import needs
 
-try:
-    from kinsplit.integrations.llama_index.node_parser import KinsplitNodeParser, node_parser, node_parser_class
-except ImportError as error:
-    explain_missing(error, {"llama_index": "llama-index-core"}, "llama-index")
-    raise
+if TYPE_CHECKING:
+    from kinsplit.integrations.llama_index.parser import KinsplitNodeParser
 
-_GENERATED = generated_names("NodeParser")
-_FORMER = former_names("NodeParser")
+with needs("llama-index"):
+    import_module("llama_index.core")
 
-# Modules imported at first use, since they import the stores and the index.
+# Modules imported at first use, since they import the strategies, the stores and the index.
 _MODULES = {
+    "KinsplitNodeParser": "parser",
     "CachedEmbedding": "cached_embedding",
     "KinStore": ".shared.kin.sidecar",
     "KinsplitRetriever": "retriever",
@@ -35,17 +33,48 @@ _MODULES = {
     "SiblingExpansion": "sibling_expansion",
 }
 
-__all__ = ["KinsplitNodeParser", "node_parser", *_MODULES, *_GENERATED]
+
+def node_parser(name: str, **parameters: object) -> KinsplitNodeParser:
+    """Return a strategy as a node parser.
+
+    Args:
+        name: One of `kinsplit.parsers.names()`.
+        **parameters: The strategy's parameters, and those of `KinsplitNodeParser`.
+
+    Raises:
+        InvalidParameterError: The name is unknown, or a parameter is unknown or invalid.
+    """
+    from kinsplit.integrations.llama_index.parser import node_parser_class
+    from kinsplit.parsers import strategy_class
+
+    return node_parser_class(strategy_class(name))(**parameters)
 
 
 def __getattr__(name: str) -> object:
     if name in _MODULES:
         return getattr(import_module(f".{_MODULES[name]}", __name__), name)
-    strategy = _GENERATED.get(name) or _FORMER.get(name)
+    if name == "__all__":
+        return ["node_parser", *_MODULES, *_generated()]
+    strategy = None if name.startswith("_") else {**_former(), **_generated()}.get(name)
     if strategy is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from kinsplit.integrations.llama_index.parser import node_parser_class
+    from kinsplit.parsers import strategy_class
+
     return node_parser_class(strategy_class(strategy))
 
 
+def _generated() -> dict[str, str]:
+    from kinsplit.integrations.shared.generated import generated_names
+
+    return generated_names("NodeParser")
+
+
+def _former() -> dict[str, str]:
+    from kinsplit.integrations.shared.generated import former_names
+
+    return former_names("NodeParser")
+
+
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted(["node_parser", *_MODULES, *_generated()])

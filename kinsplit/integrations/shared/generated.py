@@ -1,10 +1,7 @@
-"""Names and documentation of the generated classes, and the error for a missing framework."""
+"""Names and documentation of the generated classes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from kinsplit.errors import MissingExtraError
 from kinsplit.identity import RENAMED
 from kinsplit.parsers import Strategy, names, strategy_class
 
@@ -32,19 +29,3 @@ def documentation(strategy: type[Strategy]) -> str:
     """Return the docstring of a strategy's class in a framework."""
     rows = [f"    {name}: {info.description or ''}" for name, info in strategy.model_fields.items()]
     return "\n".join([f"{strategy.summary}.", "", f"Defaults from: {strategy.origin}.", "", "Args:", *rows])
-
-
-def explain_missing(error: ImportError, packages: Mapping[str, str], extra: str) -> None:
-    """Raise an error that names the extra to install, if an import failed for want of it.
-
-    Args:
-        error: The failed import.
-        packages: The distributions of the extra, by top-level module.
-        extra: Name of the extra.
-
-    Raises:
-        MissingExtraError: One of the modules is missing.
-    """
-    package = packages.get((error.name or "").partition(".")[0])
-    if package:
-        raise MissingExtraError(package, extra) from error

@@ -19,7 +19,7 @@ from kinsplit.identity import text_id
 from kinsplit.integrations.shared.generated import documentation, generated_name
 from kinsplit.integrations.shared.metadata import Piece, arrange, check_inputs, inherited
 from kinsplit.integrations.shared.origins import Origin, has_chunk_metadata, is_chunk
-from kinsplit.parsers import Strategy, strategy_class
+from kinsplit.parsers import Strategy
 from kinsplit.parsers.packing.measure import Ruler, Unit
 from kinsplit.tokenizers import resolve
 
@@ -268,17 +268,3 @@ def text_splitter_class(strategy: type[Strategy]) -> type[KinsplitTextSplitter]:
         "__signature__": Signature(keywords),
     }
     return type(generated_name(strategy, "TextSplitter"), (KinsplitTextSplitter,), body)
-
-
-def text_splitter(name: str, *, add_start_index: bool = True, **parameters: object) -> KinsplitTextSplitter:
-    """Return a strategy as a text splitter.
-
-    Args:
-        name: One of `kinsplit.parsers.names()`.
-        add_start_index: Whether to add offsets under LangChain's own key too.
-        **parameters: The strategy's parameters.
-
-    Raises:
-        InvalidParameterError: The name is unknown, or a parameter is unknown or invalid.
-    """
-    return text_splitter_class(strategy_class(name))(add_start_index=add_start_index, **parameters)

@@ -20,7 +20,7 @@ from kinsplit.integrations.llama_index.nodes import build_nodes, origin_of, text
 from kinsplit.integrations.shared.generated import documentation, generated_name
 from kinsplit.integrations.shared.metadata import arrange, check_inputs
 from kinsplit.integrations.shared.origins import has_chunk_metadata
-from kinsplit.parsers import Strategy, strategy_class
+from kinsplit.parsers import Strategy
 
 
 def _to_name(function: object) -> object:
@@ -223,16 +223,3 @@ def node_parser_class(strategy: type[Strategy]) -> type[KinsplitNodeParser]:
     )
     made.strategy_class = strategy
     return made
-
-
-def node_parser(name: str, **parameters: object) -> KinsplitNodeParser:
-    """Return a strategy as a node parser.
-
-    Args:
-        name: One of `kinsplit.parsers.names()`.
-        **parameters: The strategy's parameters, and those of `KinsplitNodeParser`.
-
-    Raises:
-        InvalidParameterError: The name is unknown, or a parameter is unknown or invalid.
-    """
-    return node_parser_class(strategy_class(name))(**parameters)
