@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from pydantic_core import PydanticUndefined
@@ -34,6 +36,10 @@ _STRATEGIES: tuple[type[Strategy], ...] = (
     LLMStrategy,
 )
 _BY_NAME = {strategy.name: strategy for strategy in _STRATEGIES}
+
+#: Name and parameters of the strategy that applies when none is named; see `default_strategy`.
+DEFAULT = SentenceStrategy.name
+DEFAULT_PARAMETERS: Mapping[str, Any] = MappingProxyType({"chunk_size": 160, "chunk_overlap": 0})
 
 
 class Parameter(NamedTuple):
@@ -114,6 +120,21 @@ def create(name: str, **parameters: Any) -> Strategy:
         InvalidParameterError: The name, a parameter or a value is invalid.
     """
     return strategy_class(name)(**parameters)
+
+
+def default_strategy(**parameters: Any) -> Strategy:
+    """Return the strategy that applies when none is named: whole sentences up to 160 tokens, without overlap.
+
+    Chosen with `benchmarks/retrieval.py` (see docs/kin-scoring.md): chunks of this size are small enough to be found,
+    and their kin add what they lack. With their headings, nearly all fit into the bundled model's window.
+
+    Args:
+        **parameters: Parameters of `sentence`, which replace these.
+
+    Raises:
+        InvalidParameterError: A parameter or a value is invalid.
+    """
+    return create(DEFAULT, **{**DEFAULT_PARAMETERS, **parameters})
 
 
 def parameters(name: str) -> list[Parameter]:

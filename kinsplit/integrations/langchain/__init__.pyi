@@ -9,6 +9,7 @@ from kinsplit.integrations.langchain.rerank import Rerank as Rerank
 from kinsplit.integrations.langchain.retriever import KinsplitRetriever as KinsplitRetriever
 from kinsplit.integrations.langchain.sibling_expansion import SiblingExpansion as SiblingExpansion
 from kinsplit.integrations.langchain.text_splitter import KinsplitTextSplitter as KinsplitTextSplitter
+from kinsplit.integrations.langchain.text_splitter import join_pages as join_pages
 from kinsplit.integrations.langchain.vector_store import KinsplitVectorStore as KinsplitVectorStore
 
 class KinsplitCharacterTextSplitter(KinsplitTextSplitter):
@@ -29,6 +30,7 @@ class KinsplitCharacterTextSplitter(KinsplitTextSplitter):
         chunk_size: int = 600,
         chunk_overlap: int = 150,
         add_start_index: bool = True,
+        join_pages: bool = True,
     ) -> None: ...
 
 class KinsplitWordTextSplitter(KinsplitTextSplitter):
@@ -49,6 +51,7 @@ class KinsplitWordTextSplitter(KinsplitTextSplitter):
         chunk_size: int = 500,
         chunk_overlap: int = 0,
         add_start_index: bool = True,
+        join_pages: bool = True,
     ) -> None: ...
 
 class KinsplitTokenTextSplitter(KinsplitTextSplitter):
@@ -73,6 +76,7 @@ class KinsplitTokenTextSplitter(KinsplitTextSplitter):
         chunk_overlap: int | None = None,
         tail: Literal['keep', 'drop'] = 'keep',
         add_start_index: bool = True,
+        join_pages: bool = True,
     ) -> None: ...
 
 class KinsplitSentenceTextSplitter(KinsplitTextSplitter):
@@ -101,6 +105,7 @@ class KinsplitSentenceTextSplitter(KinsplitTextSplitter):
         max_sentences: int | None = None,
         language: str = 'auto',
         add_start_index: bool = True,
+        join_pages: bool = True,
     ) -> None: ...
 
 class KinsplitStructureTextSplitter(KinsplitTextSplitter):
@@ -125,6 +130,7 @@ class KinsplitStructureTextSplitter(KinsplitTextSplitter):
         min_chunk_size: int = 128,
         language: str = 'auto',
         add_start_index: bool = True,
+        join_pages: bool = True,
     ) -> None: ...
 
 class KinsplitSemanticTextSplitter(KinsplitTextSplitter):
@@ -161,6 +167,7 @@ class KinsplitSemanticTextSplitter(KinsplitTextSplitter):
         chunk_size: int = 500,
         language: str = 'auto',
         add_start_index: bool = True,
+        join_pages: bool = True,
     ) -> None: ...
 
 class KinsplitClusterTextSplitter(KinsplitTextSplitter):
@@ -187,6 +194,7 @@ class KinsplitClusterTextSplitter(KinsplitTextSplitter):
         passage_overlap: int = 50,
         threshold: float = 0.75,
         add_start_index: bool = True,
+        join_pages: bool = True,
     ) -> None: ...
 
 class KinsplitHierarchicalTextSplitter(KinsplitTextSplitter):
@@ -215,6 +223,7 @@ class KinsplitHierarchicalTextSplitter(KinsplitTextSplitter):
         headings: bool = False,
         language: str = 'auto',
         add_start_index: bool = True,
+        join_pages: bool = True,
     ) -> None: ...
 
 class KinsplitMultigranularTextSplitter(KinsplitTextSplitter):
@@ -235,6 +244,7 @@ class KinsplitMultigranularTextSplitter(KinsplitTextSplitter):
         chunk_sizes: tuple[int, ...] = (256, 512, 1024),
         chunk_overlap: int = 0,
         add_start_index: bool = True,
+        join_pages: bool = True,
     ) -> None: ...
 
 class KinsplitLLMTextSplitter(KinsplitTextSplitter):
@@ -271,8 +281,11 @@ class KinsplitLLMTextSplitter(KinsplitTextSplitter):
         concurrency: int = 4,
         timeout: float = 300.0,
         add_start_index: bool = True,
+        join_pages: bool = True,
     ) -> None: ...
 
+@overload
+def text_splitter(name: None = None, **parameters: object) -> KinsplitSentenceTextSplitter: ...
 @overload
 def text_splitter(name: Literal["character"], **parameters: object) -> KinsplitCharacterTextSplitter: ...
 @overload

@@ -9,6 +9,7 @@ from llama_index.core.schema import BaseNode
 
 from kinsplit.integrations.llama_index.cached_embedding import CachedEmbedding as CachedEmbedding
 from kinsplit.integrations.llama_index.node_parser import KinsplitNodeParser as KinsplitNodeParser
+from kinsplit.integrations.llama_index.nodes import join_pages as join_pages
 from kinsplit.integrations.llama_index.rerank import Rerank as Rerank
 from kinsplit.integrations.llama_index.retriever import KinsplitRetriever as KinsplitRetriever
 from kinsplit.integrations.llama_index.sibling_expansion import SiblingExpansion as SiblingExpansion
@@ -38,6 +39,7 @@ class KinsplitCharacterNodeParser(KinsplitNodeParser):
         include_prev_next_rel: bool = True,
         callback_manager: CallbackManager = ...,
         id_func: Callable[[int, BaseNode], str] | None = None,
+        join_pages: bool = True,
     ) -> None: ...
 
 class KinsplitWordNodeParser(KinsplitNodeParser):
@@ -64,6 +66,7 @@ class KinsplitWordNodeParser(KinsplitNodeParser):
         include_prev_next_rel: bool = True,
         callback_manager: CallbackManager = ...,
         id_func: Callable[[int, BaseNode], str] | None = None,
+        join_pages: bool = True,
     ) -> None: ...
 
 class KinsplitTokenNodeParser(KinsplitNodeParser):
@@ -96,6 +99,7 @@ class KinsplitTokenNodeParser(KinsplitNodeParser):
         include_prev_next_rel: bool = True,
         callback_manager: CallbackManager = ...,
         id_func: Callable[[int, BaseNode], str] | None = None,
+        join_pages: bool = True,
     ) -> None: ...
 
 class KinsplitSentenceNodeParser(KinsplitNodeParser):
@@ -134,6 +138,7 @@ class KinsplitSentenceNodeParser(KinsplitNodeParser):
         include_prev_next_rel: bool = True,
         callback_manager: CallbackManager = ...,
         id_func: Callable[[int, BaseNode], str] | None = None,
+        join_pages: bool = True,
     ) -> None: ...
 
 class KinsplitStructureNodeParser(KinsplitNodeParser):
@@ -166,6 +171,7 @@ class KinsplitStructureNodeParser(KinsplitNodeParser):
         include_prev_next_rel: bool = True,
         callback_manager: CallbackManager = ...,
         id_func: Callable[[int, BaseNode], str] | None = None,
+        join_pages: bool = True,
     ) -> None: ...
 
 class KinsplitSemanticNodeParser(KinsplitNodeParser):
@@ -216,6 +222,7 @@ class KinsplitSemanticNodeParser(KinsplitNodeParser):
         include_prev_next_rel: bool = True,
         callback_manager: CallbackManager = ...,
         id_func: Callable[[int, BaseNode], str] | None = None,
+        join_pages: bool = True,
     ) -> None: ...
 
 class KinsplitClusterNodeParser(KinsplitNodeParser):
@@ -251,6 +258,7 @@ class KinsplitClusterNodeParser(KinsplitNodeParser):
         include_prev_next_rel: bool = True,
         callback_manager: CallbackManager = ...,
         id_func: Callable[[int, BaseNode], str] | None = None,
+        join_pages: bool = True,
     ) -> None: ...
 
 class KinsplitHierarchicalNodeParser(KinsplitNodeParser):
@@ -289,6 +297,7 @@ class KinsplitHierarchicalNodeParser(KinsplitNodeParser):
         include_prev_next_rel: bool = True,
         callback_manager: CallbackManager = ...,
         id_func: Callable[[int, BaseNode], str] | None = None,
+        join_pages: bool = True,
     ) -> None: ...
 
 class KinsplitMultigranularNodeParser(KinsplitNodeParser):
@@ -315,6 +324,7 @@ class KinsplitMultigranularNodeParser(KinsplitNodeParser):
         include_prev_next_rel: bool = True,
         callback_manager: CallbackManager = ...,
         id_func: Callable[[int, BaseNode], str] | None = None,
+        join_pages: bool = True,
     ) -> None: ...
 
 class KinsplitLLMNodeParser(KinsplitNodeParser):
@@ -365,8 +375,11 @@ class KinsplitLLMNodeParser(KinsplitNodeParser):
         include_prev_next_rel: bool = True,
         callback_manager: CallbackManager = ...,
         id_func: Callable[[int, BaseNode], str] | None = None,
+        join_pages: bool = True,
     ) -> None: ...
 
+@overload
+def node_parser(name: None = None, **parameters: object) -> KinsplitSentenceNodeParser: ...
 @overload
 def node_parser(name: Literal["character"], **parameters: object) -> KinsplitCharacterNodeParser: ...
 @overload
