@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check 
 COMPILE := $(BIN)/python -W ignore -m compileall -q -q -j 0 .venv/lib || true
 INPUTS := pyproject.toml constraints.txt
 
-.PHONY: demo serve test test-lowest test-newest check bench bench-quality clean
+.PHONY: demo serve test test-lowest test-newest check bench bench-quality docs notebooks clean
 
 demo: .venv/base.stamp ## Index the sample course and ask it five questions.
 	$(BIN)/kinsplit demo
@@ -32,6 +32,14 @@ bench: .venv/bench.stamp ## Measure the parsers against their peers.
 bench-quality: .venv/bench.stamp ## Compare every strategy and the peers on the labelled sets, and write docs/quality.md.
 	$(BIN)/python benchmarks/quality.py --output docs/quality.md
 
+docs: .venv/docs.stamp ## Build the documentation site in build/site; every broken link and reference fails.
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --site-dir build/site
+
+notebooks: .venv/docs.stamp ## Run the notebooks, and keep what they print.
+	PYTHONWARNINGS=ignore $(BIN)/python -m nbconvert --to notebook --execute --inplace --log-level WARN \
+	    --ExecutePreprocessor.record_timing=False --ClearMetadataPreprocessor.enabled=True \
+	    --ClearMetadataPreprocessor.preserve_nb_metadata_mask=kernelspec examples/notebooks/*.ipynb
+
 clean: ## Remove what the other targets made.
 	rm -rf .venv .venv-lowest .venv-newest build dist kinsplit-data .hypothesis .mypy_cache .pytest_cache .ruff_cache *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -52,4 +60,8 @@ clean: ## Remove what the other targets made.
 
 .venv/bench.stamp: .venv/dev.stamp $(INPUTS)
 	$(PIP) -e ".[benchmarks]"
+	touch $@
+
+.venv/docs.stamp: .venv/dev.stamp $(INPUTS)
+	$(PIP) -e ".[docs]"
 	touch $@

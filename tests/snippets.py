@@ -9,7 +9,7 @@ from __future__ import annotations
 import doctest
 import re
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import pytest
 
@@ -58,11 +58,16 @@ def run(page: Path) -> dict[str, Any]:
             if block.reason is None:
                 _run(block, page, names)
     except ImportError as error:
-        package = getattr(error, "package", error.name)
-        if package is None or package.startswith("kinsplit"):
-            raise
-        pytest.skip(f"{page.name} needs {package}")
+        skip_if_optional(error, page)
     return names
+
+
+def skip_if_optional(error: ImportError, page: Path) -> NoReturn:
+    """Skip a page that needs a package that isn't installed, and raise any other error."""
+    package = getattr(error, "package", error.name)
+    if package is None or package.startswith("kinsplit"):
+        raise error
+    pytest.skip(f"{page.name} needs {package}")
 
 
 def _run(block: Block, page: Path, names: dict[str, Any]) -> None:
