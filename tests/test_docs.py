@@ -12,7 +12,7 @@ from tests.snippets import PAGES, ROOT, blocks, run
 NOT_RUN = 3
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: str(page.relative_to(ROOT)))
 @pytest.mark.usefixtures("fast_models")
 def test_the_blocks_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "examples").symlink_to(ROOT / "examples")
@@ -20,6 +20,8 @@ def test_the_blocks_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pytes
         (tmp_path / "courses" / subject).mkdir(parents=True)
         (tmp_path / "courses" / subject / "notes.md").write_text(f"# Notes on {subject}\n\nA base case ends recursion.")
     monkeypatch.chdir(tmp_path)
+    # A package's own page imports the package.
+    monkeypatch.syspath_prepend(page.parent)
 
     names = run(page)
 
