@@ -32,6 +32,7 @@ _MODULES = {
     "KinsplitVectorStore": "vector_store",
     "Rerank": "rerank",
     "SiblingExpansion": "sibling_expansion",
+    "search_tool": "tool",
 }
 
 __all__ = ["KinsplitTextSplitter", "text_splitter", *_MODULES, *_GENERATED]

@@ -31,6 +31,7 @@ _MODULES = {
     "KinsplitVectorStore": "vector_store",
     "Rerank": "rerank",
     "SiblingExpansion": "sibling_expansion",
+    "search_tool": "tool",
 }
 
 __all__ = ["KinsplitNodeParser", "node_parser", *_MODULES, *_GENERATED]

@@ -11,6 +11,7 @@ from kinsplit.integrations.llama_index.node_parser import KinsplitNodeParser as 
 from kinsplit.integrations.llama_index.rerank import Rerank as Rerank
 from kinsplit.integrations.llama_index.retriever import KinsplitRetriever as KinsplitRetriever
 from kinsplit.integrations.llama_index.sibling_expansion import SiblingExpansion as SiblingExpansion
+from kinsplit.integrations.llama_index.tool import search_tool as search_tool
 from kinsplit.integrations.llama_index.vector_store import KinsplitVectorStore as KinsplitVectorStore
 
 class KinsplitCharacterNodeParser(KinsplitNodeParser):
