@@ -36,7 +36,7 @@ LAYERS: dict[str, set[str]] = {
         *("chunk", "embedding", "errors", "indexing", "loaders", "parsers", "retrieval", "stores", "support"),
         "tokenizers",
     },
-    "watch": {"errors", "index", "indexing", "loaders"},
+    "watch": {"embedding", "errors", "index", "indexing", "loaders"},
     "wikipedia": {"errors", "support"},
     "answering": {
         *("chunk", "embedding", "errors", "index", "language_models", "parsers", "retrieval", "spans", "support"),
@@ -52,7 +52,7 @@ LAYERS: dict[str, set[str]] = {
     },
     "server": {
         *("answering", "chunk", "compat", "embedding", "errors", "index", "indexing", "language_models", "parsers"),
-        *("retrieval", "spans", "stores", "support", "tokenizers"),
+        *("retrieval", "spans", "stores", "support", "tokenizers", "watch"),
     },
     "mcp": {"answering", "chunk", "errors", "identity", "retrieval", "server"},
     "cli": {

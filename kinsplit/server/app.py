@@ -54,6 +54,7 @@ def create_app(settings: ServiceSettings, collections: Collections, previewer: P
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         # A slow model blocks one thread per answer, and must not block those that search.
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(settings.answers + 2))
+        collections.start()
         yield
         for each in (workers, preview_workers, model_workers):
             await each.close()

@@ -27,6 +27,14 @@ def serve(
             help="Collection, with its name in requests; repeatable. Default: default, or else demo.",
         ),
     ] = None,
+    watch: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[NAME=]FOLDER",
+            help="Folder to keep in sync with the collection, or with another one by its name; repeatable. "
+            "A missing collection is created.",
+        ),
+    ] = None,
     strategy: Annotated[
         str | None, typer.Option(metavar="NAME", help="Name of the collection for requests that name none.")
     ] = None,
@@ -62,6 +70,7 @@ def serve(
     given: dict[str, Any] = {
         "store": store,
         "collections": collection or None,
+        "watch": watch or None,
         "strategy": strategy,
         "host": host,
         "port": port,

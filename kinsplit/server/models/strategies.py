@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from pydantic import Field
@@ -28,6 +29,16 @@ class StrategyRow(Model):
     parameters: list[ParameterRow]
 
 
+class WatchRow(Model):
+    """The synchronisation of a collection with a folder."""
+
+    state: str = Field(description="indexing, waiting (for changes), failed (it will be tried again) or stopped.")
+    updates: int = Field(description="Number of updates since the service started.")
+    updated: datetime | None = Field(description="Time of the last update.")
+    failed: list[str] = Field(description="Ids of files that can't be loaded, at most 100; the log has the reasons.")
+    error: str | None = Field(description="Kind of error that made the last attempt fail.")
+
+
 class IndexedRow(Model):
     """An indexed collection."""
 
@@ -37,6 +48,7 @@ class IndexedRow(Model):
     parameters: dict[str, Any] = Field(description="Parameters of the strategy.")
     documents: int
     chunks: int
+    watches: list[WatchRow] = Field(description="Synchronisation with folders, if the service was started with it.")
     default: bool = Field(description="Whether requests without `strategy` use it.")
 
 

@@ -7,10 +7,12 @@ from fastapi.responses import Response
 
 from kinsplit.parsers import names, strategy_class
 from kinsplit.parsers.reference import describe
+from kinsplit.server import limits
 from kinsplit.server.collections import Collections, OpenCollection
 from kinsplit.server.dependencies import CollectionsDep, WorkersDep, respond
-from kinsplit.server.models.strategies import IndexedRow, ParameterRow, Strategies, StrategyRow
+from kinsplit.server.models.strategies import IndexedRow, ParameterRow, Strategies, StrategyRow, WatchRow
 from kinsplit.server.routes.chunk import settable
+from kinsplit.watch import WatchStatus
 
 router = APIRouter(tags=["strategies"])
 
@@ -45,5 +47,17 @@ def _indexed(collection: OpenCollection, default: bool) -> IndexedRow:
         parameters={key: value for key, value in strategy.described.items() if settable(type(strategy), key)},
         documents=len(sources),
         chunks=sum(sources.values()),
+        watches=[_watch(watch.status) for watch in collection.watches],
         default=default,
+    )
+
+
+def _watch(status: WatchStatus) -> WatchRow:
+    return WatchRow(
+        state=status.state,
+        updates=status.updates,
+        updated=status.updated,
+        failed=sorted(status.failed)[: limits.VALUES],
+        # Its message may hold paths.
+        error=None if status.error is None else type(status.error).__name__,
     )
