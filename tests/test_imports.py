@@ -51,8 +51,8 @@ LAYERS: dict[str, set[str]] = {
         "tokenizers",
     },
     "server": {
-        *("answering", "chunk", "compat", "embedding", "errors", "index", "indexing", "language_models", "parsers"),
-        *("retrieval", "spans", "stores", "support", "tokenizers", "watch"),
+        *("answering", "chunk", "compat", "embedding", "errors", "index", "indexing", "language_models", "loaders"),
+        *("parsers", "retrieval", "spans", "stores", "support", "tokenizers", "watch"),
     },
     "mcp": {"answering", "chunk", "errors", "identity", "retrieval", "server"},
     "cli": {

@@ -94,6 +94,8 @@ class ServiceSettings(BaseSettings):
             sentences are quoted and boundaries follow rules.
         watch: Folders and files to keep in sync with the collection, or `name=folder` for another collection than the
             default one. A collection that does not exist is created.
+        uploads: Folder into which clients may upload files, and from which they may delete them. None forbids it.
+        max_upload: Bytes of an upload.
         rerankers: Rerankers that requests may use. Default: "none", and "late" if the embedder supports it.
         host: Address to listen on.
         port: Port to listen on; 0 picks a free one.
@@ -133,6 +135,8 @@ class ServiceSettings(BaseSettings):
     embedder: str = "bundled"
     model: str | None = None
     watch: Names = ()
+    uploads: Path | None = None
+    max_upload: int = Field(default=50 * 2**20, ge=1)
     rerankers: Names | None = None
     host: str = Field(default="127.0.0.1", min_length=1)
     port: int = Field(default=8000, ge=0, le=65535)
@@ -200,7 +204,7 @@ class ServiceSettings(BaseSettings):
     @property
     def fills(self) -> bool:
         """Whether the service adds documents, so that a collection may be new."""
-        return bool(self.watch)
+        return bool(self.watch) or self.uploads is not None
 
     @property
     def hosts(self) -> tuple[str, ...]:

@@ -52,12 +52,21 @@ class IndexedRow(Model):
     default: bool = Field(description="Whether requests without `strategy` use it.")
 
 
+class UploadRules(Model):
+    """The files that clients may upload."""
+
+    folder: str = Field(description="First part of the ids of uploaded files, which alone can be deleted.")
+    max_bytes: int = Field(description="Maximum bytes of a request.")
+    suffixes: list[str] = Field(description="Suffixes of files that can be read.")
+
+
 class Strategies(Model):
     """The strategies, collections and rerankers of the service."""
 
     strategies: list[StrategyRow] = Field(description="Strategies for POST /chunk.")
     indexed: list[IndexedRow] = Field(description="Collections for GET /search and /documents.")
     rerankers: list[str] = Field(description="Values of `rerank`.")
+    uploads: UploadRules | None = Field(description="Rules of POST /documents; null if uploads are not allowed.")
 
 
 class Preview(Model):
