@@ -6,6 +6,7 @@ import asyncio
 import json
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self, Unpack
@@ -156,6 +157,7 @@ class Index:
         items: str | Path | Document | Iterable[str | Path | Document],
         *,
         subjects: Sequence[str] = (),
+        readers: Sequence[str] = (),
         prune: bool = False,
         known: Callable[[SourceFile], bool] | None = None,
         limits: Limits | None = None,
@@ -172,6 +174,7 @@ class Index:
         Args:
             items: Files, folders and documents.
             subjects: Names of the sub-folders of the given folders to read; empty for all.
+            readers: Names of the readers of files that go before the others (see `kinsplit.loaders.registry`).
             prune: Whether to delete documents of the given folders and files that no longer exist there, including rows
                 of files. Documents below a sub-folder that can't be listed are kept, and so are those that another
                 folder of that name still contains.
@@ -189,26 +192,21 @@ class Index:
         Raises:
             LoadError: A path doesn't exist, a folder holds nothing to load, or a file would replace another one.
                 Nothing is written then.
-            InvalidParameterError: Documents share an id or have metadata that can't be stored. Nothing is written then,
-                unless they are rows of files: documents before them stay.
+            InvalidParameterError: Documents share an id or have metadata that can't be stored, or no reader has one of
+                the names. Nothing is written then, unless they are rows of files: documents before them stay.
         """
-
-        def report(document: DocumentReport) -> None:
-            self._missing = ""
-            if on_document is not None:
-                on_document(document)
-
         with use_vector_cache(self._vector_cache):
             return add(
                 self._indexer(),
                 items,
                 subjects=subjects,
+                readers=readers,
                 prune=prune,
                 known=known,
                 limits=limits,
                 progress=progress,
                 on_file=on_file,
-                on_document=report,
+                on_document=partial(self._report, on_document),
             )
 
     async def aadd(
@@ -225,6 +223,11 @@ class Index:
             **options: Keyword arguments of `add`.
         """
         return await in_thread(lambda check: self.add(items, **interruptible(options, check)))
+
+    def _report(self, on_document: Callable[[DocumentReport], None] | None, document: DocumentReport) -> None:
+        self._missing = ""
+        if on_document is not None:
+            on_document(document)
 
     def _indexer(self) -> Indexer:
         # No cache keeps the token vectors of late chunking.
@@ -372,4 +375,4 @@ def _stored_strategy(schema: Schema) -> Strategy:
             "The collection was filled by a framework's vector store, so there is no strategy that could split for it."
         )
         raise StoreError(f"{rule} Open it with that vector store, or choose another collection.")
-    return create(stored["name"], **stored["parameters"])
+    return create(str(stored["name"]), **stored["parameters"])

@@ -28,6 +28,7 @@ from kinsplit.cli.commands.info import info
 from kinsplit.cli.commands.mcp import mcp
 from kinsplit.cli.commands.qrels import qrels
 from kinsplit.cli.commands.questions import questions
+from kinsplit.cli.commands.readers import readers
 from kinsplit.cli.commands.report import report
 from kinsplit.cli.commands.search import search
 from kinsplit.cli.commands.serve import serve
@@ -80,6 +81,7 @@ app = typer.Typer(
 for _command in (
     demo,
     strategies,
+    readers,
     chunk,
     index,
     watch,

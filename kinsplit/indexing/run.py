@@ -28,6 +28,7 @@ class AddKeywords(TypedDict, total=False):
     """Options of `kinsplit.Index.add` as keyword arguments."""
 
     subjects: Sequence[str]
+    readers: Sequence[str]
     prune: bool
     known: Callable[[SourceFile], bool] | None
     limits: Limits | None
@@ -45,6 +46,7 @@ def add(
     items: str | Path | Document | Iterable[str | Path | Document],
     *,
     subjects: Sequence[str],
+    readers: Sequence[str],
     prune: bool,
     known: Callable[[SourceFile], bool] | None,
     limits: Limits | None,
@@ -59,7 +61,7 @@ def add(
     documents = [item for item in given if isinstance(item, Document)]
     check_documents(documents)
     paths = [item for item in given if not isinstance(item, Document)]
-    found = discover(paths, subjects=subjects) if paths else Discovery()
+    found = discover(paths, subjects=subjects, readers=readers) if paths else Discovery()
     check_same(store, fingerprint, found.files)
     changed = [source for source in found.files if known is None or not known(source)]
     reading = _Reading(store, fingerprint, found, changed, limits, on_file)

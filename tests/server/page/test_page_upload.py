@@ -38,9 +38,7 @@ def test_files_are_uploaded_searched_and_deleted(serve: Serve, visit: Visit, tmp
     expect(lines(page).nth(1)).to_contain_text("Not added: ")
     expect(lines(page).nth(2)).to_contain_text("Not added: It is larger than 99 kB.")
     expect(page.locator("#announcer")).to_have_text("1 file added, 2 failed")
-    page.locator(".drop").evaluate(
-        "(zone, rest) => (" + DROP + ")([zone, ...rest])", ["larks.md", "Larks sing at dawn."]
-    )
+    page.locator(".drop").evaluate(DROP, ["larks.md", "Larks sing at dawn."])
     expect(lines(page).nth(3)).to_contain_text("Added: 1 chunk")
     expect(page.locator(".documents li")).to_have_count(2)
     expect(page.get_by_label("Strategy").locator("option")).to_have_text("sentence · 2 chunks")

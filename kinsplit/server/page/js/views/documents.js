@@ -3,10 +3,10 @@
 import * as api from "../api.js";
 import { show } from "../dialog.js";
 import { announce, counted, el } from "../dom.js";
-import { choice, line } from "../parts/fields.js";
-import { indexed, usual } from "../parts/options.js";
-import { upload } from "../parts/upload.js";
+import { line } from "../parts/fields.js";
+import { indexed, strategyChoice } from "../parts/options.js";
 import { empty, failed, loading } from "../parts/states.js";
+import { upload } from "../parts/upload.js";
 import { address, restate } from "../router.js";
 
 export const title = "Documents";
@@ -26,7 +26,7 @@ export async function mount(root, params, { signal }) {
   const picks = el(
     "form",
     { class: "fields" },
-    choice("Strategy", "strategy", indexed(catalogue), usual(catalogue, params.get("strategy"))),
+    strategyChoice(catalogue, params.get("strategy")),
     line("Filter by name", "part", params.get("part")),
   );
   heading.after(picks);
