@@ -15,6 +15,7 @@ from kinsplit.errors import LoadError
 from kinsplit.index import AddReport, Index
 from kinsplit.indexing.reports import DocumentReport
 from kinsplit.loaders import Limits, Loaded, SourceFile, discover
+from kinsplit.support.extras import needs
 
 #: Seconds for which a file must be unchanged before it is read, since it may still be being written.
 SETTLE = 1.0
@@ -131,7 +132,8 @@ def watch(
 
 def _turns(paths: Sequence[Path], settle: float, stop: Event | None) -> Iterator[bool]:
     """Yield whether anything changed below some paths, at least every `settle` seconds, until stopped."""
-    from watchfiles import watch as watch_files
+    with needs("search"):
+        from watchfiles import watch as watch_files
 
     turns = watch_files(
         *{path if path.is_dir() else path.parent for path in paths},

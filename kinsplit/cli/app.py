@@ -25,6 +25,7 @@ from kinsplit.cli.commands.evaluate import evaluate
 from kinsplit.cli.commands.fetch_wikipedia import fetch_wikipedia
 from kinsplit.cli.commands.index import index
 from kinsplit.cli.commands.info import info
+from kinsplit.cli.commands.mcp import mcp
 from kinsplit.cli.commands.qrels import qrels
 from kinsplit.cli.commands.questions import questions
 from kinsplit.cli.commands.readers import readers
@@ -88,6 +89,7 @@ for _command in (
     search,
     ask,
     serve,
+    mcp,
     info,
     verify,
     delete,

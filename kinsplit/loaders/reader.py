@@ -60,6 +60,8 @@ def read_file(path: Path, size: int, *, given: bool, reader: str = "") -> Readin
     try:
         data = _bytes(path, size)
         return _cleaned(fmt.read(data))
+    except MissingExtraError as error:
+        raise LoadError(path, str(error)) from error
     except OSError as error:
         raise LoadError(path, f"can't be read: {error.strerror}. Check that it is there and readable.") from error
     except UnreadableError as error:
@@ -68,8 +70,6 @@ def read_file(path: Path, size: int, *, given: bool, reader: str = "") -> Readin
             why = "is empty" if data == b"" else reason.rstrip(".")
             return Reading((), (f"skipped, since it holds no rows of documents ({why})",))
         raise LoadError(path, reason) from error
-    except MissingExtraError as error:
-        raise LoadError(path, f"can't be read, since {error}") from error
     except MemoryError:
         raise
     except Exception as error:  # a fault of a library or of kinsplit, which must not stop the other files

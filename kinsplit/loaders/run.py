@@ -25,6 +25,7 @@ from kinsplit.errors import (
 from kinsplit.loaders.content import Content, Reading
 from kinsplit.loaders.discovery import SourceFile, discover
 from kinsplit.loaders.reader import Limits, read_file
+from kinsplit.support.telemetry import span
 from kinsplit.support.workers import WorkerPool
 
 # Number of files read ahead, while an earlier one is embedded. Each may take all of its memory.
@@ -161,11 +162,14 @@ def _loaded(source: SourceFile, reading: Callable[[], Reading]) -> Loaded:
     """
     if source.error is not None:
         raise source.error
-    try:
-        read = reading()
-    except WorkerError as error:
-        raise LoadError(source.path, _reason(error)) from error
-    return Loaded(source, tuple(_document(source, content) for content in read.contents), read.warnings)
+    with span("kinsplit.read", texts={"file": source.source_id}) as record:
+        try:
+            read = reading()
+        except WorkerError as error:
+            raise LoadError(source.path, _reason(error)) from error
+        documents = tuple(_document(source, content) for content in read.contents)
+        record(documents=len(documents), characters=sum(len(document.text) for document in documents))
+    return Loaded(source, documents, read.warnings)
 
 
 def _document(source: SourceFile, content: Content) -> Document:

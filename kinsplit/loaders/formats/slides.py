@@ -19,6 +19,7 @@ from kinsplit.loaders.formats.archive import Archive, parse
 from kinsplit.loaders.formats.charts import chart_text
 from kinsplit.loaders.formats.equations import linear
 from kinsplit.loaders.formats.markdown import escaped, pipe_table, without_blanks
+from kinsplit.support.extras import needs
 
 _BREAK = "\n\n"
 _DEEPEST = 8  # maximum indentation level of PowerPoint; a file may claim any
@@ -33,7 +34,8 @@ _RUN = f'<a:r xmlns:a="{_DML}"><a:t/></a:r>'
 
 def read(data: bytes) -> Reading:
     """Return the text of a presentation with its slides as pages."""
-    from pptx import Presentation
+    with needs("files"):
+        from pptx import Presentation
 
     markup = Archive(data, "PowerPoint presentation").without_media()
     try:
