@@ -12,8 +12,10 @@ from langchain_core.documents import Document
 from langchain_core.runnables import RunnableLambda
 from langchain_core.stores import InMemoryStore
 from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
-from llama_index.core import StorageContext, VectorStoreIndex
+from llama_index.core import StorageContext, SummaryIndex, VectorStoreIndex
 from llama_index.core.vector_stores import SimpleVectorStore
+from llama_index.vector_stores.qdrant import QdrantVectorStore
+from qdrant_client import AsyncQdrantClient, QdrantClient
 
 from kinsplit.errors import InvalidParameterError, StoreError
 from kinsplit.integrations import llama_index
@@ -21,6 +23,9 @@ from kinsplit.integrations.langchain import SiblingExpansion, text_splitter
 from tests.integrations.finding import FRAMEWORKS, LECTURE, expansion, found, process, split
 from tests.integrations.kin_stores import documents, leaves, nodes
 from tests.integrations.test_langchain_store import HashEmbeddings
+from tests.integrations.test_llama_index_store import embedded
+
+pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant:UserWarning")
 
 
 class Counting(InMemoryVectorStore):
@@ -106,6 +111,36 @@ def test_what_is_not_in_the_vector_store_comes_from_the_docstore(framework: str)
     assert passage.text in {node.text for node in nodes() if node.metadata["level"]}
 
 
+async def test_llama_indexs_qdrant_store_reads_with_its_own_client_for_event_loops() -> None:
+    blocking, awaiting = QdrantClient(":memory:"), AsyncQdrantClient(":memory:")
+    store = QdrantVectorStore("c", client=blocking, aclient=awaiting)
+    chunks = embedded(split("llama_index"))
+    await store.async_add(chunks)  # In memory, the two clients have collections of their own.
+    stage = llama_index.SiblingExpansion(store)
+    (passage,) = await stage.apostprocess_nodes([found("llama_index", chunks[5], 0.5)])
+    assert passage.node.get_content() == span(chunks, 4, 6)
+    await awaiting.close()
+    blocking.close()
+
+
+def test_a_summary_index_has_a_docstore_alone() -> None:
+    chunks = split("llama_index")
+    stage = llama_index.SiblingExpansion(SummaryIndex(chunks))
+    (passage,) = stage.postprocess_nodes([found("llama_index", chunks[5], 0.5)])
+    assert passage.node.get_content() == span(chunks, 4, 6)
+
+
+def test_parents_of_each_level_are_one_level_up() -> None:
+    splitter = text_splitter("hierarchical", parent_size=(300, 150), child_size=60)
+    chunks = splitter.split_documents([Document(id="lecture", page_content=LECTURE)])
+    by_id = {chunk.id: chunk for chunk in chunks}
+    low, middle = (next(chunk for chunk in chunks if chunk.metadata["level"] == level) for level in (0, 1))
+    for hit, other in ((low, 1), (middle, 2)):
+        (parent,) = SiblingExpansion(Counting(chunks), parents=True).invoke([hit])
+        assert parent.page_content == by_id[hit.metadata["parent_id"]].page_content
+        assert by_id[hit.metadata["parent_id"]].metadata["level"] == other
+
+
 # Chunks under other ids, and missing ones
 
 
@@ -137,8 +172,9 @@ def test_some_missing_kin_are_a_warning() -> None:
     chunks = split("langchain")
     store = InMemoryStore()
     store.mset([(chunk.id, chunk) for chunk in chunks if chunk is not chunks[6]])
-    with pytest.warns(UserWarning, match="1 siblings of the hits, the first of them chunk 6 of 'lecture'"):
-        (passage,) = SiblingExpansion(store).invoke([chunks[5]])
+    with pytest.warns(UserWarning, match="1 siblings of the hits, the first of them chunk 6 of 'lecture'") as warned:
+        (passage,) = SiblingExpansion(store).compress_documents([chunks[5]], "q")
+    assert warned[0].filename == __file__
     assert passage.page_content == span(chunks, 4, 5)
 
 
@@ -158,8 +194,9 @@ def test_hits_whose_numbers_are_not_unique_in_their_document_stay_apart() -> Non
     splitter = text_splitter("word", chunk_size=5)
     chunks = [chunk for part in parts for chunk in splitter.split_documents([part])]
     hits = [chunk for chunk in chunks if chunk.metadata["chunk_index"] == 1][:2]
-    with pytest.warns(UserWarning, match="1 hits have the number of another chunk"):
-        first, second = SiblingExpansion(Counting(chunks)).invoke(hits)
+    with pytest.warns(UserWarning, match="1 hits have the number of another chunk") as warned:
+        first, second = SiblingExpansion(Counting(chunks)).compress_documents(hits, "q")
+    assert warned[0].filename == __file__
     assert second == hits[1]
     assert first.page_content in parts[0].page_content
     assert len(first.page_content) > len(hits[0].page_content)

@@ -220,4 +220,4 @@ def _id(place: Place, fingerprint: str) -> str:
 
 
 def _warn(problem: str) -> None:
-    warnings.warn(f"{problem} Index the document again.", stacklevel=9)
+    warnings.warn(f"{problem} Index the document again.", stacklevel=10)
