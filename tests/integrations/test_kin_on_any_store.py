@@ -20,8 +20,7 @@ pytestmark = [
     # The connections of Postgres stores belong to an event loop.
     pytest.mark.asyncio(loop_scope="module"),
     pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant:UserWarning"),
-    # Packages of the stores warn when they are imported or used.
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:`langchain-community` is being sunset:DeprecationWarning"),
 ]
 
 QUESTION = "This part is about classes."

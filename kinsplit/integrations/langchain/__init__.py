@@ -27,6 +27,7 @@ _FORMER = former_names("TextSplitter")
 
 # Modules imported at first use, since they import the stores and the index.
 _MODULES = {
+    "CachedEmbeddings": "cached_embeddings",
     "KinStore": ".shared.kin.sidecar",
     "ChunkKeys": "keys",
     "KinsplitRetriever": "retriever",

@@ -3,6 +3,7 @@
 # fmt: off
 from typing import Literal, overload
 
+from kinsplit.integrations.langchain.cached_embeddings import CachedEmbeddings as CachedEmbeddings
 from kinsplit.integrations.langchain.keys import ChunkKeys as ChunkKeys
 from kinsplit.integrations.langchain.rerank import Rerank as Rerank
 from kinsplit.integrations.langchain.retriever import KinsplitRetriever as KinsplitRetriever

@@ -27,6 +27,7 @@ _FORMER = former_names("NodeParser")
 
 # Modules imported at first use, since they import the stores and the index.
 _MODULES = {
+    "CachedEmbedding": "cached_embedding",
     "KinStore": ".shared.kin.sidecar",
     "KinsplitRetriever": "retriever",
     "KinsplitVectorStore": "vector_store",
