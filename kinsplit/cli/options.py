@@ -67,6 +67,14 @@ Cache = Annotated[
     bool,
     typer.Option("--cache", help="Cache vectors for later runs, in KINSPLIT_CACHE or the user's cache folder."),
 ]
+FileReaders = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--reader",
+        metavar="NAME",
+        help="Reader of files that goes before the others; repeatable. See: kinsplit readers",
+    ),
+]
 FileLimits = Annotated[
     list[str] | None,
     typer.Option(

@@ -44,13 +44,13 @@ class VectorCache:
         self.folder = cache_folder() / "vectors" if folder is None else Path(folder).expanduser()
         self._cache = DiskCache(self.folder, size)
 
-    def get(self, model: str, texts: Sequence[str], dimension: int) -> dict[str, NDArray[np.float32]]:
+    def get(self, model: str, texts: Sequence[str], dimension: int | None) -> dict[str, NDArray[np.float32]]:
         """Return the cached vectors, by text.
 
         Args:
             model: Identity of the model.
             texts: The texts.
-            dimension: Length of a vector; one of another length counts as missing.
+            dimension: Length of a vector; one of another length counts as missing. None for any length.
         """
         keys = {text: _key(model, text) for text in texts}
         found = self._cache.get_vectors(list(keys.values()), dimension)

@@ -7,10 +7,10 @@ chunks everywhere.
 """
 
 from kinsplit.parsers.base import Cost, Strategy
+from kinsplit.parsers.factory import create, split
 from kinsplit.parsers.registry import (
     Parameter,
     RenamedStrategyWarning,
-    create,
     current_name,
     names,
     parameters,
@@ -26,5 +26,6 @@ __all__ = [
     "current_name",
     "names",
     "parameters",
+    "split",
     "strategy_class",
 ]

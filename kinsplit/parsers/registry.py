@@ -103,19 +103,6 @@ def strategy_class(name: str) -> type[Strategy]:
         ) from None
 
 
-def create(name: str, **parameters: Any) -> Strategy:
-    """Return a strategy.
-
-    Args:
-        name: One of `names()`, or a former name.
-        **parameters: Parameters of the strategy; the rest have their defaults.
-
-    Raises:
-        InvalidParameterError: The name, a parameter or a value is invalid.
-    """
-    return strategy_class(name)(**parameters)
-
-
 def parameters(name: str) -> list[Parameter]:
     """Return the parameter table of a strategy.
 

@@ -85,17 +85,17 @@ class DiskCache:
         if len(text) <= _LONGEST_JSON:
             self._put(_JSON, {key: zlib.compress(text.encode("utf-8"), 1)})
 
-    def get_vectors(self, keys: Sequence[bytes], dimension: int) -> dict[bytes, NDArray[np.float32]]:
+    def get_vectors(self, keys: Sequence[bytes], dimension: int | None) -> dict[bytes, NDArray[np.float32]]:
         """Return the stored vectors, by key.
 
         Args:
             keys: The keys.
-            dimension: Length of a vector; one of another length counts as missing.
+            dimension: Length of a vector; one of another length counts as missing. None for any length.
         """
         return {
             key: np.frombuffer(data, dtype="<f4").astype(np.float32)
             for key, data in self._get(_VECTOR, keys).items()
-            if len(data) == 4 * dimension
+            if dimension is None or len(data) == 4 * dimension
         }
 
     def put_vectors(self, vectors: Mapping[bytes, NDArray[np.float32]]) -> None:

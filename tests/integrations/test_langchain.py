@@ -183,8 +183,10 @@ def test_index_notices_edits_and_keeps_ids_and_links(make: Callable[[], VectorSt
     edited = NUMBERED.replace("number 07", "numbre 07")
     assert indexed.update(edited) == [1, 0, 24, 0], "the one that changed"
     longer = edited.replace("number 20", "numeral 20")
-    assert indexed.update(longer) == [5, 0, 20, 0], "it, and those that moved"
-    assert indexed.update(f"{longer}And one more.") == [2, 0, 24, 0], "it, and the one that is linked to it"
+    in_place = isinstance(indexed.store, KinsplitVectorStore)
+    assert indexed.update(longer) == ([1, 0, 24, 0] if in_place else [5, 0, 20, 0]), "it, and those that moved"
+    expected = [1, 0, 25, 0] if in_place else [2, 0, 24, 0]
+    assert indexed.update(f"{longer}And one more.") == expected, "it, and the one that is linked to it"
     text = longer.replace("Sentence number 10. ", "")
     assert indexed.update(text)[3] == 2, "the last ones are gone"
 

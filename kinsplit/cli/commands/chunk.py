@@ -19,6 +19,7 @@ from kinsplit.cli.options import (
     Config,
     DryRun,
     FileLimits,
+    FileReaders,
     Normalise,
     Paths,
     Settings,
@@ -56,6 +57,7 @@ def chunk(
         Path | None, typer.Option(metavar="FILE", help="Write the rows to this file, and a summary to stdout.")
     ] = None,
     subjects: Subjects = None,
+    reader: FileReaders = None,
     limit: FileLimits = None,
     normalise: Normalise = None,
     cache: Cache = False,
@@ -78,7 +80,7 @@ def chunk(
     tokenizer = resolve(splitter.tokenizer)
     limits = parse_limits(limit)
     steps = steps_of(normalise) if normalise else ()
-    found = discover(paths, subjects=parse_names(subjects))
+    found = discover(paths, subjects=parse_names(subjects), readers=reader or ())
     files = _without(output, found.files)
     report_skipped(found.skipped, terminal)
     if dry_run:

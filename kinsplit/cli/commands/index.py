@@ -19,6 +19,7 @@ from kinsplit.cli.options import (
     DryRun,
     EmbeddingContext,
     FileLimits,
+    FileReaders,
     Model,
     Paths,
     Settings,
@@ -58,6 +59,7 @@ def index(
     settings: Settings = None,
     config: Config = None,
     subjects: Subjects = None,
+    reader: FileReaders = None,
     prune: Annotated[
         bool,
         typer.Option("--prune", help="Delete documents that are no longer in the given files and folders."),
@@ -91,7 +93,7 @@ def index(
     named = strategy or configured.strategy or (DEFAULT_STRATEGY if settings else None)
     splitter = None if named is None else make_strategy(named, settings, configured)
     model = (configured.embedder or "bundled") if embedder is None else embedder
-    found = discover(paths, subjects=names)  # Reports wrong paths before a collection is created.
+    found = discover(paths, subjects=names, readers=reader or ())  # Reports wrong paths before a collection is created.
     report_skipped(found.skipped, terminal)
     if dry_run:
         chosen = splitter or _strategy_of(store, collection, model)
@@ -108,7 +110,16 @@ def index(
             vector_cache=cache,
         ) as opened,
     ):
-        report = add(opened, paths, terminal, files=len(found.files), subjects=names, prune=prune, limits=limits)
+        report = add(
+            opened,
+            paths,
+            terminal,
+            files=len(found.files),
+            subjects=names,
+            readers=reader or (),
+            prune=prune,
+            limits=limits,
+        )
     if as_json:
         terminal.document(to_dict(report))
     else:
@@ -134,6 +145,7 @@ def add(
     *,
     files: int,
     subjects: Sequence[str] = (),
+    readers: Sequence[str] = (),
     prune: bool = False,
     limits: Limits | None = None,
 ) -> AddReport:
@@ -145,6 +157,7 @@ def add(
         terminal: The terminal to write to.
         files: Number of files, for the progress bar.
         subjects: See `Index.add`.
+        readers: See `Index.add`.
         prune: See `Index.add`.
         limits: See `Index.add`.
     """
@@ -153,6 +166,7 @@ def add(
         return index.add(
             paths,
             subjects=subjects,
+            readers=readers,
             prune=prune,
             limits=limits,
             progress=reporter.embedded,

@@ -63,7 +63,7 @@ class CountingCache(VectorCache):
 
     hits = 0
 
-    def get(self, model: str, texts: Sequence[str], dimension: int) -> dict[str, NDArray[np.float32]]:
+    def get(self, model: str, texts: Sequence[str], dimension: int | None) -> dict[str, NDArray[np.float32]]:
         """See `VectorCache.get`."""
         found = super().get(model, texts, dimension)
         self.hits += len(found)

@@ -157,7 +157,7 @@ class KinsplitVectorStore(VectorStore):
         ids = _ids(documents, **kwargs)
         if documents:
             vectors = self._embedding.embed_documents([document.page_content for document in documents])
-            self._collection.run(self._add(documents, ids, vectors), None, len(vectors[0]))
+            self.add_embeddings(documents, vectors, ids=ids)
         return ids
 
     async def aadd_documents(self, documents: list[Document], **kwargs: Any) -> list[str]:
@@ -165,8 +165,38 @@ class KinsplitVectorStore(VectorStore):
         ids = _ids(documents, **kwargs)
         if documents:
             vectors = await self._embedding.aembed_documents([document.page_content for document in documents])
-            await self._collection.run_async(self._add(documents, ids, vectors), None, len(vectors[0]))
+            await self.aadd_embeddings(documents, vectors, ids=ids)
         return ids
+
+    def add_embeddings(
+        self, documents: Sequence[Document], embeddings: Sequence[Sequence[float]], *, ids: Sequence[str] | None = None
+    ) -> list[str]:
+        """Add documents whose vectors are known, replacing those with the same ids.
+
+        Args:
+            documents: The documents; one without an id gets a random one.
+            embeddings: Vector of each document.
+            ids: Ids that replace the documents' own ids.
+
+        Returns:
+            The ids.
+
+        Raises:
+            InvalidParameterError: Metadata can't be stored, or the numbers of ids, vectors and documents differ.
+        """
+        own = _ids(documents, ids)
+        if documents:
+            self._collection.run(self._add(documents, own, embeddings), None, len(embeddings[0]))
+        return own
+
+    async def aadd_embeddings(
+        self, documents: Sequence[Document], embeddings: Sequence[Sequence[float]], *, ids: Sequence[str] | None = None
+    ) -> list[str]:
+        """Add documents whose vectors are known; see `add_embeddings`."""
+        own = _ids(documents, ids)
+        if documents:
+            await self._collection.run_async(self._add(documents, own, embeddings), None, len(embeddings[0]))
+        return own
 
     def delete(self, ids: list[str] | None = None, filter: Where | None = None, **kwargs: Any) -> bool:
         """Delete documents by id, by filter, or by both; all documents if neither is given.
@@ -372,7 +402,10 @@ class KinsplitVectorStore(VectorStore):
     def _select_relevance_score_fn(self) -> Callable[[float], float]:
         return lambda cosine: (cosine + 1) / 2
 
-    def _add(self, documents: Sequence[Document], ids: Sequence[str], vectors: list[list[float]]) -> Work[None]:
+    def _add(self, documents: Sequence[Document], ids: Sequence[str], vectors: Sequence[Sequence[float]]) -> Work[None]:
+        if len(vectors) != len(documents):
+            rule = f"must be as many as documents ({len(documents)})"
+            raise InvalidParameterError("embeddings", rule, len(vectors), "Pass one for each document.")
         items = [item_of(document, id_) for document, id_ in zip(documents, ids, strict=True)]
         return lambda: put(self._collection, items, vectors)
 
