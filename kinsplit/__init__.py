@@ -36,9 +36,11 @@ if TYPE_CHECKING:
         WorkerDiedError,
         WorkerError,
     )
+    from kinsplit.frames import to_arrow, to_dataframe
     from kinsplit.index import Index
     from kinsplit.parsers import create as create_strategy
     from kinsplit.parsers import names as strategy_names
+    from kinsplit.parsers import split
     from kinsplit.retrieval import KinWeights, Passage, SearchOptions
     from kinsplit.spans import Span
 
@@ -78,7 +80,10 @@ __all__ = [
     "WorkerError",
     "__version__",
     "create_strategy",
+    "split",
     "strategy_names",
+    "to_arrow",
+    "to_dataframe",
 ]
 
 # Module and name there; all others are exceptions and warnings.
@@ -91,7 +96,10 @@ _HOME = {
     "SearchOptions": ("kinsplit.retrieval", "SearchOptions"),
     "Span": ("kinsplit.spans", "Span"),
     "create_strategy": ("kinsplit.parsers", "create"),
+    "split": ("kinsplit.parsers", "split"),
     "strategy_names": ("kinsplit.parsers", "names"),
+    "to_arrow": ("kinsplit.frames", "to_arrow"),
+    "to_dataframe": ("kinsplit.frames", "to_dataframe"),
 }
 
 

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from kinsplit.foreign import of_dataset, of_docling, of_langchain, of_llama_index
+from kinsplit.identity import text_id
 from kinsplit.spans import Span
 
 #: Level of the chunk that represents a whole document, above all parents.
@@ -202,6 +204,72 @@ class Document:
     pages: tuple[int, ...] = ()
     times: tuple[Moment, ...] = ()
     outline: tuple[Part, ...] = ()
+
+    @classmethod
+    def from_text(cls, text: str) -> Document:
+        """Return a document with an id from the text's hash: equal texts are the same document."""
+        return cls(text_id(text), text)
+
+    @classmethod
+    def from_langchain(cls, document: Any) -> Document:
+        """Return a LangChain document with its text, metadata and id.
+
+        Without an id it gets the one that `kinsplit.integrations.langchain` gives it: `metadata["source"]` and a hash.
+
+        Args:
+            document: A `langchain_core.documents.Document`.
+
+        Raises:
+            InvalidParameterError: It is something else.
+        """
+        return cls(*of_langchain(document))
+
+    @classmethod
+    def from_llama_index(cls, document: Any) -> Document:
+        """Return a LlamaIndex document or node with its text, metadata and id.
+
+        Args:
+            document: A `llama_index.core.schema.Document` or text node.
+
+        Raises:
+            InvalidParameterError: It is something else.
+        """
+        return cls(*of_llama_index(document))
+
+    @classmethod
+    def from_docling(cls, document: Any, id: str | None = None) -> Document:
+        """Return a Docling document as Markdown, with its pages.
+
+        Characters are not escaped, so the text reads like the original. Metadata are the `title`, `file_type` (the MIME
+        type) and `file_path` as far as they are known.
+
+        Args:
+            document: A `docling_core.types.doc.DoclingDocument`.
+            id: Id of the document; None for its file name, or else its name.
+
+        Raises:
+            InvalidParameterError: It is something else.
+        """
+        return cls(*of_docling(document, id))
+
+    @classmethod
+    def from_dataset(
+        cls, rows: Iterable[Mapping[str, Any]], text: str = "text", id: str | None = "id"
+    ) -> Iterator[Document]:
+        """Yield the rows of a table as documents, for example of a Hugging Face dataset.
+
+        Args:
+            rows: Rows as mappings: a `datasets.Dataset`, an `IterableDataset`, or any other iterable of mappings.
+            text: Column of the text.
+            id: Column of the id; None to derive ids from the texts. All other columns become metadata.
+
+        Yields:
+            A document per row, in order.
+
+        Raises:
+            InvalidParameterError: A row lacks a column, or has no text in it.
+        """
+        return (cls(*parts) for parts in of_dataset(rows, text, id))
 
     def page_range(self, start: int, end: int) -> tuple[int, int] | None:
         """Return the first and last page that a range of the text touches, counted from 1.

@@ -36,6 +36,17 @@ def chunk_id(source_id: str, fingerprint: str, level: int, index: int) -> str:
     return f"{digest[:8]}-{digest[8:12]}-5{digest[13:16]}-{variant}{digest[17:20]}-{digest[20:32]}"
 
 
+def text_id(text: str, source: object = "text") -> str:
+    """Return an id for a text that has none: its source and a hash, the same on every machine.
+
+    Args:
+        text: The text. Equal texts of one source get the same id.
+        source: Where the text comes from, such as its path; it may be shared by several texts.
+    """
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+    return f"{source}#{digest}"
+
+
 def fingerprint(strategy: str, parameters: Mapping[str, Any]) -> str:
     """Return 16 hexadecimal digits that change with a strategy's name or parameters.
 

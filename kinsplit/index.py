@@ -6,6 +6,7 @@ import asyncio
 import json
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self, Unpack
@@ -25,7 +26,7 @@ from kinsplit.indexing.embedding_context import (
 )
 from kinsplit.indexing.indexer import Indexer
 from kinsplit.indexing.reports import AddReport, DocumentReport, Failure
-from kinsplit.indexing.run import add
+from kinsplit.indexing.run import AddKeywords, add, interruptible
 from kinsplit.loaders import Limits, Loaded, SourceFile
 from kinsplit.parsers import Strategy, create, default_strategy, names
 from kinsplit.retrieval import (
@@ -40,7 +41,8 @@ from kinsplit.retrieval import (
 from kinsplit.stores import ChunkStore, Schema, open_store
 from kinsplit.stores.address import Readers
 from kinsplit.stores.protocol import Where
-from kinsplit.support.aio import run, run_async
+from kinsplit.support.aio import in_thread, run, run_async
+from kinsplit.support.telemetry import Attributes, model_span, span
 from kinsplit.tokenizers import resolve
 
 __all__ = ["DEFAULT_COLLECTION", "DEFAULT_STORE", "AddReport", "Failure", "Index", "default_strategy"]
@@ -155,6 +157,7 @@ class Index:
         items: str | Path | Document | Iterable[str | Path | Document],
         *,
         subjects: Sequence[str] = (),
+        readers: Sequence[str] = (),
         prune: bool = False,
         known: Callable[[SourceFile], bool] | None = None,
         limits: Limits | None = None,
@@ -171,6 +174,7 @@ class Index:
         Args:
             items: Files, folders and documents.
             subjects: Names of the sub-folders of the given folders to read; empty for all.
+            readers: Names of the readers of files that go before the others (see `kinsplit.loaders.registry`).
             prune: Whether to delete documents of the given folders and files that no longer exist there, including rows
                 of files. Documents below a sub-folder that can't be listed are kept, and so are those that another
                 folder of that name still contains.
@@ -188,27 +192,42 @@ class Index:
         Raises:
             LoadError: A path doesn't exist, a folder holds nothing to load, or a file would replace another one.
                 Nothing is written then.
-            InvalidParameterError: Documents share an id or have metadata that can't be stored. Nothing is written then,
-                unless they are rows of files: documents before them stay.
+            InvalidParameterError: Documents share an id or have metadata that can't be stored, or no reader has one of
+                the names. Nothing is written then, unless they are rows of files: documents before them stay.
         """
-
-        def report(document: DocumentReport) -> None:
-            self._missing = ""
-            if on_document is not None:
-                on_document(document)
-
         with use_vector_cache(self._vector_cache):
             return add(
                 self._indexer(),
                 items,
                 subjects=subjects,
+                readers=readers,
                 prune=prune,
                 known=known,
                 limits=limits,
                 progress=progress,
                 on_file=on_file,
-                on_document=report,
+                on_document=partial(self._report, on_document),
             )
+
+    async def aadd(
+        self, items: str | Path | Document | Iterable[str | Path | Document], **options: Unpack[AddKeywords]
+    ) -> AddReport:
+        """Add files and documents without blocking the event loop; see `add`.
+
+        The work is done in a thread of its own, which also calls the callbacks. A cancelled call stops after the file,
+        the document or the batch of texts that it is working on, and ends then: documents before it are stored, and
+        none is stored in part.
+
+        Args:
+            items: See `add`.
+            **options: Keyword arguments of `add`.
+        """
+        return await in_thread(lambda check: self.add(items, **interruptible(options, check)))
+
+    def _report(self, on_document: Callable[[DocumentReport], None] | None, document: DocumentReport) -> None:
+        self._missing = ""
+        if on_document is not None:
+            on_document(document)
 
     def _indexer(self) -> Indexer:
         # No cache keeps the token vectors of late chunking.
@@ -249,12 +268,16 @@ class Index:
         reranker = self._reranker(options.rerank)
         if self._missing and not self.store.count():
             raise CollectionNotFoundError(self._missing)
-        question = Question(
-            self.embedder.embed_query(query), self.bm25.embed_query(query), options.level, options.where
-        )
-        # A tokenizer given as an object is missing when the collection is reopened.
-        tokenizer = None if options.budget is None else resolve(self.strategy.tokenizer)
-        return await search(query, question, self.store.schema.fingerprint, options, reranker, tokenizer)
+        retrieval: Attributes = {"gen_ai.operation.name": "retrieval", "top_k": options.top_k, "window": options.window}
+        with span("kinsplit.search", retrieval, texts={"gen_ai.retrieval.query.text": query}) as record:
+            with model_span("embeddings", self.embedder.name):
+                dense = self.embedder.embed_query(query)
+            question = Question(dense, self.bm25.embed_query(query), options.level, options.where)
+            # A tokenizer given as an object is missing when the collection is reopened.
+            tokenizer = None if options.budget is None else resolve(self.strategy.tokenizer)
+            passages = await search(query, question, self.store.schema.fingerprint, options, reranker, tokenizer)
+            record(passages=len(passages))
+        return passages
 
     def _reranker(self, rerank: str | Reranker) -> Reranker | None:
         """Return a reranker; a named one is cached, since its model takes seconds to load."""
@@ -343,4 +366,4 @@ def _stored_strategy(schema: Schema) -> Strategy:
             "The collection was filled by a framework's vector store, so there is no strategy that could split for it."
         )
         raise StoreError(f"{rule} Open it with that vector store, or choose another collection.")
-    return create(stored["name"], **stored["parameters"])
+    return create(str(stored["name"]), **stored["parameters"])

@@ -15,6 +15,7 @@ from kinsplit.errors import LoadError
 from kinsplit.index import AddReport, Index
 from kinsplit.indexing.reports import DocumentReport
 from kinsplit.loaders import Limits, Loaded, SourceFile, discover
+from kinsplit.support.extras import needs
 
 #: Seconds for which a file must be unchanged before it is read, since it may still be being written.
 SETTLE = 1.0
@@ -41,6 +42,7 @@ class _Watched:
 
     paths: Sequence[Path]
     subjects: Sequence[str]
+    readers: Sequence[str]
     settle: float
     done: dict[str, _State] = field(default_factory=dict)
     ready: dict[str, _State] = field(default_factory=dict)
@@ -49,7 +51,8 @@ class _Watched:
 
     def look(self) -> bool:
         """Compare all files with what was done, and return whether there is any work."""
-        now = {source.source_id: _state(source) for source in discover(self.paths, subjects=self.subjects).files}
+        found = discover(self.paths, subjects=self.subjects, readers=self.readers)
+        now = {source.source_id: _state(source) for source in found.files}
         changed = {id_: state for id_, state in now.items() if self.done.get(id_) != state}
         clock = time.time_ns()
         # A time that lies ahead was set by whoever copied the file.
@@ -72,6 +75,7 @@ def watch(
     paths: Sequence[Path],
     *,
     subjects: Sequence[str] = (),
+    readers: Sequence[str] = (),
     settle: float = SETTLE,
     limits: Limits | None = None,
     stop: Event | None = None,
@@ -88,6 +92,7 @@ def watch(
         index: The index.
         paths: Files and folders, as for `Index.add`.
         subjects: See `Index.add`.
+        readers: See `Index.add`.
         settle: Seconds for which a file must be unchanged before it is read.
         limits: See `Index.add`.
         stop: Event that ends the loop.
@@ -101,12 +106,12 @@ def watch(
     Raises:
         LoadError: The paths are wrong from the beginning.
     """
-    watched = _Watched(paths, subjects, settle)
-    add = partial(index.add, paths, subjects=subjects, limits=limits, on_file=on_file, on_document=on_document)
+    watched = _Watched(paths, subjects, readers, settle)
+    add = partial(index.add, paths, subjects=subjects, readers=readers, limits=limits)
 
     def step() -> Iterator[AddReport]:
         if watched.look():
-            yield add(prune=True, known=watched.is_known)
+            yield add(prune=True, known=watched.is_known, on_file=on_file, on_document=on_document)
             watched.finish()
 
     yield from step()
@@ -127,7 +132,8 @@ def watch(
 
 def _turns(paths: Sequence[Path], settle: float, stop: Event | None) -> Iterator[bool]:
     """Yield whether anything changed below some paths, at least every `settle` seconds, until stopped."""
-    from watchfiles import watch as watch_files
+    with needs("search"):
+        from watchfiles import watch as watch_files
 
     turns = watch_files(
         *{path if path.is_dir() else path.parent for path in paths},

@@ -17,15 +17,18 @@ LAYERS: dict[str, set[str]] = {
     "display": set(),
     "errors": {"display"},
     "spans": set(),
-    "chunk": {"spans"},
     "identity": set(),
+    "foreign": {"errors", "identity"},
+    "chunk": {"foreign", "identity", "spans"},
     "support": {"errors"},
     "tokenizers": {"errors", "support"},
-    "embedding": {"chunk", "errors", "spans", "support", "tokenizers"},
-    "language_models": {"errors", "support", "tokenizers"},
+    "model_servers": {"errors", "support"},
+    "embedding": {"chunk", "errors", "model_servers", "spans", "support", "tokenizers"},
+    "language_models": {"errors", "model_servers", "support", "tokenizers"},
     "loaders": {"chunk", "errors", "support"},
     "parsers": {"chunk", "embedding", "errors", "identity", "language_models", "spans", "support", "tokenizers"},
     "stores": {"chunk", "display", "embedding", "errors", "identity", "spans", "support"},
+    "frames": {"chunk", "errors", "stores", "tokenizers"},
     "retrieval": {
         *("chunk", "embedding", "errors", "identity", "language_models", "spans", "stores", "support", "tokenizers"),
     },
@@ -36,7 +39,7 @@ LAYERS: dict[str, set[str]] = {
         *("chunk", "embedding", "errors", "indexing", "loaders", "parsers", "retrieval", "stores", "support"),
         "tokenizers",
     },
-    "watch": {"errors", "index", "indexing", "loaders"},
+    "watch": {"errors", "index", "indexing", "loaders", "support"},
     "wikipedia": {"errors", "support"},
     "answering": {
         *("chunk", "embedding", "errors", "index", "language_models", "parsers", "retrieval", "spans", "support"),
@@ -54,11 +57,12 @@ LAYERS: dict[str, set[str]] = {
         *("answering", "chunk", "compat", "embedding", "errors", "index", "indexing", "language_models", "parsers"),
         *("retrieval", "spans", "stores", "support", "tokenizers"),
     },
+    "mcp": {"answering", "chunk", "errors", "identity", "retrieval", "server"},
     "cli": {
         *("answering", "chunk", "compat", "display", "embedding", "errors", "evaluation", "index", "indexing"),
-        *("loaders", "parsers", "retrieval", "server", "stores", "support", "tokenizers", "watch", "wikipedia"),
+        *("loaders", "mcp", "parsers", "retrieval", "server", "stores", "support", "tokenizers", "watch", "wikipedia"),
     },
-    "__init__": {"chunk", "errors", "index", "parsers", "retrieval", "spans"},
+    "__init__": {"chunk", "errors", "frames", "index", "parsers", "retrieval", "spans"},
     "__main__": {"cli"},
 }
 
@@ -73,8 +77,11 @@ ONLY_IN: dict[str, set[str]] = {
     "pptx": {"loaders"},
     "mammoth": {"loaders"},
     "webvtt": {"loaders"},
-    "httpx": {"support", "language_models", "wikipedia"},
+    "httpx": {"support", "model_servers", "language_models", "wikipedia"},
+    "openai": {"model_servers", "embedding", "language_models"},
     "watchfiles": {"watch"},
+    "pandas": {"frames"},
+    "pyarrow": {"frames"},
     "psycopg": {"stores"},
     "qdrant_client": {"stores", "integrations"},
     "ir_measures": {"evaluation"},
@@ -85,10 +92,13 @@ ONLY_IN: dict[str, set[str]] = {
     "optuna": {"evaluation"},
     "tomlkit": {"indexing"},
     "fastapi": {"server"},
-    "starlette": {"server"},
-    "uvicorn": {"server"},
+    "mcp": {"mcp", "cli"},
+    "mcp_types": {"mcp"},
+    "starlette": {"mcp", "server"},
+    "uvicorn": {"mcp", "server"},
     "pydantic_settings": {"server"},
     "prometheus_client": {"server"},
+    "opentelemetry": {"support"},
     "typer": {"cli"},
     "rich": {"cli"},
 }
@@ -136,7 +146,7 @@ def test_importing_kinsplit_loads_neither_a_model_nor_a_framework() -> None:
     code = (
         "import sys, kinsplit\n"
         "heavy = {'torch', 'numpy', 'pydantic', 'llama_index', 'langchain_core', 'langchain_text_splitters',"
-        " 'sentence_transformers', 'qdrant_edge', 'typer'}\n"
+        " 'sentence_transformers', 'qdrant_edge', 'typer', 'opentelemetry'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -148,7 +158,7 @@ def test_the_parsers_load_neither_a_model_nor_a_framework() -> None:
         "import sys, kinsplit.parsers as p\n"
         "p.create('sentence').split('The parts of a text that you know and that they have were what this was. ' * 9)\n"
         "heavy = {'torch', 'llama_index', 'langchain_core', 'sentence_transformers', 'transformers', 'qdrant_edge',"
-        " 'httpx', 'py3langid'}\n"
+        " 'httpx', 'py3langid', 'opentelemetry'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from kinsplit.chunk import Document
 from kinsplit.errors import InvalidParameterError, MissingExtraError, TokenizerError
 from kinsplit.parsers import create
-from kinsplit.tokenizers import UnknownScriptWarning, describe, registry, resolve
+from kinsplit.tokenizers import UnknownScriptWarning, describe, registry, resolve, word_piece
 from tests.generators import FRAGMENTS, strategy_parameters, texts
 from tests.parsers.contract import check_chunks
 from tests.parsers.sized import sized
@@ -82,6 +82,32 @@ def test_every_code_point_is_read_as_by_the_reference() -> None:
     ids, counts = resolve("bundled").encode(around)
     assert counts.tolist() == [len(e.ids) for e in expected]
     assert ids.tolist() == [token for e in expected for token in e.ids]
+
+
+def test_all_code_points_are_normalised_as_by_the_reference() -> None:
+    # Not by Python's Unicode tables, which are of another year in each version of Python.
+    normalizer, pre_tokenizer = bundled_reference().normalizer, bundled_reference().pre_tokenizer
+    points = [*range(0xD800), *range(0xE000, 0x33480), *range(0x33480, 0xE0000, 997), *range(0xE0000, 0x110000, 31)]
+    text = "".join(f"{chr(point)}x" for point in points)
+    expected = [word for word, _ in pre_tokenizer.pre_tokenize_str(normalizer.normalize_str(text))]
+    assert [word for word in word_piece._split(text) if word] == expected
+
+
+@functools.cache
+def exact_tokenizer() -> word_piece.WordPiece:
+    found = word_piece.WordPiece.of({**json.loads(word_piece.tokenizer_json()), "added_tokens": []})
+    assert found is not None
+    return found
+
+
+@settings(max_examples=100)
+@given(text=texts())
+def test_the_exact_tokenizer_has_the_references_ids_and_offsets(text: str) -> None:
+    exact, text = exact_tokenizer(), valid(text)
+    read = bundled_reference().encode(text, add_special_tokens=False)
+    if not any(token.startswith("[") and len(token) > 1 for token in read.tokens if token != "[UNK]"):
+        assert exact.encode([text])[0].tolist() == read.ids
+        assert exact.starts([text])[0].tolist() == [start for start, _ in read.offsets]
 
 
 @pytest.mark.parametrize("text", ["\u0378 " * 700, "x\u2e43 " * 700, "\U000e0fff." * 400])
@@ -431,5 +457,5 @@ def test_token_windows_that_once_went_wrong(kind: str, text: str, folder: Path) 
 
 def test_another_file_than_the_bundled_tokenizers_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "BUNDLED_SHA256", "0" * 64)
-    with pytest.raises(TokenizerError, match=r"the tokenizer has sha256 be50.*expected 000.*pip install"):
+    with pytest.raises(TokenizerError, match=r"the bundled tokenizer has sha256 be50.*expected 000.*pip install"):
         registry._named.__wrapped__("bundled")

@@ -12,6 +12,7 @@ from kinsplit.errors import InvalidParameterError
 from kinsplit.index import Index
 from kinsplit.language_models import resolve
 from kinsplit.retrieval import SearchKeywords, SearchOptions
+from kinsplit.support.telemetry import spanned
 
 #: Default number of passages to search for.
 TOP_K = 5
@@ -58,7 +59,8 @@ def answer(
     settings: SearchKeywords = {"top_k": TOP_K, **options}
     SearchOptions(**settings)
     chosen = None if model is None else resolve(model)
-    return run(index, question, chosen, max_tokens, threshold, settings)
+    events = run(index, question, chosen, max_tokens, threshold, settings)
+    return spanned("kinsplit.ask", events, texts={"question": question})
 
 
 def ask(

@@ -30,6 +30,7 @@ from kinsplit.index import Index
 from kinsplit.language_models import LanguageModel, stream
 from kinsplit.retrieval import SearchKeywords
 from kinsplit.spans import Span
+from kinsplit.support.telemetry import model_span, span
 
 
 class Draft:
@@ -125,7 +126,10 @@ def run(
 
 def _answer(draft: Draft, index: Index, model: LanguageModel, longest: int, threshold: float) -> Events:
     """Let a model answer from the draft's sources, and check its answer."""
-    failure, is_cut = yield from _stream(draft, model, longest)
+    with model_span("chat", model.name) as record:
+        record({"gen_ai.request.max_tokens": longest}, passages=len(draft.sources))
+        failure, is_cut = yield from _stream(draft, model, longest)
+        record(characters=len(draft.text))
     if not draft.text.strip():
         yield draft.notice(
             "model_failed", f"No model answered: {failure or f'{model.name} said nothing.'} {_BEST_SENTENCES}"
@@ -140,7 +144,9 @@ def _answer(draft: Draft, index: Index, model: LanguageModel, longest: int, thre
         numbers = ", ".join(f"[{number}]" for number in unknown)
         message = f"The answer cites {numbers}, but the passages are numbered 1 to {len(draft.sources)}."
         yield draft.notice("no_such_source", message)
-    checks = check(draft.text, draft.citations, index.embedder, index.bm25, threshold)
+    with span("kinsplit.ask.check", {"citations": len(draft.citations)}) as record:
+        checks = check(draft.text, draft.citations, index.embedder, index.bm25, threshold)
+        record(sentences=len(checks))
     if failure or is_cut:
         checks = _without_fragment(checks, draft.text)
     if failure:

@@ -8,10 +8,10 @@ from itertools import count
 
 from kinsplit.answering.prompt import build_prompt
 from kinsplit.answering.values import Source, pages_of
-from kinsplit.language_models.tokens import count_tokens
 from kinsplit.parsers.units.sentences import sentences
 from kinsplit.retrieval import Passage
 from kinsplit.spans import Span
+from kinsplit.tokenizers.estimate import count_tokens
 
 #: Usable share of the window, since token counts are estimates.
 PLANNED = 0.85

@@ -25,8 +25,10 @@ from kinsplit.cli.commands.evaluate import evaluate
 from kinsplit.cli.commands.fetch_wikipedia import fetch_wikipedia
 from kinsplit.cli.commands.index import index
 from kinsplit.cli.commands.info import info
+from kinsplit.cli.commands.mcp import mcp
 from kinsplit.cli.commands.qrels import qrels
 from kinsplit.cli.commands.questions import questions
+from kinsplit.cli.commands.readers import readers
 from kinsplit.cli.commands.report import report
 from kinsplit.cli.commands.search import search
 from kinsplit.cli.commands.serve import serve
@@ -79,6 +81,7 @@ app = typer.Typer(
 for _command in (
     demo,
     strategies,
+    readers,
     chunk,
     index,
     watch,
@@ -86,6 +89,7 @@ for _command in (
     search,
     ask,
     serve,
+    mcp,
     info,
     verify,
     delete,

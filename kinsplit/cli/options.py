@@ -64,6 +64,14 @@ Cache = Annotated[
     bool,
     typer.Option("--cache", help="Cache vectors for later runs, in KINSPLIT_CACHE or the user's cache folder."),
 ]
+FileReaders = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--reader",
+        metavar="NAME",
+        help="Reader of files that goes before the others; repeatable. See: kinsplit readers",
+    ),
+]
 FileLimits = Annotated[
     list[str] | None,
     typer.Option(
@@ -182,7 +190,7 @@ def make_strategy(name: str | None, settings: Iterable[str] | None, config: Inde
     from kinsplit.tokenizers import resolve
 
     if name is None:
-        strategy = default_strategy(**parse_settings(settings))
+        strategy: Strategy = default_strategy(**parse_settings(settings))
     else:
         name = current_name(name)
         configured = config.parameters if name == config.strategy else {}

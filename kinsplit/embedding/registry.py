@@ -12,12 +12,16 @@ from kinsplit.embedding.backends.integrity import damage, difference
 from kinsplit.embedding.cached import with_cache
 from kinsplit.embedding.protocol import Embedder
 from kinsplit.errors import EmbeddingError, InvalidParameterError
+from kinsplit.model_servers.secrets import redact_url
 from kinsplit.support.paths import cache_folder
 
 
 def names() -> list[str]:
     """Return the forms of a spec that `create` takes."""
-    return ["bundled", "hash", "hash:DIMENSION", "st:NAME_OR_PATH", "static", "static:FOLDER"]
+    return [
+        *("bundled", "hash", "hash:DIMENSION", "st:NAME_OR_PATH", "static", "static:FOLDER"),
+        *("openai:MODEL", "ollama:MODEL", "litellm:PROVIDER/MODEL"),
+    ]
 
 
 def create(spec: str) -> Embedder:
@@ -28,7 +32,10 @@ def create(spec: str) -> Embedder:
             sentence-transformers model, "static" for the static model distilled from the bundled one at first use,
             "static:FOLDER" for any model of model2vec, "hash" or "hash:DIMENSION" for tests. A backend and a device may
             follow the first two: "bundled:int8", "st:BAAI/bge-m3:torch", "st:BAAI/bge-m3:cuda"; see
-            `kinsplit.embedding.sentence_transformer.SentenceTransformerEmbedder`.
+            `kinsplit.embedding.sentence_transformer.SentenceTransformerEmbedder`. Models on servers are
+            "openai:MODEL" for OpenAI and every server with its API, "ollama:MODEL" and "litellm:PROVIDER/MODEL";
+            options may follow: "openai:text-embedding-3-large:dimensions=1024,window=2000",
+            "openai:bge-m3:base_url=http://localhost:8000/v1".
 
     Raises:
         InvalidParameterError: No embedder has that name.
@@ -180,9 +187,55 @@ def _static(_: str, rest: str) -> Embedder:
     return StaticEmbedder(rest or None)
 
 
+#: Options that may follow a model on a server, with their types.
+_NUMBERS = {"dimensions": int, "window": int}
+_OPTION = re.compile(r"(?:^|[:,])(dimensions|window|base_url)=")
+
+
+def _remote(kind: Callable[..., Embedder], spec: str, rest: str, texts: tuple[str, ...] = ()) -> Embedder:
+    """Create an embedder of a model on a server from its spec."""
+    begins = list(_OPTION.finditer(rest))
+    model = rest[: begins[0].start()] if begins else rest
+    ends = [*(found.start() for found in begins[1:]), len(rest)]
+    options: dict[str, int | str] = {}
+    for found, end in zip(begins, ends, strict=False):
+        name, value = found[1], rest[found.end() : end]
+        is_known = name in _NUMBERS or name in texts
+        if not is_known or not value or (name in _NUMBERS and not value.isdecimal()):
+            known = ", ".join([*(f"{each}=NUMBER" for each in _NUMBERS), *(f"{each}=URL" for each in texts)])
+            rule = f"options of a model on a server are {known}"
+            raise InvalidParameterError("embedder", rule, redact_url(spec), "Separate them by commas.")
+        options[name] = int(value) if name in _NUMBERS else value
+    if not model:
+        remedy = "Write for example 'openai:text-embedding-3-small'."
+        raise InvalidParameterError("embedder", "must name a model after its scheme", spec, remedy)
+    return kind(model, **options)
+
+
+def _openai(spec: str, rest: str) -> Embedder:
+    from kinsplit.embedding.remote_models.openai import OpenAIEmbedder
+
+    return _remote(OpenAIEmbedder, spec, rest, ("base_url",))
+
+
+def _ollama(spec: str, rest: str) -> Embedder:
+    from kinsplit.embedding.remote_models.ollama import OllamaEmbedder
+
+    return _remote(OllamaEmbedder, spec, rest)
+
+
+def _litellm(spec: str, rest: str) -> Embedder:
+    from kinsplit.embedding.remote_models.litellm import LiteLLMEmbedder
+
+    return _remote(LiteLLMEmbedder, spec, rest)
+
+
 _MAKERS: dict[str, Callable[[str, str], Embedder]] = {
     "bundled": _bundled,
     "hash": _hash,
     "st": _sentence_transformer,
     "static": _static,
+    "openai": _openai,
+    "ollama": _ollama,
+    "litellm": _litellm,
 }

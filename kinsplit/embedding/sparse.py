@@ -9,6 +9,7 @@ from typing import Self
 
 from kinsplit.embedding.protocol import SparseVector, check_texts, replace_surrogates
 from kinsplit.errors import InvalidParameterError
+from kinsplit.support.extras import needs
 
 _WORD = re.compile(r"\w+")
 _JOINT = re.compile(r"[a-z][A-Z]")
@@ -52,7 +53,8 @@ class Bm25Embedder:
     """
 
     def __init__(self, language: str | None = "english", average_length: float = 256.0) -> None:
-        import qdrant_edge as qe
+        with needs("search"):
+            import qdrant_edge as qe
 
         if language == ANY:
             language = None

@@ -25,6 +25,7 @@ from kinsplit.embedding.backends.model_cache import read_cached
 from kinsplit.embedding.bundled import REMEDY, SHA256, digests
 from kinsplit.embedding.protocol import Progress, check_texts
 from kinsplit.errors import EmbeddingError, MissingExtraError
+from kinsplit.support.extras import needs
 from kinsplit.tokenizers import JsonTokenizer
 
 # Dimensions that remain of 384, and the reduction of frequent words: model2vec's own defaults, stated here because they
@@ -169,7 +170,8 @@ class _Table:
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return the vectors of texts, each of length 1."""
-        from scipy.sparse import csr_array
+        with needs("static"):
+            from scipy.sparse import csr_array
 
         ids, counts = self.tokenizer.encode(texts)
         known = (ids != -1 if self.unknown is None else ids != self.unknown).astype(np.float32)
@@ -192,8 +194,9 @@ class _Table:
 
 
 def _load(folder: Path) -> _Table:
-    from safetensors.numpy import load
-    from tokenizers import Tokenizer
+    with needs("static"):
+        from safetensors.numpy import load
+        from tokenizers import Tokenizer
 
     try:
         weights, tokenizer = (folder / "model.safetensors").read_bytes(), (folder / "tokenizer.json").read_bytes()

@@ -20,6 +20,7 @@ from kinsplit.parsers import Strategy
 from kinsplit.spans import holds
 from kinsplit.stores.payload import check_metadata
 from kinsplit.stores.protocol import ChunkStore, SyncReport, Vectors
+from kinsplit.support.telemetry import model_span, span
 
 # New texts embedded together: enough for full batches whatever the documents' sizes, few enough to keep in memory and
 # to report progress by.
@@ -103,7 +104,9 @@ class Indexer:
         """Yield each document with its chunks or the error that prevents splitting; many are split together."""
         for batch in by_size(_checked(documents), _CHARACTERS):
             try:
-                split = self.strategy.chunk_many(batch)
+                with span("kinsplit.split", {"strategy": self.strategy.name}) as record:
+                    split = self.strategy.chunk_many(batch)
+                    record(documents=len(batch), chunks=sum(map(len, split)))
             except LimitTooSmallError:
                 yield from ((document, self._chunk_or_error(document)) for document in batch)
             else:
@@ -123,13 +126,24 @@ class Indexer:
         new = [(job.document, leaf) for job in batch for leaf in job.missing_leaves()]
         if is_first:
             warn_of_windows(self.embedder, self.embedding_context, [leaf for _, leaf in new])
-        embedded = iter(embed_leaves(self.embedder, self.embedding_context, new, progress))
+        embedded = iter(self._embed(new, progress))
         for job in batch:
             leaves = {leaf.content_hash: next(embedded) for leaf in job.missing_leaves()}
-            report = self._sync(job, leaves)
             number = sum(chunk.level == 0 for chunk in job.chunks)
+            with span("kinsplit.write", {"chunks": number}, texts={"document": job.document.id}) as record:
+                report = self._sync(job, leaves)
+                record(added=report.added, updated=report.updated, deleted=report.deleted)
             windowed = sum(windows > 1 for _, windows in leaves.values())
             yield DocumentReport(job.document.id, number, report, len(leaves), windowed)
+
+    def _embed(
+        self, leaves: Sequence[tuple[Document, Chunk]], progress: Progress | None = None
+    ) -> list[tuple[NDArray[np.float32], int]]:
+        if not leaves:
+            return []
+        with model_span("embeddings", self.embedder.name) as record:
+            record({"gen_ai.embeddings.dimension.count": self.embedder.dimension}, texts=len(leaves))
+            return embed_leaves(self.embedder, self.embedding_context, leaves, progress)
 
     def _sync(self, job: _Job, leaves: dict[str, tuple[NDArray[np.float32], int]]) -> SyncReport:
         """Store a document, embedding contents that another writer has deleted in the meantime.
@@ -144,7 +158,7 @@ class Indexer:
             now = self.store.missing(job.document.id, job.chunks)
             job.missing = list({chunk.content: chunk for chunk in (*job.missing, *now)}.values())
             more = [leaf for leaf in job.missing_leaves() if leaf.content_hash not in leaves]
-            embedded = embed_leaves(self.embedder, self.embedding_context, [(job.document, leaf) for leaf in more])
+            embedded = self._embed([(job.document, leaf) for leaf in more])
             leaves.update(zip((leaf.content_hash for leaf in more), embedded, strict=True))
         return self._sync_once(job, leaves)
 

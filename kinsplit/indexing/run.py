@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
 from pathlib import Path
+from typing import ParamSpec, TypedDict
 
 from kinsplit.chunk import Document
 from kinsplit.display import inline
@@ -17,7 +18,23 @@ from kinsplit.indexing.indexer import Indexer, check_documents
 from kinsplit.indexing.origins import check_rows, check_same, find_duplicates, find_gone, with_paths
 from kinsplit.indexing.reports import AddReport, DocumentReport, Failure
 from kinsplit.loaders import Discovery, Limits, Loaded, SourceFile, discover, load_files
-from kinsplit.stores.protocol import ChunkStore
+from kinsplit.stores.protocol import ChunkStore, SyncReport
+from kinsplit.support.telemetry import span
+
+_P = ParamSpec("_P")
+
+
+class AddKeywords(TypedDict, total=False):
+    """Options of `kinsplit.Index.add` as keyword arguments."""
+
+    subjects: Sequence[str]
+    readers: Sequence[str]
+    prune: bool
+    known: Callable[[SourceFile], bool] | None
+    limits: Limits | None
+    progress: Progress | None
+    on_file: Callable[[Loaded], None] | None
+    on_document: Callable[[DocumentReport], None] | None
 
 
 class DuplicateWarning(KinsplitWarning):
@@ -29,6 +46,7 @@ def add(
     items: str | Path | Document | Iterable[str | Path | Document],
     *,
     subjects: Sequence[str],
+    readers: Sequence[str],
     prune: bool,
     known: Callable[[SourceFile], bool] | None,
     limits: Limits | None,
@@ -43,19 +61,23 @@ def add(
     documents = [item for item in given if isinstance(item, Document)]
     check_documents(documents)
     paths = [item for item in given if not isinstance(item, Document)]
-    found = discover(paths, subjects=subjects) if paths else Discovery()
+    found = discover(paths, subjects=subjects, readers=readers) if paths else Discovery()
     check_same(store, fingerprint, found.files)
     changed = [source for source in found.files if known is None or not known(source)]
     reading = _Reading(store, fingerprint, found, changed, limits, on_file)
     reading.warnings += _warn_of_duplicates(find_duplicates(store, fingerprint, changed))
 
     stored: list[DocumentReport] = []
-    for report in indexer.run(chain(documents, reading), progress):
-        if report.error is None:
-            stored.append(report)
-        else:
-            reading.failed.append(Failure(report.source_id, report.error))
-        on_document(report)
+    with span("kinsplit.index") as record:
+        for report in indexer.run(chain(documents, reading), progress):
+            if report.error is None:
+                stored.append(report)
+            else:
+                reading.failed.append(Failure(report.source_id, report.error))
+            on_document(report)
+        changes = sum((report.changes for report in stored), SyncReport())
+        record(documents=len(stored), failed=len(reading.failed), embedded=sum(report.embedded for report in stored))
+        record(**asdict(changes))
 
     gone: list[str] = []
     if prune:
@@ -125,3 +147,22 @@ def _warn_of_duplicates(duplicates: dict[str, str]) -> list[str]:
     )
     warnings.warn(DuplicateWarning(message), stacklevel=4)
     return [message]
+
+
+def interruptible(options: AddKeywords, check: Callable[[], None]) -> AddKeywords:
+    """Return options with which a run calls `check` between its steps, which may raise an error to end the run."""
+    return {
+        **options,
+        "on_file": _after(check, options.get("on_file")),
+        "on_document": _after(check, options.get("on_document")),
+        "progress": _after(check, options.get("progress")),
+    }
+
+
+def _after(check: Callable[[], None], callback: Callable[_P, None] | None) -> Callable[_P, None]:
+    def call(*args: _P.args, **kwargs: _P.kwargs) -> None:
+        check()
+        if callback is not None:
+            callback(*args, **kwargs)
+
+    return call

@@ -13,7 +13,7 @@ from itertools import chain
 from typing import Any
 
 from kinsplit.errors import InvalidParameterError
-from kinsplit.language_models.http.errors import wrap_errors
+from kinsplit.language_models.errors import wrap_errors
 from kinsplit.language_models.parsing import text_of
 from kinsplit.language_models.protocol import USUAL_WINDOW, LanguageModel, Pieces, Schema
 from kinsplit.tokenizers import describe

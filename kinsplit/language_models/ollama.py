@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import codecs
+import io
 import json
-import os
-from collections.abc import Iterator
-from typing import Any
-from urllib.parse import urlsplit
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
-from kinsplit.errors import InvalidParameterError, LanguageModelError
-from kinsplit.language_models.http.errors import TransientError, error_message, quoted
-from kinsplit.language_models.http.server import Server, redact_url
+from kinsplit.errors import LanguageModelError, ModelUnavailableError
 from kinsplit.language_models.protocol import USUAL_WINDOW, Pieces, Schema
+from kinsplit.model_servers.messages import error_message
+from kinsplit.model_servers.ollama import connect, post
+from kinsplit.support.http import ResponseTooLongError
 
-_PORT = 11434
+if TYPE_CHECKING:
+    import httpx
+    from openai import OpenAI
+
+# Not /v1/chat/completions, which takes no context window: Ollama would silently drop the beginning of a longer prompt.
 _PATH = "/api/chat"
 _OPTIONAL = ("format", "think")
 
@@ -23,20 +28,22 @@ class OllamaModel:
 
     Args:
         model: Name on the server, such as "llama3" or "qwen2.5:14b".
-        host: Address of the server; None takes OLLAMA_HOST, or this machine if that isn't set.
+        host: Address of the server; None takes OLLAMA_HOST, or this machine if that isn't set. With OLLAMA_API_KEY,
+            requests send that key.
         window: Requested context window in tokens. A larger one takes more memory.
         timeout: Maximum seconds to wait for an answer.
 
     Raises:
         InvalidParameterError: The host is not a valid address.
+        MissingExtraError: OpenAI's client is not installed.
     """
 
     def __init__(self, model: str, host: str | None = None, window: int = USUAL_WINDOW, timeout: float = 300.0) -> None:
-        url = _url(os.environ.get("OLLAMA_HOST", "") if host is None else host)
         self.model, self.window = model, window
         self.name = f"ollama:{model}"
-        remedy = f"Run `ollama serve` and `ollama pull {model}`, or set OLLAMA_HOST."
-        self._server = Server(self.name, url, remedy, timeout=timeout)
+        self._server = connect(
+            model, host, timeout=timeout, failed=LanguageModelError, unavailable=ModelUnavailableError
+        )
         self.identity = f"{self.name} at {self._server.url}"
 
     def complete(self, prompt: str, schema: Schema | None = None, max_tokens: int | None = None) -> str:
@@ -44,12 +51,12 @@ class OllamaModel:
         body = self._body(prompt, max_tokens)
         if schema is not None:
             body["format"] = schema
-        return self._server.post(_PATH, body, self._text, _OPTIONAL)
+        return self._server.call(self._whole, body, _OPTIONAL)
 
     def stream(self, prompt: str, max_tokens: int | None = None) -> Pieces:
         """See `StreamingModel.stream`; each line of the response is a JSON object with a piece."""
         body = {**self._body(prompt, max_tokens), "stream": True}
-        return self._server.stream(_PATH, body, self._read, _OPTIONAL)
+        return self._server.stream(_open, self._pieces, body, _OPTIONAL)
 
     def _body(self, prompt: str, max_tokens: int | None) -> dict[str, Any]:
         options: dict[str, Any] = {"num_ctx": self.window, "temperature": 0, "seed": 0}
@@ -64,42 +71,71 @@ class OllamaModel:
             "think": False,
         }
 
-    def _text(self, answer: Any) -> str:
+    def _whole(self, client: OpenAI, body: dict[str, Any]) -> str:
+        response = post(client, _PATH, body)
         try:
-            return str(answer["message"]["content"] or "")
-        except (KeyError, TypeError, RecursionError):
-            raise LanguageModelError(f"{self.name}: the server answered with {quoted(answer)[:80]!r}.") from None
+            return str(response.json()["message"]["content"] or "")
+        except (KeyError, TypeError, ValueError, RecursionError):
+            raise LanguageModelError(f"{self.name}: the server answered with {response.text[:80]!r}.") from None
 
-    def _read(self, lines: Iterator[str]) -> Pieces:
-        for line in filter(str.strip, lines):
+    def _pieces(self, response: httpx.Response) -> Pieces:
+        for line in filter(str.strip, lines(response.iter_bytes())):
             try:
                 part = json.loads(line)
                 if isinstance(part, dict) and part.get("error"):
-                    raise TransientError(f"{self.name}: the server says: {error_message(part)}.")
+                    raise LanguageModelError(f"{self.name}: the server says: {error_message(part)}.")
                 content = part["message"]["content"]
             except (KeyError, TypeError, ValueError, RecursionError):
-                raise TransientError(f"{self.name}: the server answered with {line[:80]!r}.") from None
+                raise LanguageModelError(f"{self.name}: the server answered with {line[:80]!r}.") from None
             if content:
                 yield str(content)
             if part.get("done"):
                 return bool(part.get("done_reason") == "length")
-        raise TransientError(f"{self.name}: the response ended in the middle.")
+        raise LanguageModelError(f"{self.name}: the response ended in the middle.")
 
 
-def _url(host: str) -> str:
-    """Return the full URL of an address in the form of OLLAMA_HOST, `[scheme://]host[:port]`."""
-    text = host.strip() or "127.0.0.1"
-    bare = "://" not in text
-    try:
-        parts = urlsplit(f"http://{text}" if bare else text)
-        port = parts.port or (_PORT if bare else None)
-    except ValueError as error:
-        remedy = "Write for example 'http://127.0.0.1:11434'."
-        # The error may quote a password in the address.
-        why = f": {error}" if redact_url(host) == host else ""
-        raise InvalidParameterError("OLLAMA_HOST", f"must be an address{why}", redact_url(host), remedy) from None
-    # A server can listen on all addresses; a client needs one.
-    name = "127.0.0.1" if parts.hostname in (None, "0.0.0.0") else parts.hostname  # noqa: S104
-    name = f"[{name}]" if ":" in name else name
-    who = parts.netloc[: parts.netloc.rindex("@") + 1] if "@" in parts.netloc else ""
-    return f"{parts.scheme}://{who}{name}{f':{port}' if port else ''}{parts.path.rstrip('/')}"
+def _open(client: OpenAI, body: dict[str, Any]) -> Any:
+    import httpx
+    from openai import Stream
+
+    # The client returns a response unread if that is the type to cast to.
+    return client.post(_PATH, cast_to=httpx.Response, body=body, stream=True, stream_cls=Stream[object])
+
+
+#: Maximum characters of a line.
+LONGEST = 4 << 20
+_utf_8 = codecs.getincrementaldecoder("utf-8-sig")
+
+
+def lines(chunks: Iterable[bytes]) -> Iterator[str]:
+    r"""Yield the lines of a UTF-8 text, however it is chunked.
+
+    Only `\n`, `\r\n` and `\r` end a line. Other line ends of `str.splitlines` (and thus httpx), such as U+2028, may
+    occur inside a JSON string.
+
+    Args:
+        chunks: The text's bytes.
+
+    Raises:
+        ResponseTooLongError: A line is longer than `LONGEST`.
+    """
+    decoder = io.IncrementalNewlineDecoder(_utf_8("replace"), translate=True)
+    # Parts of the current line, joined once: a long line may come in a million of them.
+    held: list[str] = []
+    length = 0
+    for chunk in chunks:
+        first, *others = decoder.decode(chunk).split("\n")
+        held.append(first)
+        if others:
+            yield "".join(held)
+            yield from others[:-1]
+            held, length = [others[-1]], 0
+        length += len(held[-1])
+        if length > LONGEST:
+            raise ResponseTooLongError(f"a line of more than {LONGEST:,} characters")
+    held.append(decoder.decode(b"", final=True))
+    # The decoder may hold back a carriage return, which ends a line.
+    *whole, last = "".join(held).split("\n")
+    yield from whole
+    if last:
+        yield last

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from kinsplit.errors import InvalidParameterError, LanguageModelError, ModelUnavailableError
-from kinsplit.language_models.http.errors import TransientError, error_message, quoted
-from kinsplit.language_models.http.server import Server
-from kinsplit.language_models.http.sse import events
+from kinsplit.errors import LanguageModelError, ModelUnavailableError
 from kinsplit.language_models.parsing import text_of
 from kinsplit.language_models.protocol import USUAL_WINDOW, Pieces, Schema
+from kinsplit.model_servers.messages import quoted
+from kinsplit.model_servers.openai import connect
 
-_PATH = "/chat/completions"
-_OPENAI = "https://api.openai.com/v1"
-_REMEDY = "Set OPENAI_API_KEY, or OPENAI_BASE_URL for another server."
-_DONE = "[DONE]"
+if TYPE_CHECKING:
+    from openai import OpenAI, Stream
+    from openai.types.chat import ChatCompletionChunk
+
 # Least supported first: many servers know no schemas, reasoning models no temperature.
 _OPTIONAL = ("response_format", "max_tokens", "seed", "temperature")
 
@@ -36,6 +34,7 @@ class OpenAIModel:
 
     Raises:
         InvalidParameterError: The key can't be sent.
+        MissingExtraError: OpenAI's client is not installed.
     """
 
     def __init__(
@@ -46,15 +45,10 @@ class OpenAIModel:
         window: int = USUAL_WINDOW,
         timeout: float = 300.0,
     ) -> None:
-        url = (base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI).strip().rstrip("/")
-        key = (api_key or os.environ.get("OPENAI_API_KEY") or "").strip()
-        if not key.isascii() or not key.isprintable() or " " in key:
-            rule, remedy = "must be printable ASCII without blanks", "Check that OPENAI_API_KEY holds only the key."
-            raise InvalidParameterError("api_key", rule, f"{len(key)} characters", remedy)
         self.model, self.window = model, window
         self.name = f"openai:{model}"
-        self._lacks_key = url == _OPENAI and not key
-        self._server = Server(self.name, url, _REMEDY, key, timeout)
+        kinds: dict[str, Any] = {"failed": LanguageModelError, "unavailable": ModelUnavailableError}
+        self._server = connect(self.name, base_url, api_key, timeout=timeout, **kinds)
         self.identity = f"{self.name} at {self._server.url}"
 
     def complete(self, prompt: str, schema: Schema | None = None, max_tokens: int | None = None) -> str:
@@ -63,16 +57,14 @@ class OpenAIModel:
         if schema is not None:
             format_ = {"name": "answer", "strict": True, "schema": schema}
             body["response_format"] = {"type": "json_schema", "json_schema": format_}
-        return self._server.post(_PATH, body, self._text, _OPTIONAL)
+        return self._server.call(self._whole, body, _OPTIONAL)
 
     def stream(self, prompt: str, max_tokens: int | None = None) -> Pieces:
         """See `StreamingModel.stream`; the pieces are server-sent events."""
         body = {**self._body(prompt, max_tokens), "stream": True}
-        return self._server.stream(_PATH, body, self._read, _OPTIONAL)
+        return self._server.stream(_open, self._pieces, body, _OPTIONAL)
 
     def _body(self, prompt: str, max_tokens: int | None) -> dict[str, Any]:
-        if self._lacks_key:
-            raise ModelUnavailableError(f"{self.name}: no key is set. {_REMEDY}")
         body: dict[str, Any] = {
             "model": self.model,
             "messages": [{"role": "user", "content": prompt}],
@@ -83,41 +75,51 @@ class OpenAIModel:
             body["max_tokens"] = max_tokens
         return body
 
-    def _text(self, answer: Any) -> str:
-        try:
-            choice = answer["choices"][0]
-            content = _message_text(choice["message"])
-        except (AttributeError, KeyError, IndexError, TypeError, RecursionError):
-            raise LanguageModelError(f"{self.name}: the server answered with {quoted(answer)[:80]!r}.") from None
-        self._check(choice.get("finish_reason"))
+    def _whole(self, client: OpenAI, body: dict[str, Any]) -> str:
+        content, reason = self._read(client.chat.completions.create(**body), is_piece=False)
+        self._check(reason)
         return content
 
-    def _read(self, lines: Iterator[str]) -> Pieces:
-        reason, is_done = None, False
-        for data in events(lines):
-            if is_done := data.strip() == _DONE:
-                break
-            try:
-                part = json.loads(data)
-                if isinstance(part, dict) and part.get("error"):
-                    raise TransientError(f"{self.name}: the server says: {error_message(part)}.")
-                # The last event may contain only token counts; a server that can't stream sends a message.
-                choice = part["choices"][0] if part["choices"] else {}
-                content = _message_text(choice.get("delta") or choice.get("message") or {})
-                reason = choice.get("finish_reason") or reason
-            except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
-                raise TransientError(f"{self.name}: the server answered with {data[:80]!r}.") from None
+    def _pieces(self, parts: Stream[ChatCompletionChunk]) -> Pieces:
+        reason = None
+        for part in _events(parts):
+            content, last = self._read(part, is_piece=True)
+            reason = last or reason
             if content:
                 yield content
         self._check(reason)
-        if reason is None and not is_done:
-            raise TransientError(f"{self.name}: the response ended in the middle.")
-        return bool(reason == "length")
+        if reason is None:
+            raise LanguageModelError(f"{self.name}: the response ended in the middle.")
+        return reason == "length"
+
+    def _read(self, answer: Any, *, is_piece: bool) -> tuple[str, str | None]:
+        """Return the text of an answer, or of a piece of one, and the reason for its end."""
+        try:
+            # Not by attributes, since some servers send lists of parts, or whole messages as pieces.
+            told = answer if isinstance(answer, dict) else answer.to_dict(warnings=False)
+            if is_piece and not told["choices"]:  # The last piece may contain only token counts.
+                return "", None
+            choice = told["choices"][0]
+            message = (choice.get("delta") if is_piece else None) or choice.get("message")
+            return _message_text({} if message is None and is_piece else message), choice.get("finish_reason")
+        except (AttributeError, KeyError, IndexError, TypeError, ValueError, RecursionError):
+            raise LanguageModelError(f"{self.name}: the server answered with {quoted(answer)[:80]!r}.") from None
 
     def _check(self, reason: object) -> None:
         """Raise an error if a filter ended the answer."""
         if reason == "content_filter":
             raise LanguageModelError(f"{self.name}: a filter of the server stopped the answer.")
+
+
+def _open(client: OpenAI, body: dict[str, Any]) -> Stream[ChatCompletionChunk]:
+    opened: Stream[ChatCompletionChunk] = client.chat.completions.create(**body)
+    return opened
+
+
+def _events(parts: Stream[ChatCompletionChunk]) -> Iterator[Any]:
+    """Yield the pieces of an answer; a server that can't stream sends a whole one."""
+    kind = parts.response.headers.get("content-type", "")
+    return iter([json.loads(parts.response.read())]) if kind.startswith("application/json") else iter(parts)
 
 
 def _message_text(message: Mapping[str, Any]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from contextlib import closing
 
-from kinsplit.language_models.http.errors import wrap_errors
+from kinsplit.language_models.errors import wrap_errors
 from kinsplit.language_models.protocol import LanguageModel, Pieces, StreamingModel
 from kinsplit.tokenizers import replace_surrogates
 

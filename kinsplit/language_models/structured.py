@@ -12,7 +12,7 @@ from kinsplit import language_models
 from kinsplit.errors import LanguageModelError
 from kinsplit.language_models.cache import AnswerCache
 from kinsplit.language_models.concurrency import ATTEMPTS, CircuitBreaker, as_completed
-from kinsplit.language_models.http.errors import wrap_errors
+from kinsplit.language_models.errors import wrap_errors
 from kinsplit.language_models.parsing import read_objects
 from kinsplit.support.validation import first_fault
 

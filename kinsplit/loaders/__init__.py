@@ -46,7 +46,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kinsplit.loaders.content import Format
+    from kinsplit.loaders.content import Content, Format, Reading, UnreadableError
     from kinsplit.loaders.discovery import Discovery, SourceFile, discover
     from kinsplit.loaders.reader import Limits
     from kinsplit.loaders.registry import FORMATS, suffixes
@@ -54,11 +54,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FORMATS",
+    "Content",
     "Discovery",
     "Format",
     "Limits",
     "Loaded",
+    "Reading",
     "SourceFile",
+    "UnreadableError",
     "discover",
     "load",
     "load_file",
@@ -71,7 +74,7 @@ _HOME = {
     **dict.fromkeys(("Discovery", "SourceFile", "discover"), "discovery"),
     **dict.fromkeys(("Loaded", "load", "load_file", "load_files"), "run"),
     **dict.fromkeys(("FORMATS", "suffixes"), "registry"),
-    "Format": "content",
+    **dict.fromkeys(("Content", "Format", "Reading", "UnreadableError"), "content"),
     "Limits": "reader",
 }
 

@@ -56,14 +56,18 @@ class Reading:
 class Format:
     """A kind of file that can be loaded.
 
+    Another package can add formats (see `kinsplit.loaders.registry`).
+
     Attributes:
         name: The `file_type` in the metadata.
         suffixes: Lower-case file name endings, with their dot.
         description: Short description of the resulting text.
         read: Function from the file's bytes to its contents; raises `UnreadableError`.
+        reader: Name of the reader that the format belongs to; set by the registry.
     """
 
     name: str
     suffixes: tuple[str, ...]
     description: str
     read: Callable[[bytes], Reading]
+    reader: str = "kinsplit"

@@ -12,7 +12,7 @@ from kinsplit.errors import InvalidParameterError, LoadError
 from kinsplit.loaders.course_file import NAME as COURSE_FILE
 from kinsplit.loaders.course_file import CourseFiles
 from kinsplit.loaders.facts import course_facts, kin_facts, readable
-from kinsplit.loaders.registry import format_of, known
+from kinsplit.loaders.registry import check_readers, format_of, known
 
 _NEVER_WALKED = frozenset({"__pycache__", "node_modules"})  # .venv and the like are hidden
 
@@ -31,8 +31,12 @@ class Listing(NamedTuple):
     skipped: list[Path]
 
 
-def list_folder(folder: Path) -> Listing:
+def list_folder(folder: Path, readers: Sequence[str] = ()) -> Listing:
     """List a folder.
+
+    Args:
+        folder: The folder.
+        readers: Names of the readers that go before the others.
 
     Raises:
         LoadError: The folder can't be listed.
@@ -48,7 +52,7 @@ def list_folder(folder: Path) -> Listing:
                 listing.folders.append(path)
         elif path.name == COURSE_FILE:
             continue
-        elif kind == "file" and format_of(path) is not None:
+        elif kind == "file" and format_of(path, readers) is not None:
             listing.files.append(path)
         else:
             listing.skipped.append(path)
@@ -103,7 +107,7 @@ def is_folder(path: Path) -> bool:
         raise LoadError(path, f"can't be reached: {error.strerror}. Check its permissions.") from error
 
 
-def checked_file(path: Path, subjects: Sequence[str]) -> Path:
+def checked_file(path: Path, subjects: Sequence[str], readers: Sequence[str] = ()) -> Path:
     """Return the absolute path of a given file.
 
     Raises:
@@ -113,7 +117,7 @@ def checked_file(path: Path, subjects: Sequence[str]) -> Path:
         raise LoadError(path, "is a file, and subjects are folders. Give the folder that holds the subjects' folders.")
     if not path.is_file():
         raise LoadError(path, "is neither a file nor a folder. Copy its content into a file first.")
-    if format_of(path) is None:
+    if format_of(path, readers) is None:
         raise LoadError(path, f"has an unknown suffix. Known ones: {known()}.")
     return absolute(path)
 
@@ -136,6 +140,7 @@ class SourceFile:
         source_id: Id of the file, the same on every machine (see the package docstring).
         metadata: `file_path` (the id), `file_type`, `group_id`, `sibling_files`, and if known `course` and `subject`.
         given: Whether the file itself was given, and not a folder that contains it.
+        reader: Name of the reader that reads it; empty for the first one that knows its suffix.
         error: Reason why there is nothing to load; None for a file.
     """
 
@@ -144,6 +149,7 @@ class SourceFile:
     metadata: Mapping[str, Any]
     given: bool = False
     error: LoadError | None = None
+    reader: str = ""
 
     @property
     def resolved(self) -> Path:
@@ -166,7 +172,9 @@ class Discovery:
     folders: tuple[str, ...] = ()
 
 
-def discover(paths: str | Path | Iterable[str | Path], *, subjects: Sequence[str] = ()) -> Discovery:
+def discover(
+    paths: str | Path | Iterable[str | Path], *, subjects: Sequence[str] = (), readers: Sequence[str] = ()
+) -> Discovery:
     """Find the files below some paths, without opening them.
 
     Hidden files and folders, `__pycache__` and `node_modules` are ignored. Links to folders are not followed. Links to
@@ -176,6 +184,7 @@ def discover(paths: str | Path | Iterable[str | Path], *, subjects: Sequence[str
     Args:
         paths: Files and folders. A file that is given itself may be hidden.
         subjects: Names of the only sub-folders to search; empty for everything.
+        readers: Names of the readers that go before the others (see `kinsplit.loaders.registry`).
 
     Returns:
         The files with their facts, and the skipped paths.
@@ -183,8 +192,9 @@ def discover(paths: str | Path | Iterable[str | Path], *, subjects: Sequence[str
     Raises:
         LoadError: A path or subject doesn't exist or can't be listed, a folder holds no file that can be loaded, a
             given file's suffix is unknown, or two files would have the same id.
-        InvalidParameterError: No path was given.
+        InvalidParameterError: No path was given, or no reader has one of the names.
     """
+    check_readers(readers)
     items = [paths] if isinstance(paths, str | Path) else list(paths)
     if not items or "" in items:  # which Path takes for the working directory
         raise InvalidParameterError("paths", "must name files or folders", items, "Give at least one, and none empty.")
@@ -204,15 +214,15 @@ def discover(paths: str | Path | Iterable[str | Path], *, subjects: Sequence[str
             base = absolute(path)
             for top, subject in _tops(path, base, subjects):
                 folders.append(_folder_id(base, top))
-                for listing, sources in _search(path, base, top, subject):
+                for listing, sources in _search(path, base, top, subject, readers):
                     skipped.update(dict.fromkeys(listing.skipped))
                     _add(found, ids, sources)
         else:
-            file = checked_file(path, subjects)
+            file = checked_file(path, subjects, readers)
             alone.setdefault(file.parent, set()).add(file)
     for folder, names in alone.items():  # by folder, so that `*.md` lists it once
         courses, broken = _courses(CourseFiles(), folder)
-        sources = _sources(folder, folder, sorted(names.union(list_folder(folder).files)), courses)
+        sources = _sources(folder, folder, sorted(names.union(list_folder(folder, readers).files)), courses, readers)
         _add(found, ids, _failed(folder, folder, broken))
         _add(found, ids, (replace(source, given=True) for source in sources if source.path in names))
     files = tuple(sorted(found.values(), key=lambda source: source.source_id))
@@ -234,7 +244,9 @@ def _add(found: dict[Path, SourceFile], ids: dict[str, Path], sources: Iterable[
         found[source.path] = source
 
 
-def _search(root: Path, base: Path, top: Path, subject: str | None) -> Iterator[tuple[Listing, list[SourceFile]]]:
+def _search(
+    root: Path, base: Path, top: Path, subject: str | None, readers: Sequence[str]
+) -> Iterator[tuple[Listing, list[SourceFile]]]:
     """Walk a given folder, or a subject of it, and yield each folder's listing with its files."""
     empty = True
     courses, broken = _courses(CourseFiles(), base) if top != base else (CourseFiles(), None)
@@ -245,7 +257,7 @@ def _search(root: Path, base: Path, top: Path, subject: str | None) -> Iterator[
     while waiting:
         folder, courses = waiting.pop()
         try:
-            listing = list_folder(folder)
+            listing = list_folder(folder, readers)
         except LoadError as error:
             if folder == top:
                 raise
@@ -258,7 +270,8 @@ def _search(root: Path, base: Path, top: Path, subject: str | None) -> Iterator[
         waiting.extend((inner, courses) for inner in listing.folders)
         skipped += len(listing.skipped)
         empty = empty and not listing.files
-        yield listing, [*_sources(base, folder, listing.files, courses, subject), *_failed(base, folder, broken)]
+        sources = _sources(base, folder, listing.files, courses, readers, subject)
+        yield listing, [*sources, *_failed(base, folder, broken)]
     if empty:
         raise LoadError(
             top if subject else root,
@@ -292,7 +305,12 @@ def _failed(base: Path, folder: Path, error: LoadError | None) -> list[SourceFil
 
 
 def _sources(
-    base: Path, folder: Path, files: list[Path], courses: CourseFiles, subject: str | None = None
+    base: Path,
+    folder: Path,
+    files: list[Path],
+    courses: CourseFiles,
+    readers: Sequence[str],
+    subject: str | None = None,
 ) -> list[SourceFile]:
     """Return the files of one folder with their facts."""
     facts = course_facts(base.name, folder.relative_to(base).parts, subject)
@@ -302,11 +320,11 @@ def _sources(
     sources = []
     for file in files:
         own = kin[file.name]
-        fmt = format_of(file)
+        fmt = format_of(file, readers)
         if fmt is not None:
             metadata: dict[str, Any] = {"file_path": own.source_id, "file_type": fmt.name, "group_id": own.group_id}
             metadata |= {"sibling_files": own.siblings, **facts, **stated[file.name]}
-            sources.append(SourceFile(file, own.source_id, metadata, error=dangling(file)))
+            sources.append(SourceFile(file, own.source_id, metadata, error=dangling(file), reader=fmt.reader))
     return sources
 
 

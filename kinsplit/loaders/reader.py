@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
-from kinsplit.errors import InvalidParameterError, LoadError
+from kinsplit.errors import InvalidParameterError, LoadError, MissingExtraError
 from kinsplit.loaders.content import ForeignError, Reading, UnreadableError
 from kinsplit.loaders.decoding import clean
 from kinsplit.loaders.registry import format_of, known
@@ -37,13 +37,14 @@ class Limits:
                 raise InvalidParameterError(field.name, "must be positive", value, f"The default is {field.default}.")
 
 
-def read_file(path: Path, size: int, *, given: bool) -> Reading:
+def read_file(path: Path, size: int, *, given: bool, reader: str = "") -> Reading:
     """Read one file in this process.
 
     Args:
         path: The file.
         size: Maximum bytes of the file.
         given: Whether the file itself was given, and not a folder that contains it.
+        reader: Name of the reader; empty for the first one that knows the file's suffix.
 
     Returns:
         Its texts, without characters that stores reject, and a warning for every decision and loss.
@@ -52,13 +53,15 @@ def read_file(path: Path, size: int, *, given: bool) -> Reading:
         LoadError: The file can't be read, or doesn't match its suffix.
         MemoryError: There isn't enough memory for the file.
     """
-    fmt = format_of(path)
+    fmt = format_of(path, (reader,) if reader else ())
     if fmt is None:
         raise LoadError(path, f"has an unknown suffix. Known ones: {known()}.")
     data = None
     try:
         data = _bytes(path, size)
         return _cleaned(fmt.read(data))
+    except MissingExtraError as error:
+        raise LoadError(path, str(error)) from error
     except OSError as error:
         raise LoadError(path, f"can't be read: {error.strerror}. Check that it is there and readable.") from error
     except UnreadableError as error:
@@ -70,7 +73,8 @@ def read_file(path: Path, size: int, *, given: bool) -> Reading:
     except MemoryError:
         raise
     except Exception as error:  # a fault of a library or of kinsplit, which must not stop the other files
-        reason = f"makes the reader of {fmt.name} files fail: {error!r}. Convert it, and please report it to kinsplit."
+        whose = "kinsplit" if fmt.reader == "kinsplit" else f"the authors of the reader {fmt.reader!r}"
+        reason = f"makes the reader of {fmt.name} files fail: {error!r}. Convert it, and please report it to {whose}."
         raise LoadError(path, reason) from error
 
 

@@ -1,9 +1,29 @@
-"""Registry of formats, which the CLI and the docs list."""
+"""Registry of formats by reader, which the CLI and the docs list.
+
+A reader is a set of formats under a name. The reader `kinsplit` is the formats of this package. Others come from
+packages with an entry point of the group `kinsplit.readers`, whose name is the reader's and whose value is a `Format`
+or several:
+
+```toml
+[project.entry-points."kinsplit.readers"]
+ledger = "my_package.ledger:FORMAT"
+```
+
+A suffix that several readers know is read by the first of these: the readers that the caller names, in that order;
+`kinsplit`; those of other packages by name. The readers in `ON_REQUEST` read files only if the caller names them. A
+package with a broken entry point is named in a warning, and the others are used.
+"""
 
 from __future__ import annotations
 
+import functools
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
+from kinsplit.errors import InvalidParameterError, KinsplitWarning
 from kinsplit.loaders.content import Format
 from kinsplit.loaders.formats import (
     code,
@@ -20,7 +40,10 @@ from kinsplit.loaders.formats import (
     word,
 )
 
-#: All formats, in the order of lists.
+#: Group of the entry points of other packages.
+GROUP = "kinsplit.readers"
+
+#: The formats of this package, in the order of lists.
 FORMATS: tuple[Format, ...] = (
     text.FORMAT,
     markdown.FORMAT,
@@ -37,20 +60,102 @@ FORMATS: tuple[Format, ...] = (
     json_rows.JSON,
     json_rows.JSONL,
 )
-_BY_SUFFIX = {suffix: fmt for fmt in FORMATS for suffix in fmt.suffixes}
+_OWN = "kinsplit"
+
+#: The readers that read files only if the caller names them, since each reads what another one reads too.
+ON_REQUEST: dict[str, tuple[Format, ...]] = {}
 
 
-def format_of(path: Path) -> Format | None:
-    """Return the format of a file by its suffix, or None for an unknown one."""
-    return _BY_SUFFIX.get(path.suffix.lower())
+class ReaderWarning(KinsplitWarning):
+    """A reader of another package can't be used, or reads the same files as another one."""
+
+
+@functools.lru_cache(maxsize=1)
+def readers() -> dict[str, tuple[Format, ...]]:
+    """Return the formats of every reader by its name, in order of precedence."""
+    found: dict[str, tuple[Format, ...]] = {_OWN: FORMATS, **ON_REQUEST}
+    for entry in sorted(entry_points(group=GROUP), key=lambda entry: (entry.name, _package(entry))):
+        try:
+            if entry.name in found:
+                raise ValueError("its name is taken")
+            found[entry.name] = tuple(replace(fmt, reader=entry.name) for fmt in _formats(entry.load()))
+        except (Exception, SystemExit) as error:  # whatever the code of another package does when it is imported
+            message = f"The reader {entry.name!r} of {_package(entry)} is left out: {error!r}. Update or uninstall it."
+            warnings.warn(ReaderWarning(message), stacklevel=2)
+    _warn_of_rivals(found)
+    return found
+
+
+def format_of(path: Path, preferred: Sequence[str] = ()) -> Format | None:
+    """Return the format of a file by its suffix, or None for an unknown one.
+
+    Args:
+        path: The file.
+        preferred: Names of the readers that go before the others.
+
+    Raises:
+        InvalidParameterError: No reader has one of the names.
+    """
+    by_reader = readers()
+    check_readers(preferred)
+    suffix = path.suffix.lower()
+    order = dict.fromkeys((*preferred, *_usual()))
+    return next((fmt for name in order for fmt in by_reader[name] if suffix in fmt.suffixes), None)
+
+
+def check_readers(names: Iterable[str]) -> None:
+    """Check that readers exist.
+
+    Raises:
+        InvalidParameterError: No reader has one of the names.
+    """
+    for name in names:
+        if name not in readers():
+            rule = f"must be one of {', '.join(readers())}"
+            raise InvalidParameterError("readers", rule, name, "Check the spelling, or install its package.")
 
 
 def known() -> str:
     """Return the known suffixes for errors, with only the number of those of source code other than Python."""
-    others = (suffix for fmt in FORMATS if fmt is not code.FORMAT for suffix in fmt.suffixes)
-    return f"{', '.join(sorted(others))} and {len(code.SUFFIXES)} of source code"
+    return f"{', '.join(sorted(set(suffixes()).difference(code.SUFFIXES)))} and {len(code.SUFFIXES)} of source code"
 
 
 def suffixes() -> tuple[str, ...]:
     """Return every known suffix, sorted."""
-    return tuple(sorted(_BY_SUFFIX))
+    return tuple(sorted({suffix for name in _usual() for fmt in readers()[name] for suffix in fmt.suffixes}))
+
+
+def _usual() -> list[str]:
+    """Return the names of the readers that read files without being named."""
+    return [name for name in readers() if name not in ON_REQUEST]
+
+
+def _formats(value: object) -> tuple[Format, ...]:
+    """Return the formats that an entry point names.
+
+    Raises:
+        TypeError: It names something else.
+        ValueError: A suffix can't be that of a file.
+    """
+    formats = (value,) if isinstance(value, Format) else tuple(value) if isinstance(value, list | tuple) else ()
+    if not formats or not all(isinstance(fmt, Format) for fmt in formats):
+        raise TypeError(f"expected a kinsplit.loaders.Format or a tuple of them, not {value!r}")
+    for suffix in (suffix for fmt in formats for suffix in fmt.suffixes):
+        if suffix != Path(f"a{suffix}").suffix.lower():
+            raise ValueError(f"{suffix!r} is not a suffix in lower case with its dot")
+    return formats
+
+
+def _package(entry: EntryPoint) -> str:
+    return f"{entry.dist.name} {entry.dist.version}" if entry.dist else entry.value
+
+
+def _warn_of_rivals(found: dict[str, tuple[Format, ...]]) -> None:
+    """Warn of suffixes that two readers of other packages know."""
+    first: dict[str, str] = {}
+    others = [name for name in found if name != _OWN and name not in ON_REQUEST]
+    for reader, suffix in ((name, suffix) for name in others for fmt in found[name] for suffix in fmt.suffixes):
+        owner = first.setdefault(suffix, reader)
+        if owner != reader:
+            message = f"The readers {owner!r} and {reader!r} both read {suffix} files, and {owner!r} does so unless"
+            warnings.warn(ReaderWarning(f"{message} {reader!r} is named."), stacklevel=3)

@@ -25,6 +25,7 @@ from kinsplit.errors import (
 from kinsplit.loaders.content import Content, Reading
 from kinsplit.loaders.discovery import SourceFile, discover
 from kinsplit.loaders.reader import Limits, read_file
+from kinsplit.support.telemetry import span
 from kinsplit.support.workers import WorkerPool
 
 # Number of files read ahead, while an earlier one is embedded. Each may take all of its memory.
@@ -54,13 +55,18 @@ class Loaded:
 
 
 def load(
-    paths: str | Path | Iterable[str | Path], *, subjects: Sequence[str] = (), limits: Limits | None = None
+    paths: str | Path | Iterable[str | Path],
+    *,
+    subjects: Sequence[str] = (),
+    readers: Sequence[str] = (),
+    limits: Limits | None = None,
 ) -> Iterator[Loaded]:
     """Load every file under some paths: `discover`, then `load_files`.
 
     Args:
         paths: Files and folders.
         subjects: Names of the only sub-folders to search; empty for everything.
+        readers: Names of the readers that go before the others (see `kinsplit.loaders.registry`).
         limits: Limits of each file; None takes the defaults.
 
     Returns:
@@ -68,9 +74,9 @@ def load(
 
     Raises:
         LoadError: The paths are wrong (see `discover`); raised at once, not while iterating.
-        InvalidParameterError: No path was given.
+        InvalidParameterError: No path was given, or no reader has one of the names.
     """
-    return load_files(discover(paths, subjects=subjects).files, limits)
+    return load_files(discover(paths, subjects=subjects, readers=readers).files, limits)
 
 
 def load_files(files: Iterable[SourceFile], limits: Limits | None = None) -> Iterator[Loaded]:
@@ -117,7 +123,9 @@ def load_file(source: SourceFile, limits: Limits | None = None) -> Loaded:
     """
     limits = limits or Limits()
     pool = _pool(limits)
-    return _loaded(source, lambda: pool.call(read_file, source.path, limits.size, given=source.given))
+    return _loaded(
+        source, lambda: pool.call(read_file, source.path, limits.size, given=source.given, reader=source.reader)
+    )
 
 
 def _readings(
@@ -143,7 +151,7 @@ def _readings(
 def _submit(source: SourceFile, pool: WorkerPool, limits: Limits) -> Future[Reading]:
     if source.error is not None:
         return Future()  # Never waited for.
-    return pool.submit(read_file, source.path, limits.size, given=source.given)
+    return pool.submit(read_file, source.path, limits.size, given=source.given, reader=source.reader)
 
 
 def _loaded(source: SourceFile, reading: Callable[[], Reading]) -> Loaded:
@@ -154,11 +162,14 @@ def _loaded(source: SourceFile, reading: Callable[[], Reading]) -> Loaded:
     """
     if source.error is not None:
         raise source.error
-    try:
-        read = reading()
-    except WorkerError as error:
-        raise LoadError(source.path, _reason(error)) from error
-    return Loaded(source, tuple(_document(source, content) for content in read.contents), read.warnings)
+    with span("kinsplit.read", texts={"file": source.source_id}) as record:
+        try:
+            read = reading()
+        except WorkerError as error:
+            raise LoadError(source.path, _reason(error)) from error
+        documents = tuple(_document(source, content) for content in read.contents)
+        record(documents=len(documents), characters=sum(len(document.text) for document in documents))
+    return Loaded(source, documents, read.warnings)
 
 
 def _document(source: SourceFile, content: Content) -> Document:

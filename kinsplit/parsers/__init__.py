@@ -8,14 +8,13 @@ chunks everywhere.
 """
 
 from kinsplit.parsers.base import Cost, Strategy
+from kinsplit.parsers.factory import create, default_strategy, split
 from kinsplit.parsers.registry import (
     DEFAULT,
     DEFAULT_PARAMETERS,
     Parameter,
     RenamedStrategyWarning,
-    create,
     current_name,
-    default_strategy,
     names,
     parameters,
     strategy_class,
@@ -33,5 +32,6 @@ __all__ = [
     "default_strategy",
     "names",
     "parameters",
+    "split",
     "strategy_class",
 ]

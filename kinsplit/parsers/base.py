@@ -173,36 +173,45 @@ class Strategy(BaseModel):
                 for levels in self._cut(texts)
             ]
 
-    def chunk(self, document: Document) -> list[Chunk]:
+    def __call__(self, document: Document | str) -> list[Chunk]:
+        """Split a document into chunks, as `chunk` does."""
+        return self.chunk(document)
+
+    def chunk(self, document: Document | str) -> list[Chunk]:
         """Split a document into chunks with offsets, ids and links to their kin.
 
         Args:
-            document: The document, whose id becomes the chunks' source and whose metadata goes to every chunk.
+            document: The document, whose id becomes the chunks' source and whose metadata goes to every chunk; or a
+                text, whose id is made from its hash.
 
         Returns:
             The chunks, coarsest level first and in document order within a level.
 
         Raises:
             LimitTooSmallError: A single character of the text exceeds the limit of a chunk.
+            InvalidParameterError: It is neither a document nor a text.
         """
         return self.chunk_many([document])[0]
 
-    def chunk_many(self, documents: Iterable[Document]) -> list[list[Chunk]]:
+    def chunk_many(self, documents: Iterable[Document | str]) -> list[list[Chunk]]:
         """Split many documents, measuring all of them in parallel.
 
         Args:
-            documents: The documents.
+            documents: The documents, or texts.
 
         Returns:
             The result of `chunk` for each document.
 
         Raises:
             LimitTooSmallError: As for `chunk`, naming the first such document.
+            InvalidParameterError: One of them is neither a document nor a text, or they are a single one.
         """
-        documents = list(documents)
+        if isinstance(documents, str | Document):
+            raise InvalidParameterError("documents", "must be several", documents, "Pass a list, or call chunk.")
+        named = [_document(given) for given in documents]
         with gc_paused():
-            cut = self._cut_documents(documents)
-            return [self.assemble(document, levels) for document, levels in zip(documents, cut, strict=True)]
+            cut = self._cut_documents(named)
+            return [self.assemble(document, levels) for document, levels in zip(named, cut, strict=True)]
 
     def cut(self, document: Document) -> Levels:
         """Return the cuts of a document, from which `assemble` makes the chunks."""
@@ -298,6 +307,15 @@ class Measured(Strategy):
     @functools.cached_property
     def _ruler(self) -> Ruler:
         return Ruler(self.unit, resolve(self.tokenizer))
+
+
+def _document(given: Document | str) -> Document:
+    if isinstance(given, str):
+        return Document.from_text(given)
+    if isinstance(given, Document):
+        return given
+    remedy = "Convert it, for example with Document.from_langchain or Document.from_llama_index."
+    raise InvalidParameterError("document", "must be a text or a kinsplit.Document", given, remedy)
 
 
 def _rebuild(kind: type[Strategy], parameters: dict[str, Any]) -> Strategy:

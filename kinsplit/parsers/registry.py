@@ -109,34 +109,6 @@ def strategy_class(name: str) -> type[Strategy]:
         ) from None
 
 
-def create(name: str, **parameters: Any) -> Strategy:
-    """Return a strategy.
-
-    Args:
-        name: One of `names()`, or a former name.
-        **parameters: Parameters of the strategy; the rest have their defaults.
-
-    Raises:
-        InvalidParameterError: The name, a parameter or a value is invalid.
-    """
-    return strategy_class(name)(**parameters)
-
-
-def default_strategy(**parameters: Any) -> Strategy:
-    """Return the strategy that applies when none is named: whole sentences up to 160 tokens, without overlap.
-
-    Chosen with `benchmarks/retrieval.py` (see docs/kin-scoring.md): chunks of this size are small enough to be found,
-    and their kin add what they lack. With their headings, nearly all fit into the bundled model's window.
-
-    Args:
-        **parameters: Parameters of `sentence`, which replace these.
-
-    Raises:
-        InvalidParameterError: A parameter or a value is invalid.
-    """
-    return create(DEFAULT, **{**DEFAULT_PARAMETERS, **parameters})
-
-
 def parameters(name: str) -> list[Parameter]:
     """Return the parameter table of a strategy.
 

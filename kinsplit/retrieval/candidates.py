@@ -16,6 +16,7 @@ from kinsplit.retrieval.scoring import Evidence, ScoredEntry, score_with_kin, un
 from kinsplit.retrieval.weights import KinWeights
 from kinsplit.stores.calls import get, rank
 from kinsplit.stores.protocol import Entry, Query, Where
+from kinsplit.support.telemetry import span
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,7 +84,16 @@ async def find_entries(question: Question, weights: KinWeights, limit: int) -> l
         if weights.document or weights.best_documents
         else None,
     }
-    queries = {name: query for name, query in wanted.items() if query is not None}
+    with span("kinsplit.search.candidates") as record:
+        queries = {name: query for name, query in wanted.items() if query is not None}
+        evidence = await _evidence(queries, question, weights)
+        record(chunks=len(evidence.entries))
+    with span("kinsplit.search.score", {"chunks": len(evidence.entries)}):
+        return score_with_kin(evidence, weights, limit)
+
+
+async def _evidence(queries: Mapping[str, Query], question: Question, weights: KinWeights) -> Evidence:
+    """Make the queries, and search inside the best documents that they find."""
     found = dict(zip(queries, await rank(list(queries.values())), strict=True))
     dense, terms = found["dense"], found["bm25"]
     documents = {entry.source_id: entry.score for entry in found.get("document", ())}
@@ -99,7 +109,7 @@ async def find_entries(question: Question, weights: KinWeights, limit: int) -> l
     )
     dense = [*dense, *chain.from_iterable(inside[0::2])]
     terms = [*terms, *chain.from_iterable(inside[1::2])]
-    evidence = Evidence(
+    return Evidence(
         entries={entry.id: entry for entry in (*dense, *terms)},
         dense=_scores(dense),
         bm25=_scores(terms),
@@ -107,7 +117,6 @@ async def find_entries(question: Question, weights: KinWeights, limit: int) -> l
         parent_dense=_scores(found.get("parent_dense", ())),
         document=documents,
     )
-    return score_with_kin(evidence, weights, limit)
 
 
 def _scores(entries: Iterable[Entry]) -> dict[str, float]:

@@ -18,6 +18,7 @@ from kinsplit.retrieval.expand import arrange, fetch_kin
 from kinsplit.retrieval.options import SearchOptions
 from kinsplit.retrieval.passage import Passage, join
 from kinsplit.retrieval.rerank import Reading, Reranker, rerank
+from kinsplit.support.telemetry import span
 from kinsplit.tokenizers import Tokenizer
 
 
@@ -45,7 +46,9 @@ async def search(
     """
     expansion, limit = options.expansion, options.limit
     entries = await find_entries(question, options.weights, limit)
-    chunks = await fetch_kin((scored.entry for scored in entries), expansion, fingerprint)
+    with span("kinsplit.search.fetch") as record:
+        chunks = await fetch_kin((scored.entry for scored in entries), expansion, fingerprint)
+        record(chunks=len(chunks))
     found = to_candidates(entries, chunks)
     if reranker is not None:
         found = rerank(reranker, query, found, _CANDIDATES)
@@ -53,7 +56,9 @@ async def search(
     fit = None
     if tokenizer is not None and options.budget is not None:
         fit = partial(within_budget, budget=options.budget, tokenizer=tokenizer)
-    passages = arrange(found, chunks, expansion, fingerprint, limit if is_reranked or fit else options.top_k)
+    with span("kinsplit.search.expand") as record:
+        passages = arrange(found, chunks, expansion, fingerprint, limit if is_reranked or fit else options.top_k)
+        record(passages=len(passages))
     if reranker is not None and is_reranked:  # A reranker that failed on the candidates isn't called again.
         passages = rerank(reranker, query, passages, _PASSAGES)
     if fit is not None:

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from dotenv import dotenv_values
 from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, SecretStr, ValidationError
 from pydantic_settings import (
     BaseSettings,
@@ -23,6 +22,7 @@ from kinsplit.errors import InvalidParameterError
 from kinsplit.index import DEFAULT_STORE
 from kinsplit.indexing.configuration import Configuration
 from kinsplit.server.middleware.rate_limit import Rate
+from kinsplit.support.env_file import env_file
 from kinsplit.support.validation import first_fault
 
 _ORIGIN = re.compile(r"https?://[^/\s]+")
@@ -73,9 +73,10 @@ Proxies = Annotated[tuple[Annotated[str, AfterValidator(_proxy)], ...], NoDecode
 Secrets = Annotated[tuple[Annotated[SecretStr, AfterValidator(_key)], ...], NoDecode, BeforeValidator(_listed)]
 
 
-_DOTENV = ".env"
 #: Variables that other parts of kinsplit read.
-_OTHER_VARIABLES = frozenset({"KINSPLIT_CACHE", "KINSPLIT_CONTACT", "KINSPLIT_QDRANT_API_KEY"})
+_OTHER_VARIABLES = frozenset(
+    {"KINSPLIT_CACHE", "KINSPLIT_CONTACT", "KINSPLIT_EMBEDDING_PRICE", "KINSPLIT_QDRANT_API_KEY"}
+)
 
 
 class ServiceSettings(BaseSettings):
@@ -117,7 +118,6 @@ class ServiceSettings(BaseSettings):
 
     model_config = SettingsConfigDict(
         env_prefix="KINSPLIT_",
-        env_file=_DOTENV,
         # An empty KINSPLIT_HOST would listen on all addresses.
         env_ignore_empty=True,
         extra="ignore",
@@ -177,7 +177,8 @@ class ServiceSettings(BaseSettings):
                 return init_settings, env_settings, dotenv_settings, file_secret_settings, file
 
         try:
-            settings: Self = FromFile(**given)
+            with env_file():
+                settings: Self = FromFile(**given)
         except ValidationError as error:
             fault = first_fault(error.errors())
             if fault.cause is not None:
@@ -205,7 +206,8 @@ class ServiceSettings(BaseSettings):
 def unknown_variables() -> list[str]:
     """Return the variables `KINSPLIT_*` that are not settings: a misspelt KINSPLIT_API_KEYS would leave access open."""
     known = _OTHER_VARIABLES | {f"KINSPLIT_{field.upper()}" for field in ServiceSettings.model_fields}
-    named = {name.upper() for name in (*os.environ, *dotenv_values(_DOTENV))}
+    with env_file():
+        named = {name.upper() for name in os.environ}
     ours = (name for name in named - known if name.startswith("KINSPLIT_") and not name.startswith("KINSPLIT_TEST_"))
     return sorted(ours)
 

@@ -57,10 +57,12 @@ async def run_async(coroutine: Coroutine[Any, Any, T], target: object) -> T:
         coroutine: Awaits nothing but `Call`s and coroutines that never suspend.
         target: Object whose methods the `Call`s call; they are coroutines.
     """
+    # One for all threads, so that the coroutine finds its own context variables again.
+    context = copy_context()
     try:
-        step = await asyncio.to_thread(_advance, coroutine, None)
+        step = await asyncio.to_thread(context.run, _advance, coroutine, None)
         while isinstance(step, Call):
-            step = await asyncio.to_thread(_advance, coroutine, await step.method(target))
+            step = await asyncio.to_thread(context.run, _advance, coroutine, await step.method(target))
         return step.value
     finally:
         with suppress(ValueError):  # A cancelled task leaves it running in its thread.
@@ -77,6 +79,38 @@ def _advance(coroutine: Coroutine[Any, Any, T], answer: object) -> Call[Any, Any
         return step
     coroutine.close()
     raise RuntimeError(f"{coroutine!r} waits for an event loop.")
+
+
+async def in_thread(function: Callable[[Callable[[], None]], T]) -> T:
+    """Call a function in a thread of its own, for work that may take long.
+
+    If the caller is cancelled, the function is stopped at its next check, and the cancellation goes on once it has
+    ended: nothing is left running.
+
+    Args:
+        function: The function. It takes a check to call between its steps, which raises an error once the caller was
+            cancelled.
+    """
+    loop, cancelled = asyncio.get_running_loop(), threading.Event()
+    future: asyncio.Future[T] = loop.create_future()
+    future.add_done_callback(_retrieve_error)
+
+    def check() -> None:
+        if cancelled.is_set():
+            raise asyncio.CancelledError
+
+    def work() -> None:
+        _settle(future, partial(function, check), loop)
+
+    threading.Thread(target=copy_context().run, args=(work,)).start()
+    try:
+        return await asyncio.shield(future)
+    except asyncio.CancelledError:
+        cancelled.set()
+        while not future.done():
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait([future])
+        raise
 
 
 async def in_threads(events: Generator[T, None, None]) -> AsyncGenerator[T, None]:
@@ -120,26 +154,31 @@ _END = object()
 def _work(calls: _Calls, loop: asyncio.AbstractEventLoop) -> None:
     while (entry := calls.get()) is not None:
         function, future = entry
-        try:
-            settle = partial(_set_result, future, function())
-        except BaseException as error:
-            settle = partial(_set_error, future, error)
-        # Nothing waits in a closed loop.
-        with suppress(RuntimeError):
-            loop.call_soon_threadsafe(settle)
+        _settle(future, function, loop)
 
 
-def _set_result(future: asyncio.Future[object], result: object) -> None:
+def _settle(future: asyncio.Future[T], function: Callable[[], T], loop: asyncio.AbstractEventLoop) -> None:
+    """Call a function in this thread, and set a future of the loop to its result or error."""
+    try:
+        settle = partial(_set_result, future, function())
+    except BaseException as error:
+        settle = partial(_set_error, future, error)
+    # Nothing waits in a closed loop.
+    with suppress(RuntimeError):
+        loop.call_soon_threadsafe(settle)
+
+
+def _set_result(future: asyncio.Future[T], result: T) -> None:
     if not future.done():
         future.set_result(result)
 
 
-def _set_error(future: asyncio.Future[object], error: BaseException) -> None:
+def _set_error(future: asyncio.Future[Any], error: BaseException) -> None:
     if not future.done():
         future.set_exception(error)
 
 
-def _retrieve_error(future: asyncio.Future[object]) -> None:
+def _retrieve_error(future: asyncio.Future[Any]) -> None:
     """Retrieve the error of a future that may have been abandoned, so that asyncio doesn't log it."""
     if not future.cancelled():
         future.exception()

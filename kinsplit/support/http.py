@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Any, Self
@@ -17,6 +17,8 @@ ERROR_BODY = 1 << 16
 # Bytes unpacked at a time, which may be packed into a thousandth.
 _PART = 1 << 16
 _GZIP = zlib.MAX_WBITS | 16
+#: The only packing to request, since no other is unpacked within limits.
+PACKING = {"accept-encoding": "gzip"}
 # No longer true once a body was read and decoded; the declared charset may also name a slow codec.
 _DECODED_HEADERS = ("content-encoding", "content-length", "content-type", "transfer-encoding")
 
@@ -46,12 +48,64 @@ class ExchangeTimeoutError(httpx.ReadTimeout):
         self.seconds = seconds
 
 
-class Client:
-    """Sends requests one after another, each with a time limit.
+class Watchdog:
+    """Shuts a client's connections down when the time of a request is over.
 
     httpx limits only the wait for the next bytes, so a server that sends a byte now and then can hold a request
-    forever. This client shuts the connection down when the time of the whole exchange is over. Redirects are not
-    followed, and only gzip is requested and unpacked.
+    forever. A watchdog serves one client, which sends its requests one after another.
+
+    Attributes:
+        seconds: The time limit that was set last.
+    """
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._over = threading.Event()
+        self._timer: threading.Timer | None = None
+        self._streams: list[Any] = []
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the time of the last request was over before its end."""
+        return self._over.is_set()
+
+    def start(self, request: httpx.Request, seconds: float) -> None:
+        """Limit the time of a request that is about to be sent."""
+        self._over.clear()
+        request.extensions["trace"] = self._watch
+        self.restart(seconds)
+
+    def restart(self, seconds: float) -> None:
+        """Limit the rest of the time of the request that was started."""
+        self.stop()
+        self.seconds = seconds
+        self._timer = threading.Timer(seconds, self._end)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def stop(self) -> None:
+        """End the limit."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _end(self) -> None:
+        self._over.set()
+        for stream in self._streams:
+            # Not the method of a TLS socket, which isn't safe while another thread reads.
+            with suppress(OSError):
+                socket.socket.shutdown(stream.get_extra_info("socket"), socket.SHUT_RDWR)
+
+    def _watch(self, event: str, details: Mapping[str, Any]) -> None:
+        if event.endswith((".connect_tcp.complete", ".start_tls.complete")):
+            self._streams = [one for one in self._streams if one.get_extra_info("socket").fileno() >= 0]
+            self._streams.append(details["return_value"])
+
+
+class Client:
+    """Sends requests one after another, each with a time limit; see `Watchdog`.
+
+    Redirects are not followed, and only gzip is requested and unpacked.
 
     Args:
         wait: Maximum seconds to wait for the next bytes.
@@ -69,10 +123,10 @@ class Client:
         auth: httpx.BasicAuth | None = None,
         **options: Any,
     ) -> None:
-        headers = {"accept-encoding": "gzip", **(headers or {})}
+        headers = {**PACKING, **(headers or {})}
         timeout = httpx.Timeout(wait, connect=connect)
         self._client = httpx.Client(headers=headers, auth=auth, timeout=timeout, **options)
-        self._streams: list[Any] = []
+        self._watchdog = Watchdog()
 
     def __enter__(self) -> Self:
         return self
@@ -102,24 +156,7 @@ class Client:
             ExchangeTimeoutError: The time is over.
             httpx.HTTPError: See `httpx.Client.send`.
         """
-        over = threading.Event()
-
-        def end() -> None:
-            over.set()
-            for stream in self._streams:
-                # Not the method of a TLS socket, which isn't safe while another thread reads.
-                with suppress(OSError):
-                    socket.socket.shutdown(stream.get_extra_info("socket"), socket.SHUT_RDWR)
-
-        def watch(event: str, details: Mapping[str, Any]) -> None:
-            if event.endswith((".connect_tcp.complete", ".start_tls.complete")):
-                self._streams = [one for one in self._streams if one.get_extra_info("socket").fileno() >= 0]
-                self._streams.append(details["return_value"])
-
-        request.extensions["trace"] = watch
-        timer = threading.Timer(seconds, end)
-        timer.daemon = True
-        timer.start()
+        self._watchdog.start(request, seconds)
         try:
             response = self._client.send(request, stream=True)
             try:
@@ -128,15 +165,51 @@ class Client:
                 response.close()
         except Exception as error:
             # A connection that was shut down can look broken in any way,
-            if over.is_set():
+            if self._watchdog.is_over:
                 raise ExchangeTimeoutError(seconds, request) from error
             raise
         else:
             # or complete, if only its end marks the end of the response.
-            if over.is_set():
+            if self._watchdog.is_over:
                 raise ExchangeTimeoutError(seconds, request)
         finally:
-            timer.cancel()
+            self._watchdog.stop()
+
+
+class LimitedStream(httpx.SyncByteStream):
+    """The body of a response, unpacked and limited.
+
+    Args:
+        response: The response, whose body takes this one's place.
+        limit: Maximum bytes, both packed and unpacked; the body of an error is truncated at `ERROR_BODY`.
+        on_excess: Called with the excess before it is raised.
+    """
+
+    def __init__(
+        self, response: httpx.Response, limit: int, on_excess: Callable[[ResponseTooLongError], None] | None = None
+    ) -> None:
+        self._stream = response.stream
+        self._packing = response.headers.pop("content-encoding", "")
+        self._is_error, self._limit = response.is_error, limit
+        self._on_excess = on_excess
+
+    def __iter__(self) -> Iterator[bytes]:
+        assert isinstance(self._stream, httpx.SyncByteStream)  # noqa: S101
+        if self._is_error:
+            with suppress(ResponseTooLongError, httpx.DecodingError):
+                yield from _body(self._stream, self._packing, ERROR_BODY)
+            return
+        try:
+            yield from _body(self._stream, self._packing, self._limit)
+        except ResponseTooLongError as error:
+            if self._on_excess is not None:
+                self._on_excess(error)
+            raise
+
+    def close(self) -> None:
+        """Close the connection."""
+        assert isinstance(self._stream, httpx.SyncByteStream)  # noqa: S101
+        self._stream.close()
 
 
 def read_body(response: httpx.Response, limit: int) -> Iterator[bytes]:
@@ -150,13 +223,7 @@ def read_body(response: httpx.Response, limit: int) -> Iterator[bytes]:
         ResponseTooLongError: There are more.
         httpx.DecodingError: Its packing is not the declared or not the requested one.
     """
-    arriving = _counted(response.iter_raw(), limit)
-    packing = response.headers.get("content-encoding", "").strip().lower()
-    if packing in ("", "identity"):
-        return arriving
-    if packing in ("gzip", "x-gzip"):
-        return _counted(_unpacked(arriving), limit)
-    raise httpx.DecodingError(f"it is packed by {packing[:40]!r}, and only gzip was asked for")
+    return _body(response.iter_raw(), response.headers.get("content-encoding", ""), limit)
 
 
 def read_response(response: httpx.Response, limit: int) -> httpx.Response:
@@ -181,6 +248,16 @@ def read_response(response: httpx.Response, limit: int) -> httpx.Response:
         content=bytes(data),
         extensions={key: value for key, value in response.extensions.items() if key == "reason_phrase"},
     )
+
+
+def _body(arriving: Iterable[bytes], packing: str, limit: int) -> Iterator[bytes]:
+    """Return the parts of a body, unpacked; see `read_body`."""
+    arriving, packing = _counted(arriving, limit), packing.strip().lower()
+    if packing in ("", "identity"):
+        return arriving
+    if packing in ("gzip", "x-gzip"):
+        return _counted(_unpacked(arriving), limit)
+    raise httpx.DecodingError(f"it is packed by {packing[:40]!r}, and only gzip was asked for")
 
 
 def _counted(parts: Iterable[bytes], limit: int) -> Iterator[bytes]:

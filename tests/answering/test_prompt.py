@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kinsplit.answering.prompt import NOT_FOUND, build_prompt
 from kinsplit.answering.sources import PLANNED, fit
-from kinsplit.language_models.tokens import count_tokens
+from kinsplit.tokenizers.estimate import count_tokens
 from tests.answering.helpers import source
 
 HOSTILE = [

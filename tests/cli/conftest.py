@@ -10,7 +10,6 @@ from typer.testing import CliRunner, Result
 
 from kinsplit.cli import app
 from kinsplit.language_models import registry
-from kinsplit.language_models.http import server
 from tests.language_models.fake_server import FakeServer, serving
 from tests.loaders.helpers import pdf
 
@@ -83,8 +82,7 @@ def course_index_with_pdf(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def fake(socket_enabled: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeServer]:
     """A fake Ollama server, to which names of models refer, and an empty cache."""
     monkeypatch.setenv("KINSPLIT_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(server, "PAUSE", 0.01)
-    monkeypatch.setattr(server, "SHORT_PAUSE", 0.01)
+    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.01)
     # Equal names share one object in the whole process, but each test has its own server.
     registry._shared.cache_clear()
     with serving() as running:

@@ -60,9 +60,7 @@ def test_chunks_longer_than_the_window_are_announced_before_anything_is_embedded
     with Index("memory:", strategy=create("sentence", chunk_size=500), embedder=recording) as index:
         with warnings.catch_warnings():
             warnings.simplefilter("error", WindowWarning)
-            with pytest.raises(
-                WindowWarning, match=r"^\d of the first 5 chunks to embed \(\d+%\) are longer than"
-            ):
+            with pytest.raises(WindowWarning, match=r"^\d of the first 5 chunks to embed \(\d+%\) are longer than"):
                 index.add(Document("owls", TEXT))
         assert (recording.seen, index.count()) == ([], 0)
         with pytest.warns(WindowWarning, match="smaller chunks"):

@@ -48,13 +48,12 @@ def test_a_course_that_is_not_there_is_told_before_its_questions_are_looked_for(
 
 
 def test_without_the_sample_course_the_error_says_where_it_is(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_COURSE", Path("nowhere"))
+    monkeypatch.setattr(module, "_COURSES", [Path("nowhere")])
 
     result = cli("demo")
 
     assert result.exit_code == 2
-    assert "not part of the installed package" in result.stderr
-    assert "kinsplit demo --course DIR" in result.stderr
+    assert result.stderr.startswith("Error: nowhere: the sample course is missing. Run: pip install")
 
 
 @pytest.mark.parametrize("content", [None, "not JSON", '[{"question": "Why?"}]', "7"])

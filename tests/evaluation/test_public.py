@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import re
 import subprocess
 import sys
@@ -24,11 +23,6 @@ def test_every_public_name_is_documented_and_has_an_example() -> None:
         assert re.search(rf"(>>>|\.\.\.) .*\b{name}[.(]", section), name
     with pytest.raises(AttributeError, match="no attribute 'Nonsense'"):
         evaluation.Nonsense  # noqa: B018
-
-
-def test_the_examples_run() -> None:
-    failed, tried = doctest.testfile(str(API), module_relative=False, encoding="utf-8")
-    assert (failed, tried > 20) == (0, True)
 
 
 def test_importing_the_package_loads_none_of_its_modules() -> None:

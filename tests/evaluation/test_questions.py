@@ -27,9 +27,9 @@ from kinsplit.evaluation.questions import Filters, cost_of, make_questions
 from kinsplit.evaluation.questions.filters import reason_of_form
 from kinsplit.evaluation.questions.sections import sections_of, spread
 from kinsplit.evaluation.questions.tally import Corpus
-from kinsplit.language_models.tokens import count_tokens
 from kinsplit.spans import Span
 from kinsplit.tokenizers import resolve
+from kinsplit.tokenizers.estimate import count_tokens
 from tests.generators import texts
 
 PURR = "Cats purr\r\n when they are \u201ccontent\u201d."

@@ -8,6 +8,9 @@ import pytest
 
 from kinsplit import Document, Index
 from tests.integrations.finding import HASH, LECTURE, STRATEGY
+from tests.stores.conftest import postgres_server
+
+__all__ = ["index", "postgres_server"]
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 import pytest
 
 from kinsplit.language_models import LanguageModel
-from kinsplit.language_models.http import server
 from kinsplit.language_models.ollama import OllamaModel
 from kinsplit.language_models.openai import OpenAIModel
 from tests.language_models.fake_server import FakeServer, serving
@@ -14,8 +13,7 @@ from tests.language_models.fake_server import FakeServer, serving
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shorten the pauses between tries."""
-    monkeypatch.setattr(server, "PAUSE", 0.01)
-    monkeypatch.setattr(server, "SHORT_PAUSE", 0.01)
+    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.01)
 
 
 @pytest.fixture

@@ -105,7 +105,8 @@ def serving() -> Iterator[FakeServer]:
                 self.stream(reply)
                 return
             data = (_shaped(self.path, reply) if reply.body is None else reply.body).encode()
-            self.respond(data, reply.status, reply.headers, half=reply.broken)
+            kind = {"content-type": "application/json"} if data.startswith(b"{") else {}
+            self.respond(data, reply.status, kind | reply.headers, half=reply.broken)
 
         def stream(self, reply: Reply) -> None:
             self.send_response(reply.status)

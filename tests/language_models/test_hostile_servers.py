@@ -14,9 +14,9 @@ import pytest
 
 from kinsplit.errors import LanguageModelError
 from kinsplit.language_models import LanguageModel
-from kinsplit.language_models.http import server, sse
-from kinsplit.language_models.ollama import OllamaModel
+from kinsplit.language_models.ollama import OllamaModel, lines
 from kinsplit.language_models.openai import OpenAIModel
+from kinsplit.model_servers import server
 from kinsplit.support.http import Client, ResponseTooLongError, read_body, read_response
 from tests.hostile_server import Hostile
 
@@ -26,8 +26,9 @@ _PART = 1 << 16
 
 
 @pytest.fixture(autouse=True)
-def _quick(quick: None) -> None:
-    """Shorten the pauses between tries."""
+def _quick(quick: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shorten the pauses between tries, and the longest stream."""
+    monkeypatch.setattr(server, "LONGEST_STREAM", 1 << 20)
 
 
 @pytest.fixture(params=["ollama", "openai"])
@@ -74,9 +75,8 @@ def packed_all(letter: bytes) -> bytes:
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "stream"])
 @pytest.mark.parametrize("letter", [b" ", b"x", b"\n"], ids=["blanks", "one line", "lines"])
 def test_a_small_answer_that_unpacks_to_a_large_one_is_not_unpacked(
-    model: LanguageModel, hostile: Hostile, letter: bytes, streamed: bool, monkeypatch: pytest.MonkeyPatch
+    model: LanguageModel, hostile: Hostile, letter: bytes, streamed: bool
 ) -> None:
-    monkeypatch.setattr(server, "LONGEST_STREAM", 1 << 20)
     packed = packed_all(letter)
     hostile.head = b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: %d\r\n\r\n" % len(packed)
     hostile.parts = lambda: iter([packed])
@@ -115,8 +115,8 @@ def test_a_stream_may_take_longer_than_a_whole_answer_but_not_for_ever(
 ) -> None:
     hostile.parts = lambda: iter([b'{"message": {"content": "x"}}\n'] * 400)
     hostile.pause = 0.02
-    monkeypatch.setattr(server, "STREAM_TIME", 4)
-    pieces = OllamaModel("llama3", host=hostile.url, timeout=0.3).stream("Hi")
+    monkeypatch.setattr(server, "STREAM_TIME", 1.5)
+    pieces = OllamaModel("llama3", host=hostile.url, timeout=0.8).stream("Hi")
     begun, found = time.monotonic(), []
     with pytest.raises(LanguageModelError, match=r"gave no answer within 1.2 s"):
         found.extend(pieces)
@@ -139,13 +139,12 @@ def test_an_answer_of_lists_in_lists_is_one_error(model: LanguageModel, hostile:
                     assert len(asked(model, streamed=streamed)) <= len(deep)
 
 
-def test_lines_and_events_are_read_in_time_that_grows_with_their_length() -> None:
+def test_lines_are_read_in_time_that_grows_with_their_length() -> None:
     seconds = []
     for size in (10_000, 80_000):
         cut = [b"x"] * size
         begun = time.process_time()
-        assert [len(line) for line in sse.lines(cut)] == [size]
-        assert list(sse.events(["x"] * (size // 4))) == ["\n".join(["x"] * (size // 4))]
+        assert [len(line) for line in lines(cut)] == [size]
         seconds.append(time.process_time() - begun)
     assert seconds[1] < 24 * seconds[0] + 0.1  # 64 times, were it quadratic.
 

@@ -98,7 +98,7 @@ def test_whatever_a_reader_raises_is_an_error_that_names_the_file(tmp_path, monk
         raise failure
 
     (tmp_path / "a.py").write_text("a")
-    monkeypatch.setattr(reader, "format_of", lambda path: replace(format_of(path), read=fail))
+    monkeypatch.setattr(reader, "format_of", lambda *given: replace(format_of(*given), read=fail))
 
     with pytest.raises(LoadError, match=rf"a\.py: makes the reader of code files fail: {re.escape(repr(failure))}"):
         read_file(tmp_path / "a.py", 10, given=True)

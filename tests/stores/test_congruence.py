@@ -78,7 +78,9 @@ HOW = (
 
 
 @pytest.fixture
-def filled(request):
+def filled(request, tmp_path):
+    """Function that makes a store with chunks, which is closed before its folder is deleted."""
+
     def make(engine, name):
         store = open_store(address_of(engine, request, name), name, SCHEMA)
         request.addfinalizer(store.close)

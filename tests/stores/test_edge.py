@@ -207,9 +207,10 @@ def test_deleted_points_do_not_fill_the_disk(store, tmp_path, monkeypatch):
         files = (tmp_path / "edge" / "shard" / "segments").rglob("*")
         return store.count(), sum(path.stat().st_blocks for path in files)
 
-    (count, first), *_, (_, last) = [points_and_size_after_a_round() for _ in range(6)]
+    # In memory the first round takes half the space, since files there have no holes.
+    _, (count, early), *_, (_, last) = [points_and_size_after_a_round() for _ in range(6)]
     assert count == 1200
-    assert last < 1.5 * first
+    assert last < 1.5 * early
 
 
 def test_a_folder_gets_the_settings_of_the_version_that_opens_it(tmp_path, monkeypatch):

@@ -18,6 +18,7 @@ from kinsplit.cli.options import (
     Config,
     DryRun,
     FileLimits,
+    FileReaders,
     Normalise,
     Paths,
     Settings,
@@ -59,6 +60,7 @@ def chunk(
         Path | None, typer.Option(metavar="FILE", help="Write the rows to this file, and a summary to stdout.")
     ] = None,
     subjects: Subjects = None,
+    reader: FileReaders = None,
     limit: FileLimits = None,
     normalise: Normalise = None,
     cache: Cache = False,
@@ -81,7 +83,7 @@ def chunk(
     tokenizer = resolve(splitter.tokenizer)
     limits = parse_limits(limit)
     steps = steps_of(normalise) if normalise else ()
-    found = discover(paths, subjects=parse_names(subjects))
+    found = discover(paths, subjects=parse_names(subjects), readers=reader or ())
     files = _without(output, found.files)
     report_skipped(found.skipped, terminal)
     if dry_run:

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from kinsplit.index import AddReport
     from kinsplit.retrieval import Passage
 
-_COURSE = Path(__file__).parents[3] / "examples" / "course"
+_PACKAGE = Path(__file__).parents[2]
+# In a wheel the course lies in the package, and in a clone of the repository next to it.
+_COURSES = (_PACKAGE / "examples" / "course", _PACKAGE.parent / "examples" / "course")
 _COLLECTION = "demo"
 #: Tokens per chunk: the window of the bundled model, so that few vectors are means of several windows.
 _CHUNK_SIZE = 254
@@ -60,7 +62,7 @@ def demo(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Folder of a course, with DIR_questions.json next to it. Default: the repository's sample course.",
+            help="Folder of a course, with DIR_questions.json next to it. Default: the sample course.",
             show_default=False,
         ),
     ] = None,
@@ -103,10 +105,11 @@ def demo(
 
 
 def _sample_course() -> Path:
-    if not _COURSE.is_dir():
-        remedy = "Run the demo in a clone of the repository, or name a folder: kinsplit demo --course DIR"
-        raise LoadError(_COURSE, f"the sample course is not part of the installed package. {remedy}")
-    return _COURSE
+    for course in _COURSES:
+        if course.is_dir():
+            return course
+    remedy = "Run: pip install --force-reinstall --no-deps kinsplit"
+    raise LoadError(_COURSES[0], f"the sample course is missing. {remedy}")
 
 
 def _questions(folder: Path) -> list[dict[str, str]]:

@@ -18,6 +18,7 @@ from kinsplit.cli.options import (
     DryRun,
     EmbeddingContext,
     FileLimits,
+    FileReaders,
     Model,
     Paths,
     Settings,
@@ -58,6 +59,7 @@ def index(
     settings: Settings = None,
     config: Config = None,
     subjects: Subjects = None,
+    reader: FileReaders = None,
     prune: Annotated[
         bool,
         typer.Option("--prune", help="Delete documents that are no longer in the given files and folders."),
@@ -91,7 +93,7 @@ def index(
     named = strategy or configured.strategy
     splitter = make_strategy(named, settings, configured) if named or settings else None
     model = (configured.embedder or "bundled") if embedder is None else embedder
-    found = discover(paths, subjects=names)  # Reports wrong paths before a collection is created.
+    found = discover(paths, subjects=names, readers=reader or ())  # Reports wrong paths before a collection is created.
     report_skipped(found.skipped, terminal)
     if dry_run:
         chosen = splitter or _strategy_of(store, collection, model)
@@ -108,7 +110,16 @@ def index(
             vector_cache=cache,
         ) as opened,
     ):
-        report = add(opened, paths, terminal, files=len(found.files), subjects=names, prune=prune, limits=limits)
+        report = add(
+            opened,
+            paths,
+            terminal,
+            files=len(found.files),
+            subjects=names,
+            readers=reader or (),
+            prune=prune,
+            limits=limits,
+        )
     if as_json:
         terminal.document(to_dict(report))
     else:
@@ -135,6 +146,7 @@ def add(
     *,
     files: int,
     subjects: Sequence[str] = (),
+    readers: Sequence[str] = (),
     prune: bool = False,
     limits: Limits | None = None,
 ) -> AddReport:
@@ -146,6 +158,7 @@ def add(
         terminal: The terminal to write to.
         files: Number of files, for the progress bar.
         subjects: See `Index.add`.
+        readers: See `Index.add`.
         prune: See `Index.add`.
         limits: See `Index.add`.
     """
@@ -154,6 +167,7 @@ def add(
         return index.add(
             paths,
             subjects=subjects,
+            readers=readers,
             prune=prune,
             limits=limits,
             progress=reporter.embedded,

@@ -18,6 +18,7 @@ from kinsplit.cli.options import (
     Collection,
     Config,
     FileLimits,
+    FileReaders,
     Model,
     Paths,
     Store,
@@ -41,6 +42,7 @@ def watch(
     store: Store = "edge:./kinsplit-data",
     collection: Collection = "default",
     subjects: Subjects = None,
+    reader: FileReaders = None,
     config: Config = None,
     embedder: Model = None,
     limit: FileLimits = None,
@@ -63,7 +65,7 @@ def watch(
     names, limits = parse_names(subjects), parse_limits(limit)
     configured = read_config(config)
     splitter = None if configured.strategy is None else make_strategy(configured.strategy, None, configured)
-    discover(paths, subjects=names)  # Reports wrong paths before a collection is created.
+    discover(paths, subjects=names, readers=reader or ())  # Reports wrong paths before a collection is created.
     with Index(
         store,
         collection=collection,
@@ -79,6 +81,7 @@ def watch(
             index,
             [Path(path) for path in paths],
             subjects=names,
+            readers=reader or (),
             settle=settle,
             limits=limits,
             on_file=reporter.file_read,

@@ -9,10 +9,10 @@ from typing import NamedTuple
 from kinsplit.chunk import Document
 from kinsplit.language_models.parsing import escape_tags
 from kinsplit.language_models.structured import Form
-from kinsplit.language_models.tokens import count_tokens
 from kinsplit.parsers import create
 from kinsplit.spans import Span
 from kinsplit.tokenizers import BUNDLED, resolve
+from kinsplit.tokenizers.estimate import count_tokens
 
 #: Tokens of a section: about the 4,000 characters that Chroma's report shows to the model.
 TOKENS = 800

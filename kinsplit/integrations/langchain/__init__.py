@@ -33,6 +33,7 @@ _FORMER = former_names("TextSplitter")
 # Modules imported at first use, since they import the stores and the index.
 _MODULES = {
     "CachedEmbeddings": "cached_embeddings",
+    "KinStore": ".shared.kin.sidecar",
     "ChunkKeys": "keys",
     "KinsplitRetriever": "retriever",
     "KinsplitVectorStore": "vector_store",
@@ -45,7 +46,7 @@ __all__ = ["KinsplitTextSplitter", "join_pages", "text_splitter", *_MODULES, *_G
 
 def __getattr__(name: str) -> object:
     if name in _MODULES:
-        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+        return getattr(import_module(f".{_MODULES[name]}", __name__), name)
     strategy = _GENERATED.get(name) or _FORMER.get(name)
     if strategy is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

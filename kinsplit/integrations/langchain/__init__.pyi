@@ -11,6 +11,7 @@ from kinsplit.integrations.langchain.sibling_expansion import SiblingExpansion a
 from kinsplit.integrations.langchain.text_splitter import KinsplitTextSplitter as KinsplitTextSplitter
 from kinsplit.integrations.langchain.text_splitter import join_pages as join_pages
 from kinsplit.integrations.langchain.vector_store import KinsplitVectorStore as KinsplitVectorStore
+from kinsplit.integrations.shared.kin.sidecar import KinStore as KinStore
 
 class KinsplitCharacterTextSplitter(KinsplitTextSplitter):
     """Character windows of a fixed size.

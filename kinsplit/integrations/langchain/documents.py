@@ -5,10 +5,10 @@ from __future__ import annotations
 from langchain_core.documents import Document
 
 from kinsplit.chunk import Chunk
+from kinsplit.integrations.shared.kin.reader import Found
 from kinsplit.integrations.shared.origins import FINDING, is_chunk
 from kinsplit.integrations.shared.records import Item, from_chunk
 from kinsplit.integrations.shared.results import Result
-from kinsplit.integrations.shared.siblings import Found
 
 
 def item_of(document: Document, id_: str) -> Item:
@@ -31,7 +31,4 @@ def to_document(result: Result) -> Document:
 
 def to_found(document: Document) -> Found:
     """Return a document as a hit; its score is known if a stage of kinsplit has recorded one."""
-    metadata = document.metadata
-    # LangChain's own Qdrant store returns the id in the metadata alone.
-    id_ = document.id or metadata.get("_id") or ""
-    return Found(str(id_), document.page_content, metadata, (metadata.get(FINDING) or {}).get("score"))
+    return Found.of(document)._replace(score=(document.metadata.get(FINDING) or {}).get("score"))

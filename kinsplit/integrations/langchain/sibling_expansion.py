@@ -1,54 +1,67 @@
-"""Sibling expansion as a LangChain document compressor."""
+"""Sibling expansion as a LangChain runnable and document compressor."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
 from langchain_core.callbacks import Callbacks
 from langchain_core.documents import BaseDocumentCompressor, Document
+from langchain_core.runnables import RunnableConfig, RunnableSerializable
 from pydantic import PrivateAttr
 
 from kinsplit.integrations.langchain.documents import to_document, to_found
-from kinsplit.integrations.shared.kin_readers import Opened, open_reader
-from kinsplit.integrations.shared.siblings import expand_found
+from kinsplit.integrations.shared.kin.reader import run, run_async
+from kinsplit.integrations.shared.kin.readers import Opened, open_reader
+from kinsplit.integrations.shared.siblings import Expanded, expand_found
 from kinsplit.parsers import Strategy
 from kinsplit.retrieval import Expansion
 
 
-class SiblingExpansion(BaseDocumentCompressor, AbstractContextManager[Any]):
+class SiblingExpansion(
+    BaseDocumentCompressor, RunnableSerializable[Sequence[Document], list[Document]], AbstractContextManager[Any]
+):
     """Adds its siblings to each document, or replaces it by its whole parent, and merges adjacent ones into passages.
 
-    All kin are fetched in one read, from a kinsplit store or from any Qdrant collection that holds kinsplit's chunks,
-    including those that LangChain's or LlamaIndex's own Qdrant store has written. A passage replaces its best document;
-    the metadata key "kinsplit" lists all its documents, with their scores if an earlier stage recorded them. No overlap
-    is repeated, and no text is in two passages. Documents that kinsplit didn't split stay as they are; one that was
-    embedded whole is followed by the files in its `sibling_files`.
+    It takes the documents of a retriever, `retriever | SiblingExpansion(store)`, or is the compressor of a
+    `ContextualCompressionRetriever`.
+
+    Kin are fetched from the store that holds kinsplit's chunks: by id, in one read if the strategy is known, or else by
+    a filter on their metadata. A store that can do neither needs a `KinStore` beside it. A passage replaces its best
+    document; the metadata key "kinsplit" lists all its documents, with their scores if an earlier stage recorded them.
+    No overlap is repeated, and no text is in two passages. Documents that kinsplit didn't split stay as they are; one
+    that was embedded whole is followed by the files in its `sibling_files`.
 
     Args:
-        store: The store of the documents: a `KinsplitVectorStore`, LangChain's own `QdrantVectorStore`, a
-            `kinsplit.Index`, an open store, or a `QdrantClient`; or the address of a store, which is opened and closed
-            with this object.
+        store: The store of the documents: any vector store of LangChain that reads by id (`get_by_ids`), such as
+            `InMemoryVectorStore`, FAISS, Chroma, Qdrant or `PGVectorStore`, or by a filter that is known, such as
+            `PGVector`; a docstore or byte store; a `KinStore`; a `KinsplitVectorStore`, a `kinsplit.Index`, an open
+            store, or a `QdrantClient`; or the address of a store, which is opened and closed with this object.
         collection: Name of the collection, for an address or a `QdrantClient`.
         window: Number of siblings to add on each side.
         parents: Whether to take the whole parent instead; a document without one gets siblings.
+        parent_store: Store of the parents, if it is another one, such as the docstore of a `ParentDocumentRetriever`.
+            Its documents may be parents or whole documents.
+        parent_key: Metadata key of the parent's id in `parent_store`; "doc_id" for a `ParentDocumentRetriever`.
         within_sections: Whether siblings stop where the heading path changes.
         strategy: The strategy that split the documents, such as `splitter.strategy`. If it is known, or `Index` created
-            the collection, kin are fetched by their ids, otherwise by a filter.
+            the collection, kin are fetched by their ids in one read.
         slim: Whether passages keep only the metadata for a prompt: their position and score (see
             `kinsplit.integrations.shared.metadata.slimmed`).
+        name: Name of the runnable.
 
     Raises:
-        InvalidParameterError: The window is negative, or `store` is none of these.
+        InvalidParameterError: The window is negative, or `store` is none of these and needs a `KinStore`.
         StoreError: The collection doesn't exist or can't be opened.
 
     Example:
-        >>> ContextualCompressionRetriever(base_compressor=SiblingExpansion(client, "lectures"), base_retriever=base)
+        >>> chain = vector_store.as_retriever() | SiblingExpansion(vector_store, window=2)
     """
 
     window: int = 1
     parents: bool = False
+    parent_key: str = "parent_id"
     within_sections: bool = False
     slim: bool = False
 
@@ -62,14 +75,24 @@ class SiblingExpansion(BaseDocumentCompressor, AbstractContextManager[Any]):
         *,
         window: int = 1,
         parents: bool = False,
+        parent_store: object = None,
+        parent_key: str = "parent_id",
         within_sections: bool = False,
         strategy: Strategy | None = None,
         slim: bool = False,
+        name: str | None = None,
     ) -> None:
         expansion = Expansion(window=window, parents=parents, within_sections=within_sections)
-        super().__init__(window=window, parents=parents, within_sections=within_sections, slim=slim)
+        super().__init__(
+            window=window,
+            parents=parents,
+            parent_key=parent_key,
+            within_sections=within_sections,
+            slim=slim,
+            name=name,
+        )
         self._expansion = expansion
-        self._opened = open_reader(store, collection, strategy)
+        self._opened = open_reader(store, collection, strategy, parent_store)
 
     def close(self) -> None:
         """Close the collection, if the store was given by its address. A second call does nothing."""
@@ -79,11 +102,46 @@ class SiblingExpansion(BaseDocumentCompressor, AbstractContextManager[Any]):
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def invoke(self, input: Sequence[Document], config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:
+        """Return passages at the ranks of their best documents."""
+        return self._call_with_config(self._passages, input, config, **kwargs)
+
+    async def ainvoke(
+        self, input: Sequence[Document], config: RunnableConfig | None = None, **kwargs: Any
+    ) -> list[Document]:
+        """Return passages; see `invoke`."""
+        return await self._acall_with_config(self._apassages, input, config, **kwargs)
+
     def compress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
-    ) -> Sequence[Document]:
-        """Return passages at the ranks of their best documents."""
+    ) -> list[Document]:
+        """Return passages; see `invoke`."""
         del query, callbacks
-        hits = [to_found(document) for document in documents]
-        expanded = expand_found(hits, self._expansion, self._opened.reader, slim=self.slim)
-        return [documents[hit] if result is None else to_document(result) for hit, result, _ in expanded]
+        return self._passages(documents)
+
+    async def acompress_documents(
+        self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
+    ) -> list[Document]:
+        """Return passages; see `invoke`."""
+        del query, callbacks
+        return await self._apassages(documents)
+
+    def _passages(self, documents: Sequence[Document]) -> list[Document]:
+        return _replaced(documents, run(self._expand(documents)))
+
+    async def _apassages(self, documents: Sequence[Document]) -> list[Document]:
+        return _replaced(documents, await run_async(self._expand(documents)))
+
+    def _expand(self, documents: Sequence[Document]) -> Coroutine[Any, Any, list[Expanded]]:
+        return expand_found(
+            [to_found(document) for document in documents],
+            self._expansion,
+            self._opened.reader,
+            self._opened.parents,
+            parent_key=self.parent_key,
+            slim=self.slim,
+        )
+
+
+def _replaced(documents: Sequence[Document], expanded: Sequence[Expanded]) -> list[Document]:
+    return [documents[hit] if result is None else to_document(result) for hit, result, _ in expanded]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -16,6 +15,7 @@ from langchain_text_splitters import TextSplitter
 
 from kinsplit import chunk as core
 from kinsplit.errors import InvalidParameterError, MissingExtraError
+from kinsplit.identity import text_id
 from kinsplit.integrations.shared.generated import documentation, generated_name
 from kinsplit.integrations.shared.metadata import Piece, arrange, check_inputs, inherited
 from kinsplit.integrations.shared.origins import Origin, has_chunk_metadata, is_chunk
@@ -75,8 +75,7 @@ def _origin(document: Document, seen: Counter[str]) -> Origin:
 
 
 def _name(source: object, text: str, seen: Counter[str]) -> str:
-    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
-    name = f"{source}#{digest}"
+    name = text_id(text, source)
     seen[name] += 1
     return name if seen[name] == 1 else f"{name}-{seen[name]}"
 

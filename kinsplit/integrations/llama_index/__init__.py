@@ -29,6 +29,7 @@ _FORMER = former_names("NodeParser")
 # Modules imported at first use, since they import the stores and the index.
 _MODULES = {
     "CachedEmbedding": "cached_embedding",
+    "KinStore": ".shared.kin.sidecar",
     "KinsplitRetriever": "retriever",
     "KinsplitVectorStore": "vector_store",
     "Rerank": "rerank",
@@ -40,7 +41,7 @@ __all__ = ["KinsplitNodeParser", "join_pages", "node_parser", *_MODULES, *_GENER
 
 def __getattr__(name: str) -> object:
     if name in _MODULES:
-        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+        return getattr(import_module(f".{_MODULES[name]}", __name__), name)
     strategy = _GENERATED.get(name) or _FORMER.get(name)
     if strategy is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -14,6 +14,7 @@ from kinsplit.integrations.llama_index.rerank import Rerank as Rerank
 from kinsplit.integrations.llama_index.retriever import KinsplitRetriever as KinsplitRetriever
 from kinsplit.integrations.llama_index.sibling_expansion import SiblingExpansion as SiblingExpansion
 from kinsplit.integrations.llama_index.vector_store import KinsplitVectorStore as KinsplitVectorStore
+from kinsplit.integrations.shared.kin.sidecar import KinStore as KinStore
 
 class KinsplitCharacterNodeParser(KinsplitNodeParser):
     """Character windows of a fixed size.

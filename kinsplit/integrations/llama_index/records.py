@@ -21,10 +21,10 @@ from llama_index.core.schema import (
 
 from kinsplit.chunk import Chunk
 from kinsplit.integrations.llama_index.nodes import text_of, with_hidden
+from kinsplit.integrations.shared.kin.reader import Found
 from kinsplit.integrations.shared.origins import FINDING, has_chunk_metadata, is_chunk
 from kinsplit.integrations.shared.records import Item, from_chunk
 from kinsplit.integrations.shared.results import Result
-from kinsplit.integrations.shared.siblings import Found
 from kinsplit.spans import Span
 from kinsplit.stores.json_values import to_json
 
@@ -112,7 +112,7 @@ def node_with_score(result: Result, hit: BaseNode | None = None) -> NodeWithScor
 
 def to_found(hit: NodeWithScore) -> Found:
     """Return a node as a hit."""
-    return Found(hit.node.node_id, text_of(hit.node), hit.node.metadata, hit.score)
+    return Found.of(hit.node)._replace(score=hit.score)
 
 
 def _source(result: Result, hit: BaseNode | None) -> RelatedNodeInfo:

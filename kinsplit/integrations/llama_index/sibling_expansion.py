@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Coroutine, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -10,8 +11,9 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 from pydantic import ConfigDict, PrivateAttr
 
 from kinsplit.integrations.llama_index.records import node_with_score, to_found
-from kinsplit.integrations.shared.kin_readers import Opened, open_reader
-from kinsplit.integrations.shared.siblings import expand_found
+from kinsplit.integrations.shared.kin.reader import run, run_async
+from kinsplit.integrations.shared.kin.readers import Opened, open_reader
+from kinsplit.integrations.shared.siblings import Expanded, expand_found
 from kinsplit.parsers import Strategy
 from kinsplit.retrieval import Expansion
 
@@ -19,37 +21,41 @@ from kinsplit.retrieval import Expansion
 class SiblingExpansion(BaseNodePostprocessor, AbstractContextManager[Any]):
     """Adds its siblings to each node, or replaces it by its whole parent, and merges adjacent ones into passages.
 
-    All kin are fetched in one read, from a kinsplit store or from any Qdrant collection that holds kinsplit's nodes,
-    including those that LlamaIndex's or LangChain's own Qdrant store has written. A passage replaces its best node and
-    has its score; the metadata key "kinsplit" lists all its nodes with their scores. No overlap is repeated, and no
-    text is in two passages. Nodes that kinsplit didn't split stay as they are; one that was embedded whole is followed
-    by the files in its `sibling_files`.
+    Kin are fetched from the store that holds kinsplit's nodes: by id, in one read if the strategy is known, or else by
+    a filter on their metadata. A store that can do neither needs a docstore or a `KinStore` beside it. A passage
+    replaces its best node and has its score; the metadata key "kinsplit" lists all its nodes with their scores. No
+    overlap is repeated, and no text is in two passages. Nodes that kinsplit didn't split stay as they are; one that was
+    embedded whole is followed by the files in its `sibling_files`.
 
     Args:
-        store: The store of the nodes: a `KinsplitVectorStore`, LlamaIndex's own `QdrantVectorStore`, a
-            `VectorStoreIndex` over either, a `kinsplit.Index`, an open store, or a `QdrantClient`; or the address of a
-            store, which is opened and closed with this object.
+        store: The store of the nodes: any vector store of LlamaIndex that returns nodes (`get_nodes`), such as those
+            for Qdrant, Chroma or Postgres; a docstore; an index or a `StorageContext`, whose docstore is asked for what
+            its vector store doesn't have; a `KinStore`; a `KinsplitVectorStore`, a `kinsplit.Index`, an open store, or
+            a `QdrantClient`; or the address of a store, which is opened and closed with this object.
         collection: Name of the collection, for an address or a `QdrantClient`.
         window: Number of siblings to add on each side.
         parents: Whether to take the whole parent instead; a node without one gets siblings.
+        parent_store: Store of the parents, if it is another one, such as a docstore.
+        parent_key: Metadata key of the parent's id in `parent_store`.
         within_sections: Whether siblings stop where the heading path changes.
         strategy: The strategy that split the documents, such as `parser.strategy`. If it is known, or `Index` created
-            the collection, kin are fetched by their ids, otherwise by a filter.
+            the collection, kin are fetched by their ids in one read.
         slim: Whether passages keep only the metadata for a prompt: their position and score (see
             `kinsplit.integrations.shared.metadata.slimmed`).
 
     Raises:
-        InvalidParameterError: The window is negative, or `store` is none of these.
+        InvalidParameterError: The window is negative, or `store` is none of these and needs a `KinStore`.
         StoreError: The collection doesn't exist or can't be opened.
 
     Example:
-        >>> engine = index.as_query_engine(node_postprocessors=[SiblingExpansion(client, "lectures", window=2)])
+        >>> engine = index.as_query_engine(node_postprocessors=[SiblingExpansion(index, window=2)])
     """
 
     model_config = ConfigDict(extra="forbid")
 
     window: int = 1
     parents: bool = False
+    parent_key: str = "parent_id"
     within_sections: bool = False
     slim: bool = False
 
@@ -63,15 +69,24 @@ class SiblingExpansion(BaseNodePostprocessor, AbstractContextManager[Any]):
         *,
         window: int = 1,
         parents: bool = False,
+        parent_store: object = None,
+        parent_key: str = "parent_id",
         within_sections: bool = False,
         strategy: Strategy | None = None,
         slim: bool = False,
         **data: object,
     ) -> None:
         expansion = Expansion(window=window, parents=parents, within_sections=within_sections)
-        super().__init__(window=window, parents=parents, within_sections=within_sections, slim=slim, **data)
+        super().__init__(
+            window=window,
+            parents=parents,
+            parent_key=parent_key,
+            within_sections=within_sections,
+            slim=slim,
+            **data,
+        )
         self._expansion = expansion
-        self._opened = open_reader(store, collection, strategy)
+        self._opened = open_reader(store, collection, strategy, parent_store)
 
     def close(self) -> None:
         """Close the collection, if the store was given by its address. A second call does nothing."""
@@ -90,10 +105,27 @@ class SiblingExpansion(BaseNodePostprocessor, AbstractContextManager[Any]):
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
         del query_bundle
-        expanded = expand_found(
-            [to_found(node) for node in nodes], self._expansion, self._opened.reader, slim=self.slim
+        return _replaced(nodes, run(self._expand(nodes)))
+
+    async def _apostprocess_nodes(
+        self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
+    ) -> list[NodeWithScore]:
+        del query_bundle
+        return _replaced(nodes, await run_async(self._expand(nodes)))
+
+    def _expand(self, nodes: Sequence[NodeWithScore]) -> Coroutine[Any, Any, list[Expanded]]:
+        return expand_found(
+            [to_found(node) for node in nodes],
+            self._expansion,
+            self._opened.reader,
+            self._opened.parents,
+            parent_key=self.parent_key,
+            slim=self.slim,
         )
-        return [
-            nodes[hit] if result is None else node_with_score(result, None if related else nodes[hit].node)
-            for hit, result, related in expanded
-        ]
+
+
+def _replaced(nodes: Sequence[NodeWithScore], expanded: Sequence[Expanded]) -> list[NodeWithScore]:
+    return [
+        nodes[hit] if result is None else node_with_score(result, None if related else nodes[hit].node)
+        for hit, result, related in expanded
+    ]

@@ -48,7 +48,7 @@ class Collection:
         self._address = store if isinstance(store, str) else None
         self._store = None if isinstance(store, str) else store
         self._name, self._model, self._language = name, model, language
-        self._async_store = async_store
+        self.async_store = async_store
         self._lock = threading.Lock()
 
     def open(self) -> ChunkStore | None:
@@ -78,7 +78,7 @@ class Collection:
         store = await asyncio.to_thread(self._open, dimension)
         if store is None:
             return otherwise
-        return await run_async(work(), self._async_store or ThreadedStore(store))
+        return await run_async(work(), self.async_store or ThreadedStore(store))
 
     def close(self) -> None:
         """Close the store, if it was opened here."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, KeysView
 from typing import Any
 
 from kinsplit.loaders.content import UnreadableError
+from kinsplit.support.extras import needs
 
 # Far beyond any lecture or book, but readable on any machine: dense Word XML takes 70 times its size in memory.
 _MOST_FILES = 20_000
@@ -118,8 +119,9 @@ def parse(data: bytes) -> Any:
     Raises:
         UnreadableError: The XML is damaged or declares entities; the message contains only the reason.
     """
-    from defusedxml import DefusedXmlException
-    from defusedxml.ElementTree import ParseError, fromstring
+    with needs("files"):
+        from defusedxml import DefusedXmlException
+        from defusedxml.ElementTree import ParseError, fromstring
 
     try:
         return fromstring(data)

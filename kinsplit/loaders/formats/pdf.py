@@ -29,6 +29,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from kinsplit.loaders.content import Content, Format, Reading, UnreadableError
+from kinsplit.support.extras import needs
 from kinsplit.support.pages import continues, join_pages
 
 _MARGIN = 0.15  # share of the page's height at the top and bottom, for headers and footers
@@ -207,8 +208,9 @@ def read(data: bytes) -> Reading:
 
 def _extract(data: bytes) -> tuple[list[list[Line]], str | None, list[int]]:
     """Return each page's lines, the title, and the numbers of the pages that can't be read."""
-    import pypdfium2
-    from pypdfium2.raw import FPDF_ERR_PASSWORD, FPDF_ERR_SECURITY
+    with needs("files"):
+        import pypdfium2
+        from pypdfium2.raw import FPDF_ERR_PASSWORD, FPDF_ERR_SECURITY
 
     try:
         pdf = pypdfium2.PdfDocument(data)

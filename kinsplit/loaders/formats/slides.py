@@ -2,27 +2,31 @@
 
 The slide's shapes follow from the top left to the bottom right, groups as one shape: text with indented lists,
 equations as a line of text (see `equations`), tables as pipe tables, diagrams (SmartArt) as their texts, charts as
-their titles. Shapes without text, such as pictures, films and drawings, give their alternative text. Speaker notes
-follow under a `### Notes` heading. Footers, dates and slide numbers are left out, and so are hidden slides, which are
-counted in a warning. An unreadable shape is named in a warning, and the others are read.
+their titles and data (see `charts`). Shapes without text, such as pictures, films and drawings, give their alternative
+text. Speaker notes follow under a `### Notes` heading. Footers, dates and slide numbers are left out, and so are hidden
+slides, which are counted in a warning. An unreadable shape, or a chart with too many values to be listed, is named in a
+warning, and the others are read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from kinsplit.loaders.content import Content, Format, Reading, UnreadableError
 from kinsplit.loaders.formats.archive import Archive, parse
+from kinsplit.loaders.formats.charts import chart_text
 from kinsplit.loaders.formats.equations import linear
 from kinsplit.loaders.formats.markdown import escaped, pipe_table, without_blanks
+from kinsplit.support.extras import needs
 
 _BREAK = "\n\n"
 _DEEPEST = 8  # maximum indentation level of PowerPoint; a file may claim any
 _DML = "http://schemas.openxmlformats.org/drawingml/2006/main"
 _DGM = "http://schemas.openxmlformats.org/drawingml/2006/diagram"
 _DIAGRAM = f"{{{_DGM}}}relIds"
-_RELATED = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}dm"
+_RELATIONSHIPS = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 _ALTERNATIVES = "{http://schemas.openxmlformats.org/markup-compatibility/2006}AlternateContent"
 _EQUATION = "{http://schemas.microsoft.com/office/drawing/2010/main}m"
 _RUN = f'<a:r xmlns:a="{_DML}"><a:t/></a:r>'
@@ -30,7 +34,8 @@ _RUN = f'<a:r xmlns:a="{_DML}"><a:t/></a:r>'
 
 def read(data: bytes) -> Reading:
     """Return the text of a presentation with its slides as pages."""
-    from pptx import Presentation
+    with needs("files"):
+        from pptx import Presentation
 
     markup = Archive(data, "PowerPoint presentation").without_media()
     try:
@@ -39,7 +44,7 @@ def read(data: bytes) -> Reading:
         shown = [(number, slide) for number, slide in slides if slide.element.get("show") != "0"]
         hidden = len(slides) - len(shown)
         lost: list[str] = []
-        pages = [_BREAK.join(_slide(slide, number, lost)) for number, slide in shown]
+        pages = [_BREAK.join(_slide(slide, _Losses(number, lost))) for number, slide in shown]
         title = presentation.core_properties.title.strip()
     except MemoryError:
         raise
@@ -59,15 +64,28 @@ def read(data: bytes) -> Reading:
     return Reading((Content(_BREAK.join(pages), own, pages=tuple(starts)),), (*warnings, *lost))
 
 
-def _slide(slide: Any, number: int, lost: list[str]) -> Iterator[str]:
-    """Yield a slide's blocks, and record the unreadable shapes."""
+@dataclass(frozen=True, slots=True)
+class _Losses:
+    """What could not be read of a slide, one warning each."""
+
+    number: int
+    warnings: list[str]
+
+    def add(self, shape: Any, reason: str) -> None:
+        self.warnings.append(f"slide {self.number:,}: its shape {shape.name!r} {reason}")
+
+
+def _slide(slide: Any, lost: _Losses) -> Iterator[str]:
+    """Yield a slide's blocks."""
     _make_plain(slide.element)
     title = slide.shapes.title
-    if title is not None and (heading := " ".join(title.text_frame.text.split())):
-        yield f"## {heading}"
+    if title is not None and (not title.has_text_frame or not title.text_frame.text.strip()):
+        title = None  # The place of the title may hold a picture.
+    if title is not None:
+        yield f"## {' '.join(title.text_frame.text.split())}"
     for shape in _in_order(slide.shapes):
         if title is None or shape.element is not title.element:  # Ids of shapes are not unique.
-            yield from _readable(shape, number, lost)
+            yield from _readable(shape, lost)
     if slide.has_notes_slide:
         _make_plain(slide.notes_slide.element)
         if (frame := slide.notes_slide.notes_text_frame) is not None and frame.text.strip():
@@ -93,22 +111,29 @@ def _make_plain(slide: Any) -> None:
 
 def _in_order(shapes: Iterable[Any]) -> list[Any]:
     """Return shapes in rows from the top, and from the left within a row; half an inch counts as the same row."""
-    return sorted(shapes, key=lambda shape: (round((shape.top or 0) / 457_200), shape.left or 0))
+    return sorted(shapes, key=lambda shape: (round(_position(shape, "top") / 457_200), _position(shape, "left")))
 
 
-def _readable(shape: Any, number: int, lost: list[str]) -> list[str]:
+def _position(shape: Any, side: str) -> int:
     try:
-        return list(_blocks(shape))
+        return getattr(shape, side) or 0
+    except Exception:  # python-pptx raises exceptions of any kind for a malformed shape, which may still have text
+        return 0
+
+
+def _readable(shape: Any, lost: _Losses) -> list[str]:
+    try:
+        return list(_blocks(shape, lost))
     except (RecursionError, MemoryError):
         raise
     except Exception as error:  # python-pptx raises exceptions of any kind for a malformed shape
-        lost.append(f"slide {number:,}: its shape {shape.name!r} can't be read ({error!r})")
+        lost.add(shape, f"can't be read ({error!r})")
         return []
 
 
-def _blocks(shape: Any) -> Iterator[str]:
+def _blocks(shape: Any, lost: _Losses) -> Iterator[str]:
     """Yield a shape's texts, else its alternative text."""
-    found = [block for block in _texts(shape) if block.strip()]
+    found = [block for block in _texts(shape, lost) if block.strip()]
     yield from found or filter(None, [_alternative(shape)])
 
 
@@ -118,7 +143,7 @@ def _alternative(shape: Any) -> str:
     return "" if properties is None else " ".join(properties.get("descr", "").split())
 
 
-def _texts(shape: Any) -> Iterator[str]:
+def _texts(shape: Any, lost: _Losses) -> Iterator[str]:
     from pptx.enum.shapes import PP_PLACEHOLDER
     from pptx.shapes.group import GroupShape
 
@@ -131,18 +156,20 @@ def _texts(shape: Any) -> Iterator[str]:
         return
     if isinstance(shape, GroupShape):
         for inner in _in_order(shape.shapes):
-            yield from _blocks(inner)
+            yield from _readable(inner, lost)
     elif shape.has_text_frame:
         yield _text(shape.text_frame)
     elif shape.has_table:
         rows = [[" ".join(cell.text.split()) for cell in row.cells] for row in shape.table.rows]
         if rows := without_blanks(rows):
             yield pipe_table(rows)
-    elif shape.has_chart:
-        if shape.chart.has_title:
-            yield _text(shape.chart.chart_title.text_frame)
+    elif (chart := next(shape.element.iter("{*}chart"), None)) is not None:
+        text, left_out = chart_text(shape.part.related_part(chart.get(f"{_RELATIONSHIPS}id")).blob)
+        if left_out:
+            lost.add(shape, f"is a chart of {left_out:,} rows; they were left out")
+        yield text
     elif (diagram := next(shape.element.iter(_DIAGRAM), None)) is not None:
-        yield from _diagram(shape.part.related_part(diagram.get(_RELATED)).blob)
+        yield from _diagram(shape.part.related_part(diagram.get(f"{_RELATIONSHIPS}dm")).blob)
 
 
 def _diagram(data: bytes) -> Iterator[str]:
@@ -167,4 +194,4 @@ def _text(frame: Any) -> str:
     return escaped("\n".join(lines))
 
 
-FORMAT = Format("slides", (".pptx",), "slides as pages, with tables and speaker notes", read)
+FORMAT = Format("slides", (".pptx",), "slides as pages, with tables, the data of charts and speaker notes", read)

@@ -20,6 +20,7 @@ from kinsplit.chunk import Moment
 from kinsplit.loaders.content import Content, Format, Reading, UnreadableError
 from kinsplit.loaders.decoding import decode
 from kinsplit.loaders.formats.html import with_readable_numbers
+from kinsplit.support.extras import needs
 
 _PAUSE = 3.0  # seconds
 _FLASH = 0.1  # seconds; no readable cue is shorter
@@ -43,7 +44,8 @@ def read_srt(data: bytes) -> Reading:
 
 
 def _read(data: bytes, kind: str) -> Reading:
-    import webvtt
+    with needs("files"):
+        import webvtt
 
     source, warnings = decode(data)
     lines = list(_repaired(source.strip(), numbered=kind == "srt"))

@@ -15,6 +15,7 @@ from kinsplit.loaders.content import Content, Format, Reading, UnreadableError
 from kinsplit.loaders.formats.archive import Archive, parse
 from kinsplit.loaders.formats.equations import linear, local_name
 from kinsplit.loaders.formats.html import readable_html
+from kinsplit.support.extras import needs
 
 # Simple fields, text of another direction, and equations in paragraphs of their own.
 _WRAPPERS = frozenset({"fldSimple", "bdo", "dir", "oMathPara"})
@@ -31,7 +32,8 @@ p[style-name^='Macro Text'] => pre:separator('\\n')
 
 def read(data: bytes) -> Reading:
     """Return the text of a Word document, with its title."""
-    import mammoth
+    with needs("files"):
+        import mammoth
 
     archive = Archive(data, "Word document")
     markup = archive.without_media(_for_mammoth)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 from kinsplit.errors import KinsplitWarning, LanguageModelError
 from kinsplit.language_models import LanguageModel
 from kinsplit.language_models.concurrency import ATTEMPTS, CircuitBreaker, as_completed
-from kinsplit.language_models.http.errors import wrap_errors
+from kinsplit.language_models.errors import wrap_errors
 from kinsplit.language_models.parsing import numbers_schema, read_numbers
 from kinsplit.parsers.llm_boundaries.prompts import KEY, Question, answer_tokens, reminder
 

@@ -18,8 +18,9 @@ class CharacterStrategy(Strategy):
     A window ends before a grapheme cluster that it would cut, so it can be slightly shorter than `chunk_size`.
 
     Example:
-        >>> CharacterStrategy(chunk_size=4, chunk_overlap=1).split("abcdefg")
-        [Span(start=0, end=4), Span(start=3, end=7)]
+        >>> from kinsplit import split
+        >>> [chunk.text for chunk in split("abcdefg", "character", chunk_size=4, chunk_overlap=1)]
+        ['abcd', 'defg']
     """
 
     name = "character"

@@ -31,8 +31,9 @@ class ClusterStrategy(Strategy):
     are in different chunks, both chunks contain these tokens; within a chunk, nothing is repeated.
 
     Example:
-        >>> strategy = ClusterStrategy(passage_size=2, passage_overlap=0, embedder="hash")
-        >>> [chunk.text for chunk in strategy.chunk(Document("pets", "Cats eat dogs run cats eat"))]
+        >>> from kinsplit import split
+        >>> text = "Cats eat dogs run cats eat"
+        >>> [chunk.text for chunk in split(text, "cluster", passage_size=2, passage_overlap=0, embedder="hash")]
         ['Cats eat\n\ncats eat', 'dogs run']
     """
 

@@ -40,11 +40,13 @@ class HierarchicalStrategy(Measured):
     Level 0 contains the children, level 1 their parents, and so on with one level per parent size.
 
     Example:
-        >>> strategy = HierarchicalStrategy(parent_size=14, child_size=6)
-        >>> [(c.level, c.text) for c in strategy.chunk(Document("d", "A b c. D e f. G h."))]
+        >>> from kinsplit import split
+        >>> chunks = split("A b c. D e f. G h.", "hierarchical", parent_size=14, child_size=6)
+        >>> [(chunk.level, chunk.text) for chunk in chunks]
         [(1, 'A b c. D e f.'), (1, 'G h.'), (0, 'A b c.'), (0, 'D e f.'), (0, 'G h.')]
-        >>> strategy = HierarchicalStrategy(parent_size=40, child_size=8, children="sentence")
-        >>> [c.text for c in strategy.chunk(Document("d", "It rains today. We stay in.")) if c.level == 0]
+        >>> text = "It rains today. We stay in."
+        >>> chunks = split(text, "hierarchical", parent_size=40, child_size=8, children="sentence")
+        >>> [chunk.text for chunk in chunks if chunk.level == 0]
         ['It rains today.', 'We stay in.']
     """
 

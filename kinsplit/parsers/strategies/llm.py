@@ -41,8 +41,10 @@ class LLMStrategy(Measured):
     Answers of models given by name are cached on disk, so the same question is never asked twice.
 
     Example:
-        >>> LLMStrategy(model="none", chunk_size=4).split("# A\n\nOne two.\n\n# B\n\nThree.")
-        [Span(start=0, end=13), Span(start=15, end=26)]
+        >>> from kinsplit import split
+        >>> text = "# A\n\nOne two.\n\n# B\n\nThree."
+        >>> [chunk.text for chunk in split(text, "llm", model="none", chunk_size=4)]
+        ['# A\n\nOne two.', '# B\n\nThree.']
     """
 
     name = "llm"

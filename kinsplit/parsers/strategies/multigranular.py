@@ -22,8 +22,9 @@ class MultigranularStrategy(Strategy):
     level covers the text except for windows that a finer level already has.
 
     Example:
-        >>> MultigranularStrategy(chunk_sizes=(1, 2)).split("one two three")
-        [Span(start=0, end=7), Span(start=0, end=3), Span(start=4, end=7), Span(start=8, end=13)]
+        >>> from kinsplit import split
+        >>> [chunk.text for chunk in split("one two three", "multigranular", chunk_sizes=(1, 2))]
+        ['one two', 'one', 'two', 'three']
     """
 
     name = "multigranular"

@@ -47,9 +47,10 @@ class SemanticStrategy(Measured):
     path at its start.
 
     Example:
-        >>> strategy = SemanticStrategy(embedder="hash", min_sentences=1)
-        >>> strategy.split("Cats purr. Cats purr. Stocks fell. Stocks fell.")
-        [Span(start=0, end=21), Span(start=22, end=47)]
+        >>> from kinsplit import split
+        >>> text = "Cats purr. Cats purr. Stocks fell. Stocks fell."
+        >>> [chunk.text for chunk in split(text, "semantic", embedder="hash", min_sentences=1)]
+        ['Cats purr. Cats purr.', 'Stocks fell. Stocks fell.']
     """
 
     name = "semantic"

@@ -22,8 +22,9 @@ class SentenceStrategy(Measured):
     Punkt.
 
     Example:
-        >>> SentenceStrategy(chunk_size=3, unit="word").split("One two. Three. Four five six.")
-        [Span(start=0, end=15), Span(start=16, end=30)]
+        >>> from kinsplit import split
+        >>> [chunk.text for chunk in split("One two. Three. Four five six.", unit="word", chunk_size=3)]
+        ['One two. Three.', 'Four five six.']
     """
 
     name = "sentence"

@@ -28,8 +28,9 @@ class StructureStrategy(Measured):
     path, followed by the table header for continued tables. Programs with an outline are split at functions instead.
 
     Example:
-        >>> [c.context for c in StructureStrategy().chunk(Document("d", "# A\n\nOne.\n\n## B\n\nTwo."))]
-        ['A', 'A > B']
+        >>> from kinsplit import split
+        >>> [(chunk.context, chunk.text) for chunk in split("# A\n\nOne.\n\n## B\n\nTwo.", "structure")]
+        [('A', '# A\n\nOne.'), ('A > B', '## B\n\nTwo.')]
     """
 
     name = "structure"

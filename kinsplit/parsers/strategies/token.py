@@ -29,8 +29,9 @@ class TokenStrategy(Strategy):
     white space.
 
     Example:
-        >>> TokenStrategy(chunk_size=2, stride=2).split("one two three")
-        [Span(start=0, end=7), Span(start=8, end=13)]
+        >>> from kinsplit import split
+        >>> [chunk.text for chunk in split("one two three", "token", chunk_size=2, stride=2)]
+        ['one two', 'three']
     """
 
     name = "token"

@@ -19,8 +19,9 @@ class WordStrategy(Strategy):
     Words are separated as by `str.split`; in scripts without spaces between words, each grapheme is a word.
 
     Example:
-        >>> WordStrategy(chunk_size=2).split("one two three")
-        [Span(start=0, end=7), Span(start=8, end=13)]
+        >>> from kinsplit import split
+        >>> [chunk.text for chunk in split("one two three", "word", chunk_size=2)]
+        ['one two', 'three']
     """
 
     name = "word"

@@ -5,15 +5,11 @@ from __future__ import annotations
 import functools
 import re
 import string
-from collections.abc import Callable
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from kinsplit.parsers.units.graphemes import skip_space
-
-if TYPE_CHECKING:
-    from punkt import LanguageVars
-
+from kinsplit.parsers.units.punkt_model import CLOSING, RUN, model_of, rules_of
 
 # Abbreviations that never end a sentence.
 _OPEN = {
@@ -151,34 +147,21 @@ class Punkt:
     """Fast evaluation of Punkt: only at possible sentence ends, and in simple cases without its tokens."""
 
     def __init__(self, language: str) -> None:
-        import punkt
-
         name = PUNKT_LANGUAGES[language]
-        model, rules = punkt.load_model(name), _rules(name)
-        words = punkt.PunktWordTokenizer(rules)
+        model, rules = model_of(name), rules_of(name)
         # One pattern per stop, since searching for a literal is several times as fast as for a class.
-        after = f"(?={rules.non_word_char_class}|\\s+\\S)"
-        self._candidate = [re.compile(re.escape(stop) + after) for stop in rules.sent_end_chars]
-        self._dotted = re.compile(rules.multi_char_punct_pattern)
-        self._closing = re.compile(rules.boundary_realignment_pattern, re.MULTILINE)
-        self._stops = re.compile(f"{rules.sent_end_char_class}+")
-        self._non_word = re.compile(rules.non_word_char_class)
+        after = f"(?={rules.non_word}|\\s+\\S)"
+        self._candidate = [re.compile(re.escape(stop) + after) for stop in rules.ends]
+        self._dotted = re.compile(RUN)
+        self._closing = re.compile(CLOSING, re.MULTILINE)
+        self._stops = re.compile(f"{rules.end}+")
+        self._non_word = re.compile(rules.non_word)
         # A full stop after any other word ends the sentence.
         self._abbreviations = abbreviations(language)
-        self._doubtful = self._abbreviations.words.union(model.abbrev_types, (first for first, _ in model.collocations))
+        first_words = (first for first, _ in model.collocations)
+        self._doubtful = self._abbreviations.words.union(model.abbreviations, first_words)
         self._number_breaks = "##number##" not in self._doubtful
-
-        @functools.lru_cache(maxsize=1 << 16)
-        def decide(context: str) -> bool:
-            tokens = punkt.annotate_tokens(words.tokenize_annotated(context), model, rules)
-            broken = False
-            for token in tokens:
-                if broken:
-                    return True
-                broken = bool(token.sentbreak)
-            return False
-
-        self._decide: Callable[[str], bool] = decide
+        self._decide = functools.lru_cache(maxsize=1 << 16)(model.ends_inside)
 
     def starts(self, text: str, join_speech: bool) -> list[int]:
         """Return the starts of all sentences except the first."""
@@ -264,12 +247,3 @@ class Punkt:
             while stop < len(text) and not text[stop].isspace():
                 stop += 1
         return self._decide(text[word:stop])
-
-
-def _rules(name: str) -> LanguageVars:
-    import punkt
-
-    try:
-        return punkt.rules_for_language(name)
-    except LookupError:
-        return punkt.DEFAULT_LANGUAGE_VARS

@@ -16,6 +16,7 @@ from kinsplit.errors import InvalidParameterError
 from kinsplit.parsers.units.graphemes import grapheme_floor, trimmed, with_line_feeds
 from kinsplit.parsers.units.punkt import PUNKT_LANGUAGES, punkt_of
 from kinsplit.parsers.units.segment import Units, as_units
+from kinsplit.support.extras import needs
 from kinsplit.tokenizers import replace_surrogates
 
 #: Languages written without spaces between words.
@@ -150,7 +151,8 @@ def _sentencex_starts(text: str, language: str, certain: list[int]) -> Iterator[
 
 def _starts_between(text: str, language: str, start: int, end: int) -> Iterator[int]:
     """Yield the starts of the sentences in a range, which is read in windows."""
-    import sentencex
+    with needs("languages"):
+        import sentencex
 
     is_first = True
     while start < end:

@@ -13,6 +13,7 @@ import numpy as np
 from kinsplit.errors import InvalidParameterError
 from kinsplit.retrieval.rerank.protocol import Ranked, Reranker, RerankWarning
 from kinsplit.retrieval.scoring import standard
+from kinsplit.support.telemetry import span
 
 T = TypeVar("T")
 
@@ -54,7 +55,8 @@ def rerank(reranker: Reranker, query: str, items: Sequence[T], reading: Reading[
     if not items:
         return []
     try:
-        ranking = _checked(reranker.rerank(query, [reading.text(item) for item in items]), len(items))
+        with span("kinsplit.search.rerank", {"texts": len(items)}):
+            ranking = _checked(reranker.rerank(query, [reading.text(item) for item in items]), len(items))
     except Exception as error:  # Models, servers and drivers raise errors of any kind.
         message = f"The reranker failed, so its stage is left out: {type(error).__name__}: {error}"
         warnings.warn(message, RerankWarning, stacklevel=2)

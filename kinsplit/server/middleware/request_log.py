@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from kinsplit.server.errors import internal_error
 from kinsplit.server.middleware.logs import REQUEST_ID, log_failure
 from kinsplit.server.middleware.metrics import Metrics
+from kinsplit.support.telemetry import request_span
 
 _LOG = logging.getLogger("kinsplit.server")
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -43,6 +44,7 @@ class RequestLog:
             return
         given = Headers(scope=scope).get("x-request-id", "")
         request_id = given if _ID.fullmatch(given) else uuid.uuid4().hex
+        method = scope["method"] if scope["method"] in HTTPMethod.__members__ else "*"  # Clients can send any word.
         token, started, status = REQUEST_ID.set(request_id), time.perf_counter(), 0
 
         async def with_id(message: Message) -> None:
@@ -54,7 +56,9 @@ class RequestLog:
 
         self._metrics.in_flight.inc()
         try:
-            await self._app(scope, receive, with_id)
+            with request_span(method, Headers(scope=scope)) as record:
+                await self._app(scope, receive, with_id)
+                record({"http.route": _route(scope), "http.response.status_code": status})
         except Exception as error:  # Clients never see its message.
             log_failure(error, log_text=self._log_text)
             if status:
@@ -63,10 +67,14 @@ class RequestLog:
         finally:
             seconds = time.perf_counter() - started
             self._metrics.in_flight.dec()
-            route = getattr(scope.get("route"), "path", _UNMATCHED)
-            method = scope["method"] if scope["method"] in HTTPMethod.__members__ else "*"  # Clients can send any word.
-            status = status or _DISCONNECTED
+            route, status = _route(scope), status or _DISCONNECTED
             self._metrics.seconds.labels(method, route, str(status)).observe(seconds)
             facts = {"method": method, "route": route, "status": status, "ms": round(seconds * 1000, 1)}
             _LOG.info("request", extra={"facts": facts})
             REQUEST_ID.reset(token)
+
+
+def _route(scope: Scope) -> str:
+    """Return the template of the path, which contains no ids."""
+    path: str = getattr(scope.get("route"), "path", _UNMATCHED)
+    return path

@@ -6,17 +6,20 @@ import io
 import pytest
 from lxml import etree
 from PIL import Image
-from pptx.chart.data import CategoryChartData
-from pptx.enum.chart import XL_CHART_TYPE
+from pptx.chart.data import BubbleChartData, CategoryChartData, XyChartData
+from pptx.enum.chart import XL_CHART_TYPE as T
 from pptx.enum.shapes import MSO_CONNECTOR, PROG_ID
 from pptx.opc.package import Part
 from pptx.opc.packuri import PackURI
 from pptx.util import Inches
 
+from kinsplit.index import Index
 from kinsplit.loaders.formats.slides import read
 from kinsplit.parsers import create
 from tests.loaders.helpers import document_of
 from tests.loaders.office import presentation, saved
+
+_RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 
 
 def test_every_slide_is_a_page_that_begins_with_its_title(tmp_path):
@@ -155,8 +158,7 @@ def test_diagrams_are_lists_of_their_texts():
     frame = slide.shapes.add_table(1, 1, 0, Inches(3), Inches(1), Inches(1))._element
     graphic = frame.graphic.graphicData
     graphic.set("uri", "http://schemas.openxmlformats.org/drawingml/2006/diagram")
-    r = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
-    graphic[:] = [etree.fromstring(f'<dgm:relIds {dgm} xmlns:r="{r}" r:dm="{related}"/>')]
+    graphic[:] = [etree.fromstring(f'<dgm:relIds {dgm} xmlns:r="{_RELATIONS}" r:dm="{related}"/>')]
 
     assert read(saved(slides)).contents[0].text == "## Steps\n\n- Plan\n- Do"
 
@@ -176,11 +178,30 @@ def picture() -> io.BytesIO:
     return io.BytesIO(target.getvalue())
 
 
+def placed_picture(shapes):
+    """Put a picture where the slide's body would be."""
+    body = shapes.placeholders[1]._element
+    shape = shapes.add_picture(picture(), 0, Inches(3))
+    shape.crop_left = 0.25
+    shape._element.nvPicPr.nvPr.append(next(body.iter("{*}ph")))
+    body.getparent().remove(body)
+    return shape
+
+
+def linked_picture(shapes):
+    """Add a picture that is a file beside the presentation."""
+    shape = shapes.add_picture(picture(), 0, Inches(3))
+    blip = next(shape._element.iter("{*}blip"))
+    blip.attrib.clear()
+    blip.set(f"{{{_RELATIONS}}}link", shapes.part.relate_to("file:///a.png", f"{_RELATIONS}/image", is_external=True))
+    return shape
+
+
 def chart(shapes, title: str):
     data = CategoryChartData()
     data.categories = ("a", "b")
     data.add_series("s", (1, 2))
-    frame = shapes.add_chart(XL_CHART_TYPE.PIE, 0, Inches(3), Inches(1), Inches(1), data)
+    frame = shapes.add_chart(T.PIE, 0, Inches(3), Inches(1), Inches(1), data)
     frame.chart.has_title = bool(title)
     if title:
         frame.chart.chart_title.text_frame.text = title
@@ -194,8 +215,10 @@ _ADDED = {
     ),
     "group": lambda shapes: shapes.add_group_shape(),
     "connector": lambda shapes: shapes.add_connector(MSO_CONNECTOR.STRAIGHT, 0, 0, 9, 9),
-    "chart without a title": lambda shapes: chart(shapes, ""),
+    "cropped picture in a placeholder": lambda shapes: placed_picture(shapes),
+    "linked picture": lambda shapes: linked_picture(shapes),
     "film": lambda shapes: shapes.add_movie(io.BytesIO(b"film"), 0, 0, 9, 9, picture(), "video/mp4"),
+    "recording": lambda shapes: shapes.add_movie(io.BytesIO(b"talk"), 0, 0, 9, 9, None, "audio/mpeg"),
     "embedded file": lambda shapes: shapes.add_ole_object(
         io.BytesIO(b"sheet"), PROG_ID.XLSX, 0, 0, icon_file=picture()
     ),
@@ -220,11 +243,99 @@ def test_what_has_no_text_of_its_own_gives_its_alternative_text(kind):
     assert reading.warnings == ()
 
 
-def test_a_charts_title_goes_before_its_alternative_text():
+def test_a_charts_title_and_data_go_before_its_alternative_text():
     slides = presentation("Costs")
     shape = chart(slides.slides[0].shapes, "Cost by year")
     next(shape._element.iter("{*}cNvPr")).set("descr", "A pie")
-    assert read(saved(slides)).contents[0].text == "## Costs\n\nCost by year"
+
+    assert read(saved(slides)).contents[0].text == (
+        "## Costs\n\nCost by year\n\n|  | s |\n| --- | --- |\n| a | 1 |\n| b | 2 |"
+    )
+
+
+def test_charts_of_every_kind_are_tables_of_their_data():
+    kinds = [T.AREA, T.BAR_STACKED_100, T.COLUMN_CLUSTERED, T.DOUGHNUT, T.LINE_MARKERS, T.RADAR]
+    slides = presentation(*(kind.name for kind in kinds), "XY_SCATTER", "BUBBLE")
+    for kind, slide in zip(kinds, slides.slides, strict=False):
+        data = CategoryChartData(number_format="0%")
+        data.categories = ("a", "b")
+        data.add_series("rent", (0.125, None))
+        data.add_series("food", (0.5, 1))
+        slide.shapes.add_chart(kind, 0, Inches(3), Inches(1), Inches(1), data)
+    points, bubbles = XyChartData(), BubbleChartData()
+    points.add_series("walk").add_data_point(1, 2.5)
+    bubbles.add_series("city").add_data_point(1, 2, 30)
+    *_, scatter, bubble = slides.slides
+    scatter.shapes.add_chart(T.XY_SCATTER, 0, Inches(3), Inches(1), Inches(1), points)
+    bubble.shapes.add_chart(T.BUBBLE, 0, Inches(3), Inches(1), Inches(1), bubbles)
+
+    reading = read(saved(slides))
+
+    table = "|  | rent | food |\n| --- | --- | --- |\n| a | 12.5% | 50% |\n| b |  | 100% |"
+    assert reading.contents[0].text.split("\n\n") == [
+        *(block for kind in kinds for block in (f"## {kind.name}", table)),
+        "## XY_SCATTER",
+        "|  | x | y |\n| --- | --- | --- |\n| walk | 1 | 2.5 |",
+        "## BUBBLE",
+        "|  | x | y | size |\n| --- | --- | --- | --- |\n| city | 1 | 2 | 30 |",
+    ]
+    assert reading.warnings == ()
+
+
+def test_a_chart_with_too_many_values_gives_its_names_and_a_warning():
+    slides = presentation("Measured")
+    data = CategoryChartData()
+    data.categories = range(1, 1001)
+    data.add_series("force", range(1000))
+    slides.slides[0].shapes.add_chart(T.LINE, 0, Inches(3), Inches(1), Inches(1), data).name = "Chart 4"
+
+    reading = read(saved(slides))
+
+    assert reading.contents[0].text == "## Measured\n\nforce"
+    assert reading.warnings == ("slide 1: its shape 'Chart 4' is a chart of 1,000 rows; they were left out",)
+
+
+def test_a_picture_in_the_place_of_the_title_and_merged_cells_are_read():
+    slides = presentation("")
+    shapes = slides.slides[0].shapes
+    title = shapes.title._element
+    shape = shapes.add_picture(picture(), 0, 0)
+    shape._element.nvPicPr.nvPr.append(next(title.iter("{*}ph")))
+    shape._element.nvPicPr.cNvPr.set("descr", "The logo")
+    title.getparent().remove(title)
+    table = shapes.add_table(2, 3, 0, Inches(3), Inches(4), Inches(1)).table
+    for cell, text in zip(table.iter_cells(), "abcdef", strict=True):
+        cell.text = text
+    table.cell(0, 0).merge(table.cell(0, 1))
+    malformed = shapes.add_textbox(0, Inches(5), Inches(1), Inches(1))
+    malformed.text_frame.text = "out of place"
+    next(malformed._element.iter("{*}off")).set("y", "top")
+
+    reading = read(saved(slides))
+
+    assert sorted(reading.contents[0].text.split("\n\n")) == [
+        "The logo",
+        "out of place",
+        "| a b |  | c |\n| --- | --- | --- |\n| d | e | f |",
+    ]
+    assert reading.warnings == ()
+
+
+def test_a_folder_with_such_presentations_is_indexed(tmp_path):
+    slides = presentation("Trees")
+    shapes = slides.slides[0].shapes
+    shapes.add_picture(picture(), 0, Inches(3))._element.nvPicPr.cNvPr.set("descr", "A balanced tree")
+    chart(shapes, "Depth")
+    (tmp_path / "week1.pptx").write_bytes(saved(slides))
+
+    with Index("memory:", embedder="hash") as index:
+        report = index.add(tmp_path)
+        (passage,) = index.search("balanced tree", top_k=1)
+
+    assert not report.failed
+    assert "A balanced tree" in passage.text
+    assert "| a | 1 |" in passage.text
+    assert passage.pages == (1, 1)
 
 
 def test_a_shape_that_cannot_be_read_costs_a_warning_and_no_more():

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from kinsplit.language_models.http import server
 from kinsplit.language_models.ollama import OllamaModel
 from kinsplit.language_models.openai import OpenAIModel
 from tests.language_models.fake_server import FakeServer, serving
@@ -14,8 +13,7 @@ from tests.language_models.fake_server import FakeServer, serving
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KINSPLIT_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(server, "PAUSE", 0.01)
-    monkeypatch.setattr(server, "SHORT_PAUSE", 0.01)
+    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.01)
 
 
 @pytest.fixture

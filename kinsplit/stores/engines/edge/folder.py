@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import shutil
 import uuid
@@ -17,6 +18,7 @@ from kinsplit.stores.engines.edge.ledger import Ledger
 from kinsplit.stores.engines.qdrant.payload import INDEXES
 from kinsplit.stores.protocol import Schema
 from kinsplit.stores.schema import DENSE, SPARSE, check_schema, parse_schema, schema_to_create
+from kinsplit.support.extras import needs
 
 if TYPE_CHECKING:
     from qdrant_edge import EdgeConfig, EdgeShard
@@ -43,7 +45,10 @@ def open_folder(folder: Path, schema: Schema | None) -> tuple[Schema, EdgeShard]
         StoreLockedError: The collection is already open.
         DiskFullError: There is too little free space.
         StoreError: There is no collection and no schema to create it with, or the folder holds something else.
+        MissingExtraError: Qdrant Edge is not installed.
     """
+    with needs("search"):
+        importlib.import_module("qdrant_edge")
     try:
         if not (folder / SCHEMA_FILE).is_file():
             _create(folder, schema)

@@ -83,7 +83,10 @@ export async function mount(root, params, { signal, state }) {
     const most = largest(passages);
     const add = (condition) => options.filters.add(condition);
     const cards = passages.map((passage) => el("li", {}, passageCard(passage, { strategy, most, add })));
+    const focused = results.contains(document.activeElement) ? document.activeElement.id : null;
     results.replaceChildren(el("p", { class: "count" }, said), el("ol", { class: "passages" }, cards));
+    // A passage that is still there keeps the focus.
+    if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
   }
 }
 

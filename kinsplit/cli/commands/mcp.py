@@ -1,0 +1,100 @@
+"""`kinsplit mcp`: offer the index to language models."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kinsplit.cli.command import report_warnings
+from kinsplit.cli.options import AsJson
+from kinsplit.cli.output.terminal import Terminal
+from kinsplit.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from mcp.server.mcpserver import MCPServer
+
+    from kinsplit.server.settings import ServiceSettings
+
+
+def mcp(
+    store: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Address of the store. Default: edge:./kinsplit-data.")
+    ] = None,
+    collection: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[NAME=]COLLECTION",
+            help="Collection, with its name in calls; repeatable. Default: default, or else demo.",
+        ),
+    ] = None,
+    embedder: Annotated[
+        str | None, typer.Option(metavar="SPEC", help="Embedding model of the collections. Default: bundled.")
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(metavar="SPEC", help="Language model of the tool ask. Without one, it quotes the best sentences."),
+    ] = None,
+    http: Annotated[
+        bool, typer.Option("--http", help="Listen for streamable HTTP at /mcp instead of standard input and output.")
+    ] = False,
+    host: Annotated[
+        str | None, typer.Option(metavar="HOST", help="With --http: address to listen on. Default: 127.0.0.1.")
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option(metavar="N", help="With --http: port to listen on; 0 picks a free one. Default: 8000.")
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="TOML file with settings in a table [service].", show_default=False),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Serve the index to language models by the Model Context Protocol until the client ends.
+
+    Tools: search, ask, read and list_documents. Settings are those of kinsplit serve (KINSPLIT_*, .env and --config).
+    """
+    try:
+        from kinsplit.mcp.server import create_server
+        from kinsplit.server.collections import Collections
+        from kinsplit.server.settings import ServiceSettings
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(error.name or "mcp", "mcp") from error
+
+    terminal = Terminal(as_json=as_json)
+    given: dict[str, Any] = {
+        "store": store,
+        "collections": collection or None,
+        "embedder": embedder,
+        "model": model,
+        "host": host,
+        "port": port,
+    }
+    settings = ServiceSettings.load(config, **{key: value for key, value in given.items() if value is not None})
+    # Written before the first call, since standard output belongs to the protocol.
+    with report_warnings(terminal):
+        collections = Collections.open(settings)
+    try:
+        server = create_server(collections)
+        if http:
+            _listen(server, settings, terminal)
+        else:
+            server.run("stdio")
+    finally:
+        collections.close()
+
+
+def _listen(server: MCPServer, settings: ServiceSettings, terminal: Terminal) -> None:
+    """Serve streamable HTTP, with the keys of the settings."""
+    try:
+        from kinsplit.mcp.http import run
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(error.name or "fastapi", "server") from error
+
+    if not settings.is_local and not settings.api_keys:
+        terminal.warning(
+            f"Anyone who can reach {settings.host} can read the indexed documents. Set KINSPLIT_API_KEYS to require a "
+            "key."
+        )
+    run(server, settings, lambda address: terminal.line(f"Listening on {address}/mcp; Ctrl-C stops the server."))

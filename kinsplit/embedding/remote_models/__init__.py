@@ -1,0 +1,1 @@
+"""Embedders whose models run on servers."""

@@ -1,0 +1,227 @@
+"""Base of embedders whose models run on a server: windows, batches, and counts of tokens."""
+
+from __future__ import annotations
+
+import functools
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinsplit.embedding.foreign import unit_vectors
+from kinsplit.embedding.protocol import Progress, check_texts
+from kinsplit.embedding.remote_models.prices import price_of
+from kinsplit.embedding.remote_models.usage import Usage
+from kinsplit.embedding.windows import CountedTokens, Tokens, mean_of_windows, split_texts
+from kinsplit.errors import EmbeddingError, InvalidParameterError
+from kinsplit.tokenizers import BUNDLED, resolve
+from kinsplit.tokenizers.estimate import count_tokens
+
+#: Assumed window of a model that declares none: that of BERT.
+WINDOW = 512
+#: Special tokens of BERT and most others.
+_SPECIAL = 2
+#: Maximum number of texts and of tokens in a request; the vectors of a failed request are lost.
+BATCH, BATCH_TOKENS = 256, 100_000
+#: Maximum bytes of a response, which holds about 20 bytes for each number of a vector.
+LONGEST_RESPONSE = 128 << 20
+#: Statuses with which servers reject too many texts or tokens.
+_TOO_MANY = frozenset({400, 413, 422})
+_TOO_LONG = re.compile(r"too (?:long|large|many tokens)|context (?:length|size|window)|maximum .*tokens")
+
+
+class Answer(NamedTuple):
+    """Vectors of some texts.
+
+    Attributes:
+        vectors: One sequence of numbers per text.
+        tokens: Number of tokens that the server counted; None if it doesn't say.
+    """
+
+    vectors: Any
+    tokens: int | None
+
+
+class Rejection(NamedTuple):
+    """A failed request.
+
+    Attributes:
+        error: The error to raise.
+        status: Status of the response; 0 without one.
+    """
+
+    error: Exception
+    status: int
+
+
+class EstimatedTokens:
+    """Estimated tokens of a model whose tokenizer isn't available, rather too many than too few.
+
+    Args:
+        budget: Number of bytes up to which a text is not counted more exactly than by its bytes.
+    """
+
+    def __init__(self, budget: int) -> None:
+        self._budget = budget
+
+    def count(self, texts: Sequence[str]) -> Sequence[int]:
+        """See `TokenReader.count`."""
+        sizes = (len(text.encode()) for text in texts)
+        return [size if size <= self._budget else count_tokens(text) for text, size in zip(texts, sizes, strict=True)]
+
+    def read(self, text: str) -> Tokens:
+        """See `TokenReader.read`; the tokens are those of the bundled tokenizer."""
+        return CountedTokens(resolve(BUNDLED)).read(text)
+
+
+class RemoteEmbedder(ABC):
+    """An embedder whose model runs on a server.
+
+    A text longer than the window is embedded as the mean of its windows. A request that a server rejects is repeated in
+    halves, so that servers may accept fewer texts or tokens at once than this class sends.
+
+    Args:
+        model: Name on the server.
+        options: Options of the spec, for its name.
+        dimensions: Requested length of the vectors, for models that can shorten them; None for the model's own.
+        window: Maximum number of tokens of one input; None for the model's own as far as it is known, else 512.
+        price: Price of a million tokens; None takes KINSPLIT_EMBEDDING_PRICE, else the table of litellm if installed.
+        batch_size: Maximum number of texts in a request.
+        batch_tokens: Maximum number of tokens in a request.
+
+    Attributes:
+        usage: Requests, tokens and cost so far.
+    """
+
+    scheme = ""
+
+    def __init__(
+        self,
+        model: str,
+        options: dict[str, Any],
+        dimensions: int | None,
+        window: int | None,
+        price: float | None,
+        batch_size: int,
+        batch_tokens: int,
+    ) -> None:
+        numbers = {"dimensions": dimensions, "window": window, "batch_size": batch_size, "batch_tokens": batch_tokens}
+        for field, value in numbers.items():
+            if value is not None and value < 1:
+                raise InvalidParameterError(field, "must be at least 1", value, "Leave it out for the default.")
+        if window is not None and window <= _SPECIAL:
+            rule = f"must be more than {_SPECIAL}, the number of special tokens"
+            raise InvalidParameterError("window", rule, window, "Leave it out for the default.")
+        self.model, self.dimensions, self._window = model, dimensions, window
+        self.batch_size, self.batch_tokens = batch_size, batch_tokens
+        self._options = {"dimensions": dimensions, "window": window, **options}
+        self.usage = Usage(price_of(price, self._priced_as))
+
+    @property
+    def name(self) -> str:
+        """The spec that makes this embedder."""
+        given = ",".join(f"{key}={value}" for key, value in self._options.items() if value is not None)
+        return ":".join(filter(None, (self.scheme, self.model, given)))
+
+    @functools.cached_property
+    def dimension(self) -> int:
+        """Length of a vector; determined by one short call, unless it was requested."""
+        return self.dimensions or int(self.embed(["dimension"]).shape[1])
+
+    @functools.cached_property
+    def window(self) -> int:
+        """Maximum number of tokens of one model input, including special tokens."""
+        return self._window or self._known_window() or WINDOW
+
+    @property
+    def fingerprint(self) -> str:
+        """Model, dimension and window; the same model on another server has the same fingerprint."""
+        return f"{self.scheme}:{self.model}:{self.dimension}:{self.window}"
+
+    def windows(self, texts: Sequence[str]) -> list[int]:
+        """Count the windows of each text."""
+        return [len(parts) for parts in self._slices(texts)]
+
+    def embed(self, texts: Sequence[str], progress: Progress | None = None) -> NDArray[np.float32]:
+        """Embed texts for an index; see `Embedder.embed`.
+
+        Raises:
+            EmbeddingError: The server can't be reached, denies access, or gives anything but one vector per text.
+        """
+        slices = self._slices(texts)
+        flat = [part or " " for part in chain.from_iterable(slices)]  # Servers reject an empty text.
+        if not flat:
+            return np.zeros((0, self.dimension), dtype=np.float32)
+        found: list[NDArray[np.float32]] = []
+        done = 0
+        for batch in self._batches(flat):
+            found.append(self._embed_batch(batch))
+            if found[-1].shape[1] != found[0].shape[1]:
+                raise EmbeddingError(f"{self.name} returned vectors of different lengths.")
+            done += len(batch)
+            if progress:
+                progress(done, len(flat))
+        return mean_of_windows(np.concatenate(found), [len(parts) for parts in slices])
+
+    def embed_query(self, text: str) -> NDArray[np.float32]:
+        """Embed a query like any other text."""
+        vector: NDArray[np.float32] = self.embed([text])[0]
+        return vector
+
+    @abstractmethod
+    def _request(self, texts: list[str]) -> Answer | Rejection:
+        """Send one request."""
+
+    def _known_window(self) -> int | None:
+        """Return the model's window, or None if nothing tells it."""
+        return None
+
+    @property
+    def _priced_as(self) -> str:
+        """Name of the model in tables of prices."""
+        return self.model
+
+    @functools.cached_property
+    def _tokens(self) -> Any:
+        return EstimatedTokens(self.window - _SPECIAL)
+
+    def _slices(self, texts: Sequence[str]) -> list[list[str]]:
+        return split_texts(check_texts(texts), self._tokens, self.window - _SPECIAL)
+
+    def _batches(self, texts: list[str]) -> Iterator[list[str]]:
+        batch: list[str] = []
+        total = 0
+        for text, count in zip(texts, self._tokens.count(texts), strict=True):
+            if batch and (len(batch) >= self.batch_size or total + count > self.batch_tokens):
+                yield batch
+                batch, total = [], 0
+            batch.append(text)
+            total += count
+        yield batch
+
+    def _embed_batch(self, texts: list[str]) -> NDArray[np.float32]:
+        answer = self._request(texts)
+        if isinstance(answer, Answer):
+            self.usage.add(answer.tokens)
+            vectors = unit_vectors(answer.vectors, len(texts), self.name)
+            if self.dimensions is not None and vectors.shape[1] != self.dimensions:
+                rule = f"{self.name} returned vectors of {vectors.shape[1]} numbers instead of {self.dimensions}"
+                raise EmbeddingError(f"{rule}. Leave the dimensions out for this model.")
+            return vectors
+        if answer.status not in _TOO_MANY or len(texts) == 1:
+            raise self._with_remedy(answer.error)
+        half = len(texts) // 2
+        first = self._embed_batch(texts[:half])
+        # The first half shows that the server accepts fewer texts.
+        self.batch_size = min(self.batch_size, max(1, half))
+        return np.concatenate([first, self._embed_batch(texts[half:])])
+
+    def _with_remedy(self, error: Exception) -> Exception:
+        """Return an error, with a remedy if the server says that a text is too long."""
+        if not _TOO_LONG.search(str(error)):
+            return error
+        return EmbeddingError(f"{error} Give the model's window: '{self.scheme}:{self.model}:window=NUMBER'.")

@@ -1,0 +1,80 @@
+"""Chunks as tables with one row each, in pandas and Arrow."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from kinsplit.chunk import FIELDS, Chunk, select
+from kinsplit.errors import MissingExtraError
+from kinsplit.stores.json_values import to_json
+from kinsplit.tokenizers.protocol import replace_surrogates
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+
+_COLUMNS = {field.shown or str(field.stored): field.attribute for field in FIELDS}
+# The other columns are texts.
+_INTEGERS = frozenset({"index", "total", "level", "start", "end", "overlap", "token_count"})
+_FLAGS = frozenset({"is_chunked"})
+
+
+def to_dataframe(chunks: Iterable[Chunk]) -> pandas.DataFrame:
+    """Return chunks as a pandas DataFrame.
+
+    Args:
+        chunks: The chunks, of one or several documents.
+
+    Returns:
+        One row per chunk. The columns are the fields of `Chunk`, under the names that rows of JSON have too, such as
+        `id`, `source_id`, `chunk_index`, `start`, `end` and `text`; `spans` are lists of two offsets, and `metadata`
+        mappings. Lone surrogates become U+FFFD.
+
+    Raises:
+        MissingExtraError: pandas is not installed.
+    """
+    try:
+        import pandas
+    except ImportError:
+        raise MissingExtraError("pandas", "frames") from None
+    rows = [{**_row(chunk), "metadata": dict(chunk.metadata)} for chunk in chunks]
+    frame = pandas.DataFrame(rows, columns=[*_COLUMNS, "metadata"])
+    # An integer that some rows lack would make the column one of floats, and an empty column one of objects.
+    kinds = {**dict.fromkeys(_INTEGERS, "Int64"), **dict.fromkeys(_FLAGS, "bool")}
+    return frame.astype({column: kinds[name] for column, name in _COLUMNS.items() if name in kinds})
+
+
+def to_arrow(chunks: Iterable[Chunk]) -> pyarrow.Table:
+    """Return chunks as an Arrow table, which Parquet, DuckDB, Polars, Lance and `datasets` read.
+
+    The schema doesn't depend on the chunks, so the tables of several batches can be concatenated.
+
+    Args:
+        chunks: The chunks, of one or several documents.
+
+    Returns:
+        One row per chunk, with the columns of `to_dataframe`; `metadata` is JSON.
+
+    Raises:
+        MissingExtraError: pyarrow is not installed.
+        InvalidParameterError: A value in the metadata can't be represented in JSON.
+    """
+    try:
+        import pyarrow
+    except ImportError:
+        raise MissingExtraError("pyarrow", "frames") from None
+    rows = [
+        {**_row(chunk), "metadata": json.dumps(to_json(chunk.metadata, "metadata"), ensure_ascii=False)}
+        for chunk in chunks
+    ]
+    kinds = {"spans": pyarrow.list_(pyarrow.list_(pyarrow.int64(), 2))}
+    kinds |= dict.fromkeys(_INTEGERS, pyarrow.int64()) | dict.fromkeys(_FLAGS, pyarrow.bool_())
+    columns = [(column, kinds.get(name, pyarrow.string())) for column, name in _COLUMNS.items()]
+    return pyarrow.Table.from_pylist(rows, schema=pyarrow.schema([*columns, ("metadata", pyarrow.string())]))
+
+
+def _row(chunk: Chunk) -> dict[str, Any]:
+    fields = select(chunk, _COLUMNS).items()
+    return {key: replace_surrogates(value) if isinstance(value, str) else value for key, value in fields}

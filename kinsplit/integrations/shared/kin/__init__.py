@@ -1,0 +1,1 @@
+"""Kin from any store: of kinsplit, of either framework, or a `KinStore` beside it."""

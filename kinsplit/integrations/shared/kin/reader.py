@@ -1,0 +1,136 @@
+"""The protocol of readers of kin, and the methods of stores that they call."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from functools import partial
+from operator import attrgetter
+from typing import Any, Literal, NamedTuple, Protocol, Self, TypeVar
+
+from kinsplit.chunk import Chunk
+from kinsplit.integrations.shared.origins import is_located
+from kinsplit.integrations.shared.records import Item, to_chunk
+from kinsplit.support import aio
+
+T = TypeVar("T")
+
+
+class Place(NamedTuple):
+    """Place of a chunk among its siblings."""
+
+    source_id: str
+    level: int
+    position: int
+
+
+class Found(NamedTuple):
+    """A node or document that a framework has found.
+
+    Attributes:
+        id: Its id.
+        text: Its text.
+        metadata: Its metadata.
+        score: Score, higher is better; None if it isn't known.
+    """
+
+    id: str
+    text: str
+    metadata: Mapping[str, Any]
+    score: float | None = None
+
+    @classmethod
+    def of(cls, given: Any) -> Self:
+        """Return a document of LangChain or a node of LlamaIndex."""
+        if not hasattr(given, "page_content"):
+            return cls(given.node_id, given.get_content(metadata_mode="none"), given.metadata)
+        # LangChain's own Qdrant store returns the id in the metadata alone.
+        return cls(str(given.id or given.metadata.get("_id") or ""), given.page_content, given.metadata)
+
+    def to_chunk(self) -> Chunk:
+        """Return it as a chunk; see `kinsplit.integrations.shared.records.to_chunk`."""
+        source_id = self.metadata["source_id"] if self.is_located else self.id
+        return to_chunk(Item(self.id, self.text, self.metadata, source_id))
+
+    @property
+    def is_located(self) -> bool:
+        """Whether it is a chunk of kinsplit with a known position in its document."""
+        return is_located(self.metadata, self.text)
+
+
+class KinReader(Protocol):
+    """Fetches chunks from a store or a collection.
+
+    The methods are coroutines that await nothing but the `Method`s of the store, for `run` and `run_async`.
+    """
+
+    @property
+    def by_place(self) -> Literal["first", "last", "never"]:
+        """When `find` is called.
+
+        Before `get`, since it is as cheap; after it, for chunks that have other ids; or never, since the store has no
+        filter that is known.
+        """
+        ...
+
+    @property
+    def fingerprint(self) -> str | None:
+        """Fingerprint of the strategy, from which the ids of chunks are computed; None if it isn't known."""
+        ...
+
+    async def get(self, ids: Sequence[str]) -> list[Chunk]:
+        """Return the stored chunks with these ids, as frameworks know them, in any order."""
+        ...
+
+    async def find(self, places: Sequence[Place], ids: Sequence[str] = ()) -> list[Chunk]:
+        """Return chunks by place, and others by id; extra chunks are ignored."""
+        ...
+
+    async def level(self, source_ids: Sequence[str], level: int) -> list[Chunk]:
+        """Return the chunks of a level of some documents; extra chunks are ignored."""
+        ...
+
+    async def whole_documents(self, paths: Sequence[str]) -> list[Found]:
+        """Return the documents that were embedded whole or have a single chunk, by their `file_path`."""
+        ...
+
+
+class Method(NamedTuple):
+    """A method of a store for threads, and the same one for event loops. Await its call in a reader's coroutine.
+
+    Attributes:
+        blocking: The method.
+        awaiting: Its coroutine function.
+    """
+
+    blocking: Callable[..., Any]
+    awaiting: Callable[..., Awaitable[Any]]
+
+    async def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the method in the way in which the reader's coroutine runs."""
+        return await aio.Call(lambda pick: pick(self)(*args, **kwargs))
+
+    @classmethod
+    def of(cls, store: Any, blocking: str, awaiting: str) -> Method:
+        """Return a method of a store by the names of its two forms."""
+        method, other = getattr(store, blocking), getattr(store, awaiting, None)
+        # LlamaIndex's base class would block the event loop; LangChain's PGVector has one form, set by `async_mode`.
+        blocks = getattr(other, "__module__", None) == "llama_index.core.vector_stores.types"
+        if other is None or blocks or getattr(store, "async_mode", None) is False:
+            return cls.threaded(method)
+        return cls(method, other)
+
+    @classmethod
+    def threaded(cls, blocking: Callable[..., Any]) -> Method:
+        """Return a method without a coroutine function of its own, which runs in a thread instead."""
+        return cls(blocking, partial(asyncio.to_thread, blocking))
+
+
+def run(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run a reader's coroutine in this thread."""
+    return aio.run(coroutine, attrgetter("blocking"))
+
+
+async def run_async(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run a reader's coroutine without blocking the event loop."""
+    return await aio.run_async(coroutine, attrgetter("awaiting"))

@@ -1,0 +1,126 @@
+"""Readers that fetch kin from a store of kinsplit, of either framework, or from a `KinStore`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from kinsplit.errors import InvalidParameterError
+from kinsplit.index import Index
+from kinsplit.integrations.shared.collection import Collection
+from kinsplit.integrations.shared.kin.chunk_store import StoreReader
+from kinsplit.integrations.shared.kin.framework import FrameworkReader, JointReader
+from kinsplit.integrations.shared.kin.qdrant import Keys, QdrantReader
+from kinsplit.integrations.shared.kin.reader import KinReader
+from kinsplit.integrations.shared.kin.sidecar import KinStore
+from kinsplit.parsers import Strategy
+from kinsplit.stores import ChunkStore, open_store
+
+_RULE = (
+    "must be a store that can be asked for chunks: the address of a store, an open store, an Index, a QdrantClient, a "
+    "vector store or docstore of LangChain or LlamaIndex that reads by id or by metadata, or a KinStore"
+)
+_REMEDY = "Fill a KinStore when the chunks are written, KinStore('kin.db').add(chunks), and pass that."
+
+
+class Opened(NamedTuple):
+    """A reader of a collection.
+
+    Attributes:
+        reader: The reader.
+        parents: Reader of the parents.
+        store: The store that was opened for the reader, to be closed with it; None if the user gave an open store.
+    """
+
+    reader: KinReader
+    parents: KinReader
+    store: ChunkStore | None = None
+
+
+def open_reader(store: object, collection: str, strategy: Strategy | None, parent_store: object = None) -> Opened:
+    """Return a reader of a collection.
+
+    Args:
+        store: The address of a store, an open store, a `kinsplit.Index`, a `QdrantClient`, a vector store or document
+            store of either framework, a LlamaIndex index or storage context, or a `KinStore`.
+        collection: Name of the collection, for an address or a Qdrant client.
+        strategy: The strategy that made the chunks, if the collection doesn't record it.
+        parent_store: Store of the parents, if it is another one; not an address.
+
+    Raises:
+        InvalidParameterError: `store` or `parent_store` is none of these, or can't be asked for chunks.
+        StoreError: The collection doesn't exist or can't be opened.
+    """
+    fingerprint = None if strategy is None else strategy.fingerprint
+    opened = open_store(store, collection) if isinstance(store, str) else None
+    reader = _reader(opened or store, collection, fingerprint, "store")
+    parents = reader if parent_store is None else _reader(parent_store, collection, fingerprint, "parent_store")
+    return Opened(reader, parents, opened)
+
+
+def _reader(store: Any, collection: str, fingerprint: str | None, field: str) -> KinReader:
+    reader = _first(store, collection, fingerprint)
+    if reader is None:
+        raise InvalidParameterError(field, _RULE, store, _REMEDY)
+    return reader
+
+
+def _first(store: Any, collection: str, fingerprint: str | None) -> KinReader | None:
+    found = (make(store, collection, fingerprint) for make in READERS)
+    return next((reader for reader in found if reader is not None), None)
+
+
+def _of_kin_store(store: Any, collection: str, fingerprint: str | None) -> KinReader | None:
+    del collection, fingerprint
+    return store.reader if isinstance(store, KinStore) else None
+
+
+def _of_index(store: Any, collection: str, fingerprint: str | None) -> KinReader | None:
+    del collection
+    return StoreReader(lambda: store.store, fingerprint) if isinstance(store, Index) else None
+
+
+def _of_chunk_store(store: Any, collection: str, fingerprint: str | None) -> KinReader | None:
+    """A chunk store, or a vector store of kinsplit over one, which may open or create the collection later."""
+    del collection
+    kept = getattr(store, "_collection", None)
+    if isinstance(kept, Collection):
+        return StoreReader(kept.open, fingerprint, kept.async_store)
+    return StoreReader(lambda: store, fingerprint) if hasattr(store, "sources") else None
+
+
+def _of_qdrant(store: Any, collection: str, fingerprint: str | None) -> KinReader | None:
+    """A Qdrant client, or the Qdrant store of either framework."""
+    name = getattr(store, "collection_name", None)
+    client: Any = store if name is None else getattr(store, "client", None)
+    if not hasattr(client, "scroll"):
+        return None
+    text = getattr(store, "content_payload_key", None) or getattr(store, "text_key", None)
+    keys = Keys((*((text,) if text else ()), *Keys().texts), getattr(store, "metadata_payload_key", Keys().metadata))
+    return QdrantReader(client, name or collection, fingerprint, keys, getattr(store, "_aclient", None))
+
+
+def _of_several(store: Any, collection: str, fingerprint: str | None) -> KinReader | None:
+    """A LlamaIndex index or storage context: its vector store, if that can be asked, and its docstore."""
+    if not hasattr(store, "vector_store") or not hasattr(store, "docstore"):
+        return None
+    found = (_first(one, collection, fingerprint) for one in (store.vector_store, store.docstore))
+    readers = [reader for reader in found if reader is not None]
+    return JointReader(readers) if readers else None
+
+
+def _of_framework(store: Any, collection: str, fingerprint: str | None) -> KinReader | None:
+    del collection
+    reader = FrameworkReader(store, fingerprint)
+    return reader if reader.is_readable else None
+
+
+#: What makes the reader of a store, of which the first that fits is used.
+READERS: tuple[Callable[[Any, str, str | None], KinReader | None], ...] = (
+    _of_kin_store,
+    _of_index,
+    _of_several,
+    _of_chunk_store,
+    _of_qdrant,
+    _of_framework,
+)

@@ -1,1 +1,0 @@
-"""HTTP client of servers of language models."""

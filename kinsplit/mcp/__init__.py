@@ -1,0 +1,1 @@
+"""A server for the Model Context Protocol: an index as tools for language models."""

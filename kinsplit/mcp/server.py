@@ -1,0 +1,192 @@
+"""The tools of the server, and its transports."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from contextlib import aclosing, contextmanager
+from typing import Annotated, Any
+
+from mcp.server.mcpserver import Context, MCPServer, ResourceSecurity
+from mcp.server.mcpserver.exceptions import ResourceError, ToolError
+from mcp_types import ToolAnnotations
+from pydantic import Field
+
+import kinsplit
+from kinsplit.answering import Finished, answer, in_threads
+from kinsplit.errors import KinsplitError
+from kinsplit.mcp import models
+from kinsplit.mcp.results import list_page, read_chunk, read_span, to_answered, to_found
+from kinsplit.server import limits
+from kinsplit.server.collections import Collections
+from kinsplit.server.request_options import parse_filter
+
+_LOG = logging.getLogger("kinsplit.mcp")
+#: Nothing is changed, and nothing outside the index is reached.
+_READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
+#: Documents per page, and siblings on each side of an excerpt.
+_ROWS, _AROUND = 100, 50
+#: End of every document.
+_END = 2**31
+
+_Question = Annotated[
+    str,
+    Field(max_length=limits.QUERY, description="The question, in a whole sentence with the words that matter."),
+]
+_Collection = Annotated[
+    str | None, Field(max_length=limits.NAME, description="Collection to use; null for the default one.")
+]
+_Where = Annotated[
+    dict[str, Any] | None,
+    Field(
+        description='Metadata filter, such as {"subject": "cs", "year": {"$gte": 2020}}; list_documents shows the keys.'
+    ),
+]
+_Window = Annotated[
+    int, Field(ge=0, le=limits.WINDOW, description="Neighbouring chunks to add on each side of a found one.")
+]
+
+
+def create_server(collections: Collections) -> MCPServer:
+    """Create a server with the tools and the documents as resources.
+
+    Args:
+        collections: The open collections; the caller closes them.
+    """
+    names = ", ".join(
+        f"{each.name} (the default)" if each is collections.default else each.name for each in collections
+    )
+    instructions = (
+        "Searches a private collection of documents. Call search for the passages that answer a question, then read "
+        "to see what stands around one. Cite passages by their `citation`. ask writes an answer with checked "
+        f"citations. Collections: {names}."
+    )
+    server = MCPServer("kinsplit", instructions=instructions, version=kinsplit.__version__, log_level="WARNING")
+    for add in (_add_search, _add_ask, _add_read, _add_list, _add_resource):
+        add(server, collections)
+    return server
+
+
+@contextmanager
+def _reported() -> Iterator[None]:
+    """Report kinsplit's errors, with their remedy, to the model."""
+    try:
+        yield
+    except KinsplitError as error:
+        _LOG.info("%s", type(error).__name__)
+        raise ToolError(str(error)) from error
+
+
+def _add_search(server: MCPServer, collections: Collections) -> None:
+    @server.tool(title="Search documents", annotations=_READS)
+    async def search(
+        question: _Question,
+        collection: _Collection = None,
+        top_k: Annotated[int, Field(ge=1, le=limits.TOP_K, description="Maximum number of passages.")] = 5,
+        window: _Window = 1,
+        budget: Annotated[
+            int, Field(ge=1, le=limits.BUDGET, description="Maximum total number of tokens of the passages.")
+        ] = 4000,
+        where: _Where = None,
+    ) -> models.Found:
+        """Find the passages of the indexed documents that answer a question, by meaning and by words.
+
+        Each passage is an exact slice of its document, with its id, pages, section, score and citation. To see more of
+        what stands around a passage, call `read` with its document and range, or with one of its chunks.
+        """
+        with _reported():
+            picked = collections.pick(collection)
+            passages = await picked.index.asearch(
+                question, top_k=top_k, window=window, budget=budget, where=parse_filter(where)
+            )
+        return models.Found(
+            collection=picked.name, passages=[to_found(rank, each) for rank, each in enumerate(passages, 1)]
+        )
+
+
+def _add_ask(server: MCPServer, collections: Collections) -> None:
+    @server.tool(title="Answer from documents", annotations=_READS)
+    async def ask(
+        question: _Question,
+        context: Context[Any, Any],
+        collection: _Collection = None,
+        top_k: Annotated[int, Field(ge=1, le=limits.TOP_K, description="Maximum number of passages to read.")] = 5,
+        where: _Where = None,
+    ) -> models.Answered:
+        """Answer a question from the indexed documents, with citations that are checked sentence by sentence.
+
+        The server's own language model answers; without one, the best sentences are quoted. If you want to read and
+        judge the passages yourself, call `search` instead.
+        """
+        with _reported():
+            picked = collections.pick(collection)
+            events = answer(picked.index, question, collections.model, top_k=top_k, where=parse_filter(where))
+            # If the client cancels the call, this closes the generator, which stops the model.
+            async with aclosing(in_threads(events)) as steps:
+                number = 0
+                async for event in steps:
+                    if isinstance(event, Finished):
+                        return to_answered(picked.name, event.answer)
+                    number += 1
+                    await context.report_progress(number)
+        raise AssertionError("The last event of all is Finished.")
+
+
+def _add_read(server: MCPServer, collections: Collections) -> None:
+    @server.tool(title="Read around a passage", annotations=_READS)
+    async def read(
+        document: Annotated[
+            str | None, Field(max_length=limits.NAME, description="Id of the document; not needed with `chunk`.")
+        ] = None,
+        chunk: Annotated[
+            str | None, Field(max_length=limits.NAME, description="Id of a chunk, instead of document, start and end.")
+        ] = None,
+        start: Annotated[int, Field(ge=0, le=_END, description="First character to read.")] = 0,
+        end: Annotated[int, Field(ge=1, le=_END, description="One past the last character to read.")] = _END,
+        before: Annotated[int, Field(ge=0, le=_AROUND, description="Number of chunks to add before it.")] = 0,
+        after: Annotated[int, Field(ge=0, le=_AROUND, description="Number of chunks to add after it.")] = 0,
+        parent: Annotated[
+            bool, Field(description="With `chunk`: read its parent, such as its section, instead of its neighbours.")
+        ] = False,
+        collection: _Collection = None,
+    ) -> models.Excerpt:
+        """Read a part of an indexed document: around a passage, the parent of a chunk, or on from some place.
+
+        Whole chunks are returned, up to 20,000 characters; continue with `start` = `next_start`. Without start and end,
+        the document is read from its beginning.
+        """
+        with _reported():
+            picked = collections.pick(collection)
+            if chunk is not None:
+                return await asyncio.to_thread(read_chunk, picked, chunk, before, after, parent=parent)
+            if document is None:
+                raise ToolError("Either document or chunk must be given. Take one of them from a result of search.")
+            return await asyncio.to_thread(read_span, picked, document, start, end, before, after)
+
+
+def _add_list(server: MCPServer, collections: Collections) -> None:
+    @server.tool(title="List documents", annotations=_READS)
+    async def list_documents(
+        collection: _Collection = None,
+        where: _Where = None,
+        offset: Annotated[int, Field(ge=0, le=_END, description="Number of documents to skip.")] = 0,
+        limit: Annotated[int, Field(ge=1, le=_ROWS, description="Maximum number of documents to return.")] = 50,
+    ) -> models.Documents:
+        """List the indexed documents with their metadata, ordered by id, and the names of all collections."""
+        with _reported():
+            picked = collections.pick(collection)
+            return await asyncio.to_thread(list_page, collections, picked, parse_filter(where), offset, limit)
+
+
+def _add_resource(server: MCPServer, collections: Collections) -> None:
+    # An id is compared in the store, never opened as a path.
+    security = ResourceSecurity(exempt_params={"collection", "document"})
+
+    @server.resource("kinsplit://{collection}/{+document}", title="Document", mime_type="text/plain", security=security)
+    async def document(collection: str, document: str) -> str:
+        """The beginning of an indexed document, up to 20,000 characters; the tool `read` continues."""
+        try:
+            return (await asyncio.to_thread(read_span, collections.pick(collection), document, 0, _END, 0, 0)).text
+        except KinsplitError as error:
+            raise ResourceError(str(error)) from error

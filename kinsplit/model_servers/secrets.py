@@ -1,0 +1,90 @@
+"""API keys and passwords: where they are read, and how messages are kept free of them."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+from urllib.parse import unquote
+
+from kinsplit.errors import InvalidParameterError
+
+_CREDENTIALS = re.compile(r"(?<=//)(?P<name>[^:/?#]*)(?::(?P<password>[^/?#]*))?@")
+# Text before an @ may be a password even if the address is invalid.
+_ANY_CREDENTIALS = re.compile(r"^(\w+://)?.*@")
+
+# A shorter key is a placeholder for servers that need none, such as "x". Of a longer secret, this many characters are
+# matched, since a message may quote only the beginning of a response.
+_LEAST_KEY = 8
+_LEAST_PASSWORD = 4
+# Possible characters between those of a secret in a message, where quotation marks may be escaped.
+_ESCAPES = r"\\*"
+
+
+def read_key(key: str | None, variable: str) -> str:
+    """Return an API key, or "" if there is none.
+
+    Args:
+        key: The key; None takes the variable.
+        variable: Name of the environment variable.
+
+    Raises:
+        InvalidParameterError: The key can't be sent.
+    """
+    found = (key or os.environ.get(variable) or "").strip()
+    if not found.isascii() or not found.isprintable() or " " in found:
+        rule, remedy = "must be printable ASCII without blanks", f"Check that {variable} holds only the key."
+        raise InvalidParameterError("api_key", rule, f"{len(found)} characters", remedy)
+    return found
+
+
+def split_credentials(url: str) -> tuple[str, str, str]:
+    """Return a URL without its credentials, the credentials as a header sends them, and the password."""
+    found = _CREDENTIALS.search(url)
+    if found is None:
+        return url, "", ""
+    password = unquote(found["password"] or "")
+    token = base64.b64encode(f"{unquote(found['name'])}:{password}".encode()).decode()
+    return url[: found.start()] + url[found.end() :], token, password
+
+
+def redact_url(url: str) -> str:
+    """Return a URL without its credentials, for messages."""
+    return _ANY_CREDENTIALS.sub(r"\1", url)
+
+
+class Secrets:
+    """Secrets to be removed from messages, since a server may repeat them.
+
+    Args:
+        key: API key; one of a few characters is a placeholder.
+        token: User name and password as a header sends them.
+        password: The password.
+    """
+
+    def __init__(self, key: str, token: str = "", password: str = "") -> None:
+        plain = [*([key] if len(key) >= _LEAST_KEY else []), *([password] if len(password) >= _LEAST_PASSWORD else [])]
+        forms = (token, *plain, *(json.dumps(one)[1:-1] for one in plain))
+        self._secrets = [bare for one in dict.fromkeys(forms) if (bare := one.replace("\\", ""))]
+
+    def redact(self, text: str) -> str:
+        """Return a text with `***` in place of each secret, also of an escaped or truncated one."""
+        for secret in self._secrets:
+            kept, at = [], 0
+            for found in re.finditer(_ESCAPES.join(map(re.escape, secret[:_LEAST_KEY])), text):
+                if found.start() >= at:
+                    kept += [text[at : found.start()], "***"]
+                    at = _end(text, found.end(), secret[_LEAST_KEY:])
+            text = "".join([*kept, text[at:]])
+        return text
+
+
+def _end(text: str, at: int, rest: str) -> int:
+    """Return the offset up to which a text continues with the rest of a secret."""
+    for letter in rest:
+        found = re.compile(_ESCAPES + re.escape(letter)).match(text, at)
+        if found is None:
+            break
+        at = found.end()
+    return at

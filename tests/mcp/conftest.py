@@ -1,0 +1,5 @@
+from __future__ import annotations
+
+from tests.cli.conftest import course_index
+
+__all__ = ["course_index"]

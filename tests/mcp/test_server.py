@@ -1,0 +1,305 @@
+"""The server, driven by the SDK's own client."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
+from mcp.server.mcpserver import MCPServer
+from mcp.shared.exceptions import MCPError
+
+from kinsplit import Document, Index
+from kinsplit.mcp import results
+from kinsplit.mcp.http import create_app
+from kinsplit.mcp.server import create_server
+from kinsplit.parsers import create
+from kinsplit.server.collections import Collections
+from kinsplit.server.settings import ServiceSettings
+from tests.answering.helpers import Scripted
+from tests.cli.conftest import environment
+
+STORE = "memory:mcp"
+TEXT = "# Birds\n\nOwls hunt at night. Larks sing at dawn.\n\n# Fish\n\nSharks smell blood. Eels travel far.\n"
+SECRET = "/home/somebody/birds.md"
+FIRST = "birds.md"
+
+Connect = Callable[[], Client]
+
+
+@pytest.fixture(scope="module")
+def collections() -> Iterator[Collections]:
+    sentence = create("sentence", chunk_size=8, chunk_overlap=0)
+    parents = create("hierarchical", parent_size=60, child_size=25)
+    paged = Document("paged.pdf", TEXT, {"year": 2020}, pages=(0, TEXT.index("# Fish")))
+    with (
+        Index(STORE, collection="sentence", strategy=sentence, embedder="hash") as one,
+        Index(STORE, collection="hierarchical", strategy=parents, embedder="hash") as two,
+    ):
+        for index in (one, two):
+            index.add([Document(FIRST, TEXT, {"year": 2024, "absolute_path": SECRET}), paged])
+        settings = ServiceSettings.load(store=STORE, collections="sentence,family=hierarchical", embedder="hash")
+        opened = Collections.open(settings)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def server(collections: Collections) -> MCPServer:
+    return create_server(collections)
+
+
+@pytest.fixture(params=["auto", "legacy"])
+def connect(server: MCPServer, request: pytest.FixtureRequest) -> Connect:
+    """Return a function that makes a client: of today's protocol, or of the one with a handshake."""
+    return lambda: Client(server, mode=request.param)
+
+
+async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
+    """Call a tool, and return its structured result, which its text repeats."""
+    result = await client.call_tool(tool, arguments)
+    assert not result.is_error, result.content
+    assert result.structured_content is not None
+    assert json.loads(result.content[0].text) == result.structured_content  # type: ignore[union-attr]
+    assert SECRET not in result.content[0].text  # type: ignore[union-attr]
+    return result.structured_content
+
+
+async def error(client: Client, tool: str, **arguments: Any) -> str:
+    result = await client.call_tool(tool, arguments)
+    assert result.is_error
+    return str(result.content[0].text)  # type: ignore[union-attr]
+
+
+async def test_every_tool_says_what_it_takes_and_returns(connect: Connect) -> None:
+    async with connect() as client:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        assert sorted(tools) == ["ask", "list_documents", "read", "search"]
+        for tool in tools.values():
+            assert tool.description
+            assert tool.annotations is not None
+            assert tool.annotations.read_only_hint
+            assert all(each.get("description") for each in tool.input_schema["properties"].values()), tool.name
+            assert tool.output_schema is not None
+            assert tool.output_schema["type"] == "object"
+        assert client.instructions is not None
+        assert "sentence (the default), family" in client.instructions
+
+
+async def test_found_passages_are_slices_with_citations(connect: Connect) -> None:
+    async with connect() as client:
+        found = await call(client, "search", question="When do larks sing?", top_k=1, window=0)
+        (passage,) = found["passages"]
+        assert found["collection"] == "sentence"
+        assert passage["text"] == TEXT[passage["start"] : passage["end"]]
+        assert passage["citation"].startswith(f"{passage['document']}")
+        filtered = await call(client, "search", question="larks", where={"year": 2020}, window=0, budget=9)
+        assert {each["document"] for each in filtered["passages"]} == {"paged.pdf"}
+        assert {each["citation"].partition(" [")[0] for each in filtered["passages"]} <= {
+            "paged.pdf, p. 1",
+            "paged.pdf, p. 2",
+        }
+        assert sum(len(each["text"].split()) for each in filtered["passages"]) <= 9
+
+
+async def test_a_reader_walks_around_a_passage_and_through_a_document(connect: Connect) -> None:
+    async with connect() as client:
+        passage = await call(client, "read", document=FIRST, start=TEXT.index("Larks"), end=TEXT.index("sing"))
+        assert "Larks sing" in passage["text"]
+        around = await call(client, "read", chunk=passage["chunks"][0], before=1, after=1)
+        assert around["start"] < passage["start"] < passage["end"] < around["end"]
+        same = await call(client, "read", document=FIRST, start=passage["start"], end=passage["end"], before=1, after=1)
+        assert same == around
+        texts, start = [], 0
+        while start is not None:
+            part = await call(client, "read", document=FIRST, start=start, end=start + 1)
+            assert part["text"] == TEXT[part["start"] : part["end"]]
+            texts.append(part["text"])
+            start = part["next_start"]
+        assert len(texts) == part["total_chunks"]
+        assert "".join("".join(texts).split()) == "".join(TEXT.split())
+
+
+async def test_a_long_document_is_read_in_parts(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with connect() as client:
+        monkeypatch.setattr(results, "MOST", 30)
+        first = await call(client, "read", document=FIRST)
+        second = await call(client, "read", document=FIRST, start=first["next_start"])
+        assert first["start"] == 0
+        assert len(first["text"]) <= 30
+        assert second["chunks"][0] != first["chunks"][-1]
+
+
+async def test_the_parent_of_a_chunk(connect: Connect) -> None:
+    async with connect() as client:
+        found = await call(client, "search", question="larks sing", collection="family", top_k=1, window=0)
+        (passage,) = found["passages"]
+        parent = await call(client, "read", chunk=passage["chunks"][0], parent=True, collection="family")
+        assert parent["start"] <= passage["start"] < passage["end"] <= parent["end"]
+        assert len(parent["text"]) > len(passage["text"])
+        remedy = await error(client, "read", chunk=parent["chunks"][0], parent=True, collection="family")
+        assert "Use before and after instead." in remedy
+
+
+async def test_documents_are_listed_with_their_metadata(connect: Connect) -> None:
+    async with connect() as client:
+        listed = await call(client, "list_documents", limit=1)
+        assert (listed["total"], listed["collections"]) == (2, ["sentence", "family"])
+        (row,) = listed["documents"]
+        assert (row["document"], row["metadata"]["year"]) == (FIRST, 2024)
+        rest = await call(client, "list_documents", offset=1, where={"year": {"$lt": 2024}})
+        assert (rest["total"], rest["documents"]) == (1, [])
+
+
+async def test_an_answer_has_checked_citations_and_its_progress_is_reported(
+    collections: Collections, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with connect() as client:
+        quoted = await call(client, "ask", question="When do larks sing?")
+        assert quoted["verdict"] == "quoted"
+        monkeypatch.setattr(collections, "model", Scripted(["Larks sing ", "at dawn [1]."]))
+        steps: list[float] = []
+
+        async def progressed(progress: float, total: float | None, message: str | None) -> None:
+            steps.append(progress)
+
+        result = await client.call_tool("ask", {"question": "When do larks sing?"}, progress_callback=progressed)
+        answered = result.structured_content
+        assert answered is not None
+        assert answered["answer"] == "Larks sing at dawn [1]."
+        assert answered["checks"][0]["cited"] == [1]
+        assert steps == sorted(steps)
+        assert len(steps) >= 3
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "expected"),
+    [
+        ("search", {"question": " "}, "Ask a question."),
+        ("search", {"question": "x", "collection": "nothing"}, "Indexed: sentence, family."),
+        ("search", {"question": "x", "where": {"absolute_path": SECRET}}, "Use another key."),
+        ("search", {"question": "x", "top_k": 1000}, "less than or equal to 50"),
+        ("search", {"question": "x" * 3000}, "2000"),
+        ("read", {"document": "nothing"}, "list_documents lists the ids."),
+        ("read", {"document": FIRST, "start": 9999}, "Its text ends at"),
+        ("read", {"chunk": "nonsense"}, "Use the ids that kinsplit gave the chunks."),
+        ("read", {"chunk": "00000000-0000-0000-0000-000000000000"}, "Take an id from `chunks`"),
+        ("read", {}, "Take one of them from a result of search."),
+    ],
+)
+async def test_mistakes_are_explained_to_the_model(
+    server: MCPServer, tool: str, arguments: dict[str, Any], expected: str
+) -> None:
+    async with Client(server) as client:
+        assert expected in await error(client, tool, **arguments)
+
+
+async def test_documents_are_resources(connect: Connect) -> None:
+    async with connect() as client:
+        (template,) = (await client.list_resource_templates()).resource_templates
+        assert template.uri_template == "kinsplit://{collection}/{+document}"
+        (content,) = (await client.read_resource(f"kinsplit://sentence/{FIRST}")).contents
+        assert content.text == TEXT.strip()  # type: ignore[union-attr]
+        with pytest.raises(MCPError, match="list_documents lists the ids"):
+            await client.read_resource("kinsplit://sentence/../nothing")
+
+
+async def test_a_cancelled_call_stops_the_model_and_others_go_on(
+    collections: Collections, server: MCPServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, go, stopped = threading.Event(), threading.Event(), threading.Event()
+
+    def pieces(prompt: str) -> Iterator[str]:
+        try:
+            yield "Larks "
+            begun.set()
+            assert go.wait(30)
+            yield "sing "
+            yield "at dawn [1]."
+        finally:
+            stopped.set()
+
+    monkeypatch.setattr(collections, "model", Scripted(pieces))
+    async with Client(server, mode="legacy") as client:
+        asking = asyncio.create_task(client.call_tool("ask", {"question": "When do larks sing?"}))
+        assert await asyncio.to_thread(begun.wait, 30)
+        others = await asyncio.gather(*(call(client, "search", question=f"larks {n}") for n in range(20)))
+        assert all(each["passages"] for each in others)
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        assert (await call(client, "search", question="owls"))["passages"]
+        go.set()
+        assert await asyncio.to_thread(stopped.wait, 30)
+
+
+async def test_over_http_keys_and_host_names_are_checked(server: MCPServer) -> None:
+    app = create_app(server, ServiceSettings.load(api_keys="secret"))
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    headers = {"Accept": "application/json, text/event-stream", "Host": "localhost"}
+    async with (
+        app.router.lifespan_context(app),
+        httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost", headers=headers) as client,
+    ):
+        assert (await client.post("/mcp", json=message)).status_code == 401
+        wrong = await client.post("/mcp", json=message, headers={"Authorization": "Bearer wrong"})
+        assert wrong.json()["error"]["remedy"].startswith("Send it as")
+        for key in ({"Authorization": "Bearer secret"}, {"X-API-Key": "secret"}):
+            listed = await client.post("/mcp", json=message, headers=key)
+            assert listed.status_code == 200
+            assert "list_documents" in listed.text
+        foreign = await client.post("/mcp", json=message, headers={"X-API-Key": "secret", "Host": "evil.example"})
+        assert foreign.status_code == 421
+
+
+@pytest.mark.parametrize("http", [False, True])
+async def test_the_command_serves_an_embedded_collection(
+    course_index: Path, tmp_path: Path, socket_enabled: None, http: bool
+) -> None:
+    """Over standard input and output, nothing but the protocol is on stdout: the client would fail on anything else."""
+    import shutil
+
+    shutil.copytree(course_index, tmp_path / "copy")
+    arguments = ["-m", "kinsplit", "mcp", "--embedder", "hash"]
+    if not http:
+        parameters = StdioServerParameters(
+            command=sys.executable, args=arguments, env=environment(), cwd=tmp_path / "copy"
+        )
+        with (tmp_path / "log").open("w+") as log:
+            async with Client(stdio_client(parameters, errlog=log), read_timeout_seconds=120) as client:
+                await _use(client)
+            log.seek(0)
+            assert log.read() == ""
+        return
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *arguments,
+        *("--http", "--port", "0"),
+        env=environment(),
+        cwd=tmp_path / "copy",
+        stdout=asyncio.subprocess.PIPE,
+    )
+    try:
+        assert process.stdout is not None
+        line = (await asyncio.wait_for(process.stdout.readline(), 120)).decode()
+        address = line.removeprefix("Listening on ").partition(";")[0]
+        async with Client(address, read_timeout_seconds=120) as client:
+            await _use(client)
+    finally:
+        process.terminate()
+        await process.wait()
+
+
+async def _use(client: Client) -> None:
+    listed = await call(client, "list_documents")
+    assert listed["total"] == 5
+    found = await asyncio.gather(*(call(client, "search", question="merge sort halves") for _ in range(4)))
+    assert {each["passages"][0]["document"] for each in found} == {"course/cs/sorting.md"}
