@@ -191,7 +191,7 @@ def make_strategy(name: str | None, settings: Iterable[str] | None, config: Inde
     from kinsplit.tokenizers import resolve
 
     if name is None:
-        strategy = default_strategy(**parse_settings(settings))
+        strategy: Strategy = default_strategy(**parse_settings(settings))
     else:
         name = current_name(name)
         configured = config.parameters if name == config.strategy else {}

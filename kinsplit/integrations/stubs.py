@@ -8,7 +8,8 @@ from __future__ import annotations
 import types
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from types import MappingProxyType
+from typing import Annotated, Literal, Union, get_args, get_origin
 
 from pydantic import BeforeValidator
 from pydantic.fields import FieldInfo
@@ -101,26 +102,22 @@ def _factory_stub() -> str:
         f"@overload\ndef create(\n    name: Literal[{kind.name!r}],\n{_keywords(kind, 4)}) -> {kind.__name__}: ..."
         for kind in kinds
     )
+    of_default = _keywords(strategy_class(DEFAULT), 4, DEFAULT_PARAMETERS)
+    named = [("None = None", of_default), *((f"Literal[{kind.name!r}]", _keywords(kind, 4)) for kind in kinds)]
     cut = (
-        "@overload\ndef split(\n    text: str | Document,\n"
-        f"    strategy: Literal[{kind.name!r}],\n{_keywords(kind, 4)}) -> list[Chunk]: ..."
-        for kind in kinds
+        f"@overload\ndef split(\n    text: str | Document,\n    strategy: {name},\n{keywords}) -> list[Chunk]: ..."
+        for name, keywords in named
     )
-    usual = strategy_class(DEFAULT)
-    keywords = _keywords(usual, 4, DEFAULT_PARAMETERS)
-    usual_made = f"def default_strategy(\n{keywords}) -> {usual.__name__}: ..."
-    usual_cut = (
-        f"@overload\ndef split(\n    text: str | Document,\n    strategy: None = None,\n{keywords}) -> list[Chunk]: ..."
-    )
+    default = f"def default_strategy(\n{of_default}) -> {strategy_class(DEFAULT).__name__}: ..."
     any_made = "@overload\ndef create(name: str, **parameters: Any) -> Strategy: ..."
     any_cut = "@overload\ndef split(text: str | Document, strategy: str | Strategy) -> list[Chunk]: ..."
-    return "\n".join([f"{_HEAD}{_FACTORY}{imports}", *made, any_made, usual_made, usual_cut, *cut, any_cut, ""])
+    return "\n".join([f"{_HEAD}{_FACTORY}{imports}", *made, any_made, default, *cut, any_cut, ""])
 
 
-def _keywords(strategy: type[Strategy], indent: int, defaults: Mapping[str, Any] | None = None) -> str:
+def _keywords(strategy: type[Strategy], indent: int, values: Mapping[str, object] = MappingProxyType({})) -> str:
     given = ["*"]
     for field, info in strategy.model_fields.items():
-        given.append(f"{field}: {_type(info)} = {(defaults or {}).get(field, info.default)!r}")
+        given.append(f"{field}: {_type(info)} = {values.get(field, info.default)!r}")
     return "".join(f"{' ' * indent}{keyword},\n" for keyword in given)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from pathlib import Path
+from typing import Any
 
 import pytest
 from langchain_core.documents import Document as LangChainDocument
@@ -26,7 +27,7 @@ TEXT = " ".join(f"The owl number {number} hunts at night and sees very well in t
     [{}, {"chunk_size": 40}, {"chunk_size": 60, "chunk_overlap": 20}, {"unit": "word", "max_sentences": 2}],
     ids=str,
 )
-def test_without_a_strategy_all_doors_split_alike(parameters: dict[str, object], cli: Cli, tmp_path: Path) -> None:
+def test_without_a_strategy_all_doors_split_alike(parameters: dict[str, Any], cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "owls.txt").write_text(TEXT, encoding="utf-8")
     settings = [f"--set={key}={value}" for key, value in parameters.items()]
