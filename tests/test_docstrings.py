@@ -55,6 +55,9 @@ def langchain() -> dict[str, Any]:
         "OpenAIEmbeddings": lambda: model,
         "RunnablePassthrough": runnables.RunnablePassthrough,
         "base": store.as_retriever(),
+        # An agent needs a model that calls tools.
+        "create_agent": lambda model, tools: tools,
+        "model": None,
         "chunks": chunks,
         "embeddings": model,
         "llm": language_models.FakeListChatModel(responses=["At dawn."]),
@@ -81,6 +84,8 @@ def llama_index() -> dict[str, Any]:
     model = MockEmbedding(embed_dim=16)
     return {
         **{name: getattr(integration, name) for name in integration.__all__},
+        # An agent needs a model that calls tools.
+        "FunctionAgent": lambda tools, llm: tools,
         "IngestionPipeline": IngestionPipeline,
         "OpenAIEmbedding": lambda: model,
         "RetrieverQueryEngine": RetrieverQueryEngine,
@@ -115,7 +120,7 @@ def names(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
         if folder in path.parts or "shared" in path.parts:
             own = make()
             # A retriever of kinsplit takes an index of kinsplit.
-            made |= own if path.stem != "retriever" else {**own, "index": opened}
+            made |= own if path.stem not in ("retriever", "tool") else {**own, "index": opened}
     if "llama_index" in path.parts:
         from llama_index.core import Settings
 
