@@ -29,10 +29,14 @@ def on_post_build(config: Any) -> None:
 
 def notebook_page(path: Path) -> str:
     """Return a notebook as Markdown, with its outputs and a link to the file."""
+    import nbformat
     from nbconvert import MarkdownExporter
 
-    text, _ = MarkdownExporter().from_filename(str(path))
-    title, rest = text.lstrip().split("\n", 1)
+    notebook = nbformat.read(path, as_version=4)
+    # For the colours of its code; the file doesn't name the version that last ran it.
+    notebook.metadata["language_info"] = {"name": "python"}
+    text, _ = MarkdownExporter().from_notebook_node(notebook)
+    title, rest = re.sub(r"\n\s*\n\s*\n\s*\n", "\n\n", text.lstrip()).split("\n", 1)
     link = f"https://github.com/kinsplit/kinsplit/blob/main/{path.relative_to(ROOT).as_posix()}"
     return f"{title}\n\n[Download this notebook]({link}).\n{rest}"
 

@@ -55,7 +55,8 @@ def test_publishing_needs_no_secret() -> None:
     assert publish["environment"]["name"] == "pypi"
     assert "secrets." not in workflow
     built = {row["project"] for row in yaml.safe_load(workflow)["jobs"]["build"]["strategy"]["matrix"]["include"]}
-    packages = {path.name for path in (ROOT / "packages").glob("*")}
+    # The model's weights have versions of their own, and are not published with every release.
+    packages = {path.name for path in (ROOT / "packages").glob("*")} - {"kinsplit-minilm"}
     assert built == set(publish["strategy"]["matrix"]["project"]) == {PROJECT["name"], *packages}
 
 

@@ -79,6 +79,14 @@ class Strategy(BaseModel):
 
     A strategy is a value: frozen, equal to any other with the same parameters, rebuilt from `name` and `parameters`,
     and safe to share between threads and to send to other processes.
+
+    Example:
+        >>> from kinsplit import create_strategy
+        >>> strategy = create_strategy("sentence", chunk_size=6, chunk_overlap=0)
+        >>> [chunk.text for chunk in strategy.chunk("Owls hunt at night. Larks sing at dawn.")]
+        ['Owls hunt at night.', 'Larks sing at dawn.']
+        >>> strategy == create_strategy(strategy.name, **strategy.parameters)
+        True
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True, allow_inf_nan=False)

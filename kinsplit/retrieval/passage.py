@@ -32,6 +32,11 @@ class Passage:
         pages: First and last page, counted from 1, if the document has pages.
         times: Start and end in seconds, if the document is a transcript.
         metadata: Metadata of the document.
+
+    Example:
+        >>> (passage,) = index.search("When do larks sing?", top_k=1, window=1)
+        >>> passage.source_id, passage.text == document.text[passage.start : passage.end]
+        ('birds.md', True)
     """
 
     source_id: str
