@@ -10,6 +10,7 @@ from kinsplit.errors import MissingExtraError
 # Where the distribution has another name than the module.
 _DISTRIBUTIONS = {
     "pptx": "python-pptx",
+    "python_calamine": "python-calamine",
     "qdrant_edge": "qdrant-edge-py",
     "webvtt": "webvtt-py",
 }

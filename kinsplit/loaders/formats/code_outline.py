@@ -16,6 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from kinsplit.chunk import Part
+from kinsplit.support.extras import needs
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser, Tree
@@ -185,15 +186,11 @@ def outline(text: str, language: str) -> tuple[Part, ...] | None:
 
 @functools.cache
 def _parser(name: str) -> Parser:
-    from kinsplit.errors import MissingExtraError
-
     package, function = _SHARED.get(name, (name, "language"))
-    try:
+    with needs("code"):
         from tree_sitter import Language, Parser
 
         grammar = import_module(f"tree_sitter_{package}")
-    except ImportError:
-        raise MissingExtraError(f"tree-sitter-{package.replace('_', '-')}", "code") from None
     return Parser(Language(getattr(grammar, function)()))
 
 
