@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kinsplit import embedding, language_models
+from kinsplit import Index, embedding, language_models
 from kinsplit.embedding import registry as embedders
 from kinsplit.language_models import registry as models
 from tests.snippets import PAGES, ROOT, blocks, run
@@ -28,7 +28,7 @@ def test_the_blocks_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pytes
 
     names = run(page)
 
-    if (index := names.get("index")) is not None:
+    if isinstance(index := names.get("index"), Index):
         index.close()
 
 
