@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,12 +18,12 @@ from tests.integrations.kin_stores import ARRANGEMENTS, LANGCHAIN, Arrangement, 
 from tests.integrations.test_langchain_store import HashEmbeddings
 
 pytestmark = [
-    # The connections of Postgres stores belong to an event loop.
-    pytest.mark.asyncio(loop_scope="module"),
     pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant:UserWarning"),
     pytest.mark.filterwarnings("ignore:`langchain-community` is being sunset:DeprecationWarning"),
 ]
 
+# The connections of Postgres stores belong to an event loop.
+LOOP = pytest.mark.asyncio(loop_scope="module")
 QUESTION = "This part is about classes."
 
 
@@ -63,6 +64,13 @@ async def expanded(arrangement: Arrangement, setting: Setting, mode: str, **opti
     return [Hit(one) for one in found]
 
 
+def test_the_table_of_the_docs_is_that_of_these_tests() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "kin-on-your-store.md").read_text(encoding="utf-8")
+    rows = [line for line in page.split("| framework | store |")[1].splitlines()[2:] if line.startswith("|")]
+    assert rows == [f"| {each.framework} | {each.name} | {each.kin} | ✓ | ✓ | ✓ |" for each in ARRANGEMENTS]
+
+
+@LOOP
 @pytest.mark.parametrize("mode", ["sync", "async"])
 async def test_siblings(arrangement: Arrangement, setting: Setting, mode: str) -> None:
     chunks = leaves(documents())
@@ -77,6 +85,7 @@ async def test_siblings(arrangement: Arrangement, setting: Setting, mode: str) -
         assert passages[0].metadata["char_end"] >= chunks[min(len(chunks) - 1, at + window)].metadata["char_end"]
 
 
+@LOOP
 @pytest.mark.parametrize("mode", ["sync", "async"])
 async def test_parents(arrangement: Arrangement, setting: Setting, mode: str) -> None:
     texts = {chunk.id: chunk.page_content for chunk in documents()}
@@ -85,6 +94,7 @@ async def test_parents(arrangement: Arrangement, setting: Setting, mode: str) ->
     assert [passage.text for passage in passages] == [texts[id_] for id_ in wanted]
 
 
+@LOOP
 @pytest.mark.parametrize("mode", ["sync", "async"])
 async def test_the_table_says_how_kin_are_read(arrangement: Arrangement, setting: Setting, mode: str) -> None:
     """Whichever way the expansion has taken, each that the documentation names leads to the same chunks."""

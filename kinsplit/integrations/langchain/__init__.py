@@ -33,8 +33,8 @@ _FORMER = former_names("TextSplitter")
 # Modules imported at first use, since they import the stores and the index.
 _MODULES = {
     "CachedEmbeddings": "cached_embeddings",
-    "KinStore": ".shared.kin.sidecar",
     "ChunkKeys": "keys",
+    "KinStore": ".shared.kin.sidecar",
     "KinsplitRetriever": "retriever",
     "KinsplitVectorStore": "vector_store",
     "Rerank": "rerank",
