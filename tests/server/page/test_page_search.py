@@ -114,6 +114,16 @@ def test_filters_that_can_not_be_listed_are_told(visit: Visit) -> None:
     expect(page.get_by_text("The filters could not be loaded")).to_be_visible()
 
 
+def test_an_address_with_a_strategy_that_is_not_indexed_says_what_is_shown_instead(visit: Visit) -> None:
+    page = visit("#/search?q=rabbits&strategy=semantic")
+    note = "Nothing is indexed with “semantic” here; this is “sentence”."
+    expect(page.get_by_text(note)).to_be_visible()
+    expect(page.locator(".passage").first).to_be_visible()
+    for view in ("ask?strategy=semantic", "documents?strategy=semantic", "compare?a=semantic"):
+        page.goto(page.url.split("#")[0] + f"#/{view}")
+        expect(page.get_by_text(note)).to_be_visible()
+
+
 def test_an_address_brings_back_what_was_seen(visit: Visit) -> None:
     page = visit("#/search?q=rabbits&strategy=structure&top_k=2&where=course!=6.0001")
     expect(page.get_by_role("searchbox")).to_have_value("rabbits")

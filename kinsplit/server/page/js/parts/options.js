@@ -7,14 +7,28 @@ import { Filters } from "./filters.js";
 const NAMES = ["top_k", "window", "rerank", "parents", "budget"];
 
 /** Return the indexed strategies as options of a select field. */
-export function indexed(catalogue) {
+function indexed(catalogue) {
   return catalogue.indexed.map(({ name, chunks }) => ({ value: name, label: `${name} · ${counted(chunks, "chunk")}` }));
 }
 
 /** Return the named strategy, or the default one if it does not exist. */
 export function usual(catalogue, wanted) {
-  const known = catalogue.indexed.find(({ name, collection }) => [name, collection].includes(wanted));
-  return (known ?? catalogue.indexed.find((row) => row.default) ?? catalogue.indexed[0]).name;
+  return (known(catalogue, wanted) ?? catalogue.indexed.find((row) => row.default) ?? catalogue.indexed[0]).name;
+}
+
+/** Return a note that the named strategy does not exist here; null if it does, or if none is named. */
+export function substitute(catalogue, wanted) {
+  if (!wanted || known(catalogue, wanted)) return null;
+  return `Nothing is indexed with “${wanted}” here; this is “${usual(catalogue, wanted)}”.`;
+}
+
+/** Return a select field for the strategy, with a note if the wanted one does not exist. */
+export function strategyChoice(catalogue, wanted, label = "Strategy", name = "strategy") {
+  return choice(label, name, indexed(catalogue), usual(catalogue, wanted), substitute(catalogue, wanted));
+}
+
+function known(catalogue, wanted) {
+  return catalogue.indexed.find(({ name, collection }) => [name, collection].includes(wanted));
 }
 
 export class Options {
@@ -40,9 +54,12 @@ export class Options {
     this.form.elements.strategy.addEventListener("change", load);
     this.form.addEventListener("change", onChange);
     this.form.addEventListener("submit", (event) => event.preventDefault());
+    // Outside the details, which are closed at first.
+    const note = substitute(catalogue, params.get("strategy"));
     this.element = el(
       "div",
       { class: "options" },
+      note && el("p", { class: "hint", role: "status" }, note),
       el("details", {}, el("summary", {}, "Options and filters"), this.form, this.filters.fields),
       this.filters.chips,
     );

@@ -4,9 +4,8 @@ import * as api from "../api.js";
 import { announce, el } from "../dom.js";
 import { Latest } from "../latest.js";
 import { checkedText, evidenceOf, marker, verdictOf } from "../parts/answer.js";
-import { choice } from "../parts/fields.js";
 import { Filters } from "../parts/filters.js";
-import { indexed, usual } from "../parts/options.js";
+import { strategyChoice } from "../parts/options.js";
 import { hopByKey } from "../parts/passage.js";
 import { question } from "../parts/question.js";
 import { sourceCard } from "../parts/source.js";
@@ -35,7 +34,7 @@ export async function mount(root, params, { signal, state }) {
     if (!signal.aborted) answer.replaceChildren(failed(error, () => location.reload()));
     return;
   }
-  const pick = choice("Strategy", "strategy", indexed(catalogue), usual(catalogue, params.get("strategy")));
+  const pick = strategyChoice(catalogue, params.get("strategy"));
   const filters = new Filters(params.getAll("where"), () => {});
   const strategyOf = () => pick.querySelector("select").value;
   const offer = () => filters.load(strategyOf(), signal);

@@ -3,8 +3,7 @@
 import * as api from "../api.js";
 import { announce, counted, el } from "../dom.js";
 import { Latest } from "../latest.js";
-import { choice } from "../parts/fields.js";
-import { indexed, usual } from "../parts/options.js";
+import { strategyChoice, usual } from "../parts/options.js";
 import { hop, hopByKey, passageCard } from "../parts/passage.js";
 import { question } from "../parts/question.js";
 import { largest } from "../parts/scores.js";
@@ -49,9 +48,13 @@ export async function mount(root, params, { signal, state }) {
   }
   const left = usual(catalogue, params.get("a"));
   const other = catalogue.indexed.find(({ name }) => name !== left).name;
-  const right = params.has("b") ? usual(catalogue, params.get("b")) : other;
-  const rows = indexed(catalogue);
-  const picks = el("form", { class: "fields pair" }, choice("Left", "a", rows, left), choice("Right", "b", rows, right));
+  const right = params.get("b") ?? other;
+  const picks = el(
+    "form",
+    { class: "fields pair" },
+    strategyChoice(catalogue, params.get("a"), "Left", "a"),
+    strategyChoice(catalogue, right, "Right", "b"),
+  );
   picks.addEventListener("change", () => latest.now(run));
   form.after(picks);
   hopByKey(sides, signal);

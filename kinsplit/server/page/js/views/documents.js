@@ -2,8 +2,8 @@
 
 import * as api from "../api.js";
 import { announce, counted, el } from "../dom.js";
-import { choice, line } from "../parts/fields.js";
-import { indexed, usual } from "../parts/options.js";
+import { line } from "../parts/fields.js";
+import { strategyChoice } from "../parts/options.js";
 import { empty, failed, loading } from "../parts/states.js";
 import { address, restate } from "../router.js";
 
@@ -24,7 +24,7 @@ export async function mount(root, params, { signal }) {
   const picks = el(
     "form",
     { class: "fields" },
-    choice("Strategy", "strategy", indexed(catalogue), usual(catalogue, params.get("strategy"))),
+    strategyChoice(catalogue, params.get("strategy")),
     line("Filter by name", "part", params.get("part")),
   );
   heading.after(picks);
