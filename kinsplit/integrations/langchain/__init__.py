@@ -16,7 +16,12 @@ from kinsplit.integrations.shared.generated import explain_missing, former_names
 from kinsplit.parsers import strategy_class
 
 try:
-    from kinsplit.integrations.langchain.text_splitter import KinsplitTextSplitter, text_splitter, text_splitter_class
+    from kinsplit.integrations.langchain.text_splitter import (
+        KinsplitTextSplitter,
+        join_pages,
+        text_splitter,
+        text_splitter_class,
+    )
 except ImportError as error:
     packages = {"langchain_core": "langchain-core", "langchain_text_splitters": "langchain-text-splitters"}
     explain_missing(error, packages, "langchain")
@@ -34,9 +39,10 @@ _MODULES = {
     "KinsplitVectorStore": "vector_store",
     "Rerank": "rerank",
     "SiblingExpansion": "sibling_expansion",
+    "search_tool": "tool",
 }
 
-__all__ = ["KinsplitTextSplitter", "text_splitter", *_MODULES, *_GENERATED]
+__all__ = ["KinsplitTextSplitter", "join_pages", "text_splitter", *_MODULES, *_GENERATED]
 
 
 def __getattr__(name: str) -> object:

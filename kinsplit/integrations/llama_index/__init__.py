@@ -18,6 +18,7 @@ from kinsplit.parsers import strategy_class
 
 try:
     from kinsplit.integrations.llama_index.node_parser import KinsplitNodeParser, node_parser, node_parser_class
+    from kinsplit.integrations.llama_index.nodes import join_pages
 except ImportError as error:
     explain_missing(error, {"llama_index": "llama-index-core"}, "llama-index")
     raise
@@ -33,9 +34,10 @@ _MODULES = {
     "KinsplitVectorStore": "vector_store",
     "Rerank": "rerank",
     "SiblingExpansion": "sibling_expansion",
+    "search_tool": "tool",
 }
 
-__all__ = ["KinsplitNodeParser", "node_parser", *_MODULES, *_GENERATED]
+__all__ = ["KinsplitNodeParser", "join_pages", "node_parser", *_MODULES, *_GENERATED]
 
 
 def __getattr__(name: str) -> object:
