@@ -237,17 +237,21 @@ def test_a_price_comes_from_the_table_of_litellm_where_it_is_installed(
     folder = tmp_path / "litellm"
     folder.mkdir()
     (folder / "__init__.py").write_text("raise AssertionError('must not be imported')")
-    table = {"text-embedding-3-small": {"input_cost_per_token": 2e-8, "max_input_tokens": 8191}, "odd": 3}
+    table = {
+        "text-embedding-3-small": {"input_cost_per_token": 2e-8, "max_input_tokens": 8191},
+        "odd": 3,
+        "e": {"litellm_provider": "p", "input_cost_per_token": 1e-6},
+    }
     (folder / "model_prices_and_context_window_backup.json").write_text(json.dumps(table))
     monkeypatch.delenv(prices.VARIABLE, raising=False)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "litellm", raising=False)
     prices._table.cache_clear()
     try:
-        known = [prices.price_of(None, name) for name in ("text-embedding-3-small", "odd", "other")]
+        known = [prices.price_of(None, name) for name in ("text-embedding-3-small", "odd", "other", "p/e", "q/e")]
     finally:
         prices._table.cache_clear()
-    assert known == [pytest.approx(0.02), None, None]
+    assert known == [pytest.approx(0.02), None, None, pytest.approx(1), None]
     assert prices.price_of(0.0, "text-embedding-3-small") == 0
 
 

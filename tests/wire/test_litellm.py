@@ -36,7 +36,8 @@ def test_texts_are_embedded_with_known_window_and_price(fake: FakeEmbeddings) ->
     embedder = create("litellm:openai/text-embedding-3-small:dimensions=8")
     texts = ["a cat", "two dogs bark"]
     np.testing.assert_allclose(embedder.embed(texts), HashEmbedder(8).embed(texts), atol=1e-6)
-    assert fake.calls[0][1]["Authorization"] == f"Bearer {KEY}"
+    headers = {name.lower(): value for name, value in fake.calls[0][1].items()}
+    assert headers["authorization"] == f"Bearer {KEY}"
     assert fake.calls[0][2]["dimensions"] == 8
     assert embedder.fingerprint == "litellm:openai/text-embedding-3-small:8:8191"
     used = embedder.usage.since()  # type: ignore[attr-defined]
