@@ -9,7 +9,7 @@ MODEL := build/wheels/kinsplit_minilm-1.0.0-py3-none-any.whl
 # On all cores; pip compiles on one. Some packages hold files that don't compile.
 COMPILE := $(BIN)/python -W ignore -m compileall -q -q -j 0 .venv/lib || true
 
-.PHONY: demo serve test test-lowest test-newest check lock resolve bench bench-quality bench-install clean
+.PHONY: demo serve test test-lowest test-newest check lock resolve bench bench-quality bench-install docs notebooks clean
 
 demo: .venv/base.stamp ## Index the sample course and ask it five questions.
 	$(BIN)/kinsplit demo
@@ -46,6 +46,14 @@ bench: .venv/bench.stamp ## Measure the parsers against their peers.
 bench-quality: .venv/bench.stamp ## Compare every strategy and the peers on the labelled sets, and write docs/quality.md.
 	$(BIN)/python benchmarks/quality.py --output docs/quality.md
 
+docs: .venv/docs.stamp ## Build the documentation site in build/site; every broken link and reference fails.
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --site-dir build/site
+
+notebooks: .venv/docs.stamp ## Run the notebooks, and keep what they print.
+	PYTHONWARNINGS=ignore $(BIN)/python -m nbconvert --to notebook --execute --inplace --log-level WARN \
+	    --ExecutePreprocessor.record_timing=False --ClearMetadataPreprocessor.enabled=True \
+	    --ClearMetadataPreprocessor.preserve_nb_metadata_mask=kernelspec examples/notebooks/*.ipynb
+
 clean: ## Remove what the other targets made.
 	rm -rf .venv .venv-lowest .venv-newest build dist kinsplit-data .hypothesis .mypy_cache .pytest_cache .ruff_cache *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -80,4 +88,8 @@ $(MODEL): .venv/bin/python requirements/build.txt requirements/model.txt $(wildc
 
 .venv/bench.stamp: .venv/dev.stamp pyproject.toml
 	$(PIP) --find-links build/wheels -e ".[benchmarks]"
+	touch $@
+
+.venv/docs.stamp: .venv/dev.stamp pyproject.toml
+	$(PIP) -e ".[docs]"
 	touch $@

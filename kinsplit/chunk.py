@@ -45,6 +45,14 @@ class Chunk:
         context: Heading path or repeated table header; embedded with the text but never part of it.
         token_count: Length in tokens if the strategy counts tokens, else None.
         metadata: Metadata of the document, read-only and shared by its chunks, plus what the strategy adds.
+
+    Example:
+        >>> from kinsplit import split
+        >>> first, second = split("Owls hunt at night. Larks sing at dawn.", chunk_size=6, chunk_overlap=0)
+        >>> second.index, second.start, second.end, second.text
+        (1, 20, 39, 'Larks sing at dawn.')
+        >>> second.prev_id == first.id
+        True
     """
 
     id: str
@@ -196,6 +204,11 @@ class Document:
         times: Time of each part of a transcript, ascending by offset; empty for other documents.
         outline: Parts without headings, such as functions, ascending by start, outer parts before inner ones. If there
             are any, contexts are made from them and the last component of the id, not from headings.
+
+    Example:
+        >>> lecture = Document("cs/lecture_1.pdf", "First page. Second page.", {"course": "cs"}, pages=(0, 12))
+        >>> lecture.page_range(12, 18)
+        (2, 2)
     """
 
     id: str

@@ -34,6 +34,10 @@ def to_dataframe(chunks: Iterable[Chunk]) -> pandas.DataFrame:
 
     Raises:
         MissingExtraError: pandas is not installed.
+
+    Example:
+        >>> to_dataframe(chunks)["start"].tolist()
+        [0]
     """
     try:
         import pandas
@@ -60,6 +64,10 @@ def to_arrow(chunks: Iterable[Chunk]) -> pyarrow.Table:
     Raises:
         MissingExtraError: pyarrow is not installed.
         InvalidParameterError: A value in the metadata can't be represented in JSON.
+
+    Example:
+        >>> to_arrow(chunks).num_rows
+        1
     """
     try:
         import pyarrow

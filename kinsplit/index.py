@@ -28,7 +28,7 @@ from kinsplit.indexing.indexer import Indexer
 from kinsplit.indexing.reports import AddReport, DocumentReport, Failure
 from kinsplit.indexing.run import AddKeywords, add, interruptible
 from kinsplit.loaders import Limits, Loaded, SourceFile
-from kinsplit.parsers import Strategy, create, names
+from kinsplit.parsers import Strategy, create, default_strategy, names
 from kinsplit.retrieval import (
     Passage,
     Question,
@@ -346,15 +346,6 @@ class Index:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
-
-
-def default_strategy() -> Strategy:
-    """Return the strategy of a new collection: whole sentences up to 160 tokens, without overlap.
-
-    Chosen with `benchmarks/retrieval.py` (see docs/kin-scoring.md): chunks of this size are small enough to be found,
-    and their kin add what they lack.
-    """
-    return create("sentence", chunk_size=160, chunk_overlap=0)
 
 
 def _bm25(language: str) -> Bm25Embedder:

@@ -26,14 +26,24 @@ _P = ParamSpec("_P")
 
 @contextmanager
 def report_warnings(terminal: Terminal) -> Iterator[None]:
-    """Write kinsplit's warnings to the terminal when the block ends, each once; all others pass through."""
+    """Write kinsplit's warnings to the terminal, each once; all others pass through.
+
+    Those that are combined are written when the block ends, all others at once, since they may be about what follows.
+    """
     captured: list[KinsplitWarning] = []
+    shown: set[str] = set()
+
+    def show(warning: KinsplitWarning) -> None:
+        if str(warning) not in shown:
+            shown.add(str(warning))
+            terminal.warning(str(warning))
+
     try:
-        with capture_warnings() as captured:
+        with capture_warnings(show) as captured:
             yield
     finally:
         for warning in captured:
-            terminal.warning(str(warning))
+            show(warning)
 
 
 def command(function: Callable[_P, None]) -> Callable[_P, None]:

@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from kinsplit.loaders import Limits
     from kinsplit.parsers import Strategy
 
-#: The strategy that --set refers to by default.
-DEFAULT_STRATEGY = "sentence"
-
 
 def _parse_path(path: str) -> Path:
     if not path:  # An unset shell variable; Path would take it for the current folder.
@@ -34,7 +31,8 @@ Settings = Annotated[
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        help="Parameter of the strategy, as JSON or plain text; repeatable. See: kinsplit strategies NAME",
+        help="Parameter of the strategy, as JSON or plain text; repeatable. See: kinsplit strategies NAME, or sentence "
+        "for the default strategy.",
     ),
 ]
 Config = Annotated[
@@ -58,7 +56,8 @@ Model = Annotated[
     str | None,
     typer.Option(
         metavar="SPEC",
-        help="Embedding model: bundled, static, st:NAME_OR_PATH, or hash for tests. Default: bundled.",
+        help="Embedding model: bundled, static, st:NAME_OR_PATH, openai:MODEL, ollama:MODEL, litellm:PROVIDER/MODEL, "
+        "or hash for tests. Default: bundled.",
         show_default=False,
     ),
 ]
@@ -176,11 +175,11 @@ def read_config(path: Path | None) -> IndexSettings:
     return (Configuration() if path is None else Configuration.read(path)).index
 
 
-def make_strategy(name: str, settings: Iterable[str] | None, config: IndexSettings) -> Strategy:
+def make_strategy(name: str | None, settings: Iterable[str] | None, config: IndexSettings) -> Strategy:
     """Create a strategy and load its tokenizer, so that mistakes surface before anything is written.
 
     Args:
-        name: Name of the strategy.
+        name: Name of the strategy; None for `kinsplit.parsers.default_strategy`.
         settings: Parameters, see `parse_settings`; they take precedence over the file's.
         config: Settings of the file; its parameters apply only if it names the same strategy.
 
@@ -188,12 +187,15 @@ def make_strategy(name: str, settings: Iterable[str] | None, config: IndexSettin
         InvalidParameterError: The name or a parameter is invalid.
         TokenizerError: The tokenizer can't be loaded.
     """
-    from kinsplit.parsers import create, current_name
+    from kinsplit.parsers import create, current_name, default_strategy
     from kinsplit.tokenizers import resolve
 
-    name = current_name(name)
-    configured = config.parameters if name == config.strategy else {}
-    strategy = create(name, **{**configured, **parse_settings(settings)})
+    if name is None:
+        strategy: Strategy = default_strategy(**parse_settings(settings))
+    else:
+        name = current_name(name)
+        configured = config.parameters if name == config.strategy else {}
+        strategy = create(name, **{**configured, **parse_settings(settings)})
     resolve(strategy.tokenizer)
     return strategy
 

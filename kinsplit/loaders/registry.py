@@ -30,11 +30,18 @@ from kinsplit.loaders.formats import (
     epub,
     html,
     json_rows,
+    layout,
+    mail,
+    main_text,
     markdown,
+    markitdown_files,
     notebook,
     pdf,
     python_code,
+    rich_text,
     slides,
+    spreadsheet,
+    tables,
     text,
     transcript,
     word,
@@ -49,11 +56,16 @@ FORMATS: tuple[Format, ...] = (
     markdown.FORMAT,
     html.FORMAT,
     python_code.FORMAT,
-    code.FORMAT,
+    *code.FORMATS,
     pdf.FORMAT,
     slides.FORMAT,
     word.FORMAT,
+    rich_text.FORMAT,
     epub.FORMAT,
+    spreadsheet.FORMAT,
+    tables.CSV,
+    tables.TSV,
+    mail.FORMAT,
     transcript.SRT,
     transcript.VTT,
     notebook.FORMAT,
@@ -63,7 +75,14 @@ FORMATS: tuple[Format, ...] = (
 _OWN = "kinsplit"
 
 #: The readers that read files only if the caller names them, since each reads what another one reads too.
-ON_REQUEST: dict[str, tuple[Format, ...]] = {}
+ON_REQUEST: dict[str, tuple[Format, ...]] = {
+    name: tuple(replace(fmt, reader=name) for fmt in formats)
+    for name, formats in (
+        ("docling", layout.FORMATS),
+        ("markitdown", markitdown_files.FORMATS),
+        ("trafilatura", main_text.FORMATS),
+    )
+}
 
 
 class ReaderWarning(KinsplitWarning):

@@ -1,14 +1,17 @@
 """Text -> chunks: the strategies and their registry, independent of any framework.
 
-`names()` lists the strategies, `create(name, **parameters)` makes one, `parameters(name)` describes its parameters.
+`names()` lists the strategies, `create(name, **parameters)` makes one, `parameters(name)` describes its parameters, and
+`default_strategy()` is the one that applies when none is named.
 Every strategy guarantees: chunks are exact slices of the text, in order; without their overlap, they contain every
 character that is not white space exactly once; no chunk is blank or exceeds its limit; and the same text gives the same
 chunks everywhere.
 """
 
 from kinsplit.parsers.base import Cost, Strategy
-from kinsplit.parsers.factory import create, split
+from kinsplit.parsers.factory import create, default_strategy, split
 from kinsplit.parsers.registry import (
+    DEFAULT,
+    DEFAULT_PARAMETERS,
     Parameter,
     RenamedStrategyWarning,
     current_name,
@@ -18,12 +21,15 @@ from kinsplit.parsers.registry import (
 )
 
 __all__ = [
+    "DEFAULT",
+    "DEFAULT_PARAMETERS",
     "Cost",
     "Parameter",
     "RenamedStrategyWarning",
     "Strategy",
     "create",
     "current_name",
+    "default_strategy",
     "names",
     "parameters",
     "split",

@@ -11,7 +11,7 @@ from typing import Any
 from kinsplit.chunk import Chunk, Document
 from kinsplit.errors import InvalidParameterError
 from kinsplit.parsers.base import Strategy
-from kinsplit.parsers.registry import strategy_class
+from kinsplit.parsers.registry import DEFAULT, DEFAULT_PARAMETERS, strategy_class
 
 
 def create(name: str, **parameters: Any) -> Strategy:
@@ -31,15 +31,34 @@ def create(name: str, **parameters: Any) -> Strategy:
     return strategy_class(name)(**parameters)
 
 
-def split(text: str | Document, strategy: str | Strategy = "sentence", **parameters: Any) -> list[Chunk]:
+def default_strategy(**parameters: Any) -> Strategy:
+    """Return the strategy that applies when none is named: whole sentences up to 160 tokens, without overlap.
+
+    Chosen with `benchmarks/retrieval.py` (see docs/kin-scoring.md): chunks of this size are small enough to be found,
+    and their kin add what they lack. With their headings, nearly all fit into the bundled model's window.
+
+    Args:
+        **parameters: Parameters of `sentence`, which replace these.
+
+    Raises:
+        InvalidParameterError: A parameter or a value is invalid.
+
+    Example:
+        >>> default_strategy().chunk_size, default_strategy(chunk_size=40).chunk_overlap
+        (160, 0)
+    """
+    return create(DEFAULT, **{**DEFAULT_PARAMETERS, **parameters})
+
+
+def split(text: str | Document, strategy: str | Strategy | None = None, **parameters: Any) -> list[Chunk]:
     """Split a text into chunks with exact offsets, stable ids and links to their kin.
 
     For many texts, make the strategy once with `create_strategy` and call its `chunk_many`.
 
     Args:
         text: A text, whose id is made from its hash, or a document.
-        strategy: Name of the strategy, or a strategy.
-        **parameters: Parameters of the named strategy; the rest have their defaults.
+        strategy: Name of the strategy, or a strategy; None for `default_strategy`, whole sentences up to 160 tokens.
+        **parameters: Parameters of the strategy; the rest have their defaults.
 
     Returns:
         The chunks, coarsest level first and in document order within a level.
@@ -53,6 +72,8 @@ def split(text: str | Document, strategy: str | Strategy = "sentence", **paramet
         >>> second.start, second.end, second.text, second.prev_id == first.id
         (20, 39, 'Larks sing at dawn.', True)
     """
+    if strategy is None:
+        return default_strategy(**parameters).chunk(text)
     if not isinstance(strategy, Strategy):
         return create(strategy, **parameters).chunk(text)
     if parameters:

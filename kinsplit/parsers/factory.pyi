@@ -129,6 +129,29 @@ def create(
 ) -> LLMStrategy: ...
 @overload
 def create(name: str, **parameters: Any) -> Strategy: ...
+def default_strategy(
+    *,
+    tokenizer: object = 'bundled',
+    unit: Literal['character', 'word', 'token'] = 'token',
+    chunk_size: int = 160,
+    chunk_overlap: int = 0,
+    overlap_sentences: int = 0,
+    max_sentences: int | None = None,
+    language: str = 'auto',
+) -> SentenceStrategy: ...
+@overload
+def split(
+    text: str | Document,
+    strategy: None = None,
+    *,
+    tokenizer: object = 'bundled',
+    unit: Literal['character', 'word', 'token'] = 'token',
+    chunk_size: int = 160,
+    chunk_overlap: int = 0,
+    overlap_sentences: int = 0,
+    max_sentences: int | None = None,
+    language: str = 'auto',
+) -> list[Chunk]: ...
 @overload
 def split(
     text: str | Document,
@@ -161,7 +184,7 @@ def split(
 @overload
 def split(
     text: str | Document,
-    strategy: Literal['sentence'] = ...,
+    strategy: Literal['sentence'],
     *,
     tokenizer: object = 'bundled',
     unit: Literal['character', 'word', 'token'] = 'token',

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from pydantic_core import PydanticUndefined
@@ -34,6 +36,10 @@ _STRATEGIES: tuple[type[Strategy], ...] = (
     LLMStrategy,
 )
 _BY_NAME = {strategy.name: strategy for strategy in _STRATEGIES}
+
+#: Name and parameters of the strategy that applies when none is named; see `default_strategy`.
+DEFAULT = SentenceStrategy.name
+DEFAULT_PARAMETERS: Mapping[str, Any] = MappingProxyType({"chunk_size": 160, "chunk_overlap": 0})
 
 
 class Parameter(NamedTuple):

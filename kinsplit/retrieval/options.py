@@ -38,6 +38,11 @@ class SearchOptions(Settings):
             `kinsplit.stores.protocol.Where`.
         level: Level of the chunks to find: 0 for leaves, 1 for their parents.
         weights: Weights of kin scoring.
+
+    Example:
+        >>> options = SearchOptions(top_k=5, window=2, budget=1000, where={"course": "birds"})
+        >>> options.limit  # candidates
+        30
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)

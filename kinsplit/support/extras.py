@@ -11,6 +11,7 @@ from kinsplit.errors import MissingExtraError
 _DISTRIBUTIONS = {
     "llama_index": "llama-index-core",
     "pptx": "python-pptx",
+    "python_calamine": "python-calamine",
     "qdrant_edge": "qdrant-edge-py",
     "webvtt": "webvtt-py",
 }

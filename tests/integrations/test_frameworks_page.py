@@ -16,7 +16,14 @@ def test_the_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsy
     names: dict[str, Any] = {}
     for code in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL):
         exec(code, names)
-    first, second, *_ = capsys.readouterr().out.splitlines()
+    first, second, *chunks = capsys.readouterr().out.splitlines()
     assert "'num_added': 10," in first
     assert "'num_added': 2," in second
-    assert names["store"].count() == 11
+    assert chunks == [
+        "birds.pdf 1 1 'An owl hunts at night.'",
+        "birds.pdf 1 2 'The owl and\\nthe lark are birds.'",
+        "birds.pdf 2 2 'A lark sings.'",
+    ]
+    birds = [node for node in names["store"].get_nodes() if node.ref_doc_id == "birds.pdf"]
+    assert {(node.metadata["page_start"], node.metadata["page_end"]) for node in birds} == {(1, 1), (1, 2)}
+    assert names["store"].count() == 11 + len(birds)

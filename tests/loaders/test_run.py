@@ -148,7 +148,8 @@ def test_the_registry_lists_every_format_once():
     assert len(set(listed)) == len(listed)
     assert all(suffix.startswith(".") and suffix == suffix.lower() for suffix in listed)
     assert {fmt.name for fmt in FORMATS} == {
-        *("text", "markdown", "html", "code", "pdf", "notebook", "json", "slides", "word", "epub", "transcript")
+        *("text", "markdown", "html", "code", "pdf", "notebook", "json", "slides", "word", "epub", "transcript"),
+        *("spreadsheet", "table", "mail", "rtf"),
     }
     assert {".txt", ".text", ".log", ".rst", ".md", ".markdown", ".html", ".htm", ".py", ".pdf", ".ipynb"} < set(listed)
 

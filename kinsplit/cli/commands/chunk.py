@@ -13,7 +13,6 @@ import typer
 
 from kinsplit.cli.command import exit_code
 from kinsplit.cli.options import (
-    DEFAULT_STRATEGY,
     AsJson,
     Cache,
     Config,
@@ -49,7 +48,11 @@ def chunk(
     paths: Paths,
     strategy: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help=f"Splitting strategy. Default: {DEFAULT_STRATEGY}.", show_default=False),
+        typer.Option(
+            metavar="NAME",
+            help="Splitting strategy. Default: sentences up to 160 tokens without overlap, as kinsplit index.",
+            show_default=False,
+        ),
     ] = None,
     settings: Settings = None,
     config: Config = None,
@@ -76,7 +79,7 @@ def chunk(
 
     terminal = Terminal(as_json=as_json)
     configured = read_config(config)
-    splitter = make_strategy(strategy or configured.strategy or DEFAULT_STRATEGY, settings, configured)
+    splitter = make_strategy(strategy or configured.strategy, settings, configured)
     tokenizer = resolve(splitter.tokenizer)
     limits = parse_limits(limit)
     steps = steps_of(normalise) if normalise else ()

@@ -11,7 +11,6 @@ import typer
 
 from kinsplit.cli.command import exit_code
 from kinsplit.cli.options import (
-    DEFAULT_STRATEGY,
     AsJson,
     Cache,
     Collection,
@@ -52,7 +51,8 @@ def index(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Splitting strategy. Default: that of the collection; sentences up to 160 tokens for a new one.",
+            help="Splitting strategy. Default: that of the collection; sentences up to 160 tokens without overlap for "
+            "a new one.",
             show_default=False,
         ),
     ] = None,
@@ -90,8 +90,8 @@ def index(
     terminal = Terminal(as_json=as_json)
     names, limits = parse_names(subjects), parse_limits(limit)
     configured = read_config(config)
-    named = strategy or configured.strategy or (DEFAULT_STRATEGY if settings else None)
-    splitter = None if named is None else make_strategy(named, settings, configured)
+    named = strategy or configured.strategy
+    splitter = make_strategy(named, settings, configured) if named or settings else None
     model = (configured.embedder or "bundled") if embedder is None else embedder
     found = discover(paths, subjects=names, readers=reader or ())  # Reports wrong paths before a collection is created.
     report_skipped(found.skipped, terminal)
@@ -129,7 +129,8 @@ def index(
 
 def _strategy_of(store: str, collection: str, embedder: str) -> Strategy:
     """Return the strategy of a collection, or the default one if it does not exist yet."""
-    from kinsplit.index import Index, default_strategy
+    from kinsplit.index import Index
+    from kinsplit.parsers import default_strategy
 
     try:
         with Index(store, collection=collection, embedder=embedder, must_exist=True) as opened:

@@ -80,11 +80,12 @@ class PairScorer:
         scores = np.empty(len(texts))
         for batch, logits in zip(batches, self._backend.vectors(windows, "", is_query=False), strict=True):
             scores[batch] = logits[:, 0]
-        return (1 / (1 + np.exp(-scores)) if self._is_sigmoid else scores).tolist()
+        return [float(score) for score in (1 / (1 + np.exp(-scores)) if self._is_sigmoid else scores)]
 
     def _encode(self, query: str, texts: Sequence[str]) -> list[Encoding]:
         (query,) = check_texts([query])
-        return self._tokenizer.encode_batch([(query, text) for text in check_texts(texts)])
+        encodings: list[Encoding] = self._tokenizer.encode_batch([(query, text) for text in check_texts(texts)])
+        return encodings
 
 
 def _open(folder: Path) -> Backend:

@@ -42,8 +42,17 @@ def price_of(given: float | None, model: str) -> float | None:
 
 
 def facts(model: str) -> dict[str, Any]:
-    """Return what litellm's table says of a model; nothing where litellm is not installed."""
+    """Return what litellm's table says of a model; nothing where litellm is not installed.
+
+    Args:
+        model: Name of the model, with or without its provider: the table has some with it and some without.
+    """
+    provider, _, rest = model.partition("/")
     found = _table().get(model)
+    if found is None and rest:
+        found = _table().get(rest)
+        if isinstance(found, dict) and found.get("litellm_provider") != provider:
+            return {}
     return found if isinstance(found, dict) else {}
 
 

@@ -70,6 +70,16 @@ class Experiment:
         cache: Whether to cache vectors and outcomes in kinsplit's cache folder; or another folder for them. Runs with a
             strategy, a ranker or an embedder of the user's own class are not cached, since the class may change (an
             embedder can opt in, see `kinsplit.embedding.protocol.repeatable`).
+
+    Example:
+        >>> from kinsplit import Span, create_strategy
+        >>> from kinsplit.evaluation import Dataset, Label, Place, Question
+        >>> label = Label((Place(document.id, Span(47, 66)),))
+        >>> dataset = Dataset("birds", (document,), (Question("q1", "When do larks sing?", (label,)),))
+        >>> sentences = create_strategy("sentence", max_sentences=1)
+        >>> results = Experiment(dataset, {"sentences": sentences}, embedder="hash", measures=["recall@20t"]).run()
+        >>> results.strategies[0].measures["recall@20t"].mean
+        1.0
     """
 
     dataset: Dataset

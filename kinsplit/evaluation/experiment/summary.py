@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from importlib.metadata import version
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
 
 import kinsplit
 from kinsplit.chunk import Chunk
@@ -99,6 +100,15 @@ def _whole(chunking: Chunking, headline: str) -> str:
 _PACKAGES = ("numpy", "scipy", "tokenizers", "qdrant-edge-py", "sentence-transformers", "openvino")
 
 
+def _versions() -> dict[str, str]:
+    """Return the versions of those that are installed."""
+    found = {}
+    for name in _PACKAGES:
+        with suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found
+
+
 class Summary:
     """Collector of an experiment's results, one strategy after the other.
 
@@ -159,7 +169,7 @@ class Summary:
                 tokenizer=setup.tokenizer.name,
                 top_k=setup.top_k,
                 headline=headline,
-                versions={"kinsplit": kinsplit.__version__, **{name: version(name) for name in _PACKAGES}},
+                versions={"kinsplit": kinsplit.__version__, **_versions()},
             ),
             strategies=self._strategies,
             questions=[self._asked(question) for question in dataset.questions],

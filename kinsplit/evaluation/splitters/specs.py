@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from kinsplit.errors import InvalidParameterError, MissingExtraError
 from kinsplit.evaluation.splitters.foreign import ForeignStrategy, caller
-from kinsplit.parsers import Strategy, create, current_name, names, strategy_class
+from kinsplit.parsers import Strategy, create, current_name, default_strategy, names, strategy_class
 from kinsplit.support.literals import read_value, write_value
 from kinsplit.tokenizers import BUNDLED, Tokenizer, resolve
 
@@ -95,8 +95,6 @@ def spec_of(strategy: Strategy) -> str:
 def _strategy(spec: str, tokenizer: str, embedder: str) -> Strategy:
     head, _, rest = spec.partition(":")
     if head == "default" and not rest:
-        from kinsplit.index import default_strategy
-
         return default_strategy()
     if (known := current_name(head)) in names():
         shared = {"tokenizer": tokenizer, "embedder": embedder}

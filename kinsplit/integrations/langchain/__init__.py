@@ -26,30 +26,39 @@ with needs("langchain"):
 _MODULES = {
     "KinsplitTextSplitter": "splitter",
     "CachedEmbeddings": "cached_embeddings",
-    "KinStore": ".shared.kin.sidecar",
     "ChunkKeys": "keys",
+    "KinStore": ".shared.kin.sidecar",
     "KinsplitRetriever": "retriever",
     "KinsplitVectorStore": "vector_store",
     "Rerank": "rerank",
     "SiblingExpansion": "sibling_expansion",
+    "join_pages": "splitter",
+    "search_tool": "tool",
 }
 
 
-def text_splitter(name: str, *, add_start_index: bool = True, **parameters: object) -> KinsplitTextSplitter:
+def text_splitter(
+    name: str | None = None, *, add_start_index: bool = True, join_pages: bool = True, **parameters: object
+) -> KinsplitTextSplitter:
     """Return a strategy as a text splitter.
 
     Args:
-        name: One of `kinsplit.parsers.names()`.
+        name: One of `kinsplit.parsers.names()`; None for `kinsplit.parsers.default_strategy`, whole sentences up to
+            160 tokens.
         add_start_index: Whether to add offsets under LangChain's own key too.
+        join_pages: Whether to join the pages of a file; see the function `join_pages`.
         **parameters: The strategy's parameters.
 
     Raises:
         InvalidParameterError: The name is unknown, or a parameter is unknown or invalid.
     """
     from kinsplit.integrations.langchain.splitter import text_splitter_class
-    from kinsplit.parsers import strategy_class
+    from kinsplit.parsers import DEFAULT, DEFAULT_PARAMETERS, strategy_class
 
-    return text_splitter_class(strategy_class(name))(add_start_index=add_start_index, **parameters)
+    if name is None:
+        name, parameters = DEFAULT, {**DEFAULT_PARAMETERS, **parameters}
+    made = text_splitter_class(strategy_class(name))
+    return made(add_start_index=add_start_index, join_pages=join_pages, **parameters)
 
 
 def __getattr__(name: str) -> object:

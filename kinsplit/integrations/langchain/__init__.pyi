@@ -9,6 +9,8 @@ from kinsplit.integrations.langchain.rerank import Rerank as Rerank
 from kinsplit.integrations.langchain.retriever import KinsplitRetriever as KinsplitRetriever
 from kinsplit.integrations.langchain.sibling_expansion import SiblingExpansion as SiblingExpansion
 from kinsplit.integrations.langchain.splitter import KinsplitTextSplitter as KinsplitTextSplitter
+from kinsplit.integrations.langchain.splitter import join_pages as join_pages
+from kinsplit.integrations.langchain.tool import search_tool as search_tool
 from kinsplit.integrations.langchain.vector_store import KinsplitVectorStore as KinsplitVectorStore
 from kinsplit.integrations.shared.kin.sidecar import KinStore as KinStore
 
@@ -30,6 +32,7 @@ class KinsplitCharacterTextSplitter(KinsplitTextSplitter):
         chunk_size: int = 600,
         chunk_overlap: int = 150,
         add_start_index: bool = True,
+        join_pages: bool = True,
     ) -> None: ...
 
 class KinsplitWordTextSplitter(KinsplitTextSplitter):
@@ -50,6 +53,7 @@ class KinsplitWordTextSplitter(KinsplitTextSplitter):
         chunk_size: int = 500,
         chunk_overlap: int = 0,
         add_start_index: bool = True,
+        join_pages: bool = True,
     ) -> None: ...
 
 class KinsplitTokenTextSplitter(KinsplitTextSplitter):
@@ -74,6 +78,7 @@ class KinsplitTokenTextSplitter(KinsplitTextSplitter):
         chunk_overlap: int | None = None,
         tail: Literal['keep', 'drop'] = 'keep',
         add_start_index: bool = True,
+        join_pages: bool = True,
     ) -> None: ...
 
 class KinsplitSentenceTextSplitter(KinsplitTextSplitter):
@@ -102,6 +107,7 @@ class KinsplitSentenceTextSplitter(KinsplitTextSplitter):
         max_sentences: int | None = None,
         language: str = 'auto',
         add_start_index: bool = True,
+        join_pages: bool = True,
     ) -> None: ...
 
 class KinsplitStructureTextSplitter(KinsplitTextSplitter):
@@ -126,6 +132,7 @@ class KinsplitStructureTextSplitter(KinsplitTextSplitter):
         min_chunk_size: int = 128,
         language: str = 'auto',
         add_start_index: bool = True,
+        join_pages: bool = True,
     ) -> None: ...
 
 class KinsplitSemanticTextSplitter(KinsplitTextSplitter):
@@ -162,6 +169,7 @@ class KinsplitSemanticTextSplitter(KinsplitTextSplitter):
         chunk_size: int = 500,
         language: str = 'auto',
         add_start_index: bool = True,
+        join_pages: bool = True,
     ) -> None: ...
 
 class KinsplitClusterTextSplitter(KinsplitTextSplitter):
@@ -188,6 +196,7 @@ class KinsplitClusterTextSplitter(KinsplitTextSplitter):
         passage_overlap: int = 50,
         threshold: float = 0.75,
         add_start_index: bool = True,
+        join_pages: bool = True,
     ) -> None: ...
 
 class KinsplitHierarchicalTextSplitter(KinsplitTextSplitter):
@@ -216,6 +225,7 @@ class KinsplitHierarchicalTextSplitter(KinsplitTextSplitter):
         headings: bool = False,
         language: str = 'auto',
         add_start_index: bool = True,
+        join_pages: bool = True,
     ) -> None: ...
 
 class KinsplitMultigranularTextSplitter(KinsplitTextSplitter):
@@ -236,6 +246,7 @@ class KinsplitMultigranularTextSplitter(KinsplitTextSplitter):
         chunk_sizes: tuple[int, ...] = (256, 512, 1024),
         chunk_overlap: int = 0,
         add_start_index: bool = True,
+        join_pages: bool = True,
     ) -> None: ...
 
 class KinsplitLLMTextSplitter(KinsplitTextSplitter):
@@ -272,8 +283,11 @@ class KinsplitLLMTextSplitter(KinsplitTextSplitter):
         concurrency: int = 4,
         timeout: float = 300.0,
         add_start_index: bool = True,
+        join_pages: bool = True,
     ) -> None: ...
 
+@overload
+def text_splitter(name: None = None, **parameters: object) -> KinsplitSentenceTextSplitter: ...
 @overload
 def text_splitter(name: Literal["character"], **parameters: object) -> KinsplitCharacterTextSplitter: ...
 @overload

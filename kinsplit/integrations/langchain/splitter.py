@@ -19,12 +19,36 @@ from kinsplit.identity import text_id
 from kinsplit.integrations.shared.generated import documentation, generated_name
 from kinsplit.integrations.shared.metadata import Piece, arrange, check_inputs, inherited
 from kinsplit.integrations.shared.origins import Origin, has_chunk_metadata, is_chunk
+from kinsplit.integrations.shared.pages import Joined, Text, join, pages_of
 from kinsplit.parsers import Strategy
 from kinsplit.parsers.packing.measure import Ruler, Unit
 from kinsplit.tokenizers import resolve
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
+
+
+def join_pages(documents: Iterable[Document]) -> list[Document]:
+    """Join the pages into which a loader has cut files; see `kinsplit.integrations.shared.pages.join`.
+
+    Splitters do this by themselves with the documents of one call. A joined document has the file's path as its id, the
+    metadata that all its pages share, and the others under `joined_pages`.
+
+    Args:
+        documents: Pages, which give the file as `source` or `file_path` and the page as `page`, and other documents,
+            which stay as they are.
+
+    Raises:
+        InvalidParameterError: A file's pages are given twice.
+    """
+    documents = list(documents)
+    joined = join([Text(document.page_content, document.metadata) for document in documents])
+    return [
+        Document(id=each.source_id, page_content=each.text, metadata=each.metadata)
+        if isinstance(each, Joined)
+        else documents[each]
+        for each in joined
+    ]
 
 
 def origins_of(documents: Sequence[Document]) -> list[Origin]:
@@ -68,8 +92,11 @@ class KinsplitTextSplitter(TextSplitter):
     from `metadata["source"]` and the text, and so changes with the text. Splitting chunks again keeps the offsets and
     the source of the original document; the chunk that was split becomes the parent.
 
+    The pages into which a loader has cut a file are joined first, so that kin cross pages; see `join_pages`.
+
     Args:
         add_start_index: Whether to add the offsets under LangChain's key `start_index`, and `end_index`.
+        join_pages: Whether to join the pages of a file. If not, each page is a document of its own.
         **parameters: The strategy's parameters.
 
     Raises:
@@ -79,10 +106,11 @@ class KinsplitTextSplitter(TextSplitter):
     #: The strategy's class; set in the subclasses.
     strategy_class: ClassVar[type[Strategy]]
 
-    def __init__(self, *, add_start_index: bool = True, **parameters: object) -> None:
+    def __init__(self, *, add_start_index: bool = True, join_pages: bool = True, **parameters: object) -> None:
         # The base class would store its own copies of the sizes, which the properties below read from the strategy.
         self._strategy = self.strategy_class(**parameters)
         self._adds_index = add_start_index
+        self._joins_pages = join_pages
 
     @property
     def strategy(self) -> Strategy:
@@ -113,22 +141,24 @@ class KinsplitTextSplitter(TextSplitter):
         """Split documents.
 
         Args:
-            documents: Whole documents, or chunks and passages of kinsplit.
+            documents: Whole documents, their pages, or chunks and passages of kinsplit.
 
         Returns:
             The chunks of all documents, in order, each from its coarsest level down.
 
         Raises:
-            InvalidParameterError: Two documents have the same id.
+            InvalidParameterError: Two documents have the same id, or a file's pages are given twice.
         """
-        documents = list(documents)
+        documents = join_pages(documents) if self._joins_pages else list(documents)
         origins = origins_of(documents)
         check_inputs([o.name for o in origins], [d.metadata for d in documents if not has_chunk_metadata(d.metadata)])
         chunked = self._strategy.chunk_many(
             core.Document(id=origin.name, text=document.page_content)
             for origin, document in zip(origins, documents, strict=True)
         )
-        arranged = arrange(self._strategy.name, origins, [document.page_content for document in documents], chunked)
+        pages = [pages_of(document.metadata) for document in documents]
+        texts = [document.page_content for document in documents]
+        arranged = arrange(self._strategy.name, origins, texts, chunked, pages)
         return [
             found
             for document, pieces in zip(documents, arranged, strict=True)
@@ -139,10 +169,11 @@ class KinsplitTextSplitter(TextSplitter):
         own = inherited(metadata)
         for key in ("start_index", "end_index") if has_chunk_metadata(metadata) else ():
             own.pop(key, None)
-        for id_, text, fields, extra in pieces:
+        for id_, text, fields, extra, page in pieces:
             if self._adds_index and fields["char_start"] is not None:
                 fields |= {"start_index": fields["char_start"], "end_index": fields["char_end"]}
-            yield Document(id=id_, page_content=text, metadata={**extra, **copy.deepcopy(own), **fields})
+            inherits = copy.deepcopy({**own, **page})
+            yield Document(id=id_, page_content=text, metadata={**extra, **inherits, **fields})
 
     @classmethod
     def from_huggingface_tokenizer(cls, tokenizer: PreTrainedTokenizerBase, **parameters: object) -> Self:
@@ -236,7 +267,8 @@ class KinsplitTextSplitter(TextSplitter):
         return False
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._strategy!r}, add_start_index={self._adds_index})"
+        own = f"add_start_index={self._adds_index}, join_pages={self._joins_pages}"
+        return f"{type(self).__name__}({self._strategy!r}, {own})"
 
 
 def _encoding_of(model: str) -> str:
@@ -259,8 +291,12 @@ def text_splitter_class(strategy: type[Strategy]) -> type[KinsplitTextSplitter]:
         Parameter(name, Parameter.KEYWORD_ONLY, default=info.default, annotation=info.annotation)
         for name, info in strategy.model_fields.items()
     ]
-    keywords.append(Parameter("add_start_index", Parameter.KEYWORD_ONLY, default=True, annotation=bool))
-    described = f"{documentation(strategy)}\n    add_start_index: Whether to add offsets under LangChain's own key too."
+    own = {
+        "add_start_index": "Whether to add offsets under LangChain's own key too.",
+        "join_pages": "Whether to join the pages of a file.",
+    }
+    keywords += [Parameter(name, Parameter.KEYWORD_ONLY, default=True, annotation=bool) for name in own]
+    described = "\n".join([documentation(strategy), *(f"    {name}: {about}" for name, about in own.items())])
     body = {
         "strategy_class": strategy,
         "__doc__": described,

@@ -31,22 +31,27 @@ _MODULES = {
     "KinsplitVectorStore": "vector_store",
     "Rerank": "rerank",
     "SiblingExpansion": "sibling_expansion",
+    "join_pages": "nodes",
+    "search_tool": "tool",
 }
 
 
-def node_parser(name: str, **parameters: object) -> KinsplitNodeParser:
+def node_parser(name: str | None = None, **parameters: object) -> KinsplitNodeParser:
     """Return a strategy as a node parser.
 
     Args:
-        name: One of `kinsplit.parsers.names()`.
+        name: One of `kinsplit.parsers.names()`; None for `kinsplit.parsers.default_strategy`, whole sentences up to
+            160 tokens.
         **parameters: The strategy's parameters, and those of `KinsplitNodeParser`.
 
     Raises:
         InvalidParameterError: The name is unknown, or a parameter is unknown or invalid.
     """
     from kinsplit.integrations.llama_index.parser import node_parser_class
-    from kinsplit.parsers import strategy_class
+    from kinsplit.parsers import DEFAULT, DEFAULT_PARAMETERS, strategy_class
 
+    if name is None:
+        name, parameters = DEFAULT, {**DEFAULT_PARAMETERS, **parameters}
     return node_parser_class(strategy_class(name))(**parameters)
 
 

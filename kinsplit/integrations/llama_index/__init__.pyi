@@ -9,9 +9,11 @@ from llama_index.core.schema import BaseNode
 
 from kinsplit.integrations.llama_index.cached_embedding import CachedEmbedding as CachedEmbedding
 from kinsplit.integrations.llama_index.parser import KinsplitNodeParser as KinsplitNodeParser
+from kinsplit.integrations.llama_index.nodes import join_pages as join_pages
 from kinsplit.integrations.llama_index.rerank import Rerank as Rerank
 from kinsplit.integrations.llama_index.retriever import KinsplitRetriever as KinsplitRetriever
 from kinsplit.integrations.llama_index.sibling_expansion import SiblingExpansion as SiblingExpansion
+from kinsplit.integrations.llama_index.tool import search_tool as search_tool
 from kinsplit.integrations.llama_index.vector_store import KinsplitVectorStore as KinsplitVectorStore
 from kinsplit.integrations.shared.kin.sidecar import KinStore as KinStore
 
@@ -39,6 +41,7 @@ class KinsplitCharacterNodeParser(KinsplitNodeParser):
         include_prev_next_rel: bool = True,
         callback_manager: CallbackManager = ...,
         id_func: Callable[[int, BaseNode], str] | None = None,
+        join_pages: bool = True,
     ) -> None: ...
 
 class KinsplitWordNodeParser(KinsplitNodeParser):
@@ -65,6 +68,7 @@ class KinsplitWordNodeParser(KinsplitNodeParser):
         include_prev_next_rel: bool = True,
         callback_manager: CallbackManager = ...,
         id_func: Callable[[int, BaseNode], str] | None = None,
+        join_pages: bool = True,
     ) -> None: ...
 
 class KinsplitTokenNodeParser(KinsplitNodeParser):
@@ -97,6 +101,7 @@ class KinsplitTokenNodeParser(KinsplitNodeParser):
         include_prev_next_rel: bool = True,
         callback_manager: CallbackManager = ...,
         id_func: Callable[[int, BaseNode], str] | None = None,
+        join_pages: bool = True,
     ) -> None: ...
 
 class KinsplitSentenceNodeParser(KinsplitNodeParser):
@@ -135,6 +140,7 @@ class KinsplitSentenceNodeParser(KinsplitNodeParser):
         include_prev_next_rel: bool = True,
         callback_manager: CallbackManager = ...,
         id_func: Callable[[int, BaseNode], str] | None = None,
+        join_pages: bool = True,
     ) -> None: ...
 
 class KinsplitStructureNodeParser(KinsplitNodeParser):
@@ -167,6 +173,7 @@ class KinsplitStructureNodeParser(KinsplitNodeParser):
         include_prev_next_rel: bool = True,
         callback_manager: CallbackManager = ...,
         id_func: Callable[[int, BaseNode], str] | None = None,
+        join_pages: bool = True,
     ) -> None: ...
 
 class KinsplitSemanticNodeParser(KinsplitNodeParser):
@@ -217,6 +224,7 @@ class KinsplitSemanticNodeParser(KinsplitNodeParser):
         include_prev_next_rel: bool = True,
         callback_manager: CallbackManager = ...,
         id_func: Callable[[int, BaseNode], str] | None = None,
+        join_pages: bool = True,
     ) -> None: ...
 
 class KinsplitClusterNodeParser(KinsplitNodeParser):
@@ -252,6 +260,7 @@ class KinsplitClusterNodeParser(KinsplitNodeParser):
         include_prev_next_rel: bool = True,
         callback_manager: CallbackManager = ...,
         id_func: Callable[[int, BaseNode], str] | None = None,
+        join_pages: bool = True,
     ) -> None: ...
 
 class KinsplitHierarchicalNodeParser(KinsplitNodeParser):
@@ -290,6 +299,7 @@ class KinsplitHierarchicalNodeParser(KinsplitNodeParser):
         include_prev_next_rel: bool = True,
         callback_manager: CallbackManager = ...,
         id_func: Callable[[int, BaseNode], str] | None = None,
+        join_pages: bool = True,
     ) -> None: ...
 
 class KinsplitMultigranularNodeParser(KinsplitNodeParser):
@@ -316,6 +326,7 @@ class KinsplitMultigranularNodeParser(KinsplitNodeParser):
         include_prev_next_rel: bool = True,
         callback_manager: CallbackManager = ...,
         id_func: Callable[[int, BaseNode], str] | None = None,
+        join_pages: bool = True,
     ) -> None: ...
 
 class KinsplitLLMNodeParser(KinsplitNodeParser):
@@ -366,8 +377,11 @@ class KinsplitLLMNodeParser(KinsplitNodeParser):
         include_prev_next_rel: bool = True,
         callback_manager: CallbackManager = ...,
         id_func: Callable[[int, BaseNode], str] | None = None,
+        join_pages: bool = True,
     ) -> None: ...
 
+@overload
+def node_parser(name: None = None, **parameters: object) -> KinsplitSentenceNodeParser: ...
 @overload
 def node_parser(name: Literal["character"], **parameters: object) -> KinsplitCharacterNodeParser: ...
 @overload

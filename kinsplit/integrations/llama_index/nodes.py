@@ -9,6 +9,7 @@ from typing import Any
 
 from llama_index.core.schema import (
     BaseNode,
+    Document,
     ImageDocument,
     ImageNode,
     MetadataMode,
@@ -22,6 +23,7 @@ from llama_index.core.schema import (
 from kinsplit.errors import InvalidParameterError
 from kinsplit.integrations.shared.metadata import HIDDEN, Piece, inherited
 from kinsplit.integrations.shared.origins import CONTEXT, Origin, has_chunk_metadata
+from kinsplit.integrations.shared.pages import PAGE_KEYS, PAGES, Joined, Text, join, pages_of
 from kinsplit.spans import Span, stretches
 from kinsplit.stores.payload import UNSEEN
 
@@ -46,6 +48,43 @@ def origin_of(node: BaseNode) -> Origin:
 def text_of(node: BaseNode) -> str:
     """Return the text that offsets refer to."""
     return node.get_content(metadata_mode=MetadataMode.NONE)
+
+
+def join_pages(documents: Sequence[BaseNode]) -> list[BaseNode]:
+    """Join the pages into which a reader has cut files; see `kinsplit.integrations.shared.pages.join`.
+
+    Node parsers do this by themselves with the documents of one call. Join them before an `IngestionPipeline` that has
+    a docstore, which skips unchanged pages, or `num_workers`, which get a share of the pages each. A joined document
+    has the file's path as its id, the metadata that all its pages share, and the others under `joined_pages`.
+
+    Args:
+        documents: Pages, which give the file as `file_path` or `file_name` and the page as `page_label` or `page`, and
+            other documents or nodes, which stay as they are.
+
+    Raises:
+        InvalidParameterError: A file's pages are given twice.
+    """
+    texts = [
+        Text(text_of(node), node.metadata, node.source_node is not None or type(node) is not Document)
+        for node in documents
+    ]
+    return [_document(each, documents) if isinstance(each, Joined) else documents[each] for each in join(texts)]
+
+
+def _document(joined: Joined, documents: Sequence[BaseNode]) -> Document:
+    pages = [documents[index] for index in joined.members]
+    embed = dict.fromkeys(key for page in pages for key in page.excluded_embed_metadata_keys)
+    llm = dict.fromkeys(key for page in pages for key in page.excluded_llm_metadata_keys)
+    return Document(
+        id_=joined.source_id,
+        text=joined.text,
+        metadata=joined.metadata,
+        excluded_embed_metadata_keys=[*embed, PAGES],
+        excluded_llm_metadata_keys=[*llm, PAGES],
+        metadata_template=pages[0].metadata_template,
+        metadata_separator=pages[0].metadata_separator,
+        text_template=getattr(pages[0], "text_template", TextNode.model_fields["text_template"].default),
+    )
 
 
 def build_nodes(
@@ -76,7 +115,7 @@ def build_nodes(
 def warn_of_long_metadata(documents: Sequence[BaseNode], arranged: Sequence[Sequence[Piece]]) -> None:
     """Warn if a document's own metadata, which are embedded with every chunk, are longer than any of its chunks."""
     for document, pieces in zip(documents, arranged, strict=True):
-        hidden = {CONTEXT, *HIDDEN, *UNSEEN, *document.excluded_embed_metadata_keys}
+        hidden = {CONTEXT, PAGES, *HIDDEN, *UNSEEN, *document.excluded_embed_metadata_keys}
         shown = {key: str(value) for key, value in document.metadata.items() if key not in hidden}
         if len(pieces) > 1 and sum(map(len, shown.values())) > max(len(piece.text) for piece in pieces):
             warnings.warn(
@@ -127,6 +166,7 @@ def _nodes(
     source = _source(document, origin)
     metadata = inherited(document.metadata) if include_metadata else {}
     extra = {key for piece in pieces for key in piece.extra if key not in metadata}
+    extra.update(PAGE_KEYS if pages_of(document.metadata) else ())
     kind, fields = _shared_fields(document, sorted(extra))
     for piece in pieces:
         yield kind(
@@ -134,7 +174,7 @@ def _nodes(
             text=piece.text,
             start_char_idx=piece.metadata["char_start"],
             end_char_idx=piece.metadata["char_end"],
-            metadata={**piece.extra, **metadata, **piece.metadata},
+            metadata={**piece.extra, **metadata, **(piece.page if include_metadata else {}), **piece.metadata},
             relationships=links.of(piece, source),
             **fields,
         )

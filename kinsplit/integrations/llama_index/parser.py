@@ -9,17 +9,24 @@ from functools import cache, reduce
 from importlib import import_module
 from typing import Annotated, Any, ClassVar, Self
 
-from llama_index.core.node_parser import NodeParser, TextSplitter
+from llama_index.core.node_parser import TextSplitter
 from llama_index.core.schema import BaseNode, Document
 from llama_index.core.utils import get_tqdm_iterable
 from pydantic import BeforeValidator, Field, PlainSerializer, PrivateAttr, WithJsonSchema, create_model
 
 from kinsplit import chunk as core
 from kinsplit.errors import InvalidParameterError
-from kinsplit.integrations.llama_index.nodes import build_nodes, origin_of, text_of, warn_of_long_metadata
+from kinsplit.integrations.llama_index.nodes import (
+    build_nodes,
+    join_pages,
+    origin_of,
+    text_of,
+    warn_of_long_metadata,
+)
 from kinsplit.integrations.shared.generated import documentation, generated_name
 from kinsplit.integrations.shared.metadata import arrange, check_inputs
 from kinsplit.integrations.shared.origins import has_chunk_metadata
+from kinsplit.integrations.shared.pages import pages_of
 from kinsplit.parsers import Strategy
 
 
@@ -67,25 +74,31 @@ class KinsplitNodeParser(TextSplitter):
     embedded and the LLM text, except `context`, the heading path. The cache of an `IngestionPipeline` compares texts
     and metadata, not ids: give documents with equal texts different metadata, such as their path, or disable the cache.
 
+    The pages into which a reader has cut a file are joined first, so that kin cross pages; see
+    `kinsplit.integrations.llama_index.join_pages`.
+
     Args:
         include_metadata: Whether nodes inherit their document's metadata; kinsplit's keys take precedence.
         include_prev_next_rel: Whether nodes are linked to the nodes before and after them on their level.
         callback_manager: Receives the events of parsing.
         id_func: Function that returns the id of a node from its index and its document, instead of kinsplit's own ids.
+        join_pages: Whether to join the pages of a file. If not, each page is a document of its own.
 
     Raises:
-        InvalidParameterError: A parameter is unknown or invalid; when splitting, two documents have the same id.
+        InvalidParameterError: A parameter is unknown or invalid; when splitting, two documents have the same id, or a
+            file's pages are given twice.
     """
 
     #: The strategy's class; set in the subclasses.
     strategy_class: ClassVar[type[Strategy]]
 
     id_func: IdFunc = Field(default=None, description="Function that returns node ids; None for kinsplit's own.")  # type: ignore[assignment]
+    join_pages: bool = Field(default=True, description="Whether to join the pages of a file.")
 
     _strategy: Strategy = PrivateAttr()
 
     def __init__(self, **data: object) -> None:
-        given = {name: value for name, value in data.items() if name not in NodeParser.model_fields}
+        given = {name: value for name, value in data.items() if name not in KinsplitNodeParser.model_fields}
         strategy = self.strategy_class(**given)
         super().__init__(**{**data, **strategy.parameters})
         self._strategy = strategy
@@ -112,6 +125,7 @@ class KinsplitNodeParser(TextSplitter):
         return [chunk.text for chunk in self._strategy.chunk(core.Document(id="", text=text))]
 
     def _parse_nodes(self, nodes: Sequence[BaseNode], show_progress: bool = False, **_: object) -> list[BaseNode]:
+        nodes = join_pages(nodes) if self.join_pages else nodes
         origins = [origin_of(node) for node in nodes]
         check_inputs(
             [origin.name for origin in origins], [n.metadata for n in nodes if not has_chunk_metadata(n.metadata)]
@@ -119,7 +133,8 @@ class KinsplitNodeParser(TextSplitter):
         progress = get_tqdm_iterable(nodes, show_progress, "Parsing nodes")
         chunked = [chunks for _, chunks in zip(progress, self._chunk(nodes), strict=True)]
         ids = {} if self.id_func is None else _own_ids(self.id_func, nodes, chunked)
-        arranged = arrange(self._strategy.name, origins, [text_of(node) for node in nodes], chunked, ids)
+        pages = [pages_of(node.metadata) for node in nodes]
+        arranged = arrange(self._strategy.name, origins, [text_of(node) for node in nodes], chunked, pages, ids)
         if self.include_metadata:
             warn_of_long_metadata(nodes, arranged)
         return build_nodes(
@@ -179,9 +194,9 @@ class KinsplitNodeParser(TextSplitter):
 
     def __reduce__(self) -> tuple[Callable[..., KinsplitNodeParser], tuple[Any, ...]]:
         # The strategy raises an error if its tokenizer can't be pickled. Callbacks belong to a process.
-        own = {name: value for name, value in self._given().items() if name in NodeParser.model_fields}
+        own = {name: value for name, value in self._given().items() if name in KinsplitNodeParser.model_fields}
         own.pop("callback_manager", None)
-        given = tuple(name for name in self._given() if name not in NodeParser.model_fields)
+        given = tuple(name for name in self._given() if name not in KinsplitNodeParser.model_fields)
         return _rebuild, (type(self), self._strategy, given, own)
 
     def _given(self) -> dict[str, Any]:

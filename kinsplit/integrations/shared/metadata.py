@@ -13,6 +13,7 @@ from kinsplit.chunk import FIELDS, Chunk, select
 from kinsplit.errors import InvalidParameterError
 from kinsplit.identity import DOCUMENT_CONTEXT, content_hash
 from kinsplit.integrations.shared.origins import CONTEXT, FINDING, SPANS, Origin, has_chunk_metadata, spans_of
+from kinsplit.integrations.shared.pages import OFFSETS, PAGES, Page, first_page, page_metadata
 from kinsplit.parsers.strategies.semantic import SIMILARITY_GAP
 from kinsplit.spans import blank_before, shared
 from kinsplit.stores.payload import GAP
@@ -29,14 +30,16 @@ HIDDEN = (*BOOKKEEPING, SPANS, GAP, SIMILARITY_GAP, DOCUMENT_CONTEXT)
 
 _REPLACED = frozenset({*HIDDEN, CONTEXT})
 # The scores of a passage don't apply to its chunks.
-_DROPPED = _REPLACED | {FINDING}
+_DROPPED = _REPLACED | {FINDING, PAGES}
 
 
 # Keys of `HIDDEN` that `slimmed` keeps, and all keys that it leaves out.
 _POSITION = frozenset(
     {"source_id", "level", "chunk_index", "char_start", "char_end", "content_hash", SPANS, DOCUMENT_CONTEXT}
 )
-_UNNEEDED = (frozenset(HIDDEN) - _POSITION) | {"start_index", "end_index", "absolute_path", "sibling_files"}
+_UNNEEDED = (
+    (frozenset(HIDDEN) - _POSITION) | {*OFFSETS} | {"start_index", "end_index", "absolute_path", "sibling_files"}
+)
 
 
 class Piece(NamedTuple):
@@ -47,17 +50,20 @@ class Piece(NamedTuple):
         text: Its text.
         metadata: kinsplit's metadata: `BOOKKEEPING`, and `SPANS`, `CONTEXT` and `GAP` where they apply.
         extra: The strategy's metadata, which the document's own override.
+        page: Metadata of the page on which it starts, if other pages of the document don't share them.
     """
 
     id: str
     text: str
     metadata: dict[str, Any]
     extra: Mapping[str, Any]
+    page: Mapping[str, Any] = MappingProxyType({})
 
 
 def inherited(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Return the metadata that the chunks of a text inherit: all keys that kinsplit doesn't set."""
-    return {key: value for key, value in metadata.items() if key not in _DROPPED}
+    dropped = _DROPPED | {*OFFSETS} if has_chunk_metadata(metadata) else _DROPPED
+    return {key: value for key, value in metadata.items() if key not in dropped}
 
 
 def slimmed(metadata: Mapping[str, Any]) -> dict[str, Any]:
@@ -105,6 +111,7 @@ def arrange(
     origins: Sequence[Origin],
     texts: Sequence[str],
     chunked: Sequence[Sequence[Chunk]],
+    pages: Sequence[Sequence[Page]],
     ids: Mapping[str, str] = MappingProxyType({}),
 ) -> list[list[Piece]]:
     """Locate chunks in their documents and link them to their kin.
@@ -118,14 +125,15 @@ def arrange(
         origins: Origins of the texts.
         texts: The texts.
         chunked: The chunks of each text.
+        pages: The pages of each text's document, as far as the text extends; see `kinsplit.integrations.shared.pages`.
         ids: Ids that replace those of the chunks; other ids stay.
 
     Returns:
         The pieces of each text, in the order of its chunks.
     """
     arranged = [
-        [_piece(strategy, origin, chunk, gap, ids) for chunk, gap in zip(chunks, _gaps(text, chunks), strict=True)]
-        for origin, text, chunks in zip(origins, texts, chunked, strict=True)
+        [_piece(strategy, origin, chunk, gap, ids, own) for chunk, gap in zip(chunks, _gaps(text, chunks), strict=True)]
+        for origin, text, chunks, own in zip(origins, texts, chunked, pages, strict=True)
     ]
     if len({origin.source_id for origin in origins}) < len(origins):
         lines: defaultdict[tuple[object, ...], list[list[Piece]]] = defaultdict(list)
@@ -151,7 +159,9 @@ def _gaps(text: str, chunks: Sequence[Chunk]) -> list[str | None]:
     return [gap if gap.isspace() else None for gap in between]
 
 
-def _piece(strategy: str, origin: Origin, chunk: Chunk, gap: str | None, ids: Mapping[str, str]) -> Piece:
+def _piece(
+    strategy: str, origin: Origin, chunk: Chunk, gap: str | None, ids: Mapping[str, str], pages: Sequence[Page]
+) -> Piece:
     spans = origin.locate(chunk.spans)
     context = _nested(origin.context, chunk.context)
     metadata = {
@@ -171,7 +181,11 @@ def _piece(strategy: str, origin: Origin, chunk: Chunk, gap: str | None, ids: Ma
         metadata[CONTEXT] = context
     if gap is not None:
         metadata[GAP] = gap
-    return Piece(ids.get(chunk.id, chunk.id), chunk.text, metadata, chunk.metadata)
+    own: Mapping[str, Any] = {}
+    if pages and spans:
+        metadata |= page_metadata(pages, spans)
+        own = first_page(pages, spans[0].start)
+    return Piece(ids.get(chunk.id, chunk.id), chunk.text, metadata, chunk.metadata, own)
 
 
 def _renamed(old: str | None, ids: Mapping[str, str]) -> str | None:

@@ -9,6 +9,7 @@ from kinsplit.chunk import Chunk
 from kinsplit.identity import chunk_id, content_hash
 from kinsplit.integrations.shared.metadata import slimmed
 from kinsplit.integrations.shared.origins import FINDING, SPANS
+from kinsplit.integrations.shared.pages import OFFSETS
 from kinsplit.integrations.shared.records import from_chunk
 from kinsplit.retrieval import Passage
 
@@ -57,7 +58,7 @@ def to_result(passage: Passage, finding: Mapping[str, Any]) -> Result:
         finding: Value of the metadata key `FINDING`.
     """
     metadata = {
-        **passage.metadata,
+        **{key: value for key, value in passage.metadata.items() if key not in OFFSETS},
         "source_id": passage.source_id,
         "char_start": passage.start,
         "char_end": passage.end,

@@ -18,7 +18,6 @@ page, including pages without text. PDFium's output is made readable before offs
 from __future__ import annotations
 
 import ctypes
-import itertools
 import math
 import re
 import threading
@@ -31,6 +30,7 @@ from typing import Any, NamedTuple
 
 from kinsplit.loaders.content import Content, Format, Reading, UnreadableError
 from kinsplit.support.extras import needs
+from kinsplit.support.pages import continues, join_pages
 
 _MARGIN = 0.15  # share of the page's height at the top and bottom, for headers and footers
 _SAME_PLACE = 0.01  # share of the page's height
@@ -43,7 +43,6 @@ _NUMBER = re.compile(r"\d+")
 _WIDE = 1.35  # multiple of the usual line distance
 _FAR_LINES = 2.5  # multiple of the line height; double-spaced lines are closer
 _OTHER_SIZE = 1.15  # multiple of the height of the previous line
-_MID_SENTENCE = re.compile(r"[\w,;(–—-]\s*\Z")
 
 
 class Line(NamedTuple):
@@ -157,11 +156,6 @@ def paragraphs(lines: Sequence[Line]) -> str:
     return "".join(parts)
 
 
-def continues(before: str, after: str) -> bool:
-    """Return whether a sentence seems to continue from one line or page to the next."""
-    return after.lstrip()[:1].islower() and _MID_SENTENCE.search(before[-20:]) is not None
-
-
 def _ends(before: Line, after: Line, usual: float) -> bool:
     if before.middle is None or after.middle is None or not before.text.strip() or not after.text.strip():
         return False
@@ -173,7 +167,6 @@ def _ends(before: Line, after: Line, usual: float) -> bool:
     )
 
 
-PAGE_BREAK = "\n\n"
 _MARK = re.compile("[\ufffe\x02]")
 _WORD = re.compile(r"\w+(?:-\w+)*")
 _FIRST_WORD, _LAST_WORD = re.compile(r"\w+"), re.compile(r"(?<!\w)\w+\Z")
@@ -209,14 +202,8 @@ def read(data: bytes) -> Reading:
         warnings.append(f"pages that can't be read: {_listed(broken)}")
     if empty := [n for n, page in enumerate(raw, 1) if not page.strip() and n not in broken]:
         warnings.append(f"pages without text, perhaps scanned: {_listed(empty)}")
-    pages = _dehyphenate(raw)
-    parts = [pages[0]]
-    starts, offset = [0], len(pages[0])
-    for before, after in itertools.pairwise(pages):
-        parts += ["\n" if continues(before, after) else PAGE_BREAK, after]
-        starts.append(offset + len(parts[-2]))
-        offset = starts[-1] + len(after)
-    return Reading((Content("".join(parts), title, pages=tuple(starts)),), tuple(warnings))
+    text, starts = join_pages(_dehyphenate(raw))
+    return Reading((Content(text, title, pages=tuple(starts)),), tuple(warnings))
 
 
 def _extract(data: bytes) -> tuple[list[list[Line]], str | None, list[int]]:
@@ -294,7 +281,7 @@ def _dehyphenate(pages: list[str]) -> list[str]:
 def _mended(pieces: list[str], words: set[str]) -> Iterator[str]:
     """Yield the pieces between the marks, with the hyphens that stay."""
     yield pieces[0]
-    for before, after in itertools.pairwise(pieces):
+    for before, after in pairwise(pieces):
         left, right = _LAST_WORD.search(before[-_LONGEST:]), _FIRST_WORD.match(after[:_LONGEST])
         if not left or not right or _keeps_hyphen(left[0].lower(), right[0].lower(), words):
             yield "-"

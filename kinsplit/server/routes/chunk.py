@@ -9,7 +9,7 @@ from fastapi.responses import Response
 from pydantic import Field
 
 from kinsplit.errors import InvalidParameterError
-from kinsplit.parsers import Strategy, create, strategy_class
+from kinsplit.parsers import DEFAULT, DEFAULT_PARAMETERS, Strategy, create, strategy_class
 from kinsplit.parsers.strategies.llm import NO_MODEL
 from kinsplit.server import limits
 from kinsplit.server.dependencies import ModelWorkersDep, PreviewerDep, PreviewWorkersDep, SettingsDep
@@ -28,7 +28,9 @@ class PreviewRequest(Model):
     """A text to split, and the strategy to split it with."""
 
     text: str = Field(max_length=limits.TEXT, description="The text.")
-    strategy: str = Field(default="sentence", max_length=limits.NAME, description="Name of the strategy.")
+    strategy: str | None = Field(
+        default=None, max_length=limits.NAME, description="Name of the strategy. Default: sentences up to 160 tokens."
+    )
     parameters: dict[str, Any] = Field(
         default_factory=dict, description="Its parameters, if not the defaults; see GET /strategies."
     )
@@ -57,12 +59,12 @@ def settable(kind: type[Strategy], parameter: str) -> bool:
 
 def _strategy(request: PreviewRequest, settings: ServiceSettings) -> Strategy:
     """Create the strategy of a request without loading anything."""
-    kind = strategy_class(request.strategy.casefold())
+    kind = strategy_class(DEFAULT if request.strategy is None else request.strategy.casefold())
     for name, value in request.parameters.items():
         if name in kind.model_fields and not settable(kind, name) and not _is_built_in(value):
             remedy = "Leave it out, or run kinsplit chunk on your own machine."
             raise InvalidParameterError(name, "can't be set in a preview", value, remedy)
-    parameters = dict(request.parameters)
+    parameters = {**(DEFAULT_PARAMETERS if request.strategy is None else {}), **request.parameters}
     if "model" in kind.resources:
         parameters = {"model": settings.model or NO_MODEL, "timeout": settings.answer_timeout, **parameters}
     return create(kind.name, **parameters)

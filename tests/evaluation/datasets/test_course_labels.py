@@ -21,6 +21,6 @@ def test_every_span_holds_its_answer() -> None:
         assert row["spans"] == sorted(row["spans"])
 
 
-def test_twenty_questions_about_six_lectures() -> None:
-    assert len({row["query_id"] for row in ROWS}) == len({row["query"] for row in ROWS}) == len(ROWS) == 20
-    assert len({row["docid"] for row in ROWS}) == 6
+def test_eighty_questions_about_fifteen_files() -> None:
+    assert len({row["query_id"] for row in ROWS}) == len({row["query"] for row in ROWS}) == len(ROWS) == 80
+    assert len({row["docid"] for row in ROWS}) == 15

@@ -1,0 +1,207 @@
+"""Pages that a loader has cut a document into, joined again."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from kinsplit.errors import InvalidParameterError
+from kinsplit.integrations.shared.origins import has_chunk_metadata
+from kinsplit.spans import Span
+from kinsplit.support.pages import join_pages
+
+#: Metadata key of the pages of a joined document.
+PAGES = "joined_pages"
+#: Metadata keys of a chunk's offsets in its first and last page, and of the offsets at which its other pages begin.
+OFFSETS = ("page_char_start", "page_char_end", "page_breaks")
+#: Those, and the keys of its first and last page.
+PAGE_KEYS = ("page_start", "page_end", *OFFSETS)
+
+# Keys of the file, and keys of the page, in order of preference.
+_SOURCES = ("file_path", "source", "file_name", "filename")
+_NUMBERS = ("page", "page_number", "page_label")
+# Metadata keys of the elements into which some loaders cut a page.
+_ELEMENT = frozenset({"element_id", "category"})
+
+
+class Page(NamedTuple):
+    """A page of a document.
+
+    Attributes:
+        number: Its number.
+        start: Its offset in the document.
+        metadata: Metadata that other pages of the document don't share.
+    """
+
+    number: int
+    start: int
+    metadata: Mapping[str, Any]
+
+
+class Text(NamedTuple):
+    """Text of a framework's document, which may be a page.
+
+    Attributes:
+        text: The text.
+        metadata: Its metadata.
+        is_part: Whether the framework says that it is a part of a page or of another document.
+    """
+
+    text: str
+    metadata: Mapping[str, Any]
+    is_part: bool = False
+
+
+class Joined(NamedTuple):
+    """A document of joined pages.
+
+    Attributes:
+        source_id: Its id: the file's path or name. If the first page is missing, so that it may be in another call, the
+            number of the first page that is there is appended.
+        text: Its text.
+        metadata: Metadata that all pages share, and `PAGES`.
+        members: Indices of the pages among the given texts, in order.
+    """
+
+    source_id: str
+    text: str
+    metadata: dict[str, Any]
+    members: tuple[int, ...]
+
+
+def join(texts: Sequence[Text]) -> list[Joined | int]:
+    """Join the pages of each file.
+
+    Texts are pages of a file if their metadata name the file under `file_path`, `source`, `file_name` or `filename`,
+    and a page under `page`, `page_number` or `page_label`. Pages are ordered by number, or as given if their labels are
+    not numbers. `page` counts from 0, as in LangChain, unless its values show that it counts from 1. If numbers repeat,
+    because the texts are parts of pages, they are not joined.
+
+    Args:
+        texts: The texts.
+
+    Returns:
+        Joined documents, each at the position of its first given page, and the indices of all other texts.
+
+    Raises:
+        InvalidParameterError: A file's pages were given twice.
+    """
+    files: defaultdict[str, list[int]] = defaultdict(list)
+    for index, text in enumerate(texts):
+        source = _source(text)
+        if source is not None:
+            files[source].append(index)
+    joined: dict[int, Joined] = {}
+    members: set[int] = set()
+    for source, indices in files.items():
+        numbers = _numbers(source, [texts[index] for index in indices])
+        if numbers is not None:
+            pages = sorted(zip(numbers, indices, strict=True))
+            joined[indices[0]] = _joined(source, pages, texts)
+            members.update(indices)
+    return [joined.get(index, index) for index in range(len(texts)) if index in joined or index not in members]
+
+
+def pages_of(metadata: Mapping[str, Any]) -> tuple[Page, ...]:
+    """Return the pages of a joined document or of one of its chunks, from its metadata; () for any other."""
+    if PAGES in metadata:
+        return tuple(Page(page["page"], page["start"], page["metadata"]) for page in metadata[PAGES])
+    if not has_chunk_metadata(metadata) or metadata.get("page_char_start") is None or metadata["char_start"] is None:
+        return ()
+    first = Page(metadata["page_start"], metadata["char_start"] - metadata["page_char_start"], {})
+    return first, *(Page(number, start, {}) for number, start in metadata.get("page_breaks", ()))
+
+
+def page_metadata(pages: Sequence[Page], spans: Sequence[Span]) -> dict[str, Any]:
+    """Return the metadata of a chunk under `PAGE_KEYS`, from the pages of its document and its spans there."""
+    start, end = spans[0].start, spans[-1].end
+    first, last = _at(pages, start), _at(pages, max(start, end - 1))
+    found = {
+        "page_start": pages[first].number,
+        "page_end": pages[last].number,
+        "page_char_start": start - pages[first].start,
+        "page_char_end": end - pages[last].start,
+    }
+    breaks = [[page.number, page.start] for page in pages[first + 1 : last + 1]]
+    return {**found, "page_breaks": breaks} if breaks else found
+
+
+def first_page(pages: Sequence[Page], start: int) -> Mapping[str, Any]:
+    """Return the metadata of the page on which a chunk starts."""
+    return pages[_at(pages, start)].metadata
+
+
+def _at(pages: Sequence[Page], offset: int) -> int:
+    return max(0, bisect_right(pages, offset, key=lambda page: page.start) - 1)
+
+
+def _source(text: Text) -> str | None:
+    """Return the file of a page, or None if the text is not a page."""
+    metadata = text.metadata
+    if text.is_part or PAGES in metadata or has_chunk_metadata(metadata) or _ELEMENT & metadata.keys():
+        return None
+    source = next((str(metadata[key]) for key in _SOURCES if metadata.get(key)), None)
+    return source if any(metadata.get(key) is not None for key in _number_keys(metadata)) else None
+
+
+def _number_keys(metadata: Mapping[str, Any]) -> tuple[str, ...]:
+    # LlamaIndex's PyMuPDFReader writes the page's number under `source`.
+    is_number = "file_path" in metadata and "total_pages" in metadata and _number(metadata.get("source")) is not None
+    return (*_NUMBERS, "source") if is_number else _NUMBERS
+
+
+def _numbers(source: str, pages: Sequence[Text]) -> list[int] | None:
+    """Return the number of each page of a file, counted from 1; None if the texts are parts of pages."""
+    shared = [key for key in _number_keys(pages[0].metadata) if all(p.metadata.get(key) is not None for p in pages)]
+    if not shared:
+        return None
+    values = [page.metadata[shared[0]] for page in pages]
+    different = {(str(value), page.text) for value, page in zip(values, pages, strict=True)}
+    if len(different) < len(pages) and len(different) == len({str(value) for value in values}):
+        remedy = "Give each page once, or switch join_pages off."
+        twice = Counter(map(str, values)).most_common(1)[0][0]
+        raise InvalidParameterError("documents", f"must have each page of {source!r} once", f"page {twice}", remedy)
+    numbers = [_number(value) for value in values]
+    counted = [number for number in numbers if number is not None]
+    if len(set(counted)) == len(pages):
+        return _from_one(counted, pages) if shared[0] == "page" else counted
+    # Labels may repeat, in a file whose parts count their own pages.
+    named = shared[0] == "page_label" and "file_path" in pages[0].metadata
+    if len(set(map(str, values))) == len(pages) or (named and all(a != b for a, b in pairwise(values))):
+        return list(range(1, len(pages) + 1))
+    return None
+
+
+def _from_one(numbers: list[int], pages: Sequence[Text]) -> list[int]:
+    total = max((_number(page.metadata.get("total_pages")) or 0 for page in pages), default=0)
+    return [number + 1 for number in numbers] if 0 in numbers or max(numbers) < total else numbers
+
+
+def _number(value: object) -> int | None:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    return int(value) if isinstance(value, str) and value.isascii() and value.isdigit() else None
+
+
+def _joined(source: str, pages: Sequence[tuple[int, int]], texts: Sequence[Text]) -> Joined:
+    given = [texts[index] for _, index in pages]
+    shared = {
+        key: value
+        for key, value in given[0].metadata.items()
+        if all(key in page.metadata and page.metadata[key] == value for page in given)
+    }
+    text, starts = join_pages([page.text for page in given])
+    own = [
+        {
+            "page": number,
+            "start": start,
+            "metadata": {key: value for key, value in page.metadata.items() if key not in shared},
+        }
+        for (number, _), start, page in zip(pages, starts, given, strict=True)
+    ]
+    first = pages[0][0]
+    source_id = source if first <= 1 else f"{source}#page={first}"
+    return Joined(source_id, text, {**shared, PAGES: own}, tuple(index for _, index in pages))
