@@ -240,6 +240,7 @@ def test_a_folder_is_known_by_its_weights():
 
 
 def test_a_model_that_is_not_there_is_one_clear_error(tmp_path):
+    pytest.importorskip("sentence_transformers", reason="the extra torch is not installed")
     with pytest.raises(EmbeddingError, match="Check the path"):
         create(f"st:{tmp_path / 'nothing'}").embed(["text"])
 
