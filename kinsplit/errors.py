@@ -137,7 +137,13 @@ class MissingExtraError(KinsplitError, ImportError):
         self.package, self.extra = package, extra
 
     def __str__(self) -> str:
-        return f'{self.package} is not installed. Run: pip install "kinsplit[{self.extra}]"'
+        return f'{self.package} is not installed. Run: pip install "kinsplit[{self.extra}]"{_HINTS.get(self.extra, "")}'
+
+
+_HINTS = {
+    "torch": " (for PyTorch without gigabytes of CUDA libraries, add: --extra-index-url "
+    "https://download.pytorch.org/whl/cpu)"
+}
 
 
 class TokenizerError(KinsplitError):

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from threading import Event
-from typing import NamedTuple
+from threading import Event, Thread
+from typing import Literal, NamedTuple
 
-from kinsplit.errors import LoadError
+from kinsplit.embedding.protocol import Progress
+from kinsplit.errors import KinsplitError, LoadError
 from kinsplit.index import AddReport, Index
 from kinsplit.indexing.reports import DocumentReport
+from kinsplit.indexing.run import interruptible
 from kinsplit.loaders import Limits, Loaded, SourceFile, discover
 from kinsplit.support.extras import needs
 
@@ -81,6 +84,7 @@ def watch(
     stop: Event | None = None,
     on_file: Callable[[Loaded], None] | None = None,
     on_document: Callable[[DocumentReport], None] | None = None,
+    progress: Progress | None = None,
     on_error: Callable[[LoadError], None] | None = None,
 ) -> Iterator[AddReport]:
     """Keep an index up to date with files and folders until `stop` is set or Ctrl-C is pressed.
@@ -98,6 +102,7 @@ def watch(
         stop: Event that ends the loop.
         on_file: See `Index.add`.
         on_document: See `Index.add`.
+        progress: See `Index.add`.
         on_error: Called when the paths can't be searched, once for each reason; they are tried again.
 
     Yields:
@@ -107,11 +112,11 @@ def watch(
         LoadError: The paths are wrong from the beginning.
     """
     watched = _Watched(paths, subjects, readers, settle)
-    add = partial(index.add, paths, subjects=subjects, readers=readers, limits=limits)
+    add = partial(index.add, paths, subjects=subjects, readers=readers, prune=True, limits=limits, progress=progress)
 
     def step() -> Iterator[AddReport]:
         if watched.look():
-            yield add(prune=True, known=watched.is_known, on_file=on_file, on_document=on_document)
+            yield add(known=watched.is_known, on_file=on_file, on_document=on_document)
             watched.finish()
 
     yield from step()
@@ -128,6 +133,123 @@ def watch(
             if on_error is not None and str(error) != reason:
                 on_error(error)
             reason = str(error)
+
+
+@dataclass(frozen=True, slots=True)
+class WatchStatus:
+    """The state of a watch.
+
+    Attributes:
+        state: "indexing" while files are read and stored, "waiting" for changes, "failed" if the last attempt failed
+            and another one follows, or "stopped".
+        updates: Number of updates of the index.
+        updated: Time of the last one; None before the first.
+        failed: Why files can't be loaded, by the files' ids.
+        error: Why the last attempt failed; None if it didn't.
+    """
+
+    state: Literal["indexing", "waiting", "failed", "stopped"] = "indexing"
+    updates: int = 0
+    updated: datetime | None = None
+    failed: Mapping[str, KinsplitError] = field(default_factory=dict)
+    error: KinsplitError | None = None
+
+
+class BackgroundWatch:
+    """A thread that keeps an index up to date with files and folders; see `watch`.
+
+    A folder that is empty or unreachable, or a store that fails, is tried again after a while.
+
+    Args:
+        index: The index.
+        paths: Files and folders, as for `Index.add`.
+        settle: See `watch`.
+        on_report: Called in the thread with the report of each update.
+        on_error: Called in the thread with each error that ended an attempt, once in a row.
+        pause: Seconds until the next attempt.
+    """
+
+    def __init__(
+        self,
+        index: Index,
+        paths: Sequence[Path],
+        *,
+        settle: float = SETTLE,
+        on_report: Callable[[AddReport], None] | None = None,
+        on_error: Callable[[Exception], None] | None = None,
+        pause: float = 10.0,
+    ) -> None:
+        self.status = WatchStatus()
+        self._index, self._paths, self._settle, self._pause = index, paths, settle, pause
+        self._on_report, self._on_error = on_report, on_error
+        self._stop = Event()
+        self._thread = Thread(target=self._run, name="kinsplit watch", daemon=True)
+
+    def start(self) -> None:
+        """Begin to watch."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the watch after the file, the document or the batch of texts that it is working on."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        self.status = replace(self.status, state="stopped")
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            try:
+                self._watch()
+            except _StoppedError:
+                return
+            except Exception as error:  # Models and drivers raise errors of any kind.
+                self._report(error)
+            self._stop.wait(self._pause)
+
+    def _watch(self) -> None:
+        callbacks = interruptible({"on_file": self._record}, self._check)
+        rounds = watch(
+            self._index,
+            self._paths,
+            settle=self._settle,
+            stop=self._stop,
+            on_file=callbacks.get("on_file"),
+            on_document=callbacks.get("on_document"),
+            progress=callbacks.get("progress"),
+            on_error=self._report,
+        )
+        for report in rounds:
+            failed = {id_: error for id_, error in self.status.failed.items() if not _is_gone(error)}
+            failed |= {failure.source_id: failure.error for failure in report.failed}
+            updates, now = self.status.updates + 1, datetime.now(UTC)
+            self.status = WatchStatus("waiting", updates, now, failed)
+            if self._on_report is not None:
+                self._on_report(report)
+            self._check()
+
+    def _record(self, loaded: Loaded) -> None:
+        failed = {id_: error for id_, error in self.status.failed.items() if id_ != loaded.source.source_id}
+        self.status = replace(self.status, state="indexing", failed=failed)
+
+    def _report(self, error: Exception) -> None:
+        is_new = str(error) != str(self.status.error)
+        shown = error if isinstance(error, KinsplitError) else KinsplitError(f"{type(error).__name__}: {error}")
+        self.status = replace(self.status, state="failed", error=shown)
+        if is_new and self._on_error is not None:
+            self._on_error(error)
+
+    def _check(self) -> None:
+        if self._stop.is_set():
+            raise _StoppedError
+
+
+def _is_gone(error: KinsplitError) -> bool:
+    """Return whether the file that couldn't be loaded no longer exists."""
+    return isinstance(error, LoadError) and not Path(error.path).exists()
+
+
+class _StoppedError(Exception):
+    """The watch is being stopped."""
 
 
 def _turns(paths: Sequence[Path], settle: float, stop: Event | None) -> Iterator[bool]:

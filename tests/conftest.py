@@ -44,6 +44,17 @@ def no_cache_of_the_users(tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 
 @pytest.fixture
+def fast_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replace all models that are given by name with fast substitutes, for examples that show an interface."""
+    from kinsplit import embedding, language_models
+    from kinsplit.embedding import registry as embedders
+    from kinsplit.language_models import registry as models
+
+    monkeypatch.setattr(embedders, "_shared", lambda spec: embedding.create("hash"))
+    monkeypatch.setattr(models, "_shared", lambda spec, timeout: language_models.create("hash"))
+
+
+@pytest.fixture
 def hostile(socket_enabled: None) -> Iterator[Hostile]:
     """A server that sends whatever the test wants."""
     with serving() as running:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import doctest
 import re
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "packages").glob("*/README.md"))]
 
 _BLOCK = re.compile(
     r"^(?:<!-- not run: (?P<reason>[^\n]+) -->\n)?```(?P<kind>python|pycon)\n(?P<code>.*?)^```$"
@@ -58,11 +58,16 @@ def run(page: Path) -> dict[str, Any]:
             if block.reason is None:
                 _run(block, page, names)
     except ImportError as error:
-        package = getattr(error, "package", error.name)
-        if package is None or package.startswith("kinsplit"):
-            raise
-        pytest.skip(f"{page.name} needs {package}")
+        skip_if_optional(error, page)
     return names
+
+
+def skip_if_optional(error: ImportError, page: Path) -> NoReturn:
+    """Skip a page that needs a package that isn't installed, and raise any other error."""
+    package = getattr(error, "package", error.name)
+    if package is None or package.startswith("kinsplit"):
+        raise error
+    pytest.skip(f"{page.name} needs {package}")
 
 
 def _run(block: Block, page: Path, names: dict[str, Any]) -> None:

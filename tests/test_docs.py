@@ -6,30 +6,29 @@ from pathlib import Path
 
 import pytest
 
-from kinsplit import Index, embedding, language_models
-from kinsplit.embedding import registry as embedders
-from kinsplit.language_models import registry as models
+from kinsplit import Index
 from tests.snippets import PAGES, ROOT, blocks, run
 
 #: Blocks that can't run here: most need a package or a server that tests don't have.
-NOT_RUN = 3
+NOT_RUN = 4
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.usefixtures("fast_models")
 def test_the_blocks_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Models are replaced by fast ones, whatever their name; the quality of results is tested elsewhere.
-    monkeypatch.setattr(embedders, "_shared", lambda spec: embedding.create("hash"))
-    monkeypatch.setattr(models, "_shared", lambda spec, timeout: language_models.create("hash"))
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     for subject in ("cs", "math"):
         (tmp_path / "courses" / subject).mkdir(parents=True)
         (tmp_path / "courses" / subject / "notes.md").write_text(f"# Notes on {subject}\n\nA base case ends recursion.")
     monkeypatch.chdir(tmp_path)
+    # A package's own page imports the package.
+    monkeypatch.syspath_prepend(page.parent)
 
     names = run(page)
 
-    if isinstance(index := names.get("index"), Index):  # `index` is also a function of LangChain.
-        index.close()
+    for value in names.values():
+        if isinstance(value, Index):
+            value.close()
 
 
 def test_nearly_all_blocks_are_run() -> None:

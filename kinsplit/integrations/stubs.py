@@ -8,8 +8,7 @@ from __future__ import annotations
 import types
 from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
-from typing import Annotated, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BeforeValidator
 from pydantic.fields import FieldInfo
@@ -36,6 +35,7 @@ from kinsplit.integrations.llama_index.nodes import join_pages as join_pages
 from kinsplit.integrations.llama_index.rerank import Rerank as Rerank
 from kinsplit.integrations.llama_index.retriever import KinsplitRetriever as KinsplitRetriever
 from kinsplit.integrations.llama_index.sibling_expansion import SiblingExpansion as SiblingExpansion
+from kinsplit.integrations.llama_index.tool import search_tool as search_tool
 from kinsplit.integrations.llama_index.vector_store import KinsplitVectorStore as KinsplitVectorStore
 from kinsplit.integrations.shared.kin.sidecar import KinStore as KinStore
 """
@@ -50,6 +50,7 @@ from kinsplit.integrations.langchain.retriever import KinsplitRetriever as Kinsp
 from kinsplit.integrations.langchain.sibling_expansion import SiblingExpansion as SiblingExpansion
 from kinsplit.integrations.langchain.text_splitter import KinsplitTextSplitter as KinsplitTextSplitter
 from kinsplit.integrations.langchain.text_splitter import join_pages as join_pages
+from kinsplit.integrations.langchain.tool import search_tool as search_tool
 from kinsplit.integrations.langchain.vector_store import KinsplitVectorStore as KinsplitVectorStore
 from kinsplit.integrations.shared.kin.sidecar import KinStore as KinStore
 """
@@ -100,22 +101,26 @@ def _factory_stub() -> str:
         f"@overload\ndef create(\n    name: Literal[{kind.name!r}],\n{_keywords(kind, 4)}) -> {kind.__name__}: ..."
         for kind in kinds
     )
-    of_default = _keywords(strategy_class(DEFAULT), 4, DEFAULT_PARAMETERS)
-    named = [("None = None", of_default), *((f"Literal[{kind.name!r}]", _keywords(kind, 4)) for kind in kinds)]
     cut = (
-        f"@overload\ndef split(\n    text: str | Document,\n    strategy: {name},\n{keywords}) -> list[Chunk]: ..."
-        for name, keywords in named
+        "@overload\ndef split(\n    text: str | Document,\n"
+        f"    strategy: Literal[{kind.name!r}],\n{_keywords(kind, 4)}) -> list[Chunk]: ..."
+        for kind in kinds
     )
-    default = f"def default_strategy(\n{of_default}) -> {strategy_class(DEFAULT).__name__}: ..."
+    usual = strategy_class(DEFAULT)
+    keywords = _keywords(usual, 4, DEFAULT_PARAMETERS)
+    usual_made = f"def default_strategy(\n{keywords}) -> {usual.__name__}: ..."
+    usual_cut = (
+        f"@overload\ndef split(\n    text: str | Document,\n    strategy: None = None,\n{keywords}) -> list[Chunk]: ..."
+    )
     any_made = "@overload\ndef create(name: str, **parameters: Any) -> Strategy: ..."
     any_cut = "@overload\ndef split(text: str | Document, strategy: str | Strategy) -> list[Chunk]: ..."
-    return "\n".join([f"{_HEAD}{_FACTORY}{imports}", *made, any_made, default, *cut, any_cut, ""])
+    return "\n".join([f"{_HEAD}{_FACTORY}{imports}", *made, any_made, usual_made, usual_cut, *cut, any_cut, ""])
 
 
-def _keywords(strategy: type[Strategy], indent: int, values: Mapping[str, object] = MappingProxyType({})) -> str:
+def _keywords(strategy: type[Strategy], indent: int, defaults: Mapping[str, Any] | None = None) -> str:
     given = ["*"]
     for field, info in strategy.model_fields.items():
-        given.append(f"{field}: {_type(info)} = {values.get(field, info.default)!r}")
+        given.append(f"{field}: {_type(info)} = {(defaults or {}).get(field, info.default)!r}")
     return "".join(f"{' ' * indent}{keyword},\n" for keyword in given)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -31,11 +32,12 @@ def wrap_errors(name: str) -> Iterator[None]:
 
 def _is_unreachable(error: BaseException | None) -> bool:
     """Return whether a failed connection is the error or one of its causes."""
-    import httpx  # Here, since the import takes as long as that of a strategy without a model.
-
+    # Not imported, which takes as long as a strategy without a model: where it isn't loaded, nothing raised its errors.
+    httpx = sys.modules.get("httpx")
+    kinds = (ConnectionRefusedError, *([httpx.ConnectError] if httpx is not None else []))
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
-        if isinstance(error, ConnectionRefusedError | httpx.ConnectError):
+        if isinstance(error, kinds):
             return True
         seen.add(id(error))
         error = error.__cause__ or error.__context__

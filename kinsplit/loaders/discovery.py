@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +13,8 @@ from kinsplit.errors import InvalidParameterError, LoadError
 from kinsplit.loaders.course_file import NAME as COURSE_FILE
 from kinsplit.loaders.course_file import CourseFiles
 from kinsplit.loaders.facts import course_facts, kin_facts, readable
-from kinsplit.loaders.registry import check_readers, format_of, known
+from kinsplit.loaders.formats.code import missing_outlines
+from kinsplit.loaders.registry import ReaderWarning, check_readers, format_of, known
 
 _NEVER_WALKED = frozenset({"__pycache__", "node_modules"})  # .venv and the like are hidden
 
@@ -226,6 +228,8 @@ def discover(
         _add(found, ids, _failed(folder, folder, broken))
         _add(found, ids, (replace(source, given=True) for source in sources if source.path in names))
     files = tuple(sorted(found.values(), key=lambda source: source.source_id))
+    if advice := missing_outlines(source.path for source in files):
+        warnings.warn(ReaderWarning(advice), stacklevel=2)
     return Discovery(files, tuple(sorted(skipped)), tuple(folders))
 
 

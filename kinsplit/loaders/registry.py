@@ -49,7 +49,7 @@ FORMATS: tuple[Format, ...] = (
     markdown.FORMAT,
     html.FORMAT,
     python_code.FORMAT,
-    code.FORMAT,
+    *code.FORMATS,
     pdf.FORMAT,
     slides.FORMAT,
     word.FORMAT,

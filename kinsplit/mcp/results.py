@@ -11,7 +11,7 @@ from kinsplit.chunk import Chunk, heading_path
 from kinsplit.errors import InvalidParameterError
 from kinsplit.identity import chunk_id
 from kinsplit.mcp.models import Answered, Check, DocumentRow, Documents, Excerpt, FoundPassage, Source
-from kinsplit.retrieval import Candidate, Passage, join
+from kinsplit.retrieval import Candidate, Passage, cite, join
 from kinsplit.server.collections import Collections, OpenCollection
 from kinsplit.server.responses import visible_metadata
 
@@ -20,18 +20,10 @@ MOST = 20_000
 _UNKNOWN = "list_documents lists the ids."
 
 
-def cite(document: str, start: int, end: int, pages: tuple[int, int] | None) -> str:
-    """Return a citation, such as "notes.pdf, p. 3-4 [120:480]"."""
-    if pages is None:
-        return f"{document} [{start}:{end}]"
-    first, last = pages
-    return f"{document}, p. {first if first == last else f'{first}-{last}'} [{start}:{end}]"
-
-
 def to_found(rank: int, passage: Passage) -> FoundPassage:
     """Return a passage with its rank, counted from 1."""
     return FoundPassage(
-        citation=cite(passage.source_id, passage.start, passage.end, passage.pages),
+        citation=passage.citation,
         document=passage.source_id,
         start=passage.start,
         end=passage.end,
@@ -120,7 +112,7 @@ def _excerpt(collection: OpenCollection, chunks: Sequence[Chunk]) -> Excerpt:
     next_id = last.next_id or (following if last.index + 1 < last.total else None)
     beyond = next(iter(collection.index.store.get([next_id])), None) if next_id else None
     return Excerpt(
-        citation=cite(passage.source_id, passage.start, passage.end, passage.pages),
+        citation=passage.citation,
         document=passage.source_id,
         start=passage.start,
         end=passage.end,

@@ -10,12 +10,15 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
-import httpx
-
 from kinsplit.errors import KinsplitError, MissingExtraError
 from kinsplit.model_servers.messages import error_message, error_of_body
 from kinsplit.model_servers.secrets import Secrets, redact_url, split_credentials
-from kinsplit.support.http import PACKING, LimitedStream, ResponseTooLongError, Watchdog
+from kinsplit.support.extras import needs
+
+with needs("openai"):
+    import httpx
+
+    from kinsplit.support.http import PACKING, LimitedStream, ResponseTooLongError, Watchdog
 
 if TYPE_CHECKING:
     from openai import OpenAI

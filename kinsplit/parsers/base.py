@@ -16,7 +16,7 @@ from kinsplit.identity import chunk_id, content_hash, fingerprint
 from kinsplit.parsers.collector import gc_paused
 from kinsplit.parsers.packing.measure import Ruler, Unit
 from kinsplit.parsers.parameters import TokenizerField
-from kinsplit.parsers.units.outline import outline_context
+from kinsplit.parsers.units.outline import OutlineContexts
 from kinsplit.spans import Span, shared
 from kinsplit.support.validation import first_fault
 from kinsplit.tokenizers import BUNDLED, describe, resolve
@@ -254,14 +254,15 @@ class Strategy(BaseModel):
         text, source, metadata, total = document.text, document.id, document.metadata, len(cuts)
         around: list[str | None] = [None, *ids, None]
         before: tuple[Span, ...] = ()
+        outlined = OutlineContexts(document) if document.outline else None
         for i, (spans, context, tokens, parent, own) in enumerate(cuts):
             piece = text[spans[0].start : spans[0].end]
             if len(spans) > 1:
                 piece = self.separator.join([piece, *(text[start:end] for start, end in spans[1:])])
             overlap = shared(before, spans)
             before = spans
-            if document.outline:
-                context = outline_context(document, spans)
+            if outlined is not None:
+                context = outlined.of(spans)
             yield Chunk(
                 ids[i],
                 source,

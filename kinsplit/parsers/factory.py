@@ -42,10 +42,6 @@ def default_strategy(**parameters: Any) -> Strategy:
 
     Raises:
         InvalidParameterError: A parameter or a value is invalid.
-
-    Example:
-        >>> default_strategy().chunk_size, default_strategy(chunk_size=40).chunk_overlap
-        (160, 0)
     """
     return create(DEFAULT, **{**DEFAULT_PARAMETERS, **parameters})
 
@@ -57,8 +53,8 @@ def split(text: str | Document, strategy: str | Strategy | None = None, **parame
 
     Args:
         text: A text, whose id is made from its hash, or a document.
-        strategy: Name of the strategy, or a strategy; None for `default_strategy`, whole sentences up to 160 tokens.
-        **parameters: Parameters of the strategy; the rest have their defaults.
+        strategy: Name of the strategy, or a strategy; None for `default_strategy`.
+        **parameters: Parameters of the named strategy; the rest have their defaults.
 
     Returns:
         The chunks, coarsest level first and in document order within a level.

@@ -4,7 +4,7 @@ from kinsplit.retrieval.candidate import Candidate
 from kinsplit.retrieval.candidates import Question, find_candidates
 from kinsplit.retrieval.expand import Expansion, arrange, expand
 from kinsplit.retrieval.options import SearchKeywords, SearchOptions
-from kinsplit.retrieval.passage import Passage, join
+from kinsplit.retrieval.passage import Passage, cite, join
 from kinsplit.retrieval.pipeline import search, within_budget
 from kinsplit.retrieval.rerank import (
     CrossEncoderReranker,
@@ -36,6 +36,7 @@ __all__ = [
     "SearchKeywords",
     "SearchOptions",
     "arrange",
+    "cite",
     "create_reranker",
     "expand",
     "find_candidates",

@@ -58,6 +58,11 @@ class Passage:
         return self.spans[-1].end
 
     @property
+    def citation(self) -> str:
+        """A citation of the passage; see `cite`."""
+        return cite(self.source_id, self.start, self.end, self.pages)
+
+    @property
     def best(self) -> Candidate:
         """The hit that gave the passage its score."""
         return self.hits[0]
@@ -65,6 +70,14 @@ class Passage:
     def with_score(self, stage: str, score: float) -> Passage:
         """Return the passage ranked by the score of a further stage."""
         return replace(self, score=score, scores={**self.scores, stage: score})
+
+
+def cite(source_id: str, start: int, end: int, pages: tuple[int, int] | None) -> str:
+    """Return a citation of a part of a document, such as "notes.pdf, p. 3-4 [120:480]"."""
+    if pages is None:
+        return f"{source_id} [{start}:{end}]"
+    first, last = pages
+    return f"{source_id}, p. {first if first == last else f'{first}-{last}'} [{start}:{end}]"
 
 
 def continues(before: Chunk, after: Chunk) -> bool:

@@ -11,6 +11,7 @@ from fastapi import APIRouter, FastAPI
 from starlette.middleware.cors import CORSMiddleware
 
 import kinsplit
+from kinsplit.server import limits
 from kinsplit.server.answers import AnswerStreams
 from kinsplit.server.collections import Collections
 from kinsplit.server.errors import RESPONSES, add_handlers
@@ -20,7 +21,18 @@ from kinsplit.server.middleware.metrics import Metrics
 from kinsplit.server.middleware.request_log import RequestLog
 from kinsplit.server.middleware.security_headers import SecurityHeaders
 from kinsplit.server.previews import Previewer
-from kinsplit.server.routes import ask, chunk, document, documents, filters, operation, page, search, strategies
+from kinsplit.server.routes import (
+    ask,
+    chunk,
+    document,
+    documents,
+    filters,
+    operation,
+    page,
+    search,
+    strategies,
+    uploads,
+)
 from kinsplit.server.settings import ServiceSettings
 from kinsplit.server.threads import Workers
 
@@ -48,14 +60,16 @@ def create_app(settings: ServiceSettings, collections: Collections, previewer: P
     own_previewer, metrics = Previewer(settings.timeout), collections.metrics
     workers = Workers(settings.threads, settings.queue, settings.timeout, metrics)
     preview_workers = Workers(1, settings.queue, settings.timeout, metrics)
+    upload_workers = Workers(1, settings.queue, limits.UPLOAD_SECONDS, metrics)
     model_workers = Workers(settings.answers, settings.answers, settings.answer_timeout, metrics)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         # A slow model blocks one thread per answer, and must not block those that search.
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(settings.answers + 2))
+        collections.start()
         yield
-        for each in (workers, preview_workers, model_workers):
+        for each in (workers, preview_workers, model_workers, upload_workers):
             await each.close()
         own_previewer.close()
         collections.close()
@@ -71,6 +85,7 @@ def create_app(settings: ServiceSettings, collections: Collections, previewer: P
     )
     app.state.settings, app.state.collections = settings, collections
     app.state.workers, app.state.preview_workers, app.state.model_workers = workers, preview_workers, model_workers
+    app.state.upload_workers = upload_workers
     app.state.previewer = previewer or own_previewer
     app.state.answers = AnswerStreams(settings.answers, settings.answer_timeout, metrics, settings.log_text)
     app.state.access = AccessControl(settings, metrics)
@@ -79,6 +94,9 @@ def create_app(settings: ServiceSettings, collections: Collections, previewer: P
     app.include_router(page.router)
     for router in _ROUTERS:
         app.include_router(router, dependencies=[REQUIRES_ACCESS], responses=RESPONSES)
+    if settings.uploads is not None:
+        settings.uploads.mkdir(parents=True, exist_ok=True)
+        app.include_router(uploads.router, dependencies=[REQUIRES_ACCESS], responses=RESPONSES)
     _add_middleware(app, settings, metrics)
     return app
 
@@ -86,13 +104,18 @@ def create_app(settings: ServiceSettings, collections: Collections, previewer: P
 def _add_middleware(app: FastAPI, settings: ServiceSettings, metrics: Metrics) -> None:
     """Add the middleware, innermost first."""
     app.add_middleware(
-        BodyLimits, max_body=settings.max_body, patience=settings.patience, hosts=settings.hosts, metrics=metrics
+        BodyLimits,
+        max_body=settings.max_body,
+        max_upload=None if settings.uploads is None else settings.max_upload,
+        patience=settings.patience,
+        hosts=settings.hosts,
+        metrics=metrics,
     )
     if settings.cors_origins:
         app.add_middleware(
             CORSMiddleware,
             allow_origins=list(settings.cors_origins),
-            allow_methods=["GET", "POST"],
+            allow_methods=["GET", "POST", "DELETE"],
             allow_headers=["Authorization", "Content-Type", "X-API-Key", "X-Request-ID"],
             expose_headers=["Retry-After", "X-Request-ID"],
         )

@@ -3,80 +3,36 @@
 from __future__ import annotations
 
 import heapq
+import logging
 import re
 import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple, Self
-
-import numpy as np
-from numpy.typing import NDArray
-from prometheus_client import Histogram
 
 from kinsplit import embedding, language_models
 from kinsplit.chunk import DOCUMENT
 from kinsplit.compat import SEARCH_SERVICE_STRATEGIES
-from kinsplit.embedding import Embedder, Progress
+from kinsplit.embedding import Embedder
 from kinsplit.embedding.protocol import TokenEmbedder
 from kinsplit.errors import CollectionNotFoundError, InvalidParameterError
-from kinsplit.index import DEFAULT_COLLECTION, Index, Opener
+from kinsplit.index import DEFAULT_COLLECTION, AddReport, Index, Opener
 from kinsplit.language_models import LanguageModel
 from kinsplit.parsers import current_name
 from kinsplit.retrieval import Reranker, create_reranker
 from kinsplit.server import limits
-from kinsplit.server.middleware.metrics import Metrics
+from kinsplit.server.middleware.logs import log_failure
+from kinsplit.server.middleware.metrics import Metrics, timed
 from kinsplit.server.responses import visible_metadata
 from kinsplit.server.settings import ServiceSettings
 from kinsplit.stores import ChunkStore
 from kinsplit.stores.engines.edge.process import open_detached
 from kinsplit.stores.payload import PLACED
-
-
-class TimedEmbedder:
-    """An embedder that measures how long each question takes.
-
-    Args:
-        embedder: The embedder that does the work.
-        seconds: Histogram of the seconds per question.
-    """
-
-    def __init__(self, embedder: Embedder, seconds: Histogram) -> None:
-        self._embedder, self._seconds = embedder, seconds
-        self.name, self.dimension = embedder.name, embedder.dimension
-        self.window, self.fingerprint = embedder.window, embedder.fingerprint
-
-    def windows(self, texts: Sequence[str]) -> list[int]:
-        """Count the windows of each text."""
-        return self._embedder.windows(texts)
-
-    def embed(self, texts: Sequence[str], progress: Progress | None = None) -> NDArray[np.float32]:
-        """Embed texts; see `Embedder.embed`."""
-        return self._embedder.embed(texts, progress)
-
-    def embed_query(self, text: str) -> NDArray[np.float32]:
-        """Embed a question and record how long it took."""
-        with self._seconds.time():
-            return self._embedder.embed_query(text)
-
-
-class TimedTokenEmbedder(TimedEmbedder):
-    """A `TimedEmbedder` that can also embed tokens."""
-
-    def embed_tokens(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
-        """Embed the tokens of texts; see `TokenEmbedder.embed_tokens`."""
-        if not isinstance(self._embedder, TokenEmbedder):
-            raise TypeError(self._embedder.name)
-        return self._embedder.embed_tokens(texts)
-
-
-def timed(embedder: Embedder, seconds: Histogram) -> TimedEmbedder:
-    """Return an embedder that measures questions and keeps its support for tokens."""
-    kind = TimedTokenEmbedder if isinstance(embedder, TokenEmbedder) else TimedEmbedder
-    return kind(embedder, seconds)
-
+from kinsplit.watch import BackgroundWatch
 
 #: Lifetime of the counts in seconds: other processes may write to a server's collection.
 _LIFETIME = 60.0
@@ -120,6 +76,11 @@ class FacetCounts:
                 self._facets = self._count()
                 self._expires = self._now() + _LIFETIME
             return self._facets
+
+    def expire(self) -> None:
+        """Count anew for the next request, since documents have changed."""
+        with self._lock:
+            self._expires = float("-inf")
 
     def _count(self) -> list[Facet]:
         counts: defaultdict[str, Counter[_Value]] = defaultdict(Counter)
@@ -166,17 +127,38 @@ class OpenCollection:
         stored_name: Name in the store.
         index: The index over it.
         facets: Metadata that its documents can be filtered by.
+        watches: Watches that keep it in sync with folders.
     """
 
     name: str
     stored_name: str
     index: Index
     facets: FacetCounts
+    watches: list[BackgroundWatch] = field(default_factory=list)
 
     @classmethod
     def of(cls, index: Index, stored_name: str, name: str = "") -> Self:
         """Return a collection under the given name, or else under that of its strategy."""
         return cls(name or index.strategy.name, stored_name, index, FacetCounts(index.store))
+
+    def watch(self, paths: Sequence[Path], metrics: Metrics, *, log_text: bool) -> None:
+        """Prepare to keep the collection in sync with some paths."""
+
+        def report(added: AddReport) -> None:
+            self.facets.expire()
+            metrics.watch_updates.labels(self.name).inc()
+            metrics.watch_failed.labels(self.name).set(sum(len(each.status.failed) for each in self.watches))
+            counts = {"documents": len(added.documents), "removed": len(added.gone), "failed": len(added.failed)}
+            logging.getLogger("kinsplit.server").info(
+                "synchronised", extra={"facts": {"collection": self.name, **counts}}
+            )
+            for failure in added.failed:
+                log_failure(failure.error, log_text=log_text)
+
+        def fail(error: Exception) -> None:
+            log_failure(error, log_text=log_text)
+
+        self.watches.append(BackgroundWatch(self.index, paths, on_report=report, on_error=fail))
 
 
 class Collections:
@@ -230,11 +212,19 @@ class Collections:
         try:
             for choice in settings.collections:
                 name, _, stored_name = choice.rpartition("=")
-                index = Index(settings.store, collection=stored_name, embedder=embedder, must_exist=True, opener=opener)
+                index = Index(
+                    settings.store,
+                    collection=stored_name,
+                    embedder=embedder,
+                    must_exist=not settings.fills,
+                    opener=opener,
+                )
                 opened.append(OpenCollection.of(index, stored_name, name))
             if not opened:
-                opened.append(_open_default(settings.store, embedder, opener))
-            return cls(opened, settings.strategy, metrics, rerankers, model)
+                opened.append(_open_default(settings, embedder, opener))
+            collections = cls(opened, settings.strategy, metrics, rerankers, model)
+            collections._watch(settings)
+            return collections
         except BaseException:
             for collection in opened:
                 collection.index.close()
@@ -268,6 +258,26 @@ class Collections:
         known = ", ".join(collection.name for collection in self)
         raise InvalidParameterError("strategy", "must be an indexed strategy", name, f"Indexed: {known}.")
 
+    def _watch(self, settings: ServiceSettings) -> None:
+        folders: defaultdict[str, list[Path]] = defaultdict(list)
+        names = {each.name.casefold() for each in self} | {each.stored_name.casefold() for each in self}
+        for choice in settings.watch:
+            name, equals, folder = choice.partition("=")
+            # A path may contain an equals sign.
+            picked, path = (self._find(name), folder) if equals and name.casefold() in names else (self.default, choice)
+            if not Path(path).exists():
+                remedy = "Create the folder, or correct its path."
+                raise InvalidParameterError("watch", "must be an existing folder or file", path, remedy)
+            folders[picked.name].append(Path(path))
+        for name, paths in folders.items():
+            self._find(name).watch(paths, self.metrics, log_text=settings.log_text)
+
+    def start(self) -> None:
+        """Begin to watch the folders."""
+        for collection in self:
+            for watch in collection.watches:
+                watch.start()
+
     def check(self) -> None:
         """Send every store a small request.
 
@@ -280,11 +290,17 @@ class Collections:
     def warm(self) -> None:
         """Load the models ahead of the first question."""
         for collection in self:
-            collection.index.search("Is everything loaded?", top_k=1, window=0)
+            # One that is still empty may not be searched.
+            if collection.index.store.count(0):
+                collection.index.search("Is everything loaded?", top_k=1, window=0)
+            else:
+                collection.index.embedder.embed_query("Is everything loaded?")
 
     def close(self) -> None:
-        """Close all collections."""
+        """Stop watching, and close all collections."""
         for collection in self:
+            for watch in collection.watches:
+                watch.stop()
             collection.index.close()
 
 
@@ -298,8 +314,12 @@ def _rerankers(names: tuple[str, ...] | None, embedder: Embedder) -> dict[str, s
         raise InvalidParameterError("rerankers", error.rule, error.value, error.remedy) from None
 
 
-def _open_default(store: str, embedder: Embedder, opener: Opener) -> OpenCollection:
-    """Open the default collection of `kinsplit index`, or else that of `kinsplit demo`."""
+def _open_default(settings: ServiceSettings, embedder: Embedder, opener: Opener) -> OpenCollection:
+    """Open the default collection of `kinsplit index`, or else that of `kinsplit demo`; or create the first one."""
+    store = settings.store
+    if settings.fills:
+        index = Index(store, collection=DEFAULT_COLLECTION, embedder=embedder, opener=opener)
+        return OpenCollection.of(index, DEFAULT_COLLECTION)
     for stored_name in (DEFAULT_COLLECTION, _DEMO):
         try:
             index = Index(store, collection=stored_name, embedder=embedder, must_exist=True, opener=opener)

@@ -47,6 +47,8 @@ PreviewWorkersDep = Annotated[Workers, Depends(_state("preview_workers"))]
 PreviewerDep = Annotated[Previewer, Depends(_state("previewer"))]
 #: For calls of a language model, which may take minutes.
 ModelWorkersDep = Annotated[Workers, Depends(_state("model_workers"))]
+#: For uploaded files, which are embedded one after the other.
+UploadWorkersDep = Annotated[Workers, Depends(_state("upload_workers"))]
 AnswersDep = Annotated[AnswerStreams, Depends(_state("answers"))]
 
 

@@ -27,6 +27,7 @@ _RULES = {
 RESPONSES: dict[int | str, dict[str, Any]] = {
     400: {"model": ErrorAnswer, "description": "The request is not valid HTTP or JSON."},
     401: {"model": ErrorAnswer, "description": "The API key is missing or wrong."},
+    403: {"model": ErrorAnswer, "description": "The page that sent the request is of another origin."},
     404: {"model": ErrorAnswer, "description": "Not found."},
     408: {"model": ErrorAnswer, "description": "The body arrived too slowly."},
     413: {"model": ErrorAnswer, "description": "The body is too large."},

@@ -22,5 +22,7 @@ CALLS = 40
 PAGE = 500
 #: Metadata keys listed as filters, and values of each.
 FACETS, VALUES = 50, 100
+#: Files per upload, uploads that are received at a time, and seconds for one to be sent and indexed.
+UPLOADS, RECEIVED, UPLOAD_SECONDS = 100, 4, 600
 #: Characters of an id or a name.
 NAME = 1_000

@@ -93,6 +93,10 @@ class ServiceSettings(BaseSettings):
         embedder: Embedding model of all collections. Default: that of `[index]`, or "bundled".
         model: Language model for answers, and for the strategy `llm` in previews. Without one, the best
             sentences are quoted and boundaries follow rules.
+        watch: Folders and files to keep in sync with the collection, or `name=folder` for another collection than the
+            default one. A collection that does not exist is created.
+        uploads: Folder into which clients may upload files, and from which they may delete them. None forbids it.
+        max_upload: Bytes of an upload.
         rerankers: Rerankers that requests may use. Default: "none", and "late" if the embedder supports it.
         host: Address to listen on.
         port: Port to listen on; 0 picks a free one.
@@ -130,6 +134,9 @@ class ServiceSettings(BaseSettings):
     strategy: str | None = Field(default=None, validation_alias=AliasChoices("KINSPLIT_STRATEGY", "strategy"))
     embedder: str = "bundled"
     model: str | None = None
+    watch: Names = ()
+    uploads: Path | None = None
+    max_upload: int = Field(default=50 * 2**20, ge=1)
     rerankers: Names | None = None
     host: str = Field(default="127.0.0.1", min_length=1)
     port: int = Field(default=8000, ge=0, le=65535)
@@ -194,6 +201,11 @@ class ServiceSettings(BaseSettings):
     def is_local(self) -> bool:
         """Whether only this machine can reach the service."""
         return self.host in ("localhost", "::1") or self.host.startswith("127.")
+
+    @property
+    def fills(self) -> bool:
+        """Whether the service adds documents, so that a collection may be new."""
+        return bool(self.watch) or self.uploads is not None
 
     @property
     def hosts(self) -> tuple[str, ...]:

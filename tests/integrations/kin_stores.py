@@ -142,7 +142,7 @@ def _(folder: Path, postgres: Callable[[], str]) -> Iterator[Setting]:
         yield searched(QdrantVectorStore(client, "lc", HashEmbeddings(), **keys), documents())
 
 
-@arrangement(LANGCHAIN, "`PGVector`", "metadata", "langchain_postgres")
+@arrangement(LANGCHAIN, "`PGVector`", "id, metadata", "langchain_postgres")
 def _(folder: Path, postgres: Callable[[], str]) -> Iterator[Setting]:
     from langchain_postgres import PGVector
 

@@ -10,15 +10,17 @@ import pytest
 import pytest_asyncio
 
 from kinsplit.integrations import langchain, llama_index
+from kinsplit.integrations.shared.kin.reader import Place, run, run_async
+from kinsplit.integrations.shared.kin.readers import open_reader
 from tests.integrations.finding import LECTURE, Hit
 from tests.integrations.kin_stores import ARRANGEMENTS, LANGCHAIN, Arrangement, Setting, documents, leaves
+from tests.integrations.test_langchain_store import HashEmbeddings
 
 pytestmark = [
     # The connections of Postgres stores belong to an event loop.
     pytest.mark.asyncio(loop_scope="module"),
     pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant:UserWarning"),
-    # Packages of the stores warn when they are imported or used.
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:`langchain-community` is being sunset:DeprecationWarning"),
 ]
 
 QUESTION = "This part is about classes."
@@ -81,3 +83,41 @@ async def test_parents(arrangement: Arrangement, setting: Setting, mode: str) ->
     wanted = dict.fromkeys(Hit(hit).metadata["parent_id"] for hit in hits_of(setting))
     passages = await expanded(arrangement, setting, mode, parents=True)
     assert [passage.text for passage in passages] == [texts[id_] for id_ in wanted]
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+async def test_the_table_says_how_kin_are_read(arrangement: Arrangement, setting: Setting, mode: str) -> None:
+    """Whichever way the expansion has taken, each that the documentation names leads to the same chunks."""
+    opened = open_reader(setting.store, "default", None, setting.parent_store)
+    reader = opened.parents
+    at = 1 if setting.parent_store is not None else 0
+    chunks = [hit for hit in documents() if hit.metadata["level"] == at][1:4]
+    places = [Place("lecture", at, chunk.metadata["chunk_index"]) for chunk in chunks]
+
+    async def read(coroutine: Any) -> set[str]:
+        found = await run_async(coroutine) if mode == "async" else run(coroutine)
+        return {chunk.text for chunk in found} & {chunk.page_content for chunk in chunks}
+
+    texts = {chunk.page_content for chunk in chunks}
+    by_id = await read(reader.get([str(chunk.id) for chunk in chunks])) == texts
+    by_place = await read(reader.find(places)) == texts and await read(reader.level(["lecture"], at)) == texts
+    ways = [name for name, found in (("id", by_id), ("metadata", by_place)) if found]
+    assert arrangement.kin in (", ".join(ways), "`KinStore`")
+    assert (reader.by_place == "never") == ("metadata" not in ways)
+
+
+async def test_a_postgres_store_of_langchain_in_async_mode(postgres_server: str) -> None:
+    module = pytest.importorskip("langchain_postgres", reason="langchain_postgres is not installed")
+    address = postgres_server.replace("://", "+psycopg://")
+    store = module.PGVector(HashEmbeddings(), connection=address, collection_name="later", async_mode=True)
+    chunks = documents()
+    await store.aadd_documents(chunks, ids=[f"other-{number}" for number in range(len(chunks))])
+    (hit,) = [chunk for chunk in await store.asimilarity_search(QUESTION, k=12) if chunk.metadata["level"] == 0][:1]
+    own, at = leaves(chunks), hit.metadata["chunk_index"]
+    (passage,) = await (langchain.SiblingExpansion(store)).ainvoke([hit])
+    assert passage.metadata["char_start"] == own[max(0, at - 1)].metadata["char_start"]
+    (parent,) = await (langchain.SiblingExpansion(store, parents=True)).ainvoke([hit])
+    assert hit.page_content in parent.page_content
+    assert parent.metadata["source_id"] == "lecture"
+    assert len(parent.page_content) > len(hit.page_content)
+    await store._async_engine.dispose()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import math
+import sys
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,7 +14,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from kinsplit.errors import EmbeddingError, InvalidParameterError, KinsplitError
+from kinsplit.errors import EmbeddingError, InvalidParameterError, KinsplitError, MissingExtraError
 from kinsplit.retrieval import (
     CrossEncoderReranker,
     LanguageModelReranker,
@@ -22,6 +25,7 @@ from kinsplit.retrieval import (
     create_reranker,
     rerank,
 )
+from tests.embedding.tiny_models import make_pairs, needs_torch
 
 ITEMS = [("a", 0.9), ("b", 0.8), ("c", 0.7)]
 READING = Reading[tuple[str, float]](lambda item: item[0], lambda item: item[1], lambda item, score: (item[0], score))
@@ -212,45 +216,65 @@ def test_a_language_model_is_named_behind_llm() -> None:
 
 @pytest.fixture(scope="session")
 def cross_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cross-encoder with random weights and a window of 32 tokens, saved in a folder."""
-    import torch
-    from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast
-
-    folder = tmp_path_factory.mktemp("cross-encoder")
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "loops", "repeat", "what", "do", "."]
-    vocabulary = {word: number for number, word in enumerate(words)}
-    BertTokenizerFast(vocab=vocabulary, model_max_length=32).save_pretrained(folder)
-    torch.manual_seed(0)
-    config = BertConfig(
-        vocab_size=len(words),
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=16,
-        max_position_embeddings=32,
-        num_labels=1,
-    )
-    BertForSequenceClassification(config).save_pretrained(folder)
-    return folder
+    """A cross-encoder with random weights and a window of 48 tokens, saved in a folder."""
+    return make_pairs(tmp_path_factory.mktemp("cross-encoder") / "model")
 
 
 def test_a_cross_encoder_scores_every_pair_whatever_the_batch(cross_encoder: Path) -> None:
-    texts = ["loops repeat .", "what", "do loops repeat"]
+    texts = ["loops repeat .", "what", "do loops repeat", ""]
 
     one = CrossEncoderReranker(str(cross_encoder), batch_size=1).rerank("what do loops", texts)
     all_ = CrossEncoderReranker(str(cross_encoder)).rerank("what do loops", texts)
 
-    assert [r.index for r in all_] == [0, 1, 2]
-    assert len({r.score for r in all_}) == 3
+    assert [r.index for r in all_] == [0, 1, 2, 3]
+    assert len({r.score for r in all_}) == 4
     assert [r.score for r in one] == pytest.approx([r.score for r in all_], abs=1e-5)
+    assert CrossEncoderReranker(str(cross_encoder)).rerank("what do loops", []) == []
+
+
+@needs_torch
+@pytest.mark.filterwarnings("ignore::kinsplit.retrieval.rerank.protocol.RerankWarning")
+@pytest.mark.parametrize("family", ["bert", "roberta", "mpnet", "electra", "distilbert"])
+def test_scores_are_those_of_sentence_transformers(
+    family: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sentence_transformers import CrossEncoder
+
+    folder, texts = make_pairs(tmp_path, family), ["loops repeat", "", "Ünïcode 東京", "loops " * 50]
+    expected = CrossEncoder(str(folder), device="cpu").predict([("what do loops", text) for text in texts])
+    for available in (True, False):
+        monkeypatch.setattr("kinsplit.embedding.backends.pairs.has_openvino", lambda available=available: available)
+        found = CrossEncoderReranker(str(folder)).rerank("what do loops", texts)
+        assert [r.score for r in found] == pytest.approx(expected.tolist(), abs=1e-5)
+
+
+def test_other_cross_encoders_need_an_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = make_pairs(tmp_path)
+    (folder / "config.json").write_text((folder / "config.json").read_text().replace('"bert"', '"deberta-v2"'))
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    with pytest.raises(MissingExtraError, match=r'pip install "kinsplit\[torch\]"'):
+        CrossEncoderReranker(str(folder)).rerank("q", ["x"])
+
+
+@pytest.mark.parametrize("declared", ["torch.nn.modules.linear.Identity", None])
+def test_scores_have_the_activation_that_the_model_declares(declared: str | None, tmp_path: Path) -> None:
+    folder = make_pairs(tmp_path)
+    texts = ["loops repeat", "what do you repeat", "."]
+    plain = [r.score for r in CrossEncoderReranker(str(folder)).rerank("loops", texts)]
+    assert all(0 < score < 1 for score in plain)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"sbert_ce_default_activation_function": declared}))
+    found = [r.score for r in CrossEncoderReranker(str(folder)).rerank("loops", texts)]
+    logits = [math.log(score / (1 - score)) for score in plain]
+    assert found == pytest.approx(logits if declared else plain, abs=1e-4)
 
 
 def test_a_cross_encoder_announces_what_it_can_not_read(cross_encoder: Path) -> None:
     reranker = create_reranker(f"cross-encoder:{cross_encoder}", None)  # type: ignore[arg-type]
     assert reranker is not None
 
-    with pytest.warns(RerankWarning, match="1 of 2 texts are longer than the cross-encoder's window of 32 tokens"):
-        reranker.rerank("what", ["loops " * 40, "repeat"])
+    with pytest.warns(RerankWarning, match="1 of 2 texts are longer than the cross-encoder's window of 48 tokens"):
+        reranker.rerank("what", ["loops " * 50, "repeat"])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         reranker.rerank("what", ["repeat"])

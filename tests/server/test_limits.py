@@ -90,7 +90,7 @@ async def test_a_body_is_read_only_so_far(connect: Connect) -> None:
         "field": "body",
         "rule": "must be at most 10000 bytes",
         "value": None,
-        "remedy": "Send less text.",
+        "remedy": "Send less.",
     }
     for length in ("9" * 30, "99999999999"):
         assert error_of(await client.post("/chunk", content=b"x", headers={"Content-Length": length}), 413)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kinsplit.cli.options import AsJson, SharedEmbeddingContext, SharedLanguage
+from kinsplit.cli.output.cost import Use
 from kinsplit.cli.output.evaluation import plan_table, plan_to_dict, show_headline
 from kinsplit.cli.output.progress import steps
 from kinsplit.cli.output.tables import counted
@@ -150,6 +151,7 @@ def evaluate(
         else:
             terminal.table(plan_table(plans))
         return
+    use = Use(embedder)
     # The results hold each strategy's warnings, except cache warnings, which may come before there are results.
     silence = warnings.catch_warnings(action="ignore", category=KinsplitWarning)
     with steps(terminal.screen, len(strategies)) as update, silence:
@@ -162,9 +164,10 @@ def evaluate(
         written = results.model_dump(mode="json", include={"setting", "strategies", "comparisons", "warnings"})
         for own in written["strategies"]:
             del own["lengths"], own["chunks_per_document"]
-        terminal.document({"output": str(output), **written})
+        terminal.document({"output": str(output), **written, **use.to_json()})
     else:
         show_headline(terminal, results)
+        use.show(terminal)
         found = counted(len(results.questions), "question"), counted(results.setting.documents, "document")
         terminal.line("")
         terminal.line(f"{found[0]}, {found[1]}; written to {output}. Full results: kinsplit show {output}")

@@ -11,6 +11,7 @@ import typer
 from kinsplit.cli.command import exit_code
 from kinsplit.cli.options import AsJson
 from kinsplit.cli.output.terminal import Terminal
+from kinsplit.support.extras import needs
 
 if TYPE_CHECKING:
     from kinsplit.wikipedia import Fetched
@@ -37,7 +38,8 @@ def fetch_wikipedia(
     as_json: AsJson = False,
 ) -> None:
     """Download articles of Wikipedia as Markdown files for indexing; unchanged articles are not downloaded again."""
-    from kinsplit.wikipedia import Api, fetch
+    with needs("web"):
+        from kinsplit.wikipedia import Api, fetch
 
     terminal = Terminal(as_json=as_json)
 

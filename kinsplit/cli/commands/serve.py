@@ -27,6 +27,22 @@ def serve(
             help="Collection, with its name in requests; repeatable. Default: default, or else demo.",
         ),
     ] = None,
+    watch: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[NAME=]FOLDER",
+            help="Folder to keep in sync with the collection, or with another one by its name; repeatable. "
+            "A missing collection is created.",
+        ),
+    ] = None,
+    allow_upload: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Folder into which clients may upload files to index. Without it, nothing can be changed.",
+            show_default=False,
+        ),
+    ] = None,
     strategy: Annotated[
         str | None, typer.Option(metavar="NAME", help="Name of the collection for requests that name none.")
     ] = None,
@@ -62,6 +78,8 @@ def serve(
     given: dict[str, Any] = {
         "store": store,
         "collections": collection or None,
+        "watch": watch or None,
+        "uploads": allow_upload,
         "strategy": strategy,
         "host": host,
         "port": port,
@@ -74,8 +92,8 @@ def serve(
     with listen(settings) as listening:
         if not settings.is_local and not settings.api_keys:
             terminal.warning(
-                f"Anyone who can reach {settings.host} can read the indexed documents. Set KINSPLIT_API_KEYS to "
-                "require a key."
+                f"Anyone who can reach {settings.host} can read {'and change ' if settings.uploads else ''}the indexed "
+                "documents. Set KINSPLIT_API_KEYS to require a key."
             )
         # Before the service starts, since warnings are otherwise written when the command ends.
         with report_warnings(terminal), spinner(terminal.err, "Opening"):

@@ -10,6 +10,7 @@ from rich.status import Status
 
 from kinsplit.cli.command import INTERRUPTED
 from kinsplit.cli.options import AsJson, Embedder, Paths, SharedEmbeddingContext, SharedLanguage, parse_names
+from kinsplit.cli.output.cost import Use
 from kinsplit.cli.output.progress import spinner
 from kinsplit.cli.output.tables import counted, text_table
 from kinsplit.cli.output.terminal import Terminal
@@ -80,6 +81,7 @@ def tune(
     _check_output(output)
     caps, limits = Caps(ratio=max_cost, chunks=max_chunks), Limits(trials=trials, minutes=minutes)
     dataset = load(paths, queries or None, format=dataset_format)
+    use = Use(embedder)
     with spinner(terminal.screen, "Trying the library default") as shown:
         reporter = _TrialReporter(terminal, shown if isinstance(shown, Status) else None)
         found = search(
@@ -97,9 +99,10 @@ def tune(
         )
     found.configuration().write(output, found.remarks())
     if as_json:
-        terminal.document({**found.to_json(), "output": str(output)})
+        terminal.document({**found.to_json(), "output": str(output), **use.to_json()})
     else:
         _show(found, terminal)
+        use.show(terminal)
         terminal.line(f"Written: {output}. Use it with: kinsplit index ... --config {output}")
     if found.found.ending == "stopped":
         terminal.warning("Stopped.")

@@ -1,12 +1,12 @@
-"""Estimated language model calls of a strategy, for `--dry-run`."""
+"""Estimated calls of a language model, for `--dry-run`, and the use of an embedding model on a server."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from kinsplit.cli.output.index_report import report_loaded
+from kinsplit.cli.output.index_report import describe_use, report_loaded
 from kinsplit.cli.output.tables import counted
 from kinsplit.cli.output.terminal import Terminal
 
@@ -43,6 +43,31 @@ def show_cost(strategy: Strategy, files: Sequence[SourceFile], terminal: Termina
     else:
         terminal.line(f"{strategy.name}: {counted(documents, 'document')}, {describe_cost(cost)}. No call was made.")
     return failed, documents
+
+
+class Use:
+    """Use of an embedding model on a server from now on.
+
+    Args:
+        embedder: Spec of the model; one on this machine has no use.
+    """
+
+    def __init__(self, embedder: str) -> None:
+        from kinsplit.embedding import resolve
+        from kinsplit.embedding.remote_models.usage import usage_of
+
+        self._embedder, self._usage = embedder, usage_of(resolve(embedder))
+        self._before = self._usage.since() if self._usage else None
+
+    def show(self, terminal: Terminal) -> None:
+        """Write the tokens, requests and cost in one line."""
+        if self._usage is not None:
+            used = self._usage.since(self._before)
+            terminal.line(f"{self._embedder}: {counted(used.tokens, 'token')}, {describe_use(used)}")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the use under the key `used`, or nothing."""
+        return {} if self._usage is None else {"used": self._usage.since(self._before)._asdict()}
 
 
 def describe_cost(cost: Cost) -> str:

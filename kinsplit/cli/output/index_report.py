@@ -15,6 +15,7 @@ from kinsplit.cli.output.terminal import Terminal, describe_error
 from kinsplit.display import inline
 
 if TYPE_CHECKING:
+    from kinsplit.embedding.remote_models.usage import Used
     from kinsplit.index import AddReport
     from kinsplit.indexing.reports import DocumentReport
     from kinsplit.loaders import Loaded
@@ -61,8 +62,15 @@ def summary(report: AddReport) -> list[tuple[str, str, str]]:
         ("Embedded", f"{report.embedded:,}", speed),
         ("Longer than the model's window", f"{report.windowed:,}", longer),
         *failed,
+        *([("Tokens sent to the model", f"{report.used.tokens:,}", describe_use(report.used))] if report.used else []),
         ("Seconds", f"{report.seconds:.1f}", ""),
     ]
+
+
+def describe_use(used: Used) -> str:
+    """Return the requests to an embedding model on a server and their cost in words."""
+    cost = "price not known: set KINSPLIT_EMBEDDING_PRICE" if used.cost is None else f"${used.cost:,.4f}"
+    return f"{counted(used.requests, 'request')}, {cost}"
 
 
 def to_dict(report: AddReport) -> dict[str, Any]:
@@ -86,6 +94,7 @@ def to_dict(report: AddReport) -> dict[str, Any]:
         "failed": [{"file": failure.source_id, "error": describe_error(failure.error)} for failure in report.failed],
         "warnings": list(report.warnings),
         "seconds": report.seconds,
+        **({} if report.used is None else {"used": report.used._asdict()}),
     }
 
 

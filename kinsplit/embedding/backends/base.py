@@ -17,6 +17,7 @@ from kinsplit.embedding.windows import Window
 from kinsplit.errors import InvalidParameterError
 
 Batch = Sequence[Window]
+Ints = NDArray[np.int64]
 
 
 class Backend(Protocol):
@@ -66,6 +67,27 @@ def sorted_batches(lengths: Sequence[int], batch_tokens: int) -> list[list[int]]
     return batches
 
 
+def padded(batch: Batch, pad: int, length: int = 0) -> tuple[Ints, Ints, Ints]:
+    """Return the ids, the mask (1 for tokens, 0 for padding) and the types of a batch's tokens.
+
+    Args:
+        batch: The windows.
+        pad: Id of the padding token.
+        length: Length to pad to, where no window is longer.
+
+    Returns:
+        Three arrays of shape (len(batch), longest window or `length`).
+    """
+    encoded = [window.encoding for window in batch]
+    ids = np.full((len(batch), max(length, *(len(own.ids) for own in encoded))), pad, dtype=np.int64)
+    mask, types = np.zeros_like(ids), np.zeros_like(ids)
+    for row, own in enumerate(encoded):
+        ids[row, : len(own.ids)] = own.ids
+        mask[row, : len(own.ids)] = 1
+        types[row, : len(own.ids)] = own.type_ids
+    return ids, mask, types
+
+
 _DEVICE = re.compile(r"auto|cpu|mps|(cuda|xpu)(:\d+)?")
 # Files of an NVIDIA driver (also on Windows and WSL) and of an AMD driver; Apple's processors need none.
 _DRIVERS = ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd", r"C:\Windows\System32\nvcuda.dll")
@@ -84,12 +106,15 @@ def check_device(device: str) -> str:
 
 
 def choose_device(device: str) -> str:
-    """Resolve "auto" to the fastest device that PyTorch can use; return any other device unchanged."""
+    """Resolve "auto" to the fastest device that PyTorch can use, if it is installed; return any other one unchanged."""
     if device != "auto":
         return device
     if not _may_have_accelerator():  # The import of torch takes seconds.
         return "cpu"
-    import torch
+    try:
+        import torch
+    except ImportError:
+        return "cpu"
 
     if torch.cuda.is_available():
         return "cuda"

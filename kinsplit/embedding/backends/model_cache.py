@@ -12,13 +12,19 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from kinsplit.embedding.backends import convert as conversion
 from kinsplit.embedding.backends import quantise as quantisation
+from kinsplit.embedding.backends.encoder import SENTENCE, Network
 from kinsplit.embedding.backends.integrity import damage, sign
+from kinsplit.embedding.backends.model_files import ModelFacts
 from kinsplit.embedding.backends.openvino import OpenVinoBackend
 from kinsplit.errors import CacheWarning, EmbeddingError, InvalidParameterError
 from kinsplit.support.paths import cache_folder
 
+Vectors = NDArray[np.float32]
 _NAME = re.compile(r"\w[\w.-]*")
 
 
@@ -135,13 +141,21 @@ def _remove(folder: Path) -> None:
     shutil.rmtree(away, ignore_errors=True)
 
 
-def open_converted(key: str, source: Callable[[], str], backend: str) -> OpenVinoBackend:
+def open_converted(
+    key: str,
+    read: Callable[[], tuple[Network, ModelFacts]],
+    backend: str,
+    expected: Vectors | None = None,
+    output: str = SENTENCE,
+) -> OpenVinoBackend:
     """Open a model that is converted for OpenVINO.
 
     Args:
         key: Key of the model, and of everything that affects its vectors.
-        source: Function that returns the model's folder, called only to convert it.
+        read: Function that reads the model, called only to convert it.
         backend: "openvino" (or "auto"), "openvino-float32" or "int8".
+        expected: Known vectors of the texts `kinsplit.embedding.backends.convert.PROBE`, if there are any.
+        output: See `OpenVinoBackend`.
 
     Raises:
         MissingExtraError: "int8" without NNCF.
@@ -151,7 +165,7 @@ def open_converted(key: str, source: Callable[[], str], backend: str) -> OpenVin
     precision = "f32" if backend == "openvino-float32" else None
 
     def convert(folder: Path) -> None:
-        conversion.convert(source(), folder)
+        conversion.convert(*read(), folder, expected)
 
     def quantise(folder: Path) -> None:
         # Reading ensures that the converted model exists and is complete.
@@ -159,6 +173,6 @@ def open_converted(key: str, source: Callable[[], str], backend: str) -> OpenVin
 
     plain = f"{key}-{runtime}-v{conversion.VERSION}"
     if backend != "int8":
-        return read_cached(plain, convert, lambda folder: OpenVinoBackend(folder, precision))
+        return read_cached(plain, convert, lambda folder: OpenVinoBackend(folder, precision, output=output))
     name = f"{key}-int8-{quantisation.quantiser()}-{runtime}-v{quantisation.VERSION}"
     return read_cached(name, quantise, lambda folder: OpenVinoBackend(folder, label="openvino int8"))

@@ -1,4 +1,4 @@
-"""A model's own files: their folder, their checksums, their declarations, and whether they can be converted."""
+"""A model's own files: their checksums, their declarations, and whether they can be read without PyTorch."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ import json
 import re
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kinsplit.embedding.backends.encoder import POOLINGS, SentenceNetwork
+from kinsplit.embedding.backends.weights import has_weights, read_encoder, why_unknown
 from kinsplit.errors import EmbeddingError
 
 if TYPE_CHECKING:
@@ -18,59 +20,59 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 
-#: Encoders whose conversion is tested, as their `config.json` calls them.
-FAMILIES = ("bert", "camembert", "distilbert", "electra", "mpnet", "roberta", "xlm-roberta")
-_POOLINGS = ("cls", "mean")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
-def find_folder(model: str) -> Path | None:
-    """Return a model's folder: the given one, or that in the Hugging Face Hub's cache.
-
-    Args:
-        model: Name on the Hub, or a folder.
-
-    Returns:
-        The folder; None for a name whose files are not on this machine yet.
-
-    Raises:
-        EmbeddingError: The path doesn't exist.
-    """
-    path = Path(model).expanduser()
-    if path.exists():
-        return path
-    if model.startswith((".", "/", "~")):
-        raise EmbeddingError(f"There is no embedding model at {path}. Check the path in 'st:{model}'.")
-    from huggingface_hub import try_to_load_from_cache
-
-    for repository in repositories(model):
-        found = try_to_load_from_cache(repository, "modules.json")
-        if isinstance(found, str):
-            return Path(found).parent
-    return None
-
-
-def repositories(model: str) -> tuple[str, ...]:
-    """Return the possible names of a model on the Hub: one without an owner may belong to sentence-transformers."""
-    return (model,) if "/" in model else (model, f"sentence-transformers/{model}")
-
-
 def why_not_convertible(folder: Path) -> str | None:
-    """Return the reason why a model can't be converted, or None.
+    """Return the reason why a model can't be read without PyTorch, or None.
 
-    Encoders of `FAMILIES` with mean or first-token pooling, and optionally normalisation, can be converted.
+    Encoders of `FAMILIES` with mean or first-token pooling, and optionally normalisation, can be read.
     """
     modules = [module["type"].rpartition(".")[2] for module in _read(folder / "modules.json") or ()]
     if modules not in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"]):
         return f"it is not a transformer with pooling, but {' + '.join(modules) or 'has no modules.json'}"
-    family = (_read(folder / "config.json") or {}).get("model_type")
-    if family not in FAMILIES:
-        return f"its architecture {family!r} is none of {', '.join(FAMILIES)}"
-    pooling = _read(folder / "1_Pooling" / "config.json") or {}
+    declared, pooling = _transformer(folder), _read(folder / "1_Pooling" / "config.json") or {}
+    if other := [key for key in _UNKNOWN if declared.get(key)]:
+        return f"its {other[0]} are not known here"
+    if declared.get("transformer_task", _TASK) != _TASK:
+        return f"its task is {declared['transformer_task']!r}, not {_TASK!r}"
     modes = _modes(pooling)
-    if len(modes) != 1 or modes[0] not in _POOLINGS:
-        return f"its pooling is {' and '.join(map(str, modes)) or 'unknown'}, not {' or '.join(_POOLINGS)}"
-    return None if pooling.get("include_prompt", True) else "it leaves its prompt out of the pooling"
+    if len(modes) != 1 or modes[0] not in POOLINGS:
+        return f"its pooling is {' and '.join(map(str, modes)) or 'unknown'}, not {' or '.join(POOLINGS)}"
+    if not pooling.get("include_prompt", True):
+        return "it leaves its prompt out of the pooling"
+    return why_unreadable(folder)
+
+
+def why_unreadable(folder: Path) -> str | None:
+    """Return the reason why a transformer itself can't be read without PyTorch, or None."""
+    if reason := why_unknown(_read(folder / "config.json") or {}):
+        return reason
+    if not has_weights(folder):
+        return "it has no model.safetensors"
+    return None if (folder / _TOKENIZER).is_file() else f"it has no {_TOKENIZER}"
+
+
+def read_network(folder: Path) -> SentenceNetwork:
+    """Read a model that `why_not_convertible` has nothing against.
+
+    Raises:
+        MissingExtraError: The weights are in PyTorch's format, and PyTorch is not installed.
+        EmbeddingError: The weights can't be read, or are not those of its architecture.
+    """
+    (pooling,) = _modes(_read(folder / "1_Pooling" / "config.json"))
+    return SentenceNetwork(read_encoder(folder), pooling)
+
+
+_TASK = "feature-extraction"
+# Settings that change how sentence-transformers reads texts.
+_UNKNOWN = ("processing_kwargs", "unpad_inputs", "model_args", "model_kwargs")
+
+
+def _transformer(folder: Path) -> dict[str, Any]:
+    """Return sentence-transformers' settings of the transformer; older versions name the file by architecture."""
+    files = [folder / "sentence_bert_config.json", *sorted(folder.glob("sentence_*_config.json"))]
+    return next(filter(None, map(_read, files)), {})
 
 
 def _modes(pooling: dict[str, Any]) -> list[str]:
@@ -78,8 +80,8 @@ def _modes(pooling: dict[str, Any]) -> list[str]:
     if "pooling_mode" in pooling:
         mode = pooling["pooling_mode"]
         return [mode] if isinstance(mode, str) else list(mode)
-    switches = {"pooling_mode_cls_token": "cls", "pooling_mode_mean_tokens": "mean"}
-    return [switches.get(key, key) for key, on in pooling.items() if key.startswith("pooling_mode") and on]
+    on = (key.removeprefix("pooling_mode_") for key, on in pooling.items() if key.startswith("pooling_mode_") and on)
+    return [mode.removesuffix("_tokens").removesuffix("_token") for mode in on]
 
 
 def _read(file: Path) -> Any:
@@ -97,9 +99,17 @@ def weights_digest(folder: Path) -> str:
     return _digest(path for path in folder.rglob("*") if path.suffix in {".safetensors", ".bin"})
 
 
-def settings_digest(folder: Path) -> str:
-    """Hash everything else that affects a model's vectors: tokenizer, pooling, window and prompts."""
-    return _digest(folder.rglob("*.json"))
+def model_key(model: str, folder: Path) -> str:
+    """Return a key of all that affects a model's vectors: weights, tokenizer, pooling, window and prompts.
+
+    Args:
+        model: Name of the model, or its folder.
+        folder: Its folder; in the Hub's cache, the name is that of a commit.
+    """
+    name = re.sub(r"[^\w.-]+", "-", Path(model).name).strip(".-") or "model"
+    if folder.parent.name == "snapshots":
+        return f"{name}-{folder.name[:16]}"
+    return f"{name}-{weights_digest(folder)[:16]}-{_digest(folder.rglob('*.json'))[:8]}"
 
 
 def _digest(paths: Iterable[Path]) -> str:
@@ -154,6 +164,71 @@ def read_facts(folder: Path) -> ModelFacts:
 
     tokenizer = Tokenizer.from_file(str(folder / _TOKENIZER))
     return ModelFacts(**json.loads((folder / _FACTS).read_text(encoding="utf-8")), tokenizer=tokenizer)
+
+
+def declared_facts(folder: Path) -> ModelFacts:
+    """Read the declarations of a sentence-transformers model from its own files.
+
+    Raises:
+        EmbeddingError: The tokenizer can't be read.
+    """
+    declared = _transformer(folder)
+    settings = declared.get("processor_kwargs") or declared.get("tokenizer_args") or {}
+    window = settings.get("model_max_length") or declared.get("max_seq_length")
+    prompts = (_read(folder / "config_sentence_transformers.json") or {}).get("prompts") or {}
+    facts = transformer_facts(folder, lowercase=bool(declared.get("do_lower_case")))
+    used = {name: prompt for name, prompt in prompts.items() if prompt}
+    return replace(facts, prompts=used, window=window or facts.window)
+
+
+def transformer_facts(folder: Path, *, lowercase: bool = False) -> ModelFacts:
+    """Read the declarations of a transformer and its tokenizer.
+
+    Args:
+        folder: The model's folder.
+        lowercase: Whether texts become lower case before everything else.
+
+    Raises:
+        EmbeddingError: The tokenizer can't be read.
+    """
+    from tokenizers import Tokenizer, normalizers
+
+    config, settings = (_read(folder / name) or {} for name in ("config.json", "tokenizer_config.json"))
+    try:
+        stored = json.loads((folder / _TOKENIZER).read_text(encoding="utf-8"))
+        if (stored.get("normalizer") or {}).get("type") == "BertNormalizer":
+            # The tokenizer's class takes these from the settings.
+            stored["normalizer"] |= {own: settings[key] for key, own in _NORMALIZER.items() if key in settings}
+        tokenizer = Tokenizer.from_str(json.dumps(stored))
+    except Exception as error:  # tokenizers raises nothing narrower.
+        raise EmbeddingError(f"{folder / _TOKENIZER}: can't be read ({error}). Copy or download it again.") from error
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    if lowercase:
+        before = [tokenizer.normalizer] if tokenizer.normalizer else []
+        tokenizer.normalizer = normalizers.Sequence([normalizers.Lowercase(), *before])
+    longest = config.get("max_position_embeddings") or sys.maxsize
+    return ModelFacts(
+        dimension=config.get("hidden_size") or config["dim"],
+        window=min(int(settings.get("model_max_length") or sys.maxsize), longest),
+        pad=_pad(folder, tokenizer, settings) or config.get("pad_token_id") or 0,
+        prompts={},
+        tokenizer=tokenizer,
+    )
+
+
+# Settings of a tokenizer, and their names in its normalizer.
+_NORMALIZER = {
+    "do_lower_case": "lowercase",
+    "strip_accents": "strip_accents",
+    "tokenize_chinese_chars": "handle_chinese_chars",
+}
+
+
+def _pad(folder: Path, tokenizer: Tokenizer, settings: Mapping[str, Any]) -> int | None:
+    token = settings.get("pad_token") or (_read(folder / "special_tokens_map.json") or {}).get("pad_token")
+    found = token["content"] if isinstance(token, dict) else token
+    return tokenizer.token_to_id(found) if found else None
 
 
 def facts_of(model: SentenceTransformer, name: str) -> ModelFacts:

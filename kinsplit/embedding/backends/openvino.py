@@ -5,21 +5,23 @@ from __future__ import annotations
 import functools
 from collections import deque
 from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kinsplit.embedding.backends.base import Batch
+from kinsplit.embedding.backends.base import Batch, padded
+from kinsplit.embedding.backends.encoder import SENTENCE, TOKENS
 from kinsplit.embedding.backends.model_files import read_facts
 from kinsplit.embedding.backends.telemetry import without_telemetry
 
 if TYPE_CHECKING:
     from openvino import CompiledModel, InferRequest
 
-#: File of the converted model, and its outputs.
-MODEL, SENTENCE, TOKENS = "model.xml", "sentence_embedding", "token_embeddings"
+#: File of the converted model, and its inputs, of which the last one is optional.
+MODEL, INPUTS = "model.xml", ("input_ids", "attention_mask", "token_type_ids")
 # OpenVINO compiles kernels per shape, so lengths are rounded up to a multiple of this.
 _STEP = 8
 _PRECISIONS = {"bf16": "bfloat16", "f32": "float32"}
@@ -32,6 +34,7 @@ class OpenVinoBackend:
         folder: Folder that `kinsplit.embedding.backends.convert` or `kinsplit.embedding.backends.quantise` made.
         precision: "bf16" or "f32"; None takes bfloat16 if the CPU supports it.
         label: See `Backend`; None describes the precision.
+        output: Name of the output that `vectors` yields.
 
     Raises:
         Exception: A file is missing or damaged.
@@ -39,17 +42,19 @@ class OpenVinoBackend:
 
     batch_tokens = 2048
 
-    def __init__(self, folder: Path, precision: str | None = None, label: str | None = None) -> None:
+    def __init__(
+        self, folder: Path, precision: str | None = None, label: str | None = None, output: str = SENTENCE
+    ) -> None:
         self.facts = read_facts(folder)
         self._file = folder / MODEL
         self._precision = precision or best_precision()
         self.label = label or f"openvino {_PRECISIONS[self._precision]}"
-        self._sentence = self._compile(SENTENCE)
+        self._main = self._compile(output)
 
     def vectors(self, batches: Sequence[Batch], prompt: str, is_query: bool) -> Iterator[NDArray[np.float32]]:
         """See `Backend.vectors`; the encodings contain the prompt, and queries are encoded like other texts."""
         del prompt, is_query
-        for _, vectors in self._run(self._sentence, batches):
+        for _, vectors in self._run(self._main, batches):
             yield vectors
 
     def token_vectors(self, batches: Sequence[Batch]) -> Iterator[list[NDArray[np.float32]]]:
@@ -71,7 +76,7 @@ class OpenVinoBackend:
             if not idle:
                 yield self._result(running, idle)
             request = idle.pop()
-            request.start_async(self._input(batch))
+            request.start_async(self._input(model, batch))
             running.append((batch, request))
         while running:
             yield self._result(running, idle)
@@ -86,16 +91,10 @@ class OpenVinoBackend:
         idle.append(request)
         return batch, found
 
-    def _input(self, batch: Batch) -> dict[str, NDArray[np.int64]]:
-        encoded = [window.encoding.ids for window in batch]
-        longest = max(map(len, encoded))
-        length = max(longest, min(-(-longest // _STEP) * _STEP, self.facts.window))
-        ids = np.full((len(batch), length), self.facts.pad, dtype=np.int64)
-        mask = np.zeros_like(ids)
-        for row, own in enumerate(encoded):
-            ids[row, : len(own)] = own
-            mask[row, : len(own)] = 1
-        return {"input_ids": ids, "attention_mask": mask}
+    def _input(self, model: CompiledModel, batch: Batch) -> dict[str, NDArray[np.int64]]:
+        longest = max(len(window.encoding.ids) for window in batch)
+        arrays = padded(batch, self.facts.pad, min(-(-longest // _STEP) * _STEP, self.facts.window))
+        return dict(zip(INPUTS[: len(model.inputs)], arrays, strict=False))
 
     def _compile(self, output: str) -> CompiledModel:
         model = _core().read_model(self._file)
@@ -109,6 +108,11 @@ class OpenVinoBackend:
             "ENABLE_CPU_PINNING": False,
         }
         return _core().compile_model(model, "CPU", settings)
+
+
+def has_openvino() -> bool:
+    """Return whether OpenVINO is installed."""
+    return find_spec("openvino") is not None
 
 
 def best_precision() -> str:

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinsplit.embedding.backends.base import Batch
-from kinsplit.embedding.backends.model_files import ModelFacts, facts_of, repositories
-from kinsplit.errors import EmbeddingError
+from kinsplit.embedding.backends.hub import repositories, unusable
+from kinsplit.embedding.backends.model_files import ModelFacts, facts_of
+from kinsplit.errors import MissingExtraError
 from kinsplit.support.hub import check_repository
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class TorchBackend:
         device: PyTorch's name of the device.
 
     Raises:
+        MissingExtraError: sentence-transformers is not installed.
         EmbeddingError: The model can't be loaded.
     """
 
@@ -83,20 +85,20 @@ def load_model(name: str, device: str = "cpu") -> SentenceTransformer:
         device: PyTorch's name of the device.
 
     Raises:
+        MissingExtraError: sentence-transformers is not installed.
         EmbeddingError: The model can't be loaded.
     """
     try:
+        from sentence_transformers import SentenceTransformer
+    except ImportError as error:
+        raise MissingExtraError("sentence-transformers", "torch") from error
+    try:
         if not Path(name).exists():
             check_repository(*repositories(name))
-        from sentence_transformers import SentenceTransformer
-
         with quiet():
             return SentenceTransformer(name, device=device, local_files_only=Path(name).is_dir())
     except Exception as error:  # The libraries raise exceptions of any kind.
-        raise EmbeddingError(
-            f"The embedding model {name!r} can't be loaded: {error}. Give the name of a "
-            "sentence-transformers model that this machine can reach, or a folder that holds one."
-        ) from error
+        raise unusable(name, error) from error
 
 
 @contextmanager

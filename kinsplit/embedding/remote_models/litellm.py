@@ -71,8 +71,8 @@ class LiteLLMEmbedder(RemoteEmbedder):
 
     def _read(self, answer: Any) -> Answer:
         try:
-            vectors = [part["embedding"] for part in answer.data]
-            return Answer(vectors, getattr(answer.usage, "prompt_tokens", None))
+            parts = sorted(answer.data, key=lambda part: part["index"] or 0)
+            return Answer([part["embedding"] for part in parts], getattr(answer.usage, "prompt_tokens", None))
         except (AttributeError, KeyError, TypeError):
             raise EmbeddingError(f"{self.name}: litellm answered with {quoted(answer)[:80]!r}.") from None
 

@@ -39,6 +39,7 @@ _MODULES = {
     "KinsplitVectorStore": "vector_store",
     "Rerank": "rerank",
     "SiblingExpansion": "sibling_expansion",
+    "search_tool": "tool",
 }
 
 __all__ = ["KinsplitTextSplitter", "join_pages", "text_splitter", *_MODULES, *_GENERATED]

@@ -10,6 +10,7 @@ from kinsplit.integrations.langchain.retriever import KinsplitRetriever as Kinsp
 from kinsplit.integrations.langchain.sibling_expansion import SiblingExpansion as SiblingExpansion
 from kinsplit.integrations.langchain.text_splitter import KinsplitTextSplitter as KinsplitTextSplitter
 from kinsplit.integrations.langchain.text_splitter import join_pages as join_pages
+from kinsplit.integrations.langchain.tool import search_tool as search_tool
 from kinsplit.integrations.langchain.vector_store import KinsplitVectorStore as KinsplitVectorStore
 from kinsplit.integrations.shared.kin.sidecar import KinStore as KinStore
 

@@ -35,9 +35,9 @@ class SiblingExpansion(
 
     Args:
         store: The store of the documents: any vector store of LangChain that reads by id (`get_by_ids`), such as
-            `InMemoryVectorStore`, FAISS, Chroma, Qdrant or `PGVectorStore`, or by a filter that is known, such as
-            `PGVector`; a docstore or byte store; a `KinStore`; a `KinsplitVectorStore`, a `kinsplit.Index`, an open
-            store, or a `QdrantClient`; or the address of a store, which is opened and closed with this object.
+            `InMemoryVectorStore`, FAISS, Chroma, Qdrant or Postgres; a docstore, or a byte store of documents; a
+            `KinStore`; a `KinsplitVectorStore`, a `kinsplit.Index`, an open store, or a `QdrantClient`; or the address
+            of a store, which is opened and closed with this object.
         collection: Name of the collection, for an address or a `QdrantClient`.
         window: Number of siblings to add on each side.
         parents: Whether to take the whole parent instead; a document without one gets siblings.

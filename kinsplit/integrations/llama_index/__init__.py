@@ -34,6 +34,7 @@ _MODULES = {
     "KinsplitVectorStore": "vector_store",
     "Rerank": "rerank",
     "SiblingExpansion": "sibling_expansion",
+    "search_tool": "tool",
 }
 
 __all__ = ["KinsplitNodeParser", "join_pages", "node_parser", *_MODULES, *_GENERATED]

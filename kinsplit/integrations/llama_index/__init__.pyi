@@ -13,6 +13,7 @@ from kinsplit.integrations.llama_index.nodes import join_pages as join_pages
 from kinsplit.integrations.llama_index.rerank import Rerank as Rerank
 from kinsplit.integrations.llama_index.retriever import KinsplitRetriever as KinsplitRetriever
 from kinsplit.integrations.llama_index.sibling_expansion import SiblingExpansion as SiblingExpansion
+from kinsplit.integrations.llama_index.tool import search_tool as search_tool
 from kinsplit.integrations.llama_index.vector_store import KinsplitVectorStore as KinsplitVectorStore
 from kinsplit.integrations.shared.kin.sidecar import KinStore as KinStore
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -10,33 +12,63 @@ from kinsplit.parsers.units.blocks import Block, Section
 from kinsplit.parsers.units.graphemes import grapheme_floor, trim
 from kinsplit.spans import Span
 
+# First words of the titles of parts that are cut at the parts inside them; all others stay whole if they fit.
+_CONTAINERS = frozenset(
+    {
+        *("class", "enum", "impl", "interface", "mod", "module", "namespace", "object", "protocol", "record", "struct"),
+        *("trait", "type", "union"),
+    }
+)
+# Beginnings of comments, decorators and attributes.
+_ABOVE = ("#", "@", "//", "/*", "*", "--")
+_LONGEST_COMMENT = 20_000  # code points
+_CLOSING = re.compile(r"(?:\W|end\b)*")
 # Maximum number of sibling parts named in a context; more would blur the embedding.
 _MOST_NAMES = 6
 
 
-def outline_context(document: Document, spans: Sequence[Span]) -> str:
-    """Return the context of a chunk of a document with an outline.
+class OutlineContexts:
+    """The contexts of the chunks of a document with an outline, one after the other.
 
-    The first line is the file name, so all chunks of the file belong to one section. The second line is the path of
-    the parts around the chunk, followed by the names of the parts that the chunk touches side by side:
+    The first line of a context is the file name, so all chunks of the file belong to one section. The second line is
+    the path of the parts around the chunk, followed by the names of the parts that the chunk touches side by side:
     `class Stack > def push, def pop`.
 
     Args:
         document: The document.
-        spans: Spans of the chunk.
     """
-    name = document.id.rpartition("/")[2]
-    start, end = spans[0].start, spans[-1].end
-    around = [part for part in document.outline if part.start <= start and end <= part.end]
-    touched: list[Part] = []
-    for part in document.outline:
-        outside = part not in around and part.start < end and start < part.end
-        if outside and not (touched and part.end <= touched[-1].end):
-            touched.append(part)
-    names = [part.title for part in touched]
-    siblings = ", ".join([*names[:_MOST_NAMES], *(["..."] if len(names) > _MOST_NAMES else [])])
-    path = " > ".join([*(part.title for part in around), *([siblings] if siblings else [])])
-    return f"{name}\n{path}" if path else name
+
+    def __init__(self, document: Document) -> None:
+        self._name = document.id.rpartition("/")[2]
+        self._text, self._outline = document.text, document.outline
+        self._next = 0  # the first part that begins after all chunks so far
+        self._open: list[Part] = []
+
+    def of(self, spans: Sequence[Span]) -> str:
+        """Return the context of a chunk, which doesn't begin before the previous one.
+
+        Args:
+            spans: Spans of the chunk.
+        """
+        start, end = spans[0].start, spans[-1].end
+        begun = bisect_left(self._outline, (end,), self._next)
+        self._open = [part for part in (*self._open, *self._outline[self._next : begun]) if start < part.end]
+        self._next = begun
+        near = [part for part in self._open if part.start < end]
+        around = [part for part in near if part.start <= start and end <= part.end]
+        touched: list[Part] = []
+        for part in near:
+            nested = bool(touched) and part.end <= touched[-1].end
+            if part not in around and not nested and not self._ends(part, start):
+                touched.append(part)
+        names = [part.title for part in touched]
+        siblings = ", ".join([*names[:_MOST_NAMES], *(["..."] if len(names) > _MOST_NAMES else [])])
+        path = " > ".join([*(part.title for part in around), *([siblings] if siblings else [])])
+        return f"{self._name}\n{path}" if path else self._name
+
+    def _ends(self, part: Part, start: int) -> bool:
+        """Return whether a chunk holds no more of a part than its closing brackets."""
+        return part.start < start and _CLOSING.fullmatch(self._text, start, part.end) is not None
 
 
 def code_sections(text: str, outline: Sequence[Part]) -> list[Section]:
@@ -51,7 +83,7 @@ def code_sections(text: str, outline: Sequence[Part]) -> list[Section]:
     for part in outline:
         if part.start >= inside:
             cuts |= {grapheme_floor(text, _start_with_comments(text, part.start), 0), grapheme_floor(text, part.end, 0)}
-            inside = part.end if not part.title.startswith("class ") else inside
+            inside = inside if part.title.partition(" ")[0] in _CONTAINERS else part.end
     spans = (trim(text, start, end) for start, end in pairwise(sorted(cuts)))
     blocks = [Block(span.start, span.end, "paragraph") for span in spans if span]
     return [Section(blocks, "")] if blocks else []
@@ -61,12 +93,16 @@ def _start_with_comments(text: str, start: int) -> int:
     """Return the start of a part including the comments and decorators directly above it."""
     at = start = _line_start(text, start)
     while at:
-        at = _line_start(text, at - 1)
-        if text[at:start].lstrip()[:1] not in {"#", "@"}:
+        end, at = at, _line_start(text, at - 1)
+        if text[at:end].rstrip().endswith("*/"):
+            opening = text.rfind("/*", max(0, end - _LONGEST_COMMENT), end)
+            at = at if opening < 0 else _line_start(text, opening)
+        if not text[at:end].lstrip().startswith(_ABOVE):
             break
         start = at
     return start
 
 
 def _line_start(text: str, at: int) -> int:
-    return max(text.rfind("\n", 0, at), text.rfind("\r", 0, at)) + 1
+    line_feed = text.rfind("\n", 0, at)
+    return max(line_feed, text.rfind("\r", line_feed + 1, at)) + 1  # Most texts have no return to be searched for.

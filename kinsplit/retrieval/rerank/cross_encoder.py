@@ -6,18 +6,24 @@ import threading
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from kinsplit.errors import EmbeddingError, InvalidParameterError
+from kinsplit.embedding.backends.base import choose_device
+from kinsplit.embedding.backends.hub import fetch, find_folder
+from kinsplit.embedding.backends.pairs import PairScorer, why_no_scorer
+from kinsplit.errors import EmbeddingError, InvalidParameterError, MissingExtraError
 from kinsplit.retrieval.rerank.protocol import Ranked, RerankWarning
-from kinsplit.support.hub import check_repository
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder
 
 
 class CrossEncoderReranker:
-    """Any `sentence_transformers.CrossEncoder`, loaded at first use and used by one thread at a time.
+    """Any `sentence_transformers.CrossEncoder`, loaded at first use.
+
+    On a CPU, one of the BERT family with a single score runs on OpenVINO or NumPy, in float32 and without PyTorch. All
+    others, and every model on a GPU, run in sentence-transformers itself, which the extra "torch" installs; then one
+    thread at a time uses it. Both give the same scores.
 
     A text that doesn't fit into the model's window together with the question is cut off, and a `RerankWarning` gives
     the number of such texts.
@@ -36,43 +42,70 @@ class CrossEncoderReranker:
         self.model = model
         self.batch_size = batch_size
         self._lock = threading.Lock()
-        self._loaded: CrossEncoder | None = None
+        self._loaded: _Scorer | None = None
 
     def rerank(self, query: str, texts: Sequence[str]) -> list[Ranked]:
         """Score texts; see `Reranker.rerank`.
 
         Raises:
+            MissingExtraError: The model needs PyTorch, which is not installed.
             EmbeddingError: The model can't be loaded.
         """
         with self._lock:
-            model = self._load()
-            self._warn_of_long_texts(model, query, texts)
-            scores = model.predict(
-                [(query, text) for text in texts], batch_size=self.batch_size, show_progress_bar=False
+            if self._loaded is None:
+                self._loaded = _load(self.model)
+            scorer = self._loaded
+        if cut := sum(length > scorer.window for length in scorer.lengths(query, texts)):
+            problem = (
+                f"{cut} of {len(texts)} texts are longer than the cross-encoder's window of {scorer.window} tokens"
             )
-        return [Ranked(index, float(score)) for index, score in enumerate(scores)]
-
-    def _load(self) -> CrossEncoder:
-        if self._loaded is None:
-            path = Path(self.model).expanduser()
-            try:
-                if not path.exists():
-                    check_repository(self.model)
-                from sentence_transformers import CrossEncoder
-
-                self._loaded = CrossEncoder(str(path) if path.exists() else self.model)
-            except Exception as error:
-                message = (
-                    f"The cross-encoder {self.model!r} can't be loaded: {error}. Give the name of a model or a folder."
-                )
-                raise EmbeddingError(message) from error
-        return self._loaded
-
-    def _warn_of_long_texts(self, model: CrossEncoder, query: str, texts: Sequence[str]) -> None:
-        window = model.tokenizer.model_max_length
-        lengths = [
-            len(ids) for ids in model.tokenizer([query] * len(texts), list(texts), truncation=False)["input_ids"]
-        ]
-        if cut := sum(length > window for length in lengths):
-            problem = f"{cut} of {len(texts)} texts are longer than the cross-encoder's window of {window} tokens"
             warnings.warn(f"{problem}; their ends were not read.", RerankWarning, stacklevel=2)
+        return [Ranked(index, score) for index, score in enumerate(scorer.scores(query, texts, self.batch_size))]
+
+
+class _Scorer(Protocol):
+    """A loaded cross-encoder; see `PairScorer`."""
+
+    window: int
+
+    def lengths(self, query: str, texts: Sequence[str]) -> list[int]: ...
+
+    def scores(self, query: str, texts: Sequence[str], batch_size: int) -> list[float]: ...
+
+
+def _load(model: str) -> _Scorer:
+    try:
+        if choose_device("auto") == "cpu":
+            folder = find_folder(model, "config.json") or fetch(model, "config.json")
+            if folder is not None and why_no_scorer(folder) is None:
+                return PairScorer(folder)
+        return _Torch(model)
+    except MissingExtraError:
+        raise
+    except Exception as error:  # The libraries raise exceptions of any kind.
+        message = f"The cross-encoder {model!r} can't be loaded: {error}. Give the name of a model or a folder."
+        raise EmbeddingError(message) from error
+
+
+class _Torch:
+    """A cross-encoder in sentence-transformers, whose tokenizer is not thread-safe."""
+
+    def __init__(self, model: str) -> None:
+        try:
+            from sentence_transformers import CrossEncoder
+        except ImportError as error:
+            raise MissingExtraError("sentence-transformers", "torch") from error
+        path = Path(model).expanduser()
+        self._model: CrossEncoder = CrossEncoder(str(path) if path.exists() else model)
+        self._lock = threading.Lock()
+        self.window: int = self._model.tokenizer.model_max_length
+
+    def lengths(self, query: str, texts: Sequence[str]) -> list[int]:
+        with self._lock:
+            read = self._model.tokenizer([query] * len(texts), list(texts), truncation=False)["input_ids"]
+        return [len(ids) for ids in read]
+
+    def scores(self, query: str, texts: Sequence[str], batch_size: int) -> list[float]:
+        pairs = [(query, text) for text in texts]
+        with self._lock:
+            return [float(x) for x in self._model.predict(pairs, batch_size=batch_size, show_progress_bar=False)]

@@ -8,6 +8,7 @@ from collections.abc import Awaitable
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from kinsplit.server import limits
 from kinsplit.server.errors import RequestError
 from kinsplit.server.middleware.metrics import Metrics
 
@@ -24,13 +25,23 @@ class BodyLimits:
     Args:
         app: The wrapped application.
         max_body: Maximum size of a body in bytes.
+        max_upload: Maximum size of an upload's body in bytes; None if uploads are not allowed.
         patience: Maximum time to read a body in seconds.
         hosts: Host names under which the service may be called; empty for any.
         metrics: Metrics that count rejected requests.
     """
 
-    def __init__(self, app: ASGIApp, max_body: int, patience: float, hosts: tuple[str, ...], metrics: Metrics) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        max_body: int,
+        patience: float,
+        hosts: tuple[str, ...],
+        metrics: Metrics,
+        max_upload: int | None = None,
+    ) -> None:
         self._app, self._max_body, self._patience, self._metrics = app, max_body, patience, metrics
+        self._max_upload, self._uploads = max_upload, 0
         self._hosts = frozenset(host.casefold() for host in hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -43,7 +54,7 @@ class BodyLimits:
             headers = Headers(scope=scope)
             if scope["path"] not in _PROBES:
                 self._check_host(headers.get("host", ""))
-            body = await self._read(headers.get("content-length", ""), receive)
+            body = await self._body(scope, headers.get("content-length", ""), receive)
         except RequestError as error:
             response = error.response()
             response.headers["Connection"] = "close"  # The rest of the body is not read.
@@ -58,32 +69,42 @@ class BodyLimits:
             remedy = "Use one of the names in the setting allowed_hosts."
             raise RequestError(400, "is not a name of this service", remedy, field="Host", value=host)
 
-    async def _read(self, length: str, receive: Receive) -> bytes | None:
-        """Return the body, or None if the client disconnected."""
-        if length.isdecimal() and (len(length) > 18 or int(length) > self._max_body):
-            raise self._too_large()
+    async def _body(self, scope: Scope, length: str, receive: Receive) -> bytes | None:
+        """Return the body, or None if the client disconnected; only a few uploads at a time, as they are large."""
+        if self._max_upload is None or (scope["method"], scope["path"]) != ("POST", "/documents"):
+            return await self._read(length, receive, self._max_body, self._patience)
+        if self._uploads >= limits.RECEIVED:
+            self._metrics.rejected.labels("queue").inc()
+            raise RequestError(503, "receives too many uploads", "Try again later.", headers={"Retry-After": "5"})
+        self._uploads += 1
+        try:
+            return await self._read(length, receive, self._max_upload, limits.UPLOAD_SECONDS)
+        finally:
+            self._uploads -= 1
+
+    async def _read(self, length: str, receive: Receive, most: int, patience: float) -> bytes | None:
+        if length.isdecimal() and (len(length) > 18 or int(length) > most):
+            raise self._too_large(most)
         parts, size = [], 0
         try:
-            async with asyncio.timeout(self._patience):
+            async with asyncio.timeout(patience):
                 while True:
                     message = await receive()
                     if message["type"] != "http.request":
                         return None
                     parts.append(message.get("body", b""))
                     size += len(parts[-1])
-                    if size > self._max_body:
-                        raise self._too_large()
+                    if size > most:
+                        raise self._too_large(most)
                     if not message.get("more_body", False):
                         return b"".join(parts)
         except TimeoutError:
             self._metrics.rejected.labels("slow").inc()
-            raise RequestError(
-                408, f"took longer than {self._patience:g} s", "Send the body faster.", field="body"
-            ) from None
+            raise RequestError(408, f"took longer than {patience:g} s", "Send the body faster.", field="body") from None
 
-    def _too_large(self) -> RequestError:
+    def _too_large(self, most: int) -> RequestError:
         self._metrics.rejected.labels("body").inc()
-        return RequestError(413, f"must be at most {self._max_body} bytes", "Send less text.", field="body")
+        return RequestError(413, f"must be at most {most} bytes", "Send less.", field="body")
 
 
 async def _until_disconnect(response: Awaitable[None], receive: Receive) -> None:

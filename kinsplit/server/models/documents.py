@@ -49,6 +49,32 @@ class ChunkPage(Page):
     chunks: list[ChunkText] = Field(description="The chunks, in document order.")
 
 
+class UploadRow(Model):
+    """The report of one uploaded file."""
+
+    name: str = Field(description="Name of the file, as it is stored.")
+    id: str | None = Field(description="Id of the file, and of its document unless it holds rows; null if it failed.")
+    documents: int = Field(description="Number of its documents.")
+    chunks: int = Field(description="Number of their chunks.")
+    warnings: list[str] = Field(description="Decisions and losses.")
+    error: str | None = Field(description="Why it couldn't be read, and what to do about it.")
+
+
+class Uploaded(Model):
+    """The reports of uploaded files, in their order."""
+
+    strategy: str = Field(description="Name of the collection in requests.")
+    files: list[UploadRow]
+
+
+class Deleted(Model):
+    """A deleted file."""
+
+    id: str = Field(description="Id of the file.")
+    strategy: str = Field(description="Name of the collection in requests.")
+    chunks: int = Field(description="Number of deleted chunks.")
+
+
 class FilterValue(Model):
     """A metadata value that a filter can test."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from pydantic import Field
@@ -28,6 +29,16 @@ class StrategyRow(Model):
     parameters: list[ParameterRow]
 
 
+class WatchRow(Model):
+    """The synchronisation of a collection with a folder."""
+
+    state: str = Field(description="indexing, waiting (for changes), failed (it will be tried again) or stopped.")
+    updates: int = Field(description="Number of updates since the service started.")
+    updated: datetime | None = Field(description="Time of the last update.")
+    failed: list[str] = Field(description="Ids of files that can't be loaded, at most 100; the log has the reasons.")
+    error: str | None = Field(description="Kind of error that made the last attempt fail.")
+
+
 class IndexedRow(Model):
     """An indexed collection."""
 
@@ -37,7 +48,16 @@ class IndexedRow(Model):
     parameters: dict[str, Any] = Field(description="Parameters of the strategy.")
     documents: int
     chunks: int
+    watches: list[WatchRow] = Field(description="Synchronisation with folders, if the service was started with it.")
     default: bool = Field(description="Whether requests without `strategy` use it.")
+
+
+class UploadRules(Model):
+    """The files that clients may upload."""
+
+    folder: str = Field(description="First part of the ids of uploaded files, which alone can be deleted.")
+    max_bytes: int = Field(description="Maximum bytes of a request.")
+    suffixes: list[str] = Field(description="Suffixes of files that can be read.")
 
 
 class Strategies(Model):
@@ -46,6 +66,7 @@ class Strategies(Model):
     strategies: list[StrategyRow] = Field(description="Strategies for POST /chunk.")
     indexed: list[IndexedRow] = Field(description="Collections for GET /search and /documents.")
     rerankers: list[str] = Field(description="Values of `rerank`.")
+    uploads: UploadRules | None = Field(description="Rules of POST /documents; null if uploads are not allowed.")
 
 
 class Preview(Model):

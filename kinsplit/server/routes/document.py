@@ -40,16 +40,17 @@ class _AnyText(Convertor[str]):
 register_url_convertor("id", _AnyText())
 
 
-class _DocumentRoute(APIRoute):
+class DocumentRoute(APIRoute):
     """A route whose path after the id must match literally: a %2Fchunks belongs to the id."""
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """Return how far a request matches."""
         sent = scope.get("raw_path") or scope["path"].encode()
         end = self.path.rpartition("}")[2].encode()
         return super().matches(scope) if sent.endswith(end) else (Match.NONE, {})
 
 
-router = APIRouter(tags=["documents"], route_class=_DocumentRoute)
+router = APIRouter(tags=["documents"], route_class=DocumentRoute)
 
 # No maximum length: the limit on request headers applies.
 DocumentId = Annotated[

@@ -5,27 +5,37 @@ from __future__ import annotations
 from fastapi import APIRouter
 from fastapi.responses import Response
 
+from kinsplit.loaders import suffixes
 from kinsplit.parsers import names, strategy_class
 from kinsplit.parsers.reference import describe
+from kinsplit.server import limits
 from kinsplit.server.collections import Collections, OpenCollection
-from kinsplit.server.dependencies import CollectionsDep, WorkersDep, respond
-from kinsplit.server.models.strategies import IndexedRow, ParameterRow, Strategies, StrategyRow
+from kinsplit.server.dependencies import CollectionsDep, SettingsDep, WorkersDep, respond
+from kinsplit.server.models.strategies import IndexedRow, ParameterRow, Strategies, StrategyRow, UploadRules, WatchRow
 from kinsplit.server.routes.chunk import settable
+from kinsplit.server.settings import ServiceSettings
+from kinsplit.watch import WatchStatus
 
 router = APIRouter(tags=["strategies"])
 
 
 @router.get("/strategies", response_model=Strategies, summary="List strategies, collections and rerankers")
-async def strategies(collections: CollectionsDep, workers: WorkersDep) -> Response:
+async def strategies(collections: CollectionsDep, settings: SettingsDep, workers: WorkersDep) -> Response:
     """List all strategies with their parameters, the indexed collections, and the rerankers."""
-    return await respond(workers, _list, collections)
+    return await respond(workers, _list, collections, settings)
 
 
-def _list(collections: Collections) -> Strategies:
+def _list(collections: Collections, settings: ServiceSettings) -> Strategies:
+    uploads = None
+    if settings.uploads is not None:
+        uploads = UploadRules(
+            folder=settings.uploads.resolve().name, max_bytes=settings.max_upload, suffixes=list(suffixes())
+        )
     return Strategies(
         strategies=[_strategy(name) for name in names()],
         indexed=[_indexed(collection, collection is collections.default) for collection in collections],
         rerankers=list(collections.rerankers),
+        uploads=uploads,
     )
 
 
@@ -45,5 +55,17 @@ def _indexed(collection: OpenCollection, default: bool) -> IndexedRow:
         parameters={key: value for key, value in strategy.described.items() if settable(type(strategy), key)},
         documents=len(sources),
         chunks=sum(sources.values()),
+        watches=[_watch(watch.status) for watch in collection.watches],
         default=default,
+    )
+
+
+def _watch(status: WatchStatus) -> WatchRow:
+    return WatchRow(
+        state=status.state,
+        updates=status.updates,
+        updated=status.updated,
+        failed=sorted(status.failed)[: limits.VALUES],
+        # Its message may hold paths.
+        error=None if status.error is None else type(status.error).__name__,
     )

@@ -14,6 +14,7 @@ from kinsplit.integrations.shared.records import from_chunk, stored_id
 from kinsplit.retrieval import Expansion
 from kinsplit.retrieval.expand import wanted_ids
 from kinsplit.retrieval.passage import are_siblings
+from kinsplit.tokenizers.protocol import replace_surrogates
 
 #: What to do about a store that can't be asked for kin.
 REMEDY = (
@@ -199,7 +200,10 @@ def _contains(parent: Chunk | None, hit: Chunk) -> bool:
         return False
     if parent.source_id == hit.source_id and (len(parent.spans) > 1 or len(hit.spans) > 1):
         return parent.start <= hit.start and hit.end <= parent.end
-    return parent.text[max(0, hit.start - parent.start) : hit.end - parent.start] == hit.text
+    if hit.start < parent.start:
+        return False
+    own = parent.text[hit.start - parent.start : hit.end - parent.start]
+    return replace_surrogates(own) == replace_surrogates(hit.text)  # A store may have replaced them in one of both.
 
 
 def _link(chunk: Chunk, key: str) -> str | None:
@@ -220,4 +224,4 @@ def _id(place: Place, fingerprint: str) -> str:
 
 
 def _warn(problem: str) -> None:
-    warnings.warn(f"{problem} Index the document again.", stacklevel=9)
+    warnings.warn(f"{problem} Index the document again.", stacklevel=10)

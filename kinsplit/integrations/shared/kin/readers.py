@@ -101,10 +101,10 @@ def _of_qdrant(store: Any, collection: str, fingerprint: str | None) -> KinReade
 
 
 def _of_several(store: Any, collection: str, fingerprint: str | None) -> KinReader | None:
-    """A LlamaIndex index or storage context: its vector store, if that can be asked, and its docstore."""
-    if not hasattr(store, "vector_store") or not hasattr(store, "docstore"):
+    """A LlamaIndex index or storage context: its vector store, if it has one that can be asked, and its docstore."""
+    if not hasattr(store, "docstore") or not (hasattr(store, "vector_store") or hasattr(store, "index_struct")):
         return None
-    found = (_first(one, collection, fingerprint) for one in (store.vector_store, store.docstore))
+    found = (_first(one, collection, fingerprint) for one in (getattr(store, "vector_store", None), store.docstore))
     readers = [reader for reader in found if reader is not None]
     return JointReader(readers) if readers else None
 

@@ -52,6 +52,8 @@ class SqliteRows:
     def __init__(self, path: str | Path) -> None:
         self._path = path
         self._lock = threading.Lock()
+        if str(path) != ":memory:":
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
         with self._errors():
             self._connection = sqlite3.connect(path, timeout=30, isolation_level=None, check_same_thread=False)
             try:

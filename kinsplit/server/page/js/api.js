@@ -20,12 +20,57 @@ export const filters = (params, signal) => read("filters", params, signal);
 export const documents = (params, signal) => read("documents", params, signal);
 
 /** A document with the positions of its chunks. */
-export function documentOf(id, strategy, signal) {
+export const documentOf = (id, strategy, signal) => read(pathOf(id), { strategy }, signal);
+
+/** Delete an uploaded document. */
+export async function remove(id, strategy, signal) {
+  const url = new URL(pathOf(id), document.baseURI.split("#")[0]);
+  url.searchParams.set("strategy", strategy);
+  await request(url, { method: "DELETE" }, signal);
+  answers.clear();
+}
+
+/**
+ * Upload a file, and return the report of the service.
+ * @param {File} file
+ * @param {string} strategy
+ * @param {(share: number) => void} progress Called with the share that was sent.
+ * @param {AbortSignal} signal
+ */
+export async function upload(file, strategy, progress, signal) {
+  const url = new URL("documents", document.baseURI.split("#")[0]);
+  url.searchParams.set("strategy", strategy);
+  const body = new FormData();
+  body.append("files", file, file.name);
+  const response = await request(url, { method: "POST", body, progress }, signal, sendWithProgress);
+  answers.clear();
+  return response.json();
+}
+
+/** `fetch` for an upload; the real one doesn't tell how much it has sent. */
+function sendWithProgress(url, { method, body, headers, progress, signal }) {
+  return new Promise((resolve, reject) => {
+    const sent = new XMLHttpRequest();
+    sent.open(method, url);
+    for (const [name, value] of Object.entries(headers)) sent.setRequestHeader(name, value);
+    sent.upload.addEventListener("progress", ({ loaded, total }) => progress(total ? loaded / total : 0));
+    sent.upload.addEventListener("load", () => progress(1));
+    sent.addEventListener("load", () => {
+      const id = sent.getResponseHeader("X-Request-ID");
+      resolve(new Response(sent.response, { status: sent.status, headers: id ? { "X-Request-ID": id } : {} }));
+    });
+    sent.addEventListener("error", () => reject(new TypeError("The network failed")));
+    sent.addEventListener("abort", () => reject(signal.reason));
+    signal.addEventListener("abort", () => sent.abort());
+    sent.send(body);
+  });
+}
+
+function pathOf(id) {
   const steps = id.split("/");
   // Ids whose slashes a URL would misread are encoded as one segment; the others keep them, which more proxies accept.
   const isOdd = steps.some((step) => ["", ".", ".."].includes(step)) || steps.at(-1) === "chunks";
-  const path = isOdd ? encodeURIComponent(id) : steps.map(encodeURIComponent).join("/");
-  return read(`documents/${path}`, { strategy }, signal);
+  return `documents/${isOdd ? encodeURIComponent(id) : steps.map(encodeURIComponent).join("/")}`;
 }
 
 /** The chunks that a strategy makes of a text. */
@@ -59,13 +104,13 @@ function post(path, body, signal) {
   return request(url, { method: "POST", headers, body: JSON.stringify(body) }, signal);
 }
 
-async function request(url, options, signal) {
+async function request(url, options, signal, send = fetch) {
   for (;;) {
     const key = session.get("key");
     const headers = { ...options.headers, ...(key ? { "X-API-Key": key } : {}) };
     let response;
     try {
-      response = await fetch(url, { ...options, headers, signal, credentials: "same-origin" });
+      response = await send(url, { ...options, headers, signal, credentials: "same-origin" });
     } catch (error) {
       if (signal?.aborted) throw error;
       throw unreachable();

@@ -7,7 +7,7 @@ import { Filters } from "./filters.js";
 const NAMES = ["top_k", "window", "rerank", "parents", "budget"];
 
 /** Return the indexed strategies as options of a select field. */
-function indexed(catalogue) {
+export function indexed(catalogue) {
   return catalogue.indexed.map(({ name, chunks }) => ({ value: name, label: `${name} · ${counted(chunks, "chunk")}` }));
 }
 

@@ -1,10 +1,12 @@
 // The Documents view.
 
 import * as api from "../api.js";
+import { show } from "../dialog.js";
 import { announce, counted, el } from "../dom.js";
 import { line } from "../parts/fields.js";
-import { strategyChoice } from "../parts/options.js";
+import { indexed, strategyChoice } from "../parts/options.js";
 import { empty, failed, loading } from "../parts/states.js";
+import { upload } from "../parts/upload.js";
 import { address, restate } from "../router.js";
 
 export const title = "Documents";
@@ -31,6 +33,8 @@ export async function mount(root, params, { signal }) {
   picks.addEventListener("submit", (event) => event.preventDefault());
   picks.elements.strategy.addEventListener("change", load);
   picks.elements.part.addEventListener("input", draw);
+  const { uploads } = catalogue;
+  if (uploads) picks.after(upload(uploads, () => picks.elements.strategy.value, changed, signal));
   let strategy;
   let rows = [];
   let total = 0;
@@ -39,6 +43,14 @@ export async function mount(root, params, { signal }) {
   async function load() {
     [rows, total] = [[], 0];
     await more();
+  }
+
+  async function changed() {
+    const now = indexed(await api.strategies(signal));
+    for (const option of picks.elements.strategy.options) {
+      option.textContent = now.find(({ value }) => value === option.value)?.label ?? option.textContent;
+    }
+    await load();
   }
 
   async function more() {
@@ -55,6 +67,34 @@ export async function mount(root, params, { signal }) {
     }
   }
 
+  function remover(id) {
+    const act = () => remove(id);
+    return el("button", { type: "button", class: "plain", "aria-label": `Delete ${id}`, on: { click: act } }, "Delete");
+  }
+
+  async function remove(id) {
+    const form = el(
+      "form",
+      { method: "dialog" },
+      el("p", {}, el("bdi", {}, id), " is removed from the index, and the uploaded file is deleted."),
+      el(
+        "p",
+        { class: "row end" },
+        el("button", { type: "submit", value: "" }, "Cancel"),
+        el("button", { type: "submit", value: "delete", class: "main" }, "Delete"),
+      ),
+    );
+    if ((await show("Delete this document?", [form])) !== "delete") return;
+    try {
+      await api.remove(id, strategy, signal);
+      await changed();
+      heading.focus();
+      announce(`Deleted ${id}`);
+    } catch (error) {
+      if (!signal.aborted) list.replaceChildren(failed(error, load));
+    }
+  }
+
   function draw() {
     const part = picks.elements.part.value.trim();
     restate("documents", { strategy, part });
@@ -65,6 +105,7 @@ export async function mount(root, params, { signal }) {
         {},
         el("a", { id: `document-${id}`, href: address("document", { id, strategy }) }, el("bdi", {}, id)),
         el("span", { class: "quiet" }, counted(chunks, "chunk")),
+        uploads && id.startsWith(`${uploads.folder}/`) && remover(id),
       ),
     );
     const rest = total - rows.length;

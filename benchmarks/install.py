@@ -1,0 +1,252 @@
+"""What an installation takes: packages, megabytes and seconds, and the platforms that have wheels.
+
+`resolve` asks the package index alone and installs nothing; it fails if the default installation misses its targets, or
+if an extra brings PyTorch or CUDA without saying so. `measure` installs everything into fresh environments, and times
+imports there. Both print tables for docs/installation.md, or write them there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[1]
+PLATFORMS = {
+    "Linux x86": "x86_64-manylinux_2_28",
+    "Linux ARM": "aarch64-manylinux_2_28",
+    "Alpine x86": "x86_64-unknown-linux-musl",
+    "Alpine ARM": "aarch64-unknown-linux-musl",
+    "Mac Intel": "x86_64-apple-darwin",
+    "Mac ARM": "aarch64-apple-darwin",
+    "Windows x86": "x86_64-pc-windows-msvc",
+    "Windows ARM": "aarch64-pc-windows-msvc",
+}
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
+#: Extras that bring PyTorch, as they say.
+TORCH = {"docling", "static", "torch"}
+#: Extras for the development of kinsplit.
+OURS = {"benchmarks", "dev"}
+#: Packages of extras that have no wheel and install anywhere, since they hold Python alone.
+PURE = ("rouge-score",)
+#: Targets of the default installation: packages besides kinsplit, and megabytes besides NumPy.
+MOST_PACKAGES, MOST_MEGABYTES = 20, 60
+PEERS = ("chonkie", "langchain-text-splitters", "llama-index-core", "semchunk")
+_HEAVY = re.compile(r"^(torch|triton|nvidia[-_].*|cuda[-_].*)==", re.MULTILINE)
+_WITHOUT_WHEELS = re.compile(r"(?:Wheels are (?:available|required) for|wheels for) `([\w.-]+)`")
+
+
+def extras() -> list[str]:
+    """Return the extras that users install."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return [name for name in project["optional-dependencies"] if name not in OURS]
+
+
+class Resolution(NamedTuple):
+    """What a resolution found.
+
+    Attributes:
+        packages: Number of packages besides kinsplit; None if one has no wheel.
+        missing: The package without a wheel.
+        heavy: Packages of PyTorch and CUDA.
+    """
+
+    packages: int | None
+    missing: str = ""
+    heavy: tuple[str, ...] = ()
+
+
+def resolution(extra: str | None, platform: str, python: str) -> Resolution:
+    """Resolve kinsplit against the package index for a platform, with wheels only."""
+    command = [_uv(), "pip", "compile", "--quiet", "--no-header", "--no-annotate", "--only-binary", ":all:"]
+    command += ["--python-platform", platform, "--python-version", python, str(ROOT / "pyproject.toml")]
+    if extra is not None:
+        command += ["--extra", extra, *(option for name in PURE for option in ("--no-binary", name))]
+    if (wheels := ROOT / "build" / "wheels").is_dir():
+        command += ["--find-links", str(wheels)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        found = _WITHOUT_WHEELS.findall(done.stderr)
+        return Resolution(None, found[0] if found else done.stderr.strip().splitlines()[-1])
+    return Resolution(
+        len(re.findall(r"^[\w.-]+==", done.stdout, re.MULTILINE)), heavy=tuple(_HEAVY.findall(done.stdout))
+    )
+
+
+def _uv() -> str:
+    beside = Path(sys.executable).with_name("uv")
+    found = str(beside) if beside.is_file() else shutil.which("uv")
+    if found is None:
+        sys.exit("uv is not installed. Run: pip install uv")
+    return found
+
+
+def resolve() -> tuple[str, list[str]]:
+    """Resolve the default installation and every extra.
+
+    Returns:
+        A table of packages by extra and platform, and the faults.
+    """
+    names: list[str | None] = [None, *extras()]
+    wanted = [(name, platform, python) for name in names for platform in PLATFORMS.values() for python in PYTHONS[:1]]
+    wanted += [(None, platform, python) for platform in PLATFORMS.values() for python in PYTHONS[1:]]
+    with ThreadPoolExecutor(4) as pool:
+        found = dict(zip(wanted, pool.map(lambda each: resolution(*each), wanted), strict=True))
+    faults = []
+    for (name, platform, python), one in found.items():
+        where = f"{name or 'kinsplit'} for {platform} and Python {python}"
+        if name is None and (one.packages is None or one.packages >= MOST_PACKAGES):
+            faults.append(f"{where}: {one.packages or f'no wheel of {one.missing}'}, not fewer than {MOST_PACKAGES}")
+        if one.heavy and name not in TORCH:
+            faults.append(f"{where}: brings {', '.join(one.heavy)}")
+        if one.packages is None and platform == PLATFORMS["Linux x86"]:
+            faults.append(f"{where}: no wheel of {one.missing}")
+    rows = [
+        [
+            f"`kinsplit[{name}]`" if name else "`kinsplit`",
+            *(_cell(found[name, platform, PYTHONS[0]]) for platform in PLATFORMS.values()),
+        ]
+        for name in names
+    ]
+    return _table(["further packages", *PLATFORMS], rows), faults
+
+
+def _cell(one: Resolution) -> str:
+    return f"no {one.missing}" if one.packages is None else str(one.packages)
+
+
+class Installed(NamedTuple):
+    """A fresh environment with one requirement.
+
+    Attributes:
+        seconds: Time of the installation, downloads included.
+        megabytes: Size of what it installed.
+        numpy: Share of NumPy in it, in megabytes.
+        packages: Number of packages besides the one that was asked for.
+    """
+
+    seconds: float
+    megabytes: float
+    numpy: float
+    packages: int
+
+
+def install(requirement: str, folder: Path) -> Installed:
+    """Install a requirement into a fresh environment, without pip's cache."""
+    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+    (packages,) = folder.glob("lib/python*/site-packages")
+    before, own = _megabytes([packages]), len([*packages.glob("*.dist-info")])
+    command = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--no-cache-dir", requirement]
+    if (wheels := ROOT / "build" / "wheels").is_dir():
+        command += ["--find-links", str(wheels)]
+    start = time.perf_counter()
+    subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
+    seconds = time.perf_counter() - start
+    total = _megabytes([packages]) - before
+    numpy = _megabytes(packages.glob("numpy*"))
+    return Installed(seconds, total, numpy, len([*packages.glob("*.dist-info")]) - own - 1)
+
+
+def _megabytes(folders: Iterable[Path]) -> float:
+    files = (Path(at) / name for folder in folders for at, _, names in os.walk(folder) for name in names)
+    return sum(file.stat().st_size for file in files) / 1e6
+
+
+def measure(wanted: Sequence[str]) -> tuple[str, list[str]]:
+    """Install kinsplit, its extras and the peers.
+
+    Args:
+        wanted: Installations to measure; none for all.
+
+    Returns:
+        A table of seconds, megabytes and packages, and the faults.
+    """
+    rows, faults = [], []
+    with tempfile.TemporaryDirectory(prefix="kinsplit-install-") as base:
+        command = [sys.executable, "-m", "build", "--wheel", "--outdir", base, str(ROOT)]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        (wheel,) = Path(base).glob("*.whl")
+        requirements = {"kinsplit": str(wheel)}
+        requirements |= {f"kinsplit[{extra}]": f"{wheel}[{extra}]" for extra in extras() if extra not in TORCH}
+        requirements |= {peer: peer for peer in PEERS}
+        for name, requirement in requirements.items():
+            if wanted and name not in wanted:
+                continue
+            folder = Path(base) / "venv"
+            one = install(requirement, folder)
+            row = [f"`{name}`", f"{one.seconds:.0f}", f"{one.megabytes:,.0f}", f"{one.megabytes - one.numpy:,.0f}"]
+            rows.append([*row, str(one.packages), _imports(folder / "bin" / "python", name)])
+            print(*rows[-1], file=sys.stderr, flush=True)
+            shutil.rmtree(folder)
+            if name == "kinsplit" and one.megabytes - one.numpy >= MOST_MEGABYTES:
+                faults.append(f"kinsplit: {one.megabytes - one.numpy:.0f} MB, not fewer than {MOST_MEGABYTES}")
+    return _table(["installation", "seconds", "MB", "MB without NumPy", "further packages", "import"], rows), faults
+
+
+#: Imports that are timed, each beside what it is compared with.
+_IMPORTS = {
+    "kinsplit": ("import kinsplit", "pass"),
+    "kinsplit[langchain]": (
+        "import kinsplit.integrations.langchain",
+        "import langchain_core.documents, langchain_text_splitters",
+    ),
+    "kinsplit[llama-index]": ("import kinsplit.integrations.llama_index", "import llama_index.core"),
+}
+
+
+def _imports(python: Path, name: str) -> str:
+    """Return the milliseconds that an import takes beyond another one; the median of pairs, after one to warm up."""
+    if name not in _IMPORTS:
+        return ""
+    own, other = _IMPORTS[name]
+    pairs = [(_seconds(python, own), _seconds(python, other)) for _ in range(10)][1:]
+    beyond = sorted(ours - theirs for ours, theirs in pairs)[len(pairs) // 2] * 1000
+    return f"{beyond:.0f} ms beyond `{other if other != 'pass' else 'python'}`"
+
+
+def _seconds(python: Path, code: str) -> float:
+    start = time.perf_counter()
+    subprocess.run([str(python), "-c", code], check=True)
+    return time.perf_counter() - start
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+def write(path: Path, name: str, table: str) -> None:
+    """Replace a table in a page, between its two comments."""
+    page = path.read_text(encoding="utf-8")
+    begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
+    head, _, rest = page.partition(begin)
+    path.write_text(f"{head}{begin}\n{table}\n{end}{rest.partition(end)[2]}", encoding="utf-8")
+
+
+def main() -> None:
+    """Run a command."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("command", choices=["resolve", "measure"])
+    parser.add_argument("names", nargs="*", help="Installations to measure, such as 'kinsplit[search]'. Default: all.")
+    parser.add_argument("--output", type=Path, help="Page whose table is replaced.")
+    given = parser.parse_args()
+    table, faults = resolve() if given.command == "resolve" else measure(given.names)
+    if given.output:
+        write(given.output, given.command, table)
+    print(table)
+    if faults:
+        sys.exit("\n".join(faults))
+
+
+if __name__ == "__main__":
+    main()

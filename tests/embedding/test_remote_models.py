@@ -1,0 +1,300 @@
+"""Embedding models on servers: requests, batches, failures, keys, use and cost."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import sys
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kinsplit import Index
+from kinsplit.embedding import CachedEmbedder, Embedder, VectorCache, aembed, aembed_query, create
+from kinsplit.embedding.hashing import HashEmbedder
+from kinsplit.embedding.late_chunking import embed_late
+from kinsplit.embedding.remote_models import prices
+from kinsplit.embedding.remote_models.ollama import OllamaEmbedder
+from kinsplit.embedding.remote_models.openai import OpenAIEmbedder
+from kinsplit.embedding.remote_models.usage import Used, usage_of
+from kinsplit.errors import EmbeddingError, InvalidParameterError, MissingExtraError
+from tests.embedding.fake_embeddings import FakeEmbeddings, serving
+
+KEY = "sk-sentinel-0123456789"
+TEXTS = ["a cat", "two dogs bark", "", "a cat"]
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch, socket_enabled: None) -> Iterator[FakeEmbeddings]:
+    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.01)
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OLLAMA_HOST", "OLLAMA_API_KEY", prices.VARIABLE):
+        monkeypatch.delenv(name, raising=False)
+    with serving() as running:
+        yield running
+
+
+@pytest.fixture(params=["openai", "ollama"])
+def embedder(request: pytest.FixtureRequest, fake: FakeEmbeddings) -> OpenAIEmbedder | OllamaEmbedder:
+    if request.param == "ollama":
+        return OllamaEmbedder("tiny", fake.url)
+    return OpenAIEmbedder("tiny", fake.url, KEY)
+
+
+def test_vectors_have_length_1_and_the_order_of_the_texts(
+    embedder: OpenAIEmbedder | OllamaEmbedder, fake: FakeEmbeddings
+) -> None:
+    seen: list[tuple[int, int]] = []
+    found = embedder.embed(TEXTS, lambda done, total: seen.append((done, total)))
+
+    np.testing.assert_allclose(found, HashEmbedder(16).embed(["a cat", "two dogs bark", " ", "a cat"]), atol=1e-6)
+    assert (found.dtype, embedder.dimension, seen) == (np.float32, 16, [(4, 4)])
+    np.testing.assert_allclose(embedder.embed_query("a cat"), found[0], atol=1e-6)
+    assert embedder.embed([]).shape == (0, 16)
+    assert fake.inputs[0] == ["a cat", "two dogs bark", " ", "a cat"]
+    np.testing.assert_array_equal(asyncio.run(aembed(embedder, TEXTS)), found)
+    np.testing.assert_array_equal(asyncio.run(aembed_query(embedder, "a cat")), embedder.embed_query("a cat"))
+
+
+def test_openai_is_sent_model_key_and_dimensions(fake: FakeEmbeddings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", f"{fake.url}/v1/")
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    made = create("openai:text-embedding-3-small:dimensions=8")
+
+    assert made.embed(["a"]).shape == (1, 8)
+    ((path, headers, body),) = fake.calls
+    assert (path, headers["Authorization"]) == ("/v1/embeddings", f"Bearer {KEY}")
+    asked = {"model": "text-embedding-3-small", "input": ["a"], "encoding_format": "float", "dimensions": 8}
+    assert body == asked
+    assert made.name == "openai:text-embedding-3-small:dimensions=8"
+    assert made.fingerprint == "openai:text-embedding-3-small:8:8191"
+
+
+def test_a_server_may_answer_in_base64(fake: FakeEmbeddings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kinsplit.embedding.remote_models.openai.OPENAI", fake.url)
+    np.testing.assert_allclose(OpenAIEmbedder("tiny", fake.url).embed(["a"]), HashEmbedder(16).embed(["a"]), atol=1e-6)
+    assert fake.calls[0][2]["encoding_format"] == "base64"
+
+
+def test_ollama_is_asked_to_cut_nothing_off_and_tells_its_window(fake: FakeEmbeddings) -> None:
+    made = OllamaEmbedder("nomic-embed-text:v1.5", fake.url)
+    assert made.window == 300
+    made.embed(["a"])
+    assert [path for path, _, _ in fake.calls] == ["/api/show", "/api/embed"]
+    assert fake.calls[1][2] == {"model": "nomic-embed-text:v1.5", "input": ["a"], "truncate": False}
+    assert "Authorization" not in fake.calls[1][1]
+    assert made.fingerprint == "ollama:nomic-embed-text:v1.5:16:300"
+
+
+@pytest.mark.parametrize(
+    ("spec", "name", "dimensions", "window"),
+    [
+        ("openai:org/model:free", "openai:org/model:free", None, 512),
+        ("openai:m:base_url=http://h:1/v1", "openai:m:base_url=http://h:1/v1", None, 512),
+        ("openai:m:window=9,dimensions=3", "openai:m:dimensions=3,window=9", 3, 9),
+        ("openai:text-embedding-3-large", "openai:text-embedding-3-large", None, 8191),
+        ("ollama:m:v1:window=77", "ollama:m:v1:window=77", None, 77),
+    ],
+)
+def test_a_spec_names_model_and_options(spec: str, name: str, dimensions: int | None, window: int) -> None:
+    made = create(spec)
+    assert (made.name, getattr(made, "dimensions", None), made.window) == (name, dimensions, window)
+    assert create(made.name).name == name
+
+
+@pytest.mark.parametrize(
+    ("spec", "rule"),
+    [
+        ("openai:", "must be one of"),
+        ("openai:dimensions=3", "must name a model"),
+        ("openai:m:dimensions=many", "dimensions=NUMBER, window=NUMBER, base_url=URL"),
+        ("ollama:m:base_url=http://h", "dimensions=NUMBER, window=NUMBER "),
+        ("openai:m:dimensions=0", "dimensions: must be at least 1"),
+        ("openai:m:window=2", "window: must be more than 2"),
+        ("openai:m:base_url=http://me:pass@h/v1", "base_url: must not hold a password"),
+    ],
+)
+def test_a_wrong_spec_is_refused_without_its_password(spec: str, rule: str) -> None:
+    with pytest.raises(InvalidParameterError, match=rule) as caught:
+        create(spec)
+    assert "me:pass" not in str(caught.value)
+
+
+def test_a_long_text_is_the_mean_of_its_windows(fake: FakeEmbeddings) -> None:
+    made = OpenAIEmbedder("tiny", fake.url, window=20)
+    text = "a cat sat " * 30
+    found = made.embed(["short", text])
+    (counts,) = fake.inputs
+    assert made.windows(["short", text]) == [1, len(counts) - 1]
+    assert ("".join(counts[1:]), len(counts) > 3) == (text, True)
+    whole = HashEmbedder(16).embed(counts[1:]).sum(axis=0)
+    np.testing.assert_allclose(found[1], whole / np.linalg.norm(whole), atol=1e-5)
+
+
+def test_batches_are_limited_by_texts_and_by_tokens(fake: FakeEmbeddings) -> None:
+    OpenAIEmbedder("tiny", fake.url, batch_size=2, batch_tokens=12).embed(["a"] * 3 + ["b" * 11] * 2)
+    assert [[len(text) for text in texts] for texts in fake.inputs] == [[1, 1], [1, 11], [11]]
+
+
+def test_a_server_with_smaller_batches_gets_halves(
+    embedder: OpenAIEmbedder | OllamaEmbedder, fake: FakeEmbeddings
+) -> None:
+    fake.most = 3
+    texts = [f"text {number}" for number in range(10)]
+    np.testing.assert_allclose(embedder.embed(texts), HashEmbedder(16).embed(texts), atol=1e-6)
+    first = len(fake.inputs)
+    embedder.embed(texts)
+    assert max(map(len, fake.inputs[first:])) <= 3
+
+
+def test_a_text_that_is_too_long_for_the_server_is_an_error_with_the_remedy(fake: FakeEmbeddings) -> None:
+    fake.longest = 5
+    with pytest.raises(EmbeddingError, match=r"maximum context length .* window: 'openai:tiny:window=NUMBER'"):
+        OpenAIEmbedder("tiny", fake.url).embed(["a", "too long"])
+
+
+def test_failures_that_may_pass_are_repeated_after_the_requested_pause(
+    embedder: OpenAIEmbedder | OllamaEmbedder, fake: FakeEmbeddings
+) -> None:
+    _ = embedder.window
+    fake.calls.clear()
+    fake.replies.extend([(429, "{}", {"retry-after": "0.01"}), (503, "{}", {})])
+    assert len(embedder.embed(["a"])) == 1
+    assert len(fake.calls) == 3
+    fake.replies.extend([(429, '{"error": {"message": "Rate limit reached"}}', {"retry-after": "600"})])
+    with pytest.raises(EmbeddingError, match=r"status 429: Rate limit reached\. It asks to wait: 600 s\.$"):
+        embedder.embed(["a"])
+
+
+@pytest.mark.parametrize(
+    ("answer", "rule"),
+    [
+        ("[]", "the server answered with"),
+        ('{"data": [{"index": 0, "embedding": [1, 0]}]}', "for 2 texts"),
+        ('{"data": [{"index": 0, "embedding": [1, 0]}, {"index": 1, "embedding": [0, 0]}]}', "zero vector"),
+        ('{"data": [{"index": 0, "embedding": "x"}, {"index": 1, "embedding": [0, 0]}]}', "tiny"),
+        ("no JSON", "the server answered with"),
+    ],
+)
+def test_what_is_no_answer_is_one_error(fake: FakeEmbeddings, answer: str, rule: str) -> None:
+    fake.replies.append((200, answer, {}))
+    with pytest.raises(EmbeddingError, match=rule):
+        OpenAIEmbedder("tiny", fake.url).embed(["a", "b"])
+
+
+def test_dimensions_that_the_server_ignores_are_an_error(fake: FakeEmbeddings) -> None:
+    fake.replies.append((200, '{"data": [{"index": 0, "embedding": [1, 0]}]}', {}))
+    with pytest.raises(EmbeddingError, match="2 numbers instead of 8"):
+        OpenAIEmbedder("tiny", fake.url, dimensions=8).embed(["a"])
+
+
+def test_a_missing_key_is_named_before_anything_is_sent(fake: FakeEmbeddings) -> None:
+    with pytest.raises(EmbeddingError, match=r"OPENAI_API_KEY is not set\. Set OPENAI_API_KEY in the environment"):
+        create("openai:text-embedding-3-small").embed(["a"])
+
+
+@pytest.mark.parametrize("status", [401, 400, 429, 500, 200])
+def test_no_error_log_or_name_holds_the_key(
+    fake: FakeEmbeddings, status: int, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    told = json.dumps({"error": {"message": f"Incorrect API key provided: {KEY}. Check it.", "param": KEY}})
+    fake.replies.extend([(status, told, {"x-key": KEY})] * 3)
+    made = OpenAIEmbedder("tiny", fake.url, KEY, dimensions=8)
+    with pytest.raises(EmbeddingError) as caught:
+        made.embed(["a"])
+    fake.replies.clear()
+    chain: BaseException | None = caught.value
+    while chain is not None:
+        assert KEY not in repr(chain.args)
+        chain = chain.__cause__ or chain.__context__
+    streams = capfd.readouterr()
+    own = "".join(record.getMessage() for record in caplog.records if not record.name.startswith("httpcore"))
+    shown = [*traceback.format_exception(caught.value), own, streams.out, streams.err]
+    assert not any(KEY in text for text in [*shown, made.name, made.fingerprint, repr(made), repr(vars(made))])
+    assert fake.calls[0][1]["Authorization"] == f"Bearer {KEY}"
+
+
+def test_tokens_and_cost_are_counted(fake: FakeEmbeddings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(prices.VARIABLE, "0.5")
+    made = OpenAIEmbedder("tiny", fake.url)
+    made.embed(["one two three", "four"])
+    before = made.usage.since()
+    assert before == Used(1, 4, pytest.approx(2e-6))
+    made.embed(["five"])
+    assert made.usage.since(before) == Used(1, 1, pytest.approx(5e-7))
+    monkeypatch.setenv(prices.VARIABLE, "cheap")
+    with pytest.raises(InvalidParameterError, match=f"{prices.VARIABLE}: must be the price of a million tokens"):
+        OpenAIEmbedder("tiny", fake.url)
+
+
+def test_a_price_comes_from_the_table_of_litellm_where_it_is_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "litellm"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("raise AssertionError('must not be imported')")
+    table = {"text-embedding-3-small": {"input_cost_per_token": 2e-8, "max_input_tokens": 8191}, "odd": 3}
+    (folder / "model_prices_and_context_window_backup.json").write_text(json.dumps(table))
+    monkeypatch.delenv(prices.VARIABLE, raising=False)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "litellm", raising=False)
+    prices._table.cache_clear()
+    try:
+        known = [prices.price_of(None, name) for name in ("text-embedding-3-small", "odd", "other")]
+    finally:
+        prices._table.cache_clear()
+    assert known == [pytest.approx(0.02), None, None]
+    assert prices.price_of(0.0, "text-embedding-3-small") == 0
+
+
+def test_what_was_embedded_before_a_failure_is_not_paid_again(
+    fake: FakeEmbeddings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kinsplit.embedding.cached._PART", 2)
+    texts = ["one", "two", "three", "four", "five"]
+    with VectorCache(tmp_path) as cache:
+        made = OpenAIEmbedder("tiny", fake.url, dimensions=8)
+        cached: Embedder = CachedEmbedder(made, cache)
+        answer, calls = fake.answer, []
+        monkeypatch.setattr(
+            fake,
+            "answer",
+            lambda *request: (calls.append(1), answer(*request) if len(calls) < 3 else (402, "{}", {}))[1],
+        )
+        with pytest.raises(EmbeddingError, match="status 402"):
+            cached.embed(texts)
+        monkeypatch.setattr(fake, "answer", answer)
+        fake.calls.clear()
+        seen: list[tuple[int, int]] = []
+        cached.embed(texts, lambda done, total: seen.append((done, total)))
+    assert (fake.inputs, seen) == ([["five"]], [(1, 1)])
+    assert usage_of(cached) is made.usage
+
+
+def test_late_chunking_is_refused(fake: FakeEmbeddings) -> None:
+    with pytest.raises(InvalidParameterError, match="'late' needs an embedder with vectors for tokens"):
+        embed_late(OpenAIEmbedder("tiny", fake.url), ["a"], [[]])
+
+
+def test_an_index_reports_the_use_and_embeds_only_what_is_new(fake: FakeEmbeddings, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("One two three.")
+    with Index("memory:", embedder=OpenAIEmbedder("tiny", fake.url, price=1.0)) as index:
+        first = index.add(tmp_path).used
+        assert first is not None
+        assert (first.requests, first.tokens, first.cost) == (1, 3, pytest.approx(3e-6))
+        assert index.add(tmp_path).used == Used(0, 0, 0.0)
+        assert index.search("two")[0].text == "One two three."
+
+
+def test_without_the_client_one_line_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    find = __import__("importlib.util").util.find_spec
+    hidden = {"openai", "litellm"}
+    monkeypatch.setattr("importlib.util.find_spec", lambda name, *rest: None if name in hidden else find(name, *rest))
+    for spec in ("openai:m", "ollama:m", "litellm:cohere/m"):
+        extra = "litellm" if spec.startswith("litellm") else "openai"
+        with pytest.raises(MissingExtraError, match=rf'pip install "kinsplit\[{extra}\]"'):
+            create(spec)

@@ -1,0 +1,64 @@
+"""What the package index and the repository show: links, versions, supported Pythons, workflows."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from typing import Any
+
+import pytest
+
+import kinsplit
+from tests.snippets import ROOT
+
+yaml = pytest.importorskip("yaml")
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def read(path: str) -> Any:
+    return yaml.safe_load((ROOT / path).read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(
+    "name", ["README.md", *(f"packages/{p.name}/README.md" for p in (ROOT / "packages").glob("*"))]
+)
+def test_a_readme_has_no_relative_links(name: str) -> None:
+    """The package index shows it without the repository around it."""
+    links = re.findall(r"\]\(([^)\s]+)\)", (ROOT / name).read_text(encoding="utf-8"))
+    assert [link for link in links if not link.startswith(("https://", "#"))] == []
+    assert links
+
+
+def test_one_version_everywhere() -> None:
+    assert read("CITATION.cff")["version"] == PROJECT["version"] == kinsplit.__version__
+
+
+def test_one_address_everywhere() -> None:
+    urls, citation = PROJECT["urls"], read("CITATION.cff")
+    assert citation["repository-code"] == urls["Source"]
+    assert citation["url"] == urls["Documentation"] == read("mkdocs.yml")["site_url"]
+    assert urls["Changelog"] == f"{urls['Source']}/blob/main/CHANGELOG.md"
+
+
+def test_every_python_that_is_claimed_is_tested_on_three_systems() -> None:
+    claimed = [c.rpartition(" ")[2] for c in PROJECT["classifiers"] if re.search(r"Python :: 3\.\d+$", c)]
+    matrix = read(".github/workflows/ci.yml")["jobs"]["test"]["strategy"]["matrix"]
+    assert matrix["python"] == claimed
+    assert PROJECT["requires-python"] == f">={claimed[0]}"
+    assert {system.partition("-")[0] for system in matrix["os"]} == {"ubuntu", "macos", "windows"}
+
+
+def test_publishing_needs_no_secret() -> None:
+    workflow = (ROOT / ".github" / "workflows" / "publish.yml").read_text(encoding="utf-8")
+    publish = yaml.safe_load(workflow)["jobs"]["publish"]
+    assert publish["permissions"] == {"id-token": "write"}
+    assert publish["environment"]["name"] == "pypi"
+    assert "secrets." not in workflow
+    built = {row["project"] for row in yaml.safe_load(workflow)["jobs"]["build"]["strategy"]["matrix"]["include"]}
+    packages = {path.name for path in (ROOT / "packages").glob("*")}
+    assert built == set(publish["strategy"]["matrix"]["project"]) == {PROJECT["name"], *packages}
+
+
+def test_workflows_may_only_read_unless_a_job_says_more() -> None:
+    for path in sorted((ROOT / ".github" / "workflows").glob("*.yml")):
+        assert read(f".github/workflows/{path.name}")["permissions"] == {"contents": "read"}, path.name

@@ -1,0 +1,28 @@
+"""llama.cpp's own server in a process: `python llama_server.py embedding|chat MODEL KEY` prints its address."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    import xllamacpp
+
+    kind, model, key = sys.argv[1:]
+    params = xllamacpp.CommonParams()
+    params.model.path = model
+    params.port, params.warmup, params.n_parallel = 0, False, 1
+    params.api_keys = [key]
+    params.n_ctx = params.n_batch = params.n_ubatch = 1024
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
+    if kind == "embedding":
+        params.embedding = True
+        params.pooling_type = xllamacpp.llama_pooling_type.LLAMA_POOLING_TYPE_MEAN
+    server = xllamacpp.Server(params)
+    sys.stdout.write(f"{server.listening_address}\n")
+    sys.stdout.flush()
+    sys.stdin.read()  # Until the test closes it.
+
+
+if __name__ == "__main__":
+    main()
