@@ -102,6 +102,8 @@ def _factory_stub() -> str:
         f"@overload\ndef create(\n    name: Literal[{kind.name!r}],\n{_keywords(kind, 4)}) -> {kind.__name__}: ..."
         for kind in kinds
     )
+    of_default = _keywords(strategy_class(DEFAULT), 4, DEFAULT_PARAMETERS)
+    named = [("None = None", of_default), *((f"Literal[{kind.name!r}]", _keywords(kind, 4)) for kind in kinds)]
     cut = (
         f"@overload\ndef split(\n    text: str | Document,\n    strategy: {name},\n{keywords}) -> list[Chunk]: ..."
         for name, keywords in named
