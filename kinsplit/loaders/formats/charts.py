@@ -20,7 +20,7 @@ _MOST_ROWS = 200  # A longer table is a data set, and would bury the text around
 _POINTS = {"xVal": "x", "yVal": "y", "bubbleSize": "size"}
 _CACHES = frozenset({"strCache", "numCache", "strLit", "numLit", "lvl"})
 _AXES = frozenset({"catAx", "dateAx", "serAx", "valAx", "axis"})
-_LITERAL = re.compile(r'"[^"]*"|\[[^\]]*\]|\\.|General|Standard')
+_LITERAL = re.compile(r'"[^"]*"|\[[^][]*\]|\\.|General|Standard')
 _DATE = re.compile(r"[yd]|mmm", re.IGNORECASE)
 _DAY_ZERO = datetime.date(1899, 12, 30)
 
