@@ -6,9 +6,12 @@ each.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+# Importing it from typing would take longer than everything else here.
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from kinsplit.chunk import Chunk, Document
     from kinsplit.errors import (
         CacheError,
