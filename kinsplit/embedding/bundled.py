@@ -99,7 +99,7 @@ def model_folder() -> Path:
             folder = Path(found.origin).with_name("model")
             if (folder / _WEIGHTS).is_file():  # A checkout of kinsplit-minilm has none.
                 return folder
-    remedy = f"Run: {_INSTALL}, or name a folder that holds it in the environment variable {VARIABLE}."
+    remedy = f'Run: pip install "kinsplit[search]" (or {_INSTALL}), or name its folder in the variable {VARIABLE}.'
     raise EmbeddingError(f"The bundled embedding model is not installed. {remedy}")
 
 

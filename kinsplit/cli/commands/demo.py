@@ -97,7 +97,8 @@ def demo(
     if as_json:
         terminal.document({"index": report_to_dict(report), "answers": [_to_dict(answer) for answer in answers]})
     else:
-        terminal.line(f"\n{right} of {len(answers)} questions were answered from the right lecture.")
+        terminal.line("")
+        terminal.line(f"{right} of {len(answers)} questions were answered from the right lecture.")
         option = "" if store == DEFAULT_STORE else f" --store {shlex.quote(store)}"
         terminal.line(f"Try your own: kinsplit search 'How do I open a file?' --collection {_COLLECTION}{option}")
     if right < len(answers) or report.failed:
