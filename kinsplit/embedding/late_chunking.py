@@ -161,7 +161,7 @@ def embed_late(
 
 
 def _tokenizer_of(embedder: Embedder) -> Tokenizer:
-    tokenizer = getattr(embedder, "tokenizer", None)
+    tokenizer: Tokenizer | None = getattr(embedder, "tokenizer", None)
     if tokenizer is None:
         raise EmbeddingError(
             f"{embedder.name} has no `tokenizer`, so its tokens can't be placed. "
