@@ -26,7 +26,7 @@ def show(documents: list[Document]) -> str:
 
 
 # Use "edge:./kinsplit-data" instead of memory to keep the index for the next run.
-with Index("memory:", strategy="structure") as index:
+with Index("memory:") as index:
     report = index.add(COURSE)
     print(f"{len(report.documents)} documents, {report.added} chunks\n")
 

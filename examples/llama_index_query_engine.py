@@ -20,7 +20,7 @@ QUESTIONS = ("What is a base case, and what happens without one?", "When is bina
 Settings.llm = MockLLM()
 
 # Use "edge:./kinsplit-data" instead of memory to keep the index for the next run.
-with Index("memory:", strategy="structure") as index:
+with Index("memory:") as index:
     report = index.add(COURSE)
     print(f"{len(report.documents)} documents, {report.added} chunks\n")
 

@@ -13,7 +13,7 @@ from kinsplit.errors import LoadError
 from .office import changed, document, saved
 
 
-def crash(path: Path, size: int, *, given: bool) -> None:
+def crash(path: Path, size: int, *, given: bool, reader: str = "") -> None:
     """Do what a reader with a mistake in its C code does to one file, and nothing to the others."""
     if path.stem == "crash":
         os.abort()
