@@ -36,7 +36,7 @@ PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 #: Extras that bring PyTorch, as they say.
 TORCH = {"docling", "static", "torch"}
 #: Extras for the development of kinsplit.
-OURS = {"benchmarks", "dev"}
+OURS = {"benchmarks", "dev", "docs"}
 #: Packages of extras that have no wheel and install anywhere, since they hold Python alone.
 PURE = ("rouge-score",)
 #: Targets of the default installation: packages besides kinsplit, and megabytes besides NumPy.
