@@ -162,7 +162,7 @@ class ServiceSettings(BaseSettings):
 
         Args:
             config: A TOML file.
-            **given: Settings that take precedence over all others.
+            **given: Settings that take precedence over all others; None counts as not given.
 
         Raises:
             LoadError: The file is not valid TOML.
@@ -185,7 +185,7 @@ class ServiceSettings(BaseSettings):
 
         try:
             with env_file():
-                settings: Self = FromFile(**given)
+                settings: Self = FromFile(**{name: value for name, value in given.items() if value is not None})
         except ValidationError as error:
             fault = first_fault(error.errors())
             if fault.cause is not None:

@@ -144,7 +144,7 @@ class _Words(dict[str, _Tokens]):
 
 
 class _Forms(dict[int, str]):
-    """What each code point is replaced by: lower case without accents, a space, nothing, or itself between spaces.
+    """Replacement of each code point: lower case without accents, a space, nothing, or itself between spaces.
 
     Attributes:
         lengths: Length of each form, as uint8[0x110000].

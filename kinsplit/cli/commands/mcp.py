@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kinsplit.cli.command import report_warnings
 from kinsplit.cli.options import AsJson
 from kinsplit.cli.output.terminal import Terminal
-from kinsplit.errors import MissingExtraError
+from kinsplit.support.extras import needs
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
@@ -55,23 +55,15 @@ def mcp(
 
     Tools: search, ask, read and list_documents. Settings are those of kinsplit serve (KINSPLIT_*, .env and --config).
     """
-    try:
+    with needs("mcp"):
         from kinsplit.mcp.server import create_server
         from kinsplit.server.collections import Collections
         from kinsplit.server.settings import ServiceSettings
-    except ModuleNotFoundError as error:
-        raise MissingExtraError(error.name or "mcp", "mcp") from error
 
     terminal = Terminal(as_json=as_json)
-    given: dict[str, Any] = {
-        "store": store,
-        "collections": collection or None,
-        "embedder": embedder,
-        "model": model,
-        "host": host,
-        "port": port,
-    }
-    settings = ServiceSettings.load(config, **{key: value for key, value in given.items() if value is not None})
+    settings = ServiceSettings.load(
+        config, store=store, collections=collection or None, embedder=embedder, model=model, host=host, port=port
+    )
     # Written before the first call, since standard output belongs to the protocol.
     with report_warnings(terminal):
         collections = Collections.open(settings)
@@ -87,10 +79,8 @@ def mcp(
 
 def _listen(server: MCPServer, settings: ServiceSettings, terminal: Terminal) -> None:
     """Serve streamable HTTP, with the keys of the settings."""
-    try:
+    with needs("server"):
         from kinsplit.mcp.http import run
-    except ModuleNotFoundError as error:
-        raise MissingExtraError(error.name or "fastapi", "server") from error
 
     if not settings.is_local and not settings.api_keys:
         terminal.warning(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -13,7 +13,7 @@ from kinsplit.cli.options import AsJson
 from kinsplit.cli.output.progress import spinner
 from kinsplit.cli.output.tables import counted
 from kinsplit.cli.output.terminal import Terminal
-from kinsplit.errors import MissingExtraError
+from kinsplit.support.extras import needs
 
 
 def serve(
@@ -65,28 +65,26 @@ def serve(
 
     Other settings come from the environment (KINSPLIT_*), .env and --config.
     """
-    try:
+    with needs("server"):
         from kinsplit.server.app import create_app
         from kinsplit.server.collections import Collections
         from kinsplit.server.middleware.logs import configure_logs
         from kinsplit.server.run import address_of, listen, make_server
         from kinsplit.server.settings import ServiceSettings, unknown_variables
-    except ModuleNotFoundError as error:
-        raise MissingExtraError(error.name or "fastapi", "server") from error
 
     terminal = Terminal(as_json=as_json)
-    given: dict[str, Any] = {
-        "store": store,
-        "collections": collection or None,
-        "watch": watch or None,
-        "uploads": allow_upload,
-        "strategy": strategy,
-        "host": host,
-        "port": port,
-        "embedder": embedder,
-        "log_json": as_json or None,
-    }
-    settings = ServiceSettings.load(config, **{key: value for key, value in given.items() if value is not None})
+    settings = ServiceSettings.load(
+        config,
+        store=store,
+        collections=collection or None,
+        watch=watch or None,
+        uploads=allow_upload,
+        strategy=strategy,
+        host=host,
+        port=port,
+        embedder=embedder,
+        log_json=as_json or None,
+    )
     for name in unknown_variables():
         terminal.warning(f"{name} is not a setting. See docs/service.md for the list of all settings.")
     with listen(settings) as listening:

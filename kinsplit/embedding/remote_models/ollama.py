@@ -18,7 +18,7 @@ _BATCH = 64
 
 
 class OllamaEmbedder(RemoteEmbedder):
-    """An embedder for a model of an Ollama server, whose window the server tells.
+    """An embedder for a model of an Ollama server, whose window the server reports.
 
     Args:
         model: Name on the server, such as "nomic-embed-text".
@@ -73,7 +73,7 @@ class OllamaEmbedder(RemoteEmbedder):
 
 def _window(client: OpenAI, body: dict[str, Any]) -> int | None:
     """Return the context length of a model, whose key begins with its architecture; None if the server doesn't say."""
-    told = post(client, "/api/show", body).json()
-    known = told.get("model_info") if isinstance(told, dict) else None
+    answer = post(client, "/api/show", body).json()
+    known = answer.get("model_info") if isinstance(answer, dict) else None
     lengths = (value for key, value in (known or {}).items() if key.endswith(".context_length"))
     return next((length for length in lengths if isinstance(length, int) and length > 0), None)

@@ -66,7 +66,7 @@ def read(data: bytes) -> Reading:
 
 @dataclass(frozen=True, slots=True)
 class _Losses:
-    """What could not be read of a slide, one warning each."""
+    """Unreadable parts of a slide, with one warning each."""
 
     number: int
     warnings: list[str]
