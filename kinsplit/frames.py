@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from kinsplit.chunk import FIELDS, Chunk, select
+from kinsplit.errors import MissingExtraError
 from kinsplit.stores.json_values import to_json
-from kinsplit.support.extras import needs
 from kinsplit.tokenizers.protocol import replace_surrogates
 
 if TYPE_CHECKING:
@@ -39,8 +39,10 @@ def to_dataframe(chunks: Iterable[Chunk]) -> pandas.DataFrame:
         >>> to_dataframe(chunks)["start"].tolist()
         [0]
     """
-    with needs("frames"):
+    try:
         import pandas
+    except ImportError:
+        raise MissingExtraError("pandas", "frames") from None
     rows = [{**_row(chunk), "metadata": dict(chunk.metadata)} for chunk in chunks]
     frame = pandas.DataFrame(rows, columns=[*_COLUMNS, "metadata"])
     # An integer that some rows lack would make the column one of floats, and an empty column one of objects.
@@ -67,8 +69,10 @@ def to_arrow(chunks: Iterable[Chunk]) -> pyarrow.Table:
         >>> to_arrow(chunks).num_rows
         1
     """
-    with needs("frames"):
+    try:
         import pyarrow
+    except ImportError:
+        raise MissingExtraError("pyarrow", "frames") from None
     rows = [
         {**_row(chunk), "metadata": json.dumps(to_json(chunk.metadata, "metadata"), ensure_ascii=False)}
         for chunk in chunks

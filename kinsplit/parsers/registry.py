@@ -109,6 +109,21 @@ def strategy_class(name: str) -> type[Strategy]:
         ) from None
 
 
+def class_and_parameters(name: str | None, parameters: Mapping[str, Any]) -> tuple[type[Strategy], dict[str, Any]]:
+    """Return the class of a strategy and its parameters, with those of the default strategy if no name is given.
+
+    Args:
+        name: One of `names()`, or a former name; None for the default strategy.
+        parameters: The given parameters.
+
+    Raises:
+        InvalidParameterError: No strategy has the name.
+    """
+    if name is None:
+        return strategy_class(DEFAULT), {**DEFAULT_PARAMETERS, **parameters}
+    return strategy_class(name), dict(parameters)
+
+
 def parameters(name: str) -> list[Parameter]:
     """Return the parameter table of a strategy.
 

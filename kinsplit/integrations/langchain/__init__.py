@@ -53,12 +53,10 @@ def text_splitter(
         InvalidParameterError: The name is unknown, or a parameter is unknown or invalid.
     """
     from kinsplit.integrations.langchain.splitter import text_splitter_class
-    from kinsplit.parsers import DEFAULT, DEFAULT_PARAMETERS, strategy_class
+    from kinsplit.parsers import class_and_parameters
 
-    if name is None:
-        name, parameters = DEFAULT, {**DEFAULT_PARAMETERS, **parameters}
-    made = text_splitter_class(strategy_class(name))
-    return made(add_start_index=add_start_index, join_pages=join_pages, **parameters)
+    kind, parameters = class_and_parameters(name, parameters)
+    return text_splitter_class(kind)(add_start_index=add_start_index, join_pages=join_pages, **parameters)
 
 
 def __getattr__(name: str) -> object:

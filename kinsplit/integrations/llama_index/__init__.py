@@ -48,11 +48,10 @@ def node_parser(name: str | None = None, **parameters: object) -> KinsplitNodePa
         InvalidParameterError: The name is unknown, or a parameter is unknown or invalid.
     """
     from kinsplit.integrations.llama_index.parser import node_parser_class
-    from kinsplit.parsers import DEFAULT, DEFAULT_PARAMETERS, strategy_class
+    from kinsplit.parsers import class_and_parameters
 
-    if name is None:
-        name, parameters = DEFAULT, {**DEFAULT_PARAMETERS, **parameters}
-    return node_parser_class(strategy_class(name))(**parameters)
+    kind, parameters = class_and_parameters(name, parameters)
+    return node_parser_class(kind)(**parameters)
 
 
 def __getattr__(name: str) -> object:

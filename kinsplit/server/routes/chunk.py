@@ -9,7 +9,7 @@ from fastapi.responses import Response
 from pydantic import Field
 
 from kinsplit.errors import InvalidParameterError
-from kinsplit.parsers import DEFAULT, DEFAULT_PARAMETERS, Strategy, create, strategy_class
+from kinsplit.parsers import Strategy, class_and_parameters, create
 from kinsplit.parsers.strategies.llm import NO_MODEL
 from kinsplit.server import limits
 from kinsplit.server.dependencies import ModelWorkersDep, PreviewerDep, PreviewWorkersDep, SettingsDep
@@ -59,12 +59,12 @@ def settable(kind: type[Strategy], parameter: str) -> bool:
 
 def _strategy(request: PreviewRequest, settings: ServiceSettings) -> Strategy:
     """Create the strategy of a request without loading anything."""
-    kind = strategy_class(DEFAULT if request.strategy is None else request.strategy.casefold())
+    name = None if request.strategy is None else request.strategy.casefold()
+    kind, parameters = class_and_parameters(name, request.parameters)
     for name, value in request.parameters.items():
         if name in kind.model_fields and not settable(kind, name) and not _is_built_in(value):
             remedy = "Leave it out, or run kinsplit chunk on your own machine."
             raise InvalidParameterError(name, "can't be set in a preview", value, remedy)
-    parameters = {**(DEFAULT_PARAMETERS if request.strategy is None else {}), **request.parameters}
     if "model" in kind.resources:
         parameters = {"model": settings.model or NO_MODEL, "timeout": settings.answer_timeout, **parameters}
     return create(kind.name, **parameters)
