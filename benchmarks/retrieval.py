@@ -41,6 +41,7 @@ KIN_RANKERS = {
     "without siblings": rankers.kin(KinWeights(siblings=0)),
     "without parent": rankers.kin(KinWeights(parent=0)),
     "without document": rankers.kin(KinWeights(document=0)),
+    "without best chunk": rankers.kin(KinWeights(best_chunk=0)),
     "without searching inside the best documents": rankers.kin(KinWeights(best_documents=0)),
     "default": rankers.kin(),
 }

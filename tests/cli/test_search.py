@@ -85,7 +85,7 @@ def test_json_holds_whole_passages(indexed: Cli, tmp_path: Path) -> None:
     assert first["source_id"] == "course/cs/loops.txt"
     assert first["text"] == text[first["start"] : first["end"]]
     assert first["score"] == first["hits"][0]["score"]
-    assert {"dense", "bm25", "siblings", "parent", "document", "kin"} == set(first["hits"][0]["scores"])
+    assert {"dense", "bm25", "siblings", "parent", "document", "best_chunk", "kin"} == set(first["hits"][0]["scores"])
     assert first["metadata"]["group_id"] == "loops"
     assert set(first) == {
         *(

@@ -5,10 +5,11 @@ import { el } from "../dom.js";
 const STAGES = {
   dense: ["Meaning", "cosine of question and chunk"],
   bm25: ["Words", "BM25 of the words they share"],
-  siblings: ["Siblings", "mean score of the chunks before and after"],
+  siblings: ["Siblings", "mean own score of the chunks before and after"],
   parent: ["Parent", "BM25 of its section"],
   parent_dense: ["Parent’s meaning", "cosine of question and section"],
   document: ["Document", "BM25 of the document"],
+  best_chunk: ["Best chunk", "best own score in the document"],
   rerank: ["Reranked", "the reranker’s score of the chunk"],
   rerank_passage: ["Reranked whole", "the reranker’s score of the passage"],
   kin: ["Together", "weighted sum, in standard deviations"],
