@@ -1,6 +1,6 @@
 """Search: candidates scored with their kin, reranking, expansion and a token budget."""
 
-from kinsplit.retrieval.budget import Budget, spend
+from kinsplit.retrieval.budget import Budget, Context, context_of, shorten, spend
 from kinsplit.retrieval.candidate import Candidate
 from kinsplit.retrieval.candidates import Question, find_candidates
 from kinsplit.retrieval.expand import Expansion, arrange, expand
@@ -24,6 +24,7 @@ __all__ = [
     "NO_KIN",
     "Budget",
     "Candidate",
+    "Context",
     "CrossEncoderReranker",
     "Expansion",
     "KinWeights",
@@ -39,11 +40,13 @@ __all__ = [
     "SearchOptions",
     "arrange",
     "cite",
+    "context_of",
     "create_reranker",
     "expand",
     "find_candidates",
     "join",
     "rerank",
     "search",
+    "shorten",
     "spend",
 ]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby, pairwise
+from typing import Protocol
 
 from kinsplit.chunk import Chunk, heading_path
 from kinsplit.errors import InvalidParameterError
@@ -13,10 +15,10 @@ from kinsplit.parsers.units.graphemes import graphemes
 from kinsplit.parsers.units.segment import Units, as_units, cut_at, words
 from kinsplit.parsers.units.sentences import sentences
 from kinsplit.retrieval.candidate import Candidate
-from kinsplit.retrieval.expand import Expansion, surroundings
+from kinsplit.retrieval.expand import Expansion, longest, surroundings
 from kinsplit.retrieval.passage import Part, Passage, continues, join, pieces
 from kinsplit.spans import Span, holds, overlap, stretches, unite, without
-from kinsplit.tokenizers import Tokenizer
+from kinsplit.tokenizers.protocol import IntArray
 
 #: Function that returns the terms of a question that each text has.
 Terms = Callable[[Sequence[str]], Sequence[frozenset[int]]]
@@ -33,6 +35,14 @@ def no_terms(texts: Sequence[str]) -> list[frozenset[int]]:
     return [frozenset()] * len(texts)
 
 
+class Counter(Protocol):
+    """A tokenizer, or anything else that counts tokens."""
+
+    def count(self, texts: Sequence[str]) -> IntArray:
+        """Return the number of tokens of each text."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Budget:
     """A number of tokens to spend on passages.
@@ -43,13 +53,13 @@ class Budget:
         context_share: Share of the tokens that hits leave to the context around them, from 0 to below 1. None lets hits
             take all.
         with_context: Whether each hit is bought together with its context, before the next hit.
-        top_k: Maximum number of passages; None for any number.
+        top_k: Maximum number of passages, which are then at most two windows long; None for any number and length.
         is_strategys: Whether the tokenizer is that of the strategy, whose counts are stored with the chunks.
         terms: Returns the question's terms in each text, by which the sentences of the last hit are chosen.
     """
 
     tokens: int
-    tokenizer: Tokenizer
+    tokenizer: Counter
     context_share: float = 0.0
     with_context: bool = False
     top_k: int | None = None
@@ -71,9 +81,55 @@ class Budget:
         return sum(self.count([text for p in passages for text in (p.text, *(chunk.text for chunk in p.related))]))
 
 
-def spend(
-    budget: Budget, hits: Sequence[Candidate], chunks: Mapping[str, Chunk], expansion: Expansion, fingerprint: str
-) -> list[Passage]:
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What stands around hits.
+
+    Attributes:
+        around: Returns the consecutive siblings of a chunk with the chunk itself, or its parent alone.
+        related: Returns the other unchunked files of an unchunked document's group.
+        within_sections: Whether passages end where the heading path changes.
+        longest: Maximum number of chunks of a passage, where the number of passages is limited.
+    """
+
+    around: Callable[[Chunk], Sequence[Chunk]]
+    related: Callable[[Chunk], Sequence[Chunk]]
+    within_sections: bool = False
+    longest: int = sys.maxsize
+
+
+def context_of(chunks: Mapping[str, Chunk], expansion: Expansion, fingerprint: str) -> Context:
+    """Return the context of hits from their kin.
+
+    Args:
+        chunks: The stored ones of the hits and their kin, by id.
+        expansion: Kin to add to a hit.
+        fingerprint: Fingerprint of the strategy, from which ids are computed.
+    """
+
+    def around(chunk: Chunk) -> Sequence[Chunk]:
+        return surroundings(chunk, chunks, expansion, fingerprint)
+
+    def related(chunk: Chunk) -> Sequence[Chunk]:
+        found = (chunks.get(id_) for id_ in expansion.related(chunk, fingerprint))
+        return [other for other in found if other is not None and other.total == 1]
+
+    return Context(around, related, expansion.within_sections, longest(expansion))
+
+
+def shorten(passages: Sequence[Passage], budget: Budget) -> list[Passage]:
+    """Return passages within a budget: their hits first, and as much of their other chunks as fits; see `spend`.
+
+    Args:
+        passages: Passages, best first.
+        budget: The budget.
+    """
+    homes = {hit.chunk.id: passage for passage in passages for hit in passage.hits}
+    context = Context(lambda chunk: homes[chunk.id].chunks, lambda chunk: homes[chunk.id].related)
+    return spend(budget, [hit for passage in passages for hit in passage.hits], context)
+
+
+def spend(budget: Budget, hits: Sequence[Candidate], context: Context) -> list[Passage]:
     """Take hits in the order of their worth until a budget is full, then the context around them.
 
     Of the last hit, the sentences that fit are taken; if no sentence fits, its lines, and of the best hit the first
@@ -84,9 +140,7 @@ def spend(
     Args:
         budget: The budget.
         hits: Hits, best first.
-        chunks: The stored ones of the hits and their kin, by id.
-        expansion: Kin to add to a hit.
-        fingerprint: Fingerprint of the strategy, from which ids are computed.
+        context: What stands around them.
 
     Returns:
         Passages in the order of their best hits.
@@ -96,7 +150,7 @@ def spend(
     """
     room = budget.tokens
     while True:
-        purchase = _Purchase(budget, room, chunks, expansion, fingerprint)
+        purchase = _Purchase(budget, room, context)
         purchase.spend(hits)
         passages = purchase.passages()
         # Tokens of pieces need not add up to those of the text that is joined from them.
@@ -113,10 +167,8 @@ class _Purchase:
         room: Number of tokens to spend.
     """
 
-    def __init__(
-        self, budget: Budget, room: int, chunks: Mapping[str, Chunk], expansion: Expansion, fingerprint: str
-    ) -> None:
-        self._budget, self._chunks, self._expansion, self._fingerprint = budget, chunks, expansion, fingerprint
+    def __init__(self, budget: Budget, room: int, context: Context) -> None:
+        self._budget, self._context = budget, context
         self._left = room
         self._hits: list[Candidate] = []
         self._taken: dict[str, Chunk] = {}
@@ -131,9 +183,9 @@ class _Purchase:
         self._left -= kept
         misses = 0
         for hit in hits:
-            if self._budget.with_context and self._expansion.parents:
-                self._take_context(hit)
-            if self._opens_one_too_many(hit.chunk):
+            if self._budget.with_context:
+                self._take_parent(hit.chunk)
+            if not self._has_place(hit.chunk):
                 continue
             if not self._take(hit.chunk):
                 misses += 1
@@ -223,24 +275,30 @@ class _Purchase:
     def _take_context(self, hit: Candidate) -> None:
         """Buy the kin of a hit, nearest first, up to the first that doesn't fit on either side."""
         chunk = hit.chunk
-        if self._expansion.parents and chunk.parent_id in self._chunks:
-            parent = self._chunks[chunk.parent_id or ""]
-            if (chunk.id in self._taken or not self._opens_one_too_many(parent)) and self._take(parent):
-                self._parents.add(parent.id)
+        if self._take_parent(chunk) or chunk.id not in self._taken or chunk.id in self._parts:
             return
-        found = surroundings(chunk, self._chunks, self._expansion, self._fingerprint)
+        found = list(self._context.around(chunk))
         own = next((number for number, other in enumerate(found) if other.id == chunk.id), None)
-        if own is None or chunk.id not in self._taken or chunk.id in self._parts:
+        if own is None:
             return
         sides = [found[own + 1 :], found[:own][::-1]]
         for distance in range(len(found)):
             for side in sides:
-                if distance < len(side) and not self._take(side[distance]):
+                if distance < len(side) and not (self._has_place(side[distance]) and self._take(side[distance])):
                     side.clear()
-        for id_ in self._expansion.related(chunk, self._fingerprint):
-            other = self._chunks.get(id_)
-            if other is not None and other.total == 1 and id_ not in self._taken and self._take(other):
+        for other in self._context.related(chunk):
+            if other.id not in self._taken and self._take(other):
                 self._related.setdefault(chunk.id, []).append(other)
+
+    def _take_parent(self, chunk: Chunk) -> bool:
+        """Buy the parent of a hit, and return whether that is its context."""
+        parent = next(iter(self._context.around(chunk)), chunk)
+        if parent.level <= chunk.level:
+            return False
+        self._parents.add(parent.id)
+        if self._has_place(parent):
+            self._take(parent)
+        return True
 
     def _buy(self, chunk: Chunk, cost: int) -> None:
         self._left -= cost
@@ -261,16 +319,24 @@ class _Purchase:
         ]
         return sum(self._budget.count([chunk.text[first:stop] for first, stop in free if first < stop]))
 
-    def _opens_one_too_many(self, chunk: Chunk) -> bool:
-        """Return whether a chunk would be a passage of its own, beyond the number of passages."""
-        if self._budget.top_k is None or len(self._taken) < self._budget.top_k:
-            return False
+    def _has_place(self, chunk: Chunk) -> bool:
+        """Return whether passages stay as few and as short as `top_k` and the window ask with one more chunk."""
+        if self._budget.top_k is None or chunk.id in self._taken:
+            return True
         groups = self._groups()
-        neighbours = (other for group in groups for other in group)
-        joins = any(
-            _is_inside(chunk, other) or self._joins(other, chunk) or self._joins(chunk, other) for other in neighbours
+        homes = [group for group in groups if any(self._meets(chunk, other) for other in group)]
+        if any(_is_inside(chunk, other) or _is_inside(other, chunk) for group in homes for other in group):
+            return True
+        return sum(map(len, homes)) < self._context.longest if homes else len(groups) < self._budget.top_k
+
+    def _meets(self, chunk: Chunk, other: Chunk) -> bool:
+        """Return whether two chunks would be in one passage."""
+        return (
+            _is_inside(chunk, other)
+            or _is_inside(other, chunk)
+            or self._joins(other, chunk)
+            or self._joins(chunk, other)
         )
-        return len(groups) >= self._budget.top_k and not joins
 
     def _groups(self) -> list[list[Chunk]]:
         """Return the bought chunks in runs of neighbours, without those inside others."""
@@ -287,15 +353,10 @@ class _Purchase:
 
     def _joins(self, before: Chunk, after: Chunk) -> bool:
         """Return whether a chunk continues another one in a passage; parents of hits stay alone."""
-        whole = self._parts.get(before.id, (0, len(before.text)))[1] == len(before.text)
-        if (
-            not whole
-            or self._parts.get(after.id, (0, 0))[0]
-            or before.id in self._parents
-            or not continues(before, after)
-        ):
+        end, start = self._parts.get(before.id, (0, len(before.text)))[1], self._parts.get(after.id, (0, 0))[0]
+        if end < len(before.text) or start or self._parents & {before.id, after.id} or not continues(before, after):
             return False
-        return not self._expansion.within_sections or heading_path(before.context) == heading_path(after.context)
+        return not self._context.within_sections or heading_path(before.context) == heading_path(after.context)
 
 
 def _sentences(text: str) -> Units:

@@ -11,7 +11,7 @@ from itertools import accumulate
 from operator import attrgetter
 
 from kinsplit.chunk import embedded_text
-from kinsplit.retrieval.budget import Terms, no_terms, spend
+from kinsplit.retrieval.budget import Terms, context_of, no_terms, spend
 from kinsplit.retrieval.candidate import Candidate
 from kinsplit.retrieval.candidates import Question, find_entries, to_candidates
 from kinsplit.retrieval.expand import arrange, fetch_kin
@@ -64,7 +64,7 @@ async def search(
         found = rerank(reranker, query, found, _CANDIDATES)
     with span("kinsplit.search.expand") as record:
         if budget is not None:
-            passages = spend(budget, found, chunks, expansion, fingerprint)
+            passages = spend(budget, found, context_of(chunks, expansion, fingerprint))
             record(passages=len(passages))
             return passages
         is_reranked = reranker is not None and any("rerank" in candidate.scores for candidate in found)

@@ -87,7 +87,9 @@ def show(terminal: Terminal, rank: int, passage: Passage, words: QueryWords, siz
     if size is None:
         terminal.quote(excerpt(passage.text, words, len(passage.text)), None)
     else:
-        terminal.quote(excerpt(best.text, words, size), _LINES)
+        # A hit may be cut where a budget ends.
+        whole = passage.start <= best.start and best.end <= passage.end
+        terminal.quote(excerpt(best.text if whole else passage.text, words, size), _LINES)
     if passage.related:
         terminal.line(f"Related: {', '.join(chunk.source_id for chunk in passage.related)}")
 
