@@ -176,7 +176,13 @@ def _document(source: SourceFile, content: Content) -> Document:
     title = {"title": content.title} if content.title else {}
     metadata = {**content.metadata, **title, **source.metadata}
     return Document(
-        content.id or source.source_id, content.text, metadata, content.pages, content.times, content.outline
+        content.id or source.source_id,
+        content.text,
+        metadata,
+        content.pages,
+        content.times,
+        content.outline,
+        content.headings,
     )
 
 
