@@ -204,6 +204,7 @@ class Document:
         times: Time of each part of a transcript, ascending by offset; empty for other documents.
         outline: Parts without headings, such as functions, ascending by start, outer parts before inner ones. If there
             are any, contexts are made from them and the last component of the id, not from headings.
+        digest: SHA-256 of the file whose text it is, in hexadecimal digits; empty for other documents.
 
     Example:
         >>> lecture = Document("cs/lecture_1.pdf", "First page. Second page.", {"course": "cs"}, pages=(0, 12))
@@ -217,6 +218,7 @@ class Document:
     pages: tuple[int, ...] = ()
     times: tuple[Moment, ...] = ()
     outline: tuple[Part, ...] = ()
+    digest: str = ""
 
     @classmethod
     def from_text(cls, text: str) -> Document:
