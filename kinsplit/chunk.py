@@ -222,6 +222,7 @@ class Document:
             are any, contexts are made from them and the last component of the id, not from headings.
         headings: Headings, ascending by start. If there are any, every strategy's contexts are made from them, and
             nothing else in the text counts as a heading.
+        digest: SHA-256 of the file whose text it is, in hexadecimal digits; empty for other documents.
 
     Example:
         >>> lecture = Document("cs/lecture_1.pdf", "First page. Second page.", {"course": "cs"}, pages=(0, 12))
@@ -236,6 +237,7 @@ class Document:
     times: tuple[Moment, ...] = ()
     outline: tuple[Part, ...] = ()
     headings: tuple[Heading, ...] = ()
+    digest: str = ""
 
     @classmethod
     def from_text(cls, text: str) -> Document:

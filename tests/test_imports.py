@@ -66,8 +66,8 @@ LAYERS: dict[str, set[str]] = {
         "tokenizers",
     },
     "server": {
-        *("answering", "chunk", "compat", "embedding", "errors", "index", "indexing", "language_models", "loaders"),
-        *("parsers", "retrieval", "spans", "stores", "support", "tokenizers", "watch"),
+        *("answering", "chunk", "compat", "embedding", "errors", "identity", "index", "indexing", "language_models"),
+        *("loaders", "parsers", "retrieval", "spans", "stores", "support", "tokenizers", "watch"),
     },
     "mcp": {"answering", "chunk", "errors", "identity", "retrieval", "server"},
     "cli": {
@@ -85,7 +85,11 @@ ONLY_IN: dict[str, set[str]] = {
     "llama_index": {"integrations", "evaluation"},
     "langchain_core": {"integrations"},
     "langchain_text_splitters": {"integrations"},
-    "pypdfium2": {"loaders"},
+    "pypdfium2": {"loaders", "server"},
+    "PIL": {"server"},
+    "nh3": {"server"},
+    "mdit_py_plugins": {"server"},
+    "latex2mathml": {"server"},
     "pptx": {"loaders"},
     "mammoth": {"loaders"},
     "webvtt": {"loaders"},
