@@ -15,6 +15,7 @@ PACKAGE = Path(kinsplit.__file__).parent
 LAYERS: dict[str, set[str]] = {
     "compat": set(),
     "display": set(),
+    "markup": {"display"},
     "errors": {"display"},
     "spans": set(),
     "identity": set(),
@@ -72,7 +73,19 @@ LAYERS: dict[str, set[str]] = {
     "mcp": {"answering", "chunk", "errors", "identity", "retrieval", "server"},
     "cli": {
         *("answering", "chunk", "compat", "display", "embedding", "errors", "evaluation", "index", "indexing"),
-        *("loaders", "mcp", "parsers", "retrieval", "server", "stores", "support", "tokenizers", "watch", "wikipedia"),
+        *(
+            "loaders",
+            "markup",
+            "mcp",
+            "parsers",
+            "retrieval",
+            "server",
+            "stores",
+            "support",
+            "tokenizers",
+            "watch",
+            "wikipedia",
+        ),
     },
     "__init__": {"chunk", "errors", "frames", "index", "parsers", "retrieval", "spans"},
     "__main__": {"cli"},

@@ -9,7 +9,7 @@ from itertools import accumulate, groupby, pairwise
 
 from kinsplit.chunk import Chunk, heading_path
 from kinsplit.errors import InvalidParameterError
-from kinsplit.parsers.units.graphemes import graphemes
+from kinsplit.text.graphemes import graphemes
 from kinsplit.parsers.units.segment import Units, as_units, cut_at, words
 from kinsplit.parsers.units.sentences import sentences
 from kinsplit.retrieval.candidate import Candidate
