@@ -43,7 +43,7 @@ LAYERS: dict[str, set[str]] = {
     "frames": {"chunk", "errors", "stores", "tokenizers"},
     "retrieval": {
         *("chunk", "embedding", "errors", "identity", "language_models", "parsers", "spans", "stores", "support"),
-        "tokenizers",
+        *("text", "tokenizers"),
     },
     "indexing": {
         *("chunk", "display", "embedding", "errors", "identity", "loaders", "parsers", "spans", "stores", "support"),

@@ -9,13 +9,13 @@ from itertools import accumulate, groupby, pairwise
 
 from kinsplit.chunk import Chunk, heading_path
 from kinsplit.errors import InvalidParameterError
-from kinsplit.text.graphemes import graphemes
 from kinsplit.parsers.units.segment import Units, as_units, cut_at, words
 from kinsplit.parsers.units.sentences import sentences
 from kinsplit.retrieval.candidate import Candidate
 from kinsplit.retrieval.expand import Expansion, surroundings
 from kinsplit.retrieval.passage import Part, Passage, continues, join, pieces
 from kinsplit.spans import Span, holds, overlap, stretches, unite, without
+from kinsplit.text.graphemes import graphemes
 from kinsplit.tokenizers import Tokenizer
 
 #: Function that returns the terms of a question that each text has.
