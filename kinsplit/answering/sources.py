@@ -42,15 +42,21 @@ def fit(question: str, passages: Sequence[Passage], window: int, answer_tokens: 
     Returns:
         Sources numbered from 1; none if the window is too small for any.
     """
-    planned, tokens = int(PLANNED * window) - answer_tokens, room(question, window, answer_tokens)
-    sources, is_shortened = list(number(passages)), False
-    while sources and (excess := count_tokens(build_prompt(question, sources)) - planned) > 0:
-        if is_shortened:  # The labels of passages take tokens too.
-            tokens -= excess
-        if tokens < _FEWEST:
-            return []
-        sources, is_shortened = number(shorten(passages, Budget(tokens, _Estimate()))), True
-    return sources
+    left, sources = room(question, window, answer_tokens), number(passages)
+
+    def taken() -> int:
+        return count_tokens(build_prompt(question, sources)) - count_tokens(build_prompt(question, ()))
+
+    if not sources or taken() <= left:
+        return sources
+    overhead = -(-(taken() - sum(count_tokens(source.text) for source in sources)) // len(sources))
+    tokens = left
+    while tokens >= overhead + _FEWEST:
+        sources = number(shorten(passages, Budget(tokens, _Estimate(), overhead=overhead)))
+        if taken() <= left:
+            return sources
+        tokens -= taken() - left
+    return []
 
 
 class _Estimate:

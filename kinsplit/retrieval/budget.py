@@ -11,13 +11,13 @@ from typing import Protocol
 
 from kinsplit.chunk import Chunk, heading_path
 from kinsplit.errors import InvalidParameterError
-from kinsplit.parsers.units.graphemes import graphemes
 from kinsplit.parsers.units.segment import Units, as_units, cut_at, words
 from kinsplit.parsers.units.sentences import sentences
 from kinsplit.retrieval.candidate import Candidate
 from kinsplit.retrieval.expand import Expansion, longest, surroundings
 from kinsplit.retrieval.passage import Part, Passage, continues, join, pieces
 from kinsplit.spans import Span, holds, overlap, stretches, unite, without
+from kinsplit.text.graphemes import graphemes
 from kinsplit.tokenizers.protocol import IntArray
 
 #: Function that returns the terms of a question that each text has.
@@ -56,6 +56,7 @@ class Budget:
         top_k: Maximum number of passages, which are then at most two windows long; None for any number and length.
         is_strategys: Whether the tokenizer is that of the strategy, whose counts are stored with the chunks.
         terms: Returns the question's terms in each text, by which the sentences of the last hit are chosen.
+        overhead: Number of tokens that each passage takes besides its text, such as its label in a prompt.
     """
 
     tokens: int
@@ -65,6 +66,7 @@ class Budget:
     top_k: int | None = None
     is_strategys: bool = False
     terms: Terms = no_terms
+    overhead: int = 0
 
     def length(self, chunk: Chunk) -> int:
         """Return the number of tokens of a chunk."""
@@ -78,7 +80,8 @@ class Budget:
 
     def total(self, passages: Iterable[Passage]) -> int:
         """Return the number of tokens of passages with their related files."""
-        return sum(self.count([text for p in passages for text in (p.text, *(chunk.text for chunk in p.related))]))
+        texts = [text for p in passages for text in (p.text, *(chunk.text for chunk in p.related))]
+        return sum(self.count(texts)) + self.overhead * len(texts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +225,7 @@ class _Purchase:
         """Buy a whole chunk, and return whether it fits."""
         if chunk.id in self._taken:
             return chunk.id not in self._parts
-        cost = self._cost(chunk)
+        cost = self._cost(chunk) + self._overhead(chunk)
         if cost > self._left:
             return False
         self._buy(chunk, cost)
@@ -230,15 +233,15 @@ class _Purchase:
 
     def _take_part(self, chunk: Chunk) -> None:
         """Buy the sentences of a chunk that fit and hold most of the question's terms; see `spend`."""
-        text = chunk.text
-        found = self._best_run(chunk, _sentences(text)) or self._best_run(chunk, _lines(text))
+        text, left = chunk.text, self._left - self._overhead(chunk)
+        found = self._best_run(chunk, _sentences(text), left) or self._best_run(chunk, _lines(text), left)
         if found is None and not self._taken:
-            found = self._first_words(chunk)
+            found = self._first_words(chunk, left)
         if found is not None:
             self._parts[chunk.id], cost = found
-            self._buy(chunk, cost)
+            self._buy(chunk, cost + self._overhead(chunk))
 
-    def _best_run(self, chunk: Chunk, units: Units) -> tuple[Part, int] | None:
+    def _best_run(self, chunk: Chunk, units: Units, left: int) -> tuple[Part, int] | None:
         """Return the consecutive units of a chunk that fit and have most terms, and their cost; None if none fits."""
         bounds = list(zip(units.starts.tolist(), units.ends.tolist(), strict=True))
         costs = [self._cost(chunk, *bound) for bound in bounds]
@@ -246,7 +249,7 @@ class _Purchase:
         best, most = None, -1
         for first in range(len(bounds)):
             totals = list(accumulate(costs[first:]))
-            number = sum(total <= self._left for total in totals)
+            number = sum(total <= left for total in totals)
             matches = len(frozenset[int]().union(*terms[first : first + number]))
             if number and matches > most:
                 last = first + number - 1
@@ -254,7 +257,7 @@ class _Purchase:
                 best, most = ((start, len(chunk.text) if last + 1 == len(bounds) else end), totals[number - 1]), matches
         return best
 
-    def _first_words(self, chunk: Chunk) -> tuple[Part, int]:
+    def _first_words(self, chunk: Chunk, left: int) -> tuple[Part, int]:
         """Return the longest beginning of a chunk that fits and ends with a word, or else inside the first word.
 
         Raises:
@@ -263,10 +266,10 @@ class _Purchase:
         text = chunk.text
         ends = words(text).ends.tolist()
         costs = list(accumulate(self._cost(chunk, *part) for part in pairwise([0, *ends])))
-        if costs[0] > self._left:  # The counts of a word's parts don't add up.
+        if costs[0] > left:  # The counts of a word's parts don't add up.
             ends = [end for _, end in graphemes(text, 0, ends[0])]
             costs = self._budget.count([text[:end] for end in ends])
-        fitting = [((0, end), cost) for end, cost in zip(ends, costs, strict=True) if cost <= self._left]
+        fitting = [((0, end), cost) for end, cost in zip(ends, costs, strict=True) if cost <= left]
         if not fitting:
             rule = f"must be at least {min(costs)}, the number of tokens of the first character that was found"
             raise InvalidParameterError("budget", rule, self._budget.tokens, "Raise it.")
@@ -318,6 +321,11 @@ class _Purchase:
             for part in without(span, covered)
         ]
         return sum(self._budget.count([chunk.text[first:stop] for first, stop in free if first < stop]))
+
+    def _overhead(self, chunk: Chunk) -> int:
+        """Return the overhead of a passage if a chunk opens one."""
+        joins = self._budget.overhead and any(self._meets(chunk, other) for other in self._taken.values())
+        return 0 if joins else self._budget.overhead
 
     def _has_place(self, chunk: Chunk) -> bool:
         """Return whether passages stay as few and as short as `top_k` and the window ask with one more chunk."""

@@ -58,6 +58,9 @@ def search(
     where: Where = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show the scores of every stage for each hit.")] = False,
     embedder: Embedder = "bundled",
+    plain: Annotated[
+        bool, typer.Option("--plain", help="Show the source of Markdown and code, instead of rendering it.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Find the passages that answer a question, by meaning and by words, scoring each chunk with its kin."""
@@ -89,7 +92,7 @@ def search(
     for rank, passage in enumerate(passages, 1):
         if rank > 1:
             terminal.line("")
-        show(terminal, rank, passage, words, None if full or parents else PREVIEW)
+        show(terminal, rank, passage, words, None if full or parents else PREVIEW, plain=plain)
     if not passages:
         terminal.line("Nothing found.")
     elif explain:
