@@ -7,9 +7,13 @@ from __future__ import annotations
 
 import bisect
 import re
+from collections.abc import Mapping, Sequence
 
+from kinsplit.chunk import Heading
 from kinsplit.loaders.content import Content, Format, Reading
 from kinsplit.loaders.decoding import decode
+from kinsplit.loaders.formats.headings import layered, titled
+from kinsplit.text.blocks import markdown_headings
 
 _TITLE_WINDOW = 10_000  # characters at the beginning in which a title is looked for
 _FRONT_MATTER = re.compile(r"---[ \t]*\r?\n(.*?)^---", re.DOTALL | re.MULTILINE)
@@ -24,7 +28,30 @@ _MISTAKABLE = re.compile(r"^(?=#{1,6}(?:\s|$)|`{3}|~{3}|=+$|-+$)", re.MULTILINE)
 def read(data: bytes) -> Reading:
     """Return the text of a Markdown file, with its title."""
     text, warnings = decode(data)
-    return Reading((Content(text, title_of(text), metadata=_origin(text)),), warnings)
+    return Reading((markdown_content(text, title_of(text), metadata=_origin(text)),), warnings)
+
+
+def markdown_content(
+    text: str,
+    title: str | None = None,
+    *,
+    above: str | None = None,
+    more: Sequence[Heading] = (),
+    pages: Sequence[int] = (),
+    metadata: Mapping[str, str] | None = None,
+) -> Content:
+    """Return Markdown with its headings.
+
+    Args:
+        text: The Markdown.
+        title: The title in the metadata.
+        above: Title that stands above all headings.
+        more: Further headings, below those that the markup shows.
+        pages: Offset of each page.
+        metadata: Further metadata.
+    """
+    headings = titled(layered(markdown_headings(text), more), above)
+    return Content(text, title, pages=tuple(pages), headings=headings, metadata=metadata or {})
 
 
 def title_of(text: str) -> str | None:
