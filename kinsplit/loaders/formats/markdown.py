@@ -28,7 +28,8 @@ _MISTAKABLE = re.compile(r"^(?=#{1,6}(?:\s|$)|`{3}|~{3}|=+$|-+$)", re.MULTILINE)
 def read(data: bytes) -> Reading:
     """Return the text of a Markdown file, with its title."""
     text, warnings = decode(data)
-    return Reading((markdown_content(text, title_of(text), metadata=_origin(text)),), warnings)
+    content = markdown_content(text, title_of(text), above=_stated_title(text), metadata=_origin(text))
+    return Reading((content,), warnings)
 
 
 def markdown_content(
@@ -56,15 +57,21 @@ def markdown_content(
 
 def title_of(text: str) -> str | None:
     """Return the `title` of the front matter, else the first `# heading` outside a fence, else None."""
-    head = text[:_TITLE_WINDOW]
-    if (matter := _FRONT_MATTER.match(head)) and (field := _TITLE_FIELD.search(matter[1])):
-        return _unquoted(field[1].strip()) or None
+    if (stated := _stated_title(text)) is not None:
+        return stated or None
     fence = ""
-    for line in head.splitlines():
+    for line in text[:_TITLE_WINDOW].splitlines():
         before, fence = fence, _fence_after(line, fence)
         if not before and not fence and (heading := _HEADING.match(line)):
             return _without_closing(heading[1].strip()) or None
     return None
+
+
+def _stated_title(text: str) -> str | None:
+    """Return the `title` of the front matter, or None if it has none."""
+    matter = _FRONT_MATTER.match(text[:_TITLE_WINDOW])
+    field = _TITLE_FIELD.search(matter[1]) if matter else None
+    return _unquoted(field[1].strip()) if field else None
 
 
 def closed(text: str) -> str:

@@ -17,7 +17,7 @@ from kinsplit.chunk import Heading
 from kinsplit.loaders.formats.headings import shortened
 
 _LARGER = 1.12  # multiple of the usual size
-_ALIKE = 1.06  # ratio of two sizes
+_ALIKE = 1.03  # ratio of two sizes
 _SAME_SIZE = 0.9  # multiple of the usual size, for bold lines
 _LONGEST = 200  # characters
 _MOST_WORDS = 25
@@ -32,6 +32,7 @@ _LEADER = re.compile(r"(?:\.\s?){4,}|(?:\s\.){3,}")
 _FIGURE = re.compile(r"\d{4}|\d[,.]\d")
 _PAGE_NUMBER = re.compile(r"\s\d{1,4}\s*$")
 _NUMBER = re.compile(r"\d{1,2}(?:\.\d{1,2}){0,4}(?=\.?\s)")
+_SERIES = re.compile(r"([^\W\d_]{2,20})\s\d{1,3}\b")
 _FINAL = (".", ",", ";")
 
 
@@ -201,12 +202,11 @@ def _outstanding(pages: Sequence[Sequence[Line]]) -> Iterator[Found]:
             if _is_title(title, is_large) and _begins(page, group[0]) and not _shares_row(page, group):
                 style = (round(2 * first.size) / 2 if is_large else usual, first.is_bold)
                 found.append(Found(number, group[0], group[-1], 1, shortened(title), style))
-    times = Counter(_letters(one.title).rstrip("0123456789") for one in found)
-    listed = {_letters(one.title) for one in found if not _PAGE_NUMBER.search(one.title)}
+    times = Counter(_letters(one.title) for one in found)
     for one in found:
-        own = _letters(one.title)
-        is_listed = _PAGE_NUMBER.search(one.title) is not None and own.rstrip("0123456789") in listed
-        if times[own.rstrip("0123456789")] < _OFTEN and not is_listed:
+        bare = _PAGE_NUMBER.sub("", one.title)
+        is_listed = bare != one.title and times[_letters(bare)] > 0
+        if times[_letters(one.title)] < _OFTEN and not is_listed:
             yield one
 
 
@@ -281,17 +281,31 @@ def _with_levels(found: Sequence[Found]) -> list[Found]:
     """Return headings with levels by size and weight, those of one look by the parts of their numbers."""
     if not found:
         return []
-    sizes = sorted({one.style[0] for one in found if one.style}, reverse=True)
-    grouped = {size: size for size in sizes}
-    for larger, smaller in pairwise(sizes):  # Sizes that differ little look the same.
-        grouped[smaller] = grouped[larger] if smaller > larger / _ALIKE else smaller
-    found = [one._replace(style=(grouped[one.style[0]], one.style[1])) if one.style else one for one in found]
+    found = _in_series(found)
     keys = [(-one.style[0], not one.style[1], _depth(one.title)) if one.style else (0.0, False, 1) for one in found]
     title = _title(found)
     ranks = {key: rank for rank, key in enumerate(sorted({k for n, k in enumerate(keys) if n not in title}), 1)}
     return [
         one._replace(level=0 if number in title else min(_DEEPEST, ranks[key]))
         for number, (one, key) in enumerate(zip(found, keys, strict=True))
+    ]
+
+
+def _in_series(found: Sequence[Found]) -> list[Found]:
+    """Return headings with one style for those of about one size, and for a series such as Problem 1, Problem 2."""
+    sizes = sorted({one.style[0] for one in found if one.style}, reverse=True)
+    grouped = {size: size for size in sizes}
+    for larger, smaller in pairwise(sizes):
+        if smaller * _ALIKE > larger:
+            grouped[smaller] = grouped[larger]
+    found = [one._replace(style=(grouped[one.style[0]], one.style[1])) if one.style else one for one in found]
+    series: defaultdict[str, Counter[tuple[float, bool] | None]] = defaultdict(Counter)
+    names = [match[1].casefold() if (match := _SERIES.match(one.title)) else "" for one in found]
+    for one, name in zip(found, names, strict=True):
+        series[name][one.style] += 1
+    return [
+        one._replace(style=series[name].most_common(1)[0][0]) if name and series[name].total() > 2 else one
+        for one, name in zip(found, names, strict=True)
     ]
 
 
