@@ -20,7 +20,7 @@ LAYERS: dict[str, set[str]] = {
     "spans": set(),
     "identity": set(),
     "foreign": {"errors", "identity"},
-    "chunk": {"foreign", "identity", "spans"},
+    "chunk": {"foreign", "identity", "markup", "spans"},
     "support": {"errors"},
     "tokenizers": {"errors", "support"},
     "model_servers": {"errors", "support"},
@@ -31,8 +31,10 @@ LAYERS: dict[str, set[str]] = {
     "stores": {"chunk", "display", "embedding", "errors", "identity", "spans", "support"},
     "frames": {"chunk", "errors", "stores", "tokenizers"},
     "retrieval": {
-        *("chunk", "embedding", "errors", "identity", "language_models", "spans", "stores", "support", "tokenizers"),
+        *("chunk", "embedding", "errors", "identity", "language_models", "markup", "spans", "stores", "support"),
+        "tokenizers",
     },
+    "view": {"chunk", "display", "errors", "markup", "retrieval"},
     "indexing": {
         *("chunk", "display", "embedding", "errors", "identity", "loaders", "parsers", "spans", "stores", "support"),
     },
@@ -48,7 +50,7 @@ LAYERS: dict[str, set[str]] = {
     },
     "evaluation": {
         *("chunk", "compat", "display", "embedding", "errors", "identity", "index", "indexing", "language_models"),
-        *("loaders", "parsers", "retrieval", "spans", "stores", "support", "tokenizers"),
+        *("loaders", "markup", "parsers", "retrieval", "spans", "stores", "support", "tokenizers"),
     },
     "integrations": {
         *("chunk", "embedding", "errors", "identity", "index", "parsers", "retrieval", "spans", "stores", "support"),
@@ -75,7 +77,7 @@ LAYERS: dict[str, set[str]] = {
             "wikipedia",
         ),
     },
-    "__init__": {"chunk", "errors", "frames", "index", "parsers", "retrieval", "spans"},
+    "__init__": {"chunk", "errors", "frames", "index", "parsers", "retrieval", "spans", "view"},
     "__main__": {"cli"},
 }
 
@@ -113,7 +115,7 @@ ONLY_IN: dict[str, set[str]] = {
     "prometheus_client": {"server"},
     "opentelemetry": {"support"},
     "typer": {"cli"},
-    "rich": {"cli"},
+    "rich": {"cli", "markup", "view"},
 }
 
 
@@ -159,7 +161,7 @@ def test_importing_kinsplit_loads_neither_a_model_nor_a_framework() -> None:
     code = (
         "import sys, kinsplit\n"
         "heavy = {'torch', 'numpy', 'pydantic', 'llama_index', 'langchain_core', 'langchain_text_splitters',"
-        " 'sentence_transformers', 'qdrant_edge', 'typer', 'opentelemetry'}\n"
+        " 'sentence_transformers', 'qdrant_edge', 'typer', 'rich', 'markdown_it', 'jinja2', 'opentelemetry'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
