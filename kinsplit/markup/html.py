@@ -39,6 +39,7 @@ _STYLE = """
 .kinsplit a { color: inherit; text-decoration: underline; }
 .kinsplit table { border-collapse: collapse; margin: 6px 0; font-size: 13px; color: inherit; }
 .kinsplit :is(th, td) { padding: 3px 10px; border-bottom: 1px solid #8886; text-align: left; vertical-align: top; }
+.kinsplit .figures :is(th, td):first-child { min-width: 10rem; }
 .kinsplit .figures table { font-variant-numeric: tabular-nums; }
 .kinsplit .figures :is(th, td):not(:first-child) { text-align: right; white-space: nowrap; }
 .kinsplit summary { cursor: pointer; font-size: 12px; opacity: .8; }

@@ -55,12 +55,15 @@ def _render(results: Results, plots: dict[str, str]) -> str:
     script = _read("sort.js")
     scales, rows = tables.measures(results)
     statistics, statistic_rows = tables.statistics(results)
+    columns, decisive = tables.headline(results)
     comparison_heads, comparisons = tables.comparisons(results)
     return environment.get_template("page.html").render(
         results=results,
         setting=results.setting,
         conclusion=conclusion(results),
         baseline=baseline_of(results),
+        columns=columns,
+        decisive=decisive,
         scales=scales,
         rows=rows,
         budget=budget_curves(results),

@@ -36,6 +36,12 @@ class Scale:
         return f"{self.name} ({self.unit})" if self.unit else self.name
 
     @property
+    def note(self) -> str:
+        """Unit and direction, for small type."""
+        direction = f"{'higher' if self.higher_is_better else 'lower'} is better"
+        return f"{self.unit}, {direction}" if self.unit else direction
+
+    @property
     def difference_unit(self) -> str:
         """The unit of a difference: points for percentages."""
         return "points" if self.unit == "%" else self.unit
@@ -95,6 +101,11 @@ class Figure:
     def heading(self) -> str:
         """Name and unit."""
         return f"{self.name} ({self.unit})" if self.unit else self.name
+
+    @property
+    def note(self) -> str:
+        """Unit, for small type."""
+        return self.unit
 
     def value(self, value: float) -> str:
         """Format a value without its unit."""

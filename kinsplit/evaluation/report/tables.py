@@ -93,14 +93,14 @@ def statistics(results: ResultValues) -> tuple[list[Figure], list[Row]]:
 
 
 def headline(results: ResultValues) -> tuple[list[Figure | Scale], list[Row]]:
-    """Return the columns that decide, the number of chunks and the headline measure, and one row per strategy."""
+    """Return the columns of the first table, headline measure and number of chunks, and one row per strategy."""
     scales, measured = measures(results)
     written, counted = statistics(results)
     chunks = [number for number, figure in enumerate(written) if figure.name == "chunks"]
     decisive = [number for number, each in enumerate(scales) if each.name == results.setting.headline]
-    columns: list[Figure | Scale] = [*(written[number] for number in chunks), *(scales[number] for number in decisive)]
+    columns: list[Figure | Scale] = [*(scales[number] for number in decisive), *(written[number] for number in chunks)]
     return columns, [
-        Row(own.name, [*(made.cells[number] for number in chunks), *(own.cells[number] for number in decisive)])
+        Row(own.name, [*(own.cells[number] for number in decisive), *(made.cells[number] for number in chunks)])
         for own, made in zip(measured, counted, strict=True)
     ]
 
