@@ -212,7 +212,7 @@ def test_words_are_those_of_the_language_that_the_collection_was_made_with(cli: 
     (passage,) = json.loads(cli("search", "eines Hauses", *HASH, "--json").stdout)["passages"]
     assert passage["scores"]["bm25"] > 0
     other = cli("index", "haus.txt", *HASH, "--language", "english")
-    assert (other.exit_code, "sparse is 'bm25:german:256:parts' there" in other.stderr) == (2, True)
+    assert (other.exit_code, "sparse is 'bm25:german:256:parts+acronyms' there" in other.stderr) == (2, True)
     unknown = cli("index", "haus.txt", *HASH, "--language", "elvish")
     assert (unknown.exit_code, "must name a known language" in unknown.stderr) == (2, True)
     german = Bm25Embedder("german")
