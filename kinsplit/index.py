@@ -38,6 +38,7 @@ from kinsplit.retrieval import (
     create_reranker,
     search,
 )
+from kinsplit.retrieval.rankings import pick
 from kinsplit.stores import ChunkStore, Schema, open_store
 from kinsplit.stores.address import Readers
 from kinsplit.stores.protocol import Where
@@ -241,7 +242,7 @@ class Index:
         Args:
             query: The question.
             **options: See `kinsplit.retrieval.SearchOptions`: `top_k`, `candidates`, `window`, `parents`,
-                `within_sections`, `rerank`, `budget`, `where`, `level`, `weights`.
+                `within_sections`, `rerank`, `budget`, `where`, `level`, `ranking`, `weights`.
 
         Returns:
             Passages, best first.
@@ -270,8 +271,10 @@ class Index:
             raise CollectionNotFoundError(self._missing)
         retrieval: Attributes = {"gen_ai.operation.name": "retrieval", "top_k": options.top_k, "window": options.window}
         with span("kinsplit.search", retrieval, texts={"gen_ai.retrieval.query.text": query}) as record:
-            with model_span("embeddings", self.embedder.name):
-                dense = self.embedder.embed_query(query)
+            dense = None
+            if pick(options.ranking).embeds:
+                with model_span("embeddings", self.embedder.name):
+                    dense = self.embedder.embed_query(query)
             question = Question(dense, self.bm25.embed_query(query), options.level, options.where)
             # A tokenizer given as an object is missing when the collection is reopened.
             tokenizer = None if options.budget is None else resolve(self.strategy.tokenizer)

@@ -112,6 +112,14 @@ SharedLanguage = Annotated[
 Rerank = Annotated[
     str, typer.Option(metavar="SPEC", help="Reranker: none, late, cross-encoder:NAME_OR_PATH, or llm:MODEL.")
 ]
+Ranking = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="Ranking of the chunks: kin, by meaning and words, each chunk with its kin; hybrid, by both without kin; "
+        "dense, by meaning; or terms, by words.",
+    ),
+]
 Where = Annotated[
     list[str] | None,
     typer.Option(

@@ -1,11 +1,12 @@
 """Search: candidates scored with their kin, reranking, expansion and a token budget."""
 
 from kinsplit.retrieval.candidate import Candidate
-from kinsplit.retrieval.candidates import Question, find_candidates
+from kinsplit.retrieval.candidates import Question
 from kinsplit.retrieval.expand import Expansion, arrange, expand
 from kinsplit.retrieval.options import SearchKeywords, SearchOptions
 from kinsplit.retrieval.passage import Passage, cite, join
 from kinsplit.retrieval.pipeline import search, within_budget
+from kinsplit.retrieval.rankings import KIN, Ranking, find_candidates, rankings
 from kinsplit.retrieval.rerank import (
     CrossEncoderReranker,
     LanguageModelReranker,
@@ -20,6 +21,7 @@ from kinsplit.retrieval.rerank import (
 from kinsplit.retrieval.weights import NO_KIN, KinWeights
 
 __all__ = [
+    "KIN",
     "NO_KIN",
     "Candidate",
     "CrossEncoderReranker",
@@ -30,6 +32,7 @@ __all__ = [
     "Passage",
     "Question",
     "Ranked",
+    "Ranking",
     "Reading",
     "RerankWarning",
     "Reranker",
@@ -41,6 +44,7 @@ __all__ = [
     "expand",
     "find_candidates",
     "join",
+    "rankings",
     "rerank",
     "search",
     "within_budget",

@@ -8,6 +8,7 @@ from pydantic import ConfigDict, Field, SkipValidation, model_validator
 
 from kinsplit.errors import InvalidParameterError
 from kinsplit.retrieval.expand import Expansion
+from kinsplit.retrieval.rankings import pick
 from kinsplit.retrieval.rerank import Reranker
 from kinsplit.retrieval.weights import KinWeights
 from kinsplit.stores.filters import check_where
@@ -37,7 +38,8 @@ class SearchOptions(Settings):
         where: Filter on metadata: keys with a value, a list of values, or operators such as {"$gte": 2020}; see
             `kinsplit.stores.protocol.Where`.
         level: Level of the chunks to find: 0 for leaves, 1 for their parents.
-        weights: Weights of kin scoring.
+        ranking: Name of the ranking: "kin", "hybrid", "dense" or "terms" (see `kinsplit.retrieval.rankings`).
+        weights: Weights of kin scoring, for the ranking "kin" alone.
 
     Example:
         >>> options = SearchOptions(top_k=5, window=2, budget=1000, where={"course": "birds"})
@@ -56,6 +58,7 @@ class SearchOptions(Settings):
     budget: int | None = Field(default=None, ge=1, le=2**62)
     where: SkipValidation[Where | None] = None
     level: int = Field(default=0, ge=0)
+    ranking: str = "kin"
     weights: KinWeights = KinWeights()
 
     @model_validator(mode="after")
@@ -63,6 +66,9 @@ class SearchOptions(Settings):
         if self.candidates is not None and self.candidates < self.top_k:
             rule, remedy = f"must be at least top_k ({self.top_k})", "Raise candidates, lower top_k, or leave it out."
             raise InvalidParameterError("candidates", rule, self.candidates, remedy)
+        if not pick(self.ranking).weighs and "weights" in self.model_fields_set:
+            rule = f"are not used by the ranking {self.ranking!r}"
+            raise InvalidParameterError("weights", rule, self.weights, "Leave them out, or take the ranking 'kin'.")
         check_where(self.where)
         return self
 
@@ -89,4 +95,5 @@ class SearchKeywords(TypedDict, total=False):
     budget: int | None
     where: Where | None
     level: int
+    ranking: str
     weights: KinWeights

@@ -13,10 +13,11 @@ from operator import attrgetter
 
 from kinsplit.chunk import embedded_text
 from kinsplit.retrieval.candidate import Candidate
-from kinsplit.retrieval.candidates import Question, find_entries, to_candidates
+from kinsplit.retrieval.candidates import Question, to_candidates
 from kinsplit.retrieval.expand import arrange, fetch_kin
 from kinsplit.retrieval.options import SearchOptions
 from kinsplit.retrieval.passage import Passage, join
+from kinsplit.retrieval.rankings import pick
 from kinsplit.retrieval.rerank import Reading, Reranker, rerank
 from kinsplit.support.telemetry import span
 from kinsplit.tokenizers import Tokenizer
@@ -45,7 +46,7 @@ async def search(
         scale.
     """
     expansion, limit = options.expansion, options.limit
-    entries = await find_entries(question, options.weights, limit)
+    entries = await pick(options.ranking).find(question, options.weights, limit)
     with span("kinsplit.search.fetch") as record:
         chunks = await fetch_kin((scored.entry for scored in entries), expansion, fingerprint)
         record(chunks=len(chunks))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kinsplit.cli.command import SOME_FAILED
-from kinsplit.cli.options import AsJson, Collection, Embedder, Rerank, Store, Where, parse_where
+from kinsplit.cli.options import AsJson, Collection, Embedder, Ranking, Rerank, Store, Where, parse_where
 from kinsplit.cli.output.progress import spinner
 from kinsplit.cli.output.terminal import Terminal
 
@@ -32,6 +32,7 @@ def ask(
     ] = None,
     top_k: Annotated[int, typer.Option(metavar="N", help="Maximum number of passages for the model.")] = 5,
     window: Annotated[int, typer.Option(metavar="N", help="Neighbours to add on each side of a hit.")] = 1,
+    ranking: Ranking = "kin",
     rerank: Rerank = "none",
     budget: Annotated[
         int | None,
@@ -64,6 +65,7 @@ def ask(
             max_tokens=max_tokens,
             top_k=top_k,
             window=window,
+            ranking=ranking,
             rerank=rerank,
             budget=budget,
             where=conditions,

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from kinsplit.cli.options import AsJson, Collection, Embedder, Rerank, Store, Where, parse_where
+from kinsplit.cli.options import AsJson, Collection, Embedder, Ranking, Rerank, Store, Where, parse_where
 from kinsplit.cli.output.passages import PREVIEW, QueryWords, score_table, show, to_dict
 from kinsplit.cli.output.progress import spinner
 from kinsplit.cli.output.tables import counted
@@ -37,6 +37,7 @@ def search(
         typer.Option("--full", help="Show whole passages with neighbours, instead of the best excerpt of the hit."),
     ] = False,
     sections: Annotated[bool, typer.Option("--sections", help="Add only neighbours of the same section.")] = False,
+    ranking: Ranking = "kin",
     rerank: Rerank = "none",
     budget: Annotated[
         int | None, typer.Option(metavar="N", help="Maximum total tokens of the passages.", show_default=False)
@@ -46,7 +47,7 @@ def search(
     embedder: Embedder = "bundled",
     as_json: AsJson = False,
 ) -> None:
-    """Find the passages that answer a question, by meaning and by words, scoring each chunk with its kin."""
+    """Find the passages that answer a question."""
     from kinsplit.index import Index
 
     terminal = Terminal(as_json=as_json)
@@ -62,13 +63,16 @@ def search(
             window=window,
             parents=parents,
             within_sections=sections,
+            ranking=ranking,
             rerank=rerank,
             budget=budget,
             where=conditions,
         )
         # A second search without the budget shows why there are no passages.
         too_small = (
-            not passages and budget is not None and opened.search(query, top_k=1, window=0, where=conditions) != []
+            not passages
+            and budget is not None
+            and opened.search(query, top_k=1, window=0, ranking=ranking, where=conditions) != []
         )
     if as_json:
         ranked = [to_dict(rank, passage) for rank, passage in enumerate(passages, 1)]

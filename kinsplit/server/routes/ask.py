@@ -14,7 +14,7 @@ from kinsplit.answering import LONGEST, TOP_K, answer
 from kinsplit.server import limits
 from kinsplit.server.dependencies import AnswersDep, CollectionsDep
 from kinsplit.server.models.base import Model
-from kinsplit.server.request_options import parse_filter, pick_reranker
+from kinsplit.server.request_options import RANKINGS, parse_filter, pick_reranker
 
 router = APIRouter(tags=["search"])
 
@@ -28,6 +28,9 @@ class Question(Model):
     strategy: str | None = Field(default=None, max_length=limits.NAME, description="See GET /search.")
     top_k: int = Field(default=TOP_K, ge=1, le=limits.TOP_K, description="Maximum number of passages for the model.")
     window: int = Field(default=1, ge=0, le=limits.WINDOW, description="See GET /search.")
+    ranking: str = Field(
+        default="kin", max_length=limits.NAME, description="See GET /search.", json_schema_extra=RANKINGS
+    )
     rerank: str = Field(default="none", max_length=limits.NAME, description="See GET /search.")
     budget: int | None = Field(default=None, ge=1, le=limits.BUDGET, description="See GET /search.")
     max_tokens: int = Field(
@@ -69,6 +72,7 @@ async def ask(collections: CollectionsDep, answers: AnswersDep, question: Annota
         max_tokens=question.max_tokens,
         top_k=question.top_k,
         window=question.window,
+        ranking=question.ranking,
         rerank=pick_reranker(question.rerank, collections),
         budget=question.budget,
         where=parse_filter(question.where),

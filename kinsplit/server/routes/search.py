@@ -13,7 +13,7 @@ from kinsplit.server import limits
 from kinsplit.server.collections import OpenCollection
 from kinsplit.server.dependencies import CollectionDep, CollectionsDep, ModelWorkersDep, WorkersDep, respond
 from kinsplit.server.models.search import SearchAnswer
-from kinsplit.server.request_options import parse_filter, pick_reranker
+from kinsplit.server.request_options import RANKING, RANKINGS, parse_filter, pick_reranker
 from kinsplit.server.responses import to_found_passage
 
 router = APIRouter(tags=["search"])
@@ -31,6 +31,7 @@ async def search(
     top_k: Annotated[int, Query(ge=1, le=limits.TOP_K, description="Maximum number of passages.")] = 3,
     window: Annotated[int, Query(ge=0, le=limits.WINDOW, description="Siblings to add on each side of a hit.")] = 1,
     parents: Annotated[bool, Query(description="Return the whole parents of hits instead of their siblings.")] = False,
+    ranking: Annotated[str, Query(max_length=limits.NAME, description=RANKING, json_schema_extra=RANKINGS)] = "kin",
     rerank: Annotated[str, Query(max_length=limits.NAME, description="Reranker; GET /strategies lists them.")] = "none",
     budget: Annotated[
         int | None, Query(ge=1, le=limits.BUDGET, description="Maximum total number of tokens of the passages.")
@@ -49,6 +50,7 @@ async def search(
         "top_k": top_k,
         "window": window,
         "parents": parents,
+        "ranking": ranking,
         "rerank": pick_reranker(rerank, collections),
         "budget": budget,
         "where": parse_filter(where),
