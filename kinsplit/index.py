@@ -242,7 +242,8 @@ class Index:
         Args:
             query: The question.
             **options: See `kinsplit.retrieval.SearchOptions`: `top_k`, `candidates`, `window`, `parents`,
-                `within_sections`, `rerank`, `budget`, `where`, `level`, `ranking`, `weights`.
+                `within_sections`, `rerank`, `budget`, `where`, `level`, `ranking`, `diversity`,
+                `weights`.
 
         Returns:
             Passages, best first.

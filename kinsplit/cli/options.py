@@ -120,6 +120,9 @@ Ranking = Annotated[
         "dense, by meaning; or terms, by words.",
     ),
 ]
+Diversity = Annotated[
+    float, typer.Option(metavar="X", help="Weight of unlikeness among the candidates (MMR), from 0 for none to 1.")
+]
 Where = Annotated[
     list[str] | None,
     typer.Option(

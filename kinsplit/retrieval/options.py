@@ -39,6 +39,9 @@ class SearchOptions(Settings):
             `kinsplit.stores.protocol.Where`.
         level: Level of the chunks to find: 0 for leaves, 1 for their parents.
         ranking: Name of the ranking: "kin", "hybrid", "dense" or "terms" (see `kinsplit.retrieval.rankings`).
+        diversity: Weight of unlikeness among the candidates, from 0 for none to 1 (see
+            `kinsplit.retrieval.diversity.diversify`). Above 0, a reranker reads only the candidates, whose order this
+            changes.
         weights: Weights of kin scoring, for the ranking "kin" alone.
 
     Example:
@@ -59,6 +62,7 @@ class SearchOptions(Settings):
     where: SkipValidation[Where | None] = None
     level: int = Field(default=0, ge=0)
     ranking: str = "kin"
+    diversity: float = Field(default=0.0, ge=0, le=1)
     weights: KinWeights = KinWeights()
 
     @model_validator(mode="after")
@@ -96,4 +100,5 @@ class SearchKeywords(TypedDict, total=False):
     where: Where | None
     level: int
     ranking: str
+    diversity: float
     weights: KinWeights

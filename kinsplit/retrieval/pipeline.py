@@ -14,11 +14,13 @@ from operator import attrgetter
 from kinsplit.chunk import embedded_text
 from kinsplit.retrieval.candidate import Candidate
 from kinsplit.retrieval.candidates import Question, to_candidates
+from kinsplit.retrieval.diversity import VectorReader, diversify
 from kinsplit.retrieval.expand import arrange, fetch_kin
 from kinsplit.retrieval.options import SearchOptions
 from kinsplit.retrieval.passage import Passage, join
 from kinsplit.retrieval.rankings import pick
 from kinsplit.retrieval.rerank import Reading, Reranker, rerank
+from kinsplit.stores.calls import get
 from kinsplit.support.telemetry import span
 from kinsplit.tokenizers import Tokenizer
 
@@ -48,12 +50,16 @@ async def search(
     expansion, limit = options.expansion, options.limit
     entries = await pick(options.ranking).find(question, options.weights, limit)
     with span("kinsplit.search.fetch") as record:
-        chunks = await fetch_kin((scored.entry for scored in entries), expansion, fingerprint)
+        reader = VectorReader()
+        read = reader.read if options.diversity else get
+        chunks = await fetch_kin((scored.entry for scored in entries), expansion, fingerprint, read=read)
         record(chunks=len(chunks))
     found = to_candidates(entries, chunks)
     if reranker is not None:
         found = rerank(reranker, query, found, _CANDIDATES)
     is_reranked = reranker is not None and any("rerank" in candidate.scores for candidate in found)
+    if options.diversity:
+        found, is_reranked = diversify(found, reader.vectors, options.diversity), False
     fit = None
     if tokenizer is not None and options.budget is not None:
         fit = partial(within_budget, budget=options.budget, tokenizer=tokenizer)

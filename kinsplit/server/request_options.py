@@ -16,6 +16,8 @@ from kinsplit.stores.filters import check_where, parse_where
 RANKING = "Ranking of the chunks. " + "; ".join(f"{each.name}: {each.description}" for each in rankings()) + "."
 RANKINGS: dict[str, Any] = {"enum": [each.name for each in rankings()]}
 
+DIVERSITY = "Weight of unlikeness among the candidates (MMR), from 0 for none to 1."
+
 
 def pick_reranker(rerank: str, collections: Collections) -> str | Reranker:
     """Return one of the service's rerankers by name.

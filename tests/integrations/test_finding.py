@@ -80,9 +80,9 @@ def test_a_retriever_checks_its_options_when_it_is_made(framework: str, index: I
         made(index, nonsense=1)
 
 
-@pytest.mark.parametrize("ranking", names())
-async def test_both_frameworks_rank_as_the_core_does(index: Index, ranking: str) -> None:
-    query, options = "What does sorting mean?", {"top_k": 3, "ranking": ranking}
+@pytest.mark.parametrize("options", [*({"ranking": name} for name in names()), {"diversity": 0.5}])
+async def test_both_frameworks_rank_as_the_core_does(index: Index, options: Any) -> None:
+    query, options = "What does sorting mean?", {"top_k": 3, **options}
     expected = [(passage.text, passage.score) for passage in index.search(query, **options)]
     retriever = llama_index.KinsplitRetriever(index, **options)
     for nodes in (retriever.retrieve(query), await retriever.aretrieve(query)):

@@ -32,6 +32,8 @@ async def test_a_request_names_its_ranking(client: httpx.AsyncClient) -> None:
         with Index(STORE, collection="by-sentence", embedder="hash", must_exist=True) as index:
             expected = index.search("while loop asks", ranking=ranking)
         assert [(p["text"], p["score"]) for p in answer["passages"]] == [(p.text, p.score) for p in expected]
+    answer = (await client.get("/search", params={"q": "while loop asks", "diversity": 0.5})).json()
+    assert all("mmr" in passage["scores"] for passage in answer["passages"])
     for error in (
         error_of(await client.get("/search", params={"q": "loop", "ranking": "bm25"}), 422),
         error_of(await client.post("/ask", json={"question": "loop", "ranking": "bm25"}), 422),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kinsplit.cli.command import SOME_FAILED
-from kinsplit.cli.options import AsJson, Collection, Embedder, Ranking, Rerank, Store, Where, parse_where
+from kinsplit.cli.options import AsJson, Collection, Diversity, Embedder, Ranking, Rerank, Store, Where, parse_where
 from kinsplit.cli.output.progress import spinner
 from kinsplit.cli.output.terminal import Terminal
 
@@ -34,6 +34,7 @@ def ask(
     window: Annotated[int, typer.Option(metavar="N", help="Neighbours to add on each side of a hit.")] = 1,
     ranking: Ranking = "kin",
     rerank: Rerank = "none",
+    diversity: Diversity = 0.0,
     budget: Annotated[
         int | None,
         typer.Option(
@@ -67,6 +68,7 @@ def ask(
             window=window,
             ranking=ranking,
             rerank=rerank,
+            diversity=diversity,
             budget=budget,
             where=conditions,
         )

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from kinsplit.cli.options import AsJson, Collection, Embedder, Ranking, Rerank, Store, Where, parse_where
+from kinsplit.cli.options import AsJson, Collection, Diversity, Embedder, Ranking, Rerank, Store, Where, parse_where
 from kinsplit.cli.output.passages import PREVIEW, QueryWords, score_table, show, to_dict
 from kinsplit.cli.output.progress import spinner
 from kinsplit.cli.output.tables import counted
@@ -39,6 +39,7 @@ def search(
     sections: Annotated[bool, typer.Option("--sections", help="Add only neighbours of the same section.")] = False,
     ranking: Ranking = "kin",
     rerank: Rerank = "none",
+    diversity: Diversity = 0.0,
     budget: Annotated[
         int | None, typer.Option(metavar="N", help="Maximum total tokens of the passages.", show_default=False)
     ] = None,
@@ -65,6 +66,7 @@ def search(
             within_sections=sections,
             ranking=ranking,
             rerank=rerank,
+            diversity=diversity,
             budget=budget,
             where=conditions,
         )

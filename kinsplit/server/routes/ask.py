@@ -32,6 +32,7 @@ class Question(Model):
         default="kin", max_length=limits.NAME, description="See GET /search.", json_schema_extra=RANKINGS
     )
     rerank: str = Field(default="none", max_length=limits.NAME, description="See GET /search.")
+    diversity: float = Field(default=0.0, ge=0, le=1, description="See GET /search.")
     budget: int | None = Field(default=None, ge=1, le=limits.BUDGET, description="See GET /search.")
     max_tokens: int = Field(
         default=LONGEST, ge=1, le=4 * LONGEST, description="Maximum length of the answer in tokens."
@@ -74,6 +75,7 @@ async def ask(collections: CollectionsDep, answers: AnswersDep, question: Annota
         window=question.window,
         ranking=question.ranking,
         rerank=pick_reranker(question.rerank, collections),
+        diversity=question.diversity,
         budget=question.budget,
         where=parse_filter(question.where),
     )

@@ -13,7 +13,7 @@ from kinsplit.server import limits
 from kinsplit.server.collections import OpenCollection
 from kinsplit.server.dependencies import CollectionDep, CollectionsDep, ModelWorkersDep, WorkersDep, respond
 from kinsplit.server.models.search import SearchAnswer
-from kinsplit.server.request_options import RANKING, RANKINGS, parse_filter, pick_reranker
+from kinsplit.server.request_options import DIVERSITY, RANKING, RANKINGS, parse_filter, pick_reranker
 from kinsplit.server.responses import to_found_passage
 
 router = APIRouter(tags=["search"])
@@ -33,6 +33,7 @@ async def search(
     parents: Annotated[bool, Query(description="Return the whole parents of hits instead of their siblings.")] = False,
     ranking: Annotated[str, Query(max_length=limits.NAME, description=RANKING, json_schema_extra=RANKINGS)] = "kin",
     rerank: Annotated[str, Query(max_length=limits.NAME, description="Reranker; GET /strategies lists them.")] = "none",
+    diversity: Annotated[float, Query(ge=0, le=1, description=DIVERSITY)] = 0.0,
     budget: Annotated[
         int | None, Query(ge=1, le=limits.BUDGET, description="Maximum total number of tokens of the passages.")
     ] = None,
@@ -52,6 +53,7 @@ async def search(
         "parents": parents,
         "ranking": ranking,
         "rerank": pick_reranker(rerank, collections),
+        "diversity": diversity,
         "budget": budget,
         "where": parse_filter(where),
     }

@@ -4,7 +4,7 @@ import { counted, el } from "../dom.js";
 import { choice, number, tick } from "./fields.js";
 import { Filters } from "./filters.js";
 
-const NAMES = ["top_k", "window", "ranking", "rerank", "parents", "budget"];
+const NAMES = ["top_k", "window", "ranking", "rerank", "diversity", "parents", "budget"];
 
 /** Return the indexed strategies as options of a select field. */
 export function indexed(catalogue) {
@@ -48,6 +48,7 @@ export class Options {
       number("Siblings on each side", "window", params.get("window") ?? 1, { min: 0, max: 10 }),
       choice("Rank by", "ranking", catalogue.rankings.map(({ name }) => name), params.get("ranking") ?? "kin"),
       choice("Rerank by", "rerank", catalogue.rerankers, params.get("rerank") ?? "none"),
+      number("Diversity, from 0 to 1", "diversity", params.get("diversity"), { min: 0, max: 1, step: 0.1, placeholder: "0" }),
       number("Budget in tokens", "budget", params.get("budget"), { min: 1, max: 100000, placeholder: "none" }),
       tick("Whole parents instead of siblings", "parents", params.get("parents") === "true"),
     );

@@ -12,6 +12,7 @@ const STAGES = {
   hybrid: ["Ranks", "sum of the reciprocal ranks by meaning and words"],
   rerank: ["Reranked", "the reranker’s score of the chunk"],
   rerank_passage: ["Reranked whole", "the reranker’s score of the passage"],
+  mmr: ["Diversity", "relevance, less what earlier passages already say"],
   kin: ["Together", "weighted sum, in standard deviations"],
 };
 
