@@ -30,7 +30,8 @@ LAYERS: dict[str, set[str]] = {
     "stores": {"chunk", "display", "embedding", "errors", "identity", "spans", "support"},
     "frames": {"chunk", "errors", "stores", "tokenizers"},
     "retrieval": {
-        *("chunk", "embedding", "errors", "identity", "language_models", "spans", "stores", "support", "tokenizers"),
+        *("chunk", "embedding", "errors", "identity", "language_models", "parsers", "spans", "stores", "support"),
+        "tokenizers",
     },
     "indexing": {
         *("chunk", "display", "embedding", "errors", "identity", "loaders", "parsers", "spans", "stores", "support"),

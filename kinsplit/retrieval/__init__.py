@@ -1,11 +1,12 @@
 """Search: candidates scored with their kin, reranking, expansion and a token budget."""
 
+from kinsplit.retrieval.budget import Budget, spend
 from kinsplit.retrieval.candidate import Candidate
 from kinsplit.retrieval.candidates import Question
 from kinsplit.retrieval.expand import Expansion, arrange, expand
 from kinsplit.retrieval.options import SearchKeywords, SearchOptions
 from kinsplit.retrieval.passage import Passage, cite, join
-from kinsplit.retrieval.pipeline import search, within_budget
+from kinsplit.retrieval.pipeline import search
 from kinsplit.retrieval.rankings import KIN, Ranking, find_candidates, rankings
 from kinsplit.retrieval.rerank import (
     CrossEncoderReranker,
@@ -23,6 +24,7 @@ from kinsplit.retrieval.weights import NO_KIN, KinWeights
 __all__ = [
     "KIN",
     "NO_KIN",
+    "Budget",
     "Candidate",
     "CrossEncoderReranker",
     "Expansion",
@@ -47,5 +49,5 @@ __all__ = [
     "rankings",
     "rerank",
     "search",
-    "within_budget",
+    "spend",
 ]
