@@ -123,6 +123,14 @@ Ranking = Annotated[
 Diversity = Annotated[
     float, typer.Option(metavar="X", help="Weight of unlikeness among the candidates (MMR), from 0 for none to 1.")
 ]
+ContextShare = Annotated[
+    float | None,
+    typer.Option(
+        metavar="X",
+        help="Share of --budget for what stands around hits, from 0 to below 1. Default: what hits leave.",
+        show_default=False,
+    ),
+]
 Where = Annotated[
     list[str] | None,
     typer.Option(

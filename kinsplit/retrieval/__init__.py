@@ -1,6 +1,6 @@
 """Search: candidates scored with their kin, reranking, expansion and a token budget."""
 
-from kinsplit.retrieval.budget import Budget, spend
+from kinsplit.retrieval.budget import Budget, Context, context_of, shorten, spend
 from kinsplit.retrieval.candidate import Candidate
 from kinsplit.retrieval.candidates import Question
 from kinsplit.retrieval.expand import Expansion, arrange, expand
@@ -26,6 +26,7 @@ __all__ = [
     "NO_KIN",
     "Budget",
     "Candidate",
+    "Context",
     "CrossEncoderReranker",
     "Expansion",
     "KinWeights",
@@ -42,6 +43,7 @@ __all__ = [
     "SearchOptions",
     "arrange",
     "cite",
+    "context_of",
     "create_reranker",
     "expand",
     "find_candidates",
@@ -49,5 +51,6 @@ __all__ = [
     "rankings",
     "rerank",
     "search",
+    "shorten",
     "spend",
 ]

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby, pairwise
+from typing import Protocol
 
 from kinsplit.chunk import Chunk, heading_path
 from kinsplit.errors import InvalidParameterError
-from kinsplit.parsers.units.graphemes import graphemes
 from kinsplit.parsers.units.segment import Units, as_units, cut_at, words
 from kinsplit.parsers.units.sentences import sentences
 from kinsplit.retrieval.candidate import Candidate
-from kinsplit.retrieval.expand import Expansion, surroundings
+from kinsplit.retrieval.expand import Expansion, longest, surroundings
 from kinsplit.retrieval.passage import Part, Passage, continues, join, pieces
 from kinsplit.spans import Span, holds, overlap, stretches, unite, without
-from kinsplit.tokenizers import Tokenizer
+from kinsplit.text.graphemes import graphemes
+from kinsplit.tokenizers.protocol import IntArray
 
 #: Function that returns the terms of a question that each text has.
 Terms = Callable[[Sequence[str]], Sequence[frozenset[int]]]
@@ -33,6 +35,14 @@ def no_terms(texts: Sequence[str]) -> list[frozenset[int]]:
     return [frozenset()] * len(texts)
 
 
+class Counter(Protocol):
+    """A tokenizer, or anything else that counts tokens."""
+
+    def count(self, texts: Sequence[str]) -> IntArray:
+        """Return the number of tokens of each text."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Budget:
     """A number of tokens to spend on passages.
@@ -43,18 +53,20 @@ class Budget:
         context_share: Share of the tokens that hits leave to the context around them, from 0 to below 1. None lets hits
             take all.
         with_context: Whether each hit is bought together with its context, before the next hit.
-        top_k: Maximum number of passages; None for any number.
+        top_k: Maximum number of passages, which are then at most two windows long; None for any number and length.
         is_strategys: Whether the tokenizer is that of the strategy, whose counts are stored with the chunks.
         terms: Returns the question's terms in each text, by which the sentences of the last hit are chosen.
+        overhead: Number of tokens that each passage takes besides its text, such as its label in a prompt.
     """
 
     tokens: int
-    tokenizer: Tokenizer
+    tokenizer: Counter
     context_share: float = 0.0
     with_context: bool = False
     top_k: int | None = None
     is_strategys: bool = False
     terms: Terms = no_terms
+    overhead: int = 0
 
     def length(self, chunk: Chunk) -> int:
         """Return the number of tokens of a chunk."""
@@ -68,12 +80,59 @@ class Budget:
 
     def total(self, passages: Iterable[Passage]) -> int:
         """Return the number of tokens of passages with their related files."""
-        return sum(self.count([text for p in passages for text in (p.text, *(chunk.text for chunk in p.related))]))
+        texts = [text for p in passages for text in (p.text, *(chunk.text for chunk in p.related))]
+        return sum(self.count(texts)) + self.overhead * len(texts)
 
 
-def spend(
-    budget: Budget, hits: Sequence[Candidate], chunks: Mapping[str, Chunk], expansion: Expansion, fingerprint: str
-) -> list[Passage]:
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What stands around hits.
+
+    Attributes:
+        around: Returns the consecutive siblings of a chunk with the chunk itself, or its parent alone.
+        related: Returns the other unchunked files of an unchunked document's group.
+        within_sections: Whether passages end where the heading path changes.
+        longest: Maximum number of chunks of a passage, where the number of passages is limited.
+    """
+
+    around: Callable[[Chunk], Sequence[Chunk]]
+    related: Callable[[Chunk], Sequence[Chunk]]
+    within_sections: bool = False
+    longest: int = sys.maxsize
+
+
+def context_of(chunks: Mapping[str, Chunk], expansion: Expansion, fingerprint: str) -> Context:
+    """Return the context of hits from their kin.
+
+    Args:
+        chunks: The stored ones of the hits and their kin, by id.
+        expansion: Kin to add to a hit.
+        fingerprint: Fingerprint of the strategy, from which ids are computed.
+    """
+
+    def around(chunk: Chunk) -> Sequence[Chunk]:
+        return surroundings(chunk, chunks, expansion, fingerprint)
+
+    def related(chunk: Chunk) -> Sequence[Chunk]:
+        found = (chunks.get(id_) for id_ in expansion.related(chunk, fingerprint))
+        return [other for other in found if other is not None and other.total == 1]
+
+    return Context(around, related, expansion.within_sections, longest(expansion))
+
+
+def shorten(passages: Sequence[Passage], budget: Budget) -> list[Passage]:
+    """Return passages within a budget: their hits first, and as much of their other chunks as fits; see `spend`.
+
+    Args:
+        passages: Passages, best first.
+        budget: The budget.
+    """
+    homes = {hit.chunk.id: passage for passage in passages for hit in passage.hits}
+    context = Context(lambda chunk: homes[chunk.id].chunks, lambda chunk: homes[chunk.id].related)
+    return spend(budget, [hit for passage in passages for hit in passage.hits], context)
+
+
+def spend(budget: Budget, hits: Sequence[Candidate], context: Context) -> list[Passage]:
     """Take hits in the order of their worth until a budget is full, then the context around them.
 
     Of the last hit, the sentences that fit are taken; if no sentence fits, its lines, and of the best hit the first
@@ -84,9 +143,7 @@ def spend(
     Args:
         budget: The budget.
         hits: Hits, best first.
-        chunks: The stored ones of the hits and their kin, by id.
-        expansion: Kin to add to a hit.
-        fingerprint: Fingerprint of the strategy, from which ids are computed.
+        context: What stands around them.
 
     Returns:
         Passages in the order of their best hits.
@@ -96,7 +153,7 @@ def spend(
     """
     room = budget.tokens
     while True:
-        purchase = _Purchase(budget, room, chunks, expansion, fingerprint)
+        purchase = _Purchase(budget, room, context)
         purchase.spend(hits)
         passages = purchase.passages()
         # Tokens of pieces need not add up to those of the text that is joined from them.
@@ -113,10 +170,8 @@ class _Purchase:
         room: Number of tokens to spend.
     """
 
-    def __init__(
-        self, budget: Budget, room: int, chunks: Mapping[str, Chunk], expansion: Expansion, fingerprint: str
-    ) -> None:
-        self._budget, self._chunks, self._expansion, self._fingerprint = budget, chunks, expansion, fingerprint
+    def __init__(self, budget: Budget, room: int, context: Context) -> None:
+        self._budget, self._context = budget, context
         self._left = room
         self._hits: list[Candidate] = []
         self._taken: dict[str, Chunk] = {}
@@ -131,9 +186,9 @@ class _Purchase:
         self._left -= kept
         misses = 0
         for hit in hits:
-            if self._budget.with_context and self._expansion.parents:
-                self._take_context(hit)
-            if self._opens_one_too_many(hit.chunk):
+            if self._budget.with_context:
+                self._take_parent(hit.chunk)
+            if not self._has_place(hit.chunk):
                 continue
             if not self._take(hit.chunk):
                 misses += 1
@@ -170,7 +225,7 @@ class _Purchase:
         """Buy a whole chunk, and return whether it fits."""
         if chunk.id in self._taken:
             return chunk.id not in self._parts
-        cost = self._cost(chunk)
+        cost = self._cost(chunk) + self._overhead(chunk)
         if cost > self._left:
             return False
         self._buy(chunk, cost)
@@ -178,15 +233,15 @@ class _Purchase:
 
     def _take_part(self, chunk: Chunk) -> None:
         """Buy the sentences of a chunk that fit and hold most of the question's terms; see `spend`."""
-        text = chunk.text
-        found = self._best_run(chunk, _sentences(text)) or self._best_run(chunk, _lines(text))
+        text, left = chunk.text, self._left - self._overhead(chunk)
+        found = self._best_run(chunk, _sentences(text), left) or self._best_run(chunk, _lines(text), left)
         if found is None and not self._taken:
-            found = self._first_words(chunk)
+            found = self._first_words(chunk, left)
         if found is not None:
             self._parts[chunk.id], cost = found
-            self._buy(chunk, cost)
+            self._buy(chunk, cost + self._overhead(chunk))
 
-    def _best_run(self, chunk: Chunk, units: Units) -> tuple[Part, int] | None:
+    def _best_run(self, chunk: Chunk, units: Units, left: int) -> tuple[Part, int] | None:
         """Return the consecutive units of a chunk that fit and have most terms, and their cost; None if none fits."""
         bounds = list(zip(units.starts.tolist(), units.ends.tolist(), strict=True))
         costs = [self._cost(chunk, *bound) for bound in bounds]
@@ -194,7 +249,7 @@ class _Purchase:
         best, most = None, -1
         for first in range(len(bounds)):
             totals = list(accumulate(costs[first:]))
-            number = sum(total <= self._left for total in totals)
+            number = sum(total <= left for total in totals)
             matches = len(frozenset[int]().union(*terms[first : first + number]))
             if number and matches > most:
                 last = first + number - 1
@@ -202,7 +257,7 @@ class _Purchase:
                 best, most = ((start, len(chunk.text) if last + 1 == len(bounds) else end), totals[number - 1]), matches
         return best
 
-    def _first_words(self, chunk: Chunk) -> tuple[Part, int]:
+    def _first_words(self, chunk: Chunk, left: int) -> tuple[Part, int]:
         """Return the longest beginning of a chunk that fits and ends with a word, or else inside the first word.
 
         Raises:
@@ -211,10 +266,10 @@ class _Purchase:
         text = chunk.text
         ends = words(text).ends.tolist()
         costs = list(accumulate(self._cost(chunk, *part) for part in pairwise([0, *ends])))
-        if costs[0] > self._left:  # The counts of a word's parts don't add up.
+        if costs[0] > left:  # The counts of a word's parts don't add up.
             ends = [end for _, end in graphemes(text, 0, ends[0])]
             costs = self._budget.count([text[:end] for end in ends])
-        fitting = [((0, end), cost) for end, cost in zip(ends, costs, strict=True) if cost <= self._left]
+        fitting = [((0, end), cost) for end, cost in zip(ends, costs, strict=True) if cost <= left]
         if not fitting:
             rule = f"must be at least {min(costs)}, the number of tokens of the first character that was found"
             raise InvalidParameterError("budget", rule, self._budget.tokens, "Raise it.")
@@ -223,24 +278,30 @@ class _Purchase:
     def _take_context(self, hit: Candidate) -> None:
         """Buy the kin of a hit, nearest first, up to the first that doesn't fit on either side."""
         chunk = hit.chunk
-        if self._expansion.parents and chunk.parent_id in self._chunks:
-            parent = self._chunks[chunk.parent_id or ""]
-            if (chunk.id in self._taken or not self._opens_one_too_many(parent)) and self._take(parent):
-                self._parents.add(parent.id)
+        if self._take_parent(chunk) or chunk.id not in self._taken or chunk.id in self._parts:
             return
-        found = surroundings(chunk, self._chunks, self._expansion, self._fingerprint)
+        found = list(self._context.around(chunk))
         own = next((number for number, other in enumerate(found) if other.id == chunk.id), None)
-        if own is None or chunk.id not in self._taken or chunk.id in self._parts:
+        if own is None:
             return
         sides = [found[own + 1 :], found[:own][::-1]]
         for distance in range(len(found)):
             for side in sides:
-                if distance < len(side) and not self._take(side[distance]):
+                if distance < len(side) and not (self._has_place(side[distance]) and self._take(side[distance])):
                     side.clear()
-        for id_ in self._expansion.related(chunk, self._fingerprint):
-            other = self._chunks.get(id_)
-            if other is not None and other.total == 1 and id_ not in self._taken and self._take(other):
+        for other in self._context.related(chunk):
+            if other.id not in self._taken and self._take(other):
                 self._related.setdefault(chunk.id, []).append(other)
+
+    def _take_parent(self, chunk: Chunk) -> bool:
+        """Buy the parent of a hit, and return whether that is its context."""
+        parent = next(iter(self._context.around(chunk)), chunk)
+        if parent.level <= chunk.level:
+            return False
+        self._parents.add(parent.id)
+        if self._has_place(parent):
+            self._take(parent)
+        return True
 
     def _buy(self, chunk: Chunk, cost: int) -> None:
         self._left -= cost
@@ -261,16 +322,29 @@ class _Purchase:
         ]
         return sum(self._budget.count([chunk.text[first:stop] for first, stop in free if first < stop]))
 
-    def _opens_one_too_many(self, chunk: Chunk) -> bool:
-        """Return whether a chunk would be a passage of its own, beyond the number of passages."""
-        if self._budget.top_k is None or len(self._taken) < self._budget.top_k:
-            return False
+    def _overhead(self, chunk: Chunk) -> int:
+        """Return the overhead of a passage if a chunk opens one."""
+        joins = self._budget.overhead and any(self._meets(chunk, other) for other in self._taken.values())
+        return 0 if joins else self._budget.overhead
+
+    def _has_place(self, chunk: Chunk) -> bool:
+        """Return whether passages stay as few and as short as `top_k` and the window ask with one more chunk."""
+        if self._budget.top_k is None or chunk.id in self._taken:
+            return True
         groups = self._groups()
-        neighbours = (other for group in groups for other in group)
-        joins = any(
-            _is_inside(chunk, other) or self._joins(other, chunk) or self._joins(chunk, other) for other in neighbours
+        homes = [group for group in groups if any(self._meets(chunk, other) for other in group)]
+        if any(_is_inside(chunk, other) or _is_inside(other, chunk) for group in homes for other in group):
+            return True
+        return sum(map(len, homes)) < self._context.longest if homes else len(groups) < self._budget.top_k
+
+    def _meets(self, chunk: Chunk, other: Chunk) -> bool:
+        """Return whether two chunks would be in one passage."""
+        return (
+            _is_inside(chunk, other)
+            or _is_inside(other, chunk)
+            or self._joins(other, chunk)
+            or self._joins(chunk, other)
         )
-        return len(groups) >= self._budget.top_k and not joins
 
     def _groups(self) -> list[list[Chunk]]:
         """Return the bought chunks in runs of neighbours, without those inside others."""
@@ -287,15 +361,10 @@ class _Purchase:
 
     def _joins(self, before: Chunk, after: Chunk) -> bool:
         """Return whether a chunk continues another one in a passage; parents of hits stay alone."""
-        whole = self._parts.get(before.id, (0, len(before.text)))[1] == len(before.text)
-        if (
-            not whole
-            or self._parts.get(after.id, (0, 0))[0]
-            or before.id in self._parents
-            or not continues(before, after)
-        ):
+        end, start = self._parts.get(before.id, (0, len(before.text)))[1], self._parts.get(after.id, (0, 0))[0]
+        if end < len(before.text) or start or self._parents & {before.id, after.id} or not continues(before, after):
             return False
-        return not self._expansion.within_sections or heading_path(before.context) == heading_path(after.context)
+        return not self._context.within_sections or heading_path(before.context) == heading_path(after.context)
 
 
 def _sentences(text: str) -> Units:

@@ -153,6 +153,11 @@ def arrange(
     return [join(group.chunks.values(), group.hits, group.related) for group in groups]
 
 
+def longest(expansion: Expansion) -> int:
+    """Return the largest number of siblings in a passage, two windows."""
+    return 4 * expansion.window + 2
+
+
 class _Group:
     """Neighbouring chunks, or a parent, from which a passage is built."""
 
@@ -173,7 +178,7 @@ class _Group:
         if expansion.within_sections and heading_path(own.context) != heading_path(around[0].context):
             return False
         together = {**self.chunks, **{chunk.id: chunk for chunk in around}}
-        return len(together) <= 4 * expansion.window + 2 and are_siblings(together.values())
+        return len(together) <= longest(expansion) and are_siblings(together.values())
 
     def add(self, chunks: Iterable[Chunk], hit: Candidate) -> None:
         self.chunks.update((chunk.id, chunk) for chunk in chunks)

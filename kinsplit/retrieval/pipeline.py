@@ -11,7 +11,7 @@ from itertools import accumulate
 from operator import attrgetter
 
 from kinsplit.chunk import embedded_text
-from kinsplit.retrieval.budget import Terms, no_terms, spend
+from kinsplit.retrieval.budget import Terms, context_of, no_terms, spend
 from kinsplit.retrieval.candidate import Candidate
 from kinsplit.retrieval.candidates import Question, to_candidates
 from kinsplit.retrieval.diversity import VectorReader, diversify
@@ -71,7 +71,7 @@ async def search(
         found = diversify(found, reader.vectors, options.diversity)
     with span("kinsplit.search.expand") as record:
         if budget is not None:
-            passages = spend(budget, found, chunks, expansion, fingerprint)
+            passages = spend(budget, found, context_of(chunks, expansion, fingerprint))
             record(passages=len(passages))
             return passages
         is_reranked = not options.diversity and any("rerank" in candidate.scores for candidate in found)

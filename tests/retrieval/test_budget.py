@@ -14,8 +14,7 @@ from kinsplit.chunk import Chunk, Document
 from kinsplit.errors import InvalidParameterError
 from kinsplit.indexing.indexer import Indexer
 from kinsplit.parsers import create
-from kinsplit.retrieval import Budget, Candidate, Expansion, Passage, spend
-from kinsplit.spans import Span
+from kinsplit.retrieval import Budget, Candidate, Expansion, Passage, context_of, shorten, spend
 from kinsplit.tokenizers import resolve
 from tests.generators import strategy_parameters, texts
 
@@ -42,7 +41,7 @@ LEAVES = leaves(CHUNKS)
 def spent(tokens: int, hits: Sequence[int], *, window: int = 1, **options: Any) -> list[Passage]:
     candidates = [Candidate(LEAVES[index], 1 - rank / 100) for rank, index in enumerate(hits)]
     budget = Budget(tokens, TOKENIZER, **options)
-    return spend(budget, candidates, CHUNKS, Expansion(window=window), STRATEGY.fingerprint)
+    return spend(budget, candidates, context_of(CHUNKS, Expansion(window=window), STRATEGY.fingerprint))
 
 
 def indices(passages: Sequence[Passage]) -> list[list[int]]:
@@ -71,7 +70,8 @@ def test_context_takes_what_hits_leave_or_its_share_or_goes_with_each_hit() -> N
 def test_top_k_counts_passages_after_merging() -> None:
     found = spent(100 * SENTENCE, [10, 20, 3, 11, 12], top_k=2, window=0)
 
-    assert indices(found) == [[10, 11, 12], [20]]
+    assert indices(found) == [[10, 11], [20]]
+    assert indices(spent(100 * SENTENCE, [10, 20, 3, 11, 12], top_k=2)) == [[9, 10, 11, 12, 13], [19, 20, 21]]
 
 
 def test_the_last_hit_is_cut_at_a_sentence_with_most_terms_of_the_question() -> None:
@@ -83,7 +83,7 @@ def test_the_last_hit_is_cut_at_a_sentence_with_most_terms_of_the_question() -> 
             return [frozenset({1} if word in text.split() else ()) for text in found]
 
         budget = Budget(2 * SENTENCE + 1, TOKENIZER, terms=terms)
-        (passage,) = spend(budget, [Candidate(leaf, 1.0)], chunks, Expansion(), "")
+        (passage,) = spend(budget, [Candidate(leaf, 1.0)], context_of(chunks, Expansion(), ""))
         assert passage.text == TEXT[passage.start : passage.end]
         assert passage.chunks == (leaf,)
         return passage.text
@@ -108,7 +108,15 @@ def test_a_budget_below_one_character_is_an_error_and_no_empty_answer() -> None:
     leaf = leaves(chunks)[0]
 
     with pytest.raises(InvalidParameterError, match=r"^budget: must be at least 3, .*\(got 2\)"):
-        spend(budget, [Candidate(leaf, 1.0)], chunks, Expansion(), "")
+        spend(budget, [Candidate(leaf, 1.0)], context_of(chunks, Expansion(), ""))
+
+
+def test_passages_are_shortened_to_their_hits_before_any_is_left_out() -> None:
+    whole = spent(100 * SENTENCE, [10, 20], window=2)
+
+    assert indices(shorten(whole, Budget(5 * SENTENCE, TOKENIZER))) == [[9, 10, 11, 12], [20]]
+    assert indices(shorten(whole, Budget(SENTENCE, TOKENIZER))) == [[10]]
+    assert shorten(whole, Budget(100 * SENTENCE, TOKENIZER)) == whole
 
 
 @settings(max_examples=60, deadline=None)
@@ -133,7 +141,7 @@ def test_no_budget_is_exceeded_and_every_passage_is_made_of_slices(
     candidates = [Candidate(hit, 1 - rank / 10) for rank, hit in enumerate(hits)]
 
     try:
-        passages = spend(budget, candidates, chunks, expansion, strategy.fingerprint)
+        passages = spend(budget, candidates, context_of(chunks, expansion, strategy.fingerprint))
     except InvalidParameterError:
         assert int(TOKENIZER.count([hits[0].text])[0]) > tokens
         return
@@ -153,4 +161,3 @@ def test_a_search_with_a_budget_alone_fills_it() -> None:
             assert budget - 12 < count(found) <= budget
         assert len(found) > 3
         assert index.search("recursion", budget=400, top_k=2) == found[:2]
-        assert {passage.spans for passage in found[:3]} == {(Span(0, found[0].end),)}

@@ -10,8 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from kinsplit.cli.output.tables import blocks, counted, text_table
-from kinsplit.cli.output.terminal import Terminal, visible
-from kinsplit.display import inline
+from kinsplit.cli.output.terminal import Terminal
+from kinsplit.display import inline, visible
 
 if TYPE_CHECKING:
     from kinsplit.evaluation.experiment.plan import Plan
