@@ -34,6 +34,11 @@ if TYPE_CHECKING:
 
 #: Points per statement.
 _BATCH = 500
+#: The columns that `to_vectors` takes, of points by id.
+_VECTORS = (
+    "coalesce({dense}), array_agg(term ORDER BY term), array_agg(weight ORDER BY term)"
+    " FROM {chunks} LEFT JOIN {terms} ON chunk = key WHERE id = ANY(%s::uuid[]) GROUP BY key"
+)
 
 
 class PostgresStore(EngineStore):
@@ -141,13 +146,12 @@ class PostgresStore(EngineStore):
         return {str(id_): payload for id_, payload in rows}
 
     def _vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
-        rows = self._read(
-            "SELECT id, coalesce({dense}), array_agg(term ORDER BY term), array_agg(weight ORDER BY term)"
-            " FROM {chunks} LEFT JOIN {terms} ON chunk = key WHERE id = ANY(%s::uuid[]) GROUP BY key",
-            [list(ids)],
-            dense=COLUMNS,
-        )
+        rows = self._read(f"SELECT id, {_VECTORS}", [list(ids)], dense=COLUMNS)
         return {str(id_): to_vectors(*vectors) for id_, *vectors in rows}
+
+    def _points(self, ids: Sequence[str]) -> dict[str, tuple[Payload, Vectors]]:
+        rows = self._read(f"SELECT id, payload, {_VECTORS}", [list(ids)], dense=COLUMNS)
+        return {str(id_): (payload, to_vectors(*vectors)) for id_, payload, *vectors in rows}
 
     def _write(self, plan: Plan, vectors: Mapping[Content, Vectors]) -> None:
         with self._writer.connection.cursor() as cursor:
