@@ -182,6 +182,7 @@ def _document(source: SourceFile, content: Content, digest: str) -> Document:
         content.pages,
         content.times,
         content.outline,
+        content.headings,
         "" if content.id else digest,  # A row stays the same while its file gets others.
     )
 

@@ -26,10 +26,16 @@ class Question(Model):
 
     question: str = Field(min_length=1, max_length=limits.QUERY, description="The question.")
     strategy: str | None = Field(default=None, max_length=limits.NAME, description="See GET /search.")
-    top_k: int = Field(default=TOP_K, ge=1, le=limits.TOP_K, description="Maximum number of passages for the model.")
-    window: int = Field(default=1, ge=0, le=limits.WINDOW, description="See GET /search.")
+    top_k: int | None = Field(
+        default=None,
+        ge=1,
+        le=limits.TOP_K,
+        description=f"Maximum number of passages. Default: as many as fit, or {TOP_K} without a model.",
+    )
+    window: int | None = Field(default=None, ge=0, le=limits.WINDOW, description="See GET /search.")
     rerank: str = Field(default="none", max_length=limits.NAME, description="See GET /search.")
     budget: int | None = Field(default=None, ge=1, le=limits.BUDGET, description="See GET /search.")
+    context_share: float | None = Field(default=None, ge=0, lt=1, description="See GET /search.")
     max_tokens: int = Field(
         default=LONGEST, ge=1, le=4 * LONGEST, description="Maximum length of the answer in tokens."
     )
@@ -74,6 +80,7 @@ async def ask(
         window=question.window,
         rerank=pick_reranker(question.rerank, collections),
         budget=question.budget,
+        context_share=question.context_share,
         where=parse_filter(question.where),
     )
     stream = answers.stream(events, viewer if question.render else None)

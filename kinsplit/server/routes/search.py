@@ -30,12 +30,30 @@ async def search(
     model_workers: ModelWorkersDep,
     viewer: ViewerDep,
     q: Annotated[str, Query(min_length=1, max_length=limits.QUERY, description="The question.")],
-    top_k: Annotated[int, Query(ge=1, le=limits.TOP_K, description="Maximum number of passages.")] = 3,
-    window: Annotated[int, Query(ge=0, le=limits.WINDOW, description="Siblings to add on each side of a hit.")] = 1,
+    top_k: Annotated[
+        int | None,
+        Query(
+            ge=1,
+            le=limits.TOP_K,
+            description="Maximum number of passages. Default: 3, or with a budget as many as fit.",
+        ),
+    ] = None,
+    window: Annotated[
+        int | None,
+        Query(
+            ge=0,
+            le=limits.WINDOW,
+            description="Siblings to add on each side of a hit. Default: 1, or with a budget what hits leave.",
+        ),
+    ] = None,
     parents: Annotated[bool, Query(description="Return the whole parents of hits instead of their siblings.")] = False,
     rerank: Annotated[str, Query(max_length=limits.NAME, description="Reranker; GET /strategies lists them.")] = "none",
     budget: Annotated[
         int | None, Query(ge=1, le=limits.BUDGET, description="Maximum total number of tokens of the passages.")
+    ] = None,
+    context_share: Annotated[
+        float | None,
+        Query(ge=0, lt=1, description="Share of the budget for what stands around hits. Default: what hits leave."),
     ] = None,
     where: Annotated[
         list[Condition] | None,
@@ -56,6 +74,7 @@ async def search(
         "parents": parents,
         "rerank": pick_reranker(rerank, collections),
         "budget": budget,
+        "context_share": context_share,
         "where": parse_filter(where),
     }
     uses_model = isinstance(options["rerank"], LanguageModelReranker)
