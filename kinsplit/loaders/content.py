@@ -48,10 +48,12 @@ class Reading:
     Attributes:
         contents: The texts, in file order.
         warnings: Decisions and losses while reading, a sentence each.
+        digest: SHA-256 of the file in hexadecimal digits; set by `read_file`.
     """
 
     contents: tuple[Content, ...]
     warnings: tuple[str, ...] = ()
+    digest: str = ""
 
 
 @dataclass(frozen=True, slots=True)
