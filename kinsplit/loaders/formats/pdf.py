@@ -12,7 +12,10 @@ page, including pages without text. PDFium's output is made readable before offs
   occurs elsewhere in the document, or if the joined word doesn't but both halves do as words, or next to a digit.
   Otherwise the word is joined.
 - A soft hyphen (U+00AD) is visible on the page, so it becomes a hyphen.
-- Bullets and arrows of Symbol and Wingdings, which Word writes as private-use code points, become those of Unicode.
+- Bullets and arrows of Symbol and Wingdings, which Word writes as private-use code points, become those of Unicode;
+  other glyphs without a character become bullets, Greek letters or nothing (see `_with_characters`).
+
+Headings are found among the lines that remain (see `pdf_headings`), with their offsets in the final text.
 """
 
 from __future__ import annotations
