@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from kinsplit.chunk import Heading
 from kinsplit.loaders.formats.headings import shortened
+from kinsplit.loaders.formats.pdf_lines import Line
 from kinsplit.support.pages import continues
 
 _LARGER = 1.12  # multiple of the usual size
@@ -35,26 +36,6 @@ _PAGE_NUMBER = re.compile(r"\s\d{1,4}\s*$")
 _NUMBER = re.compile(r"\d{1,2}(?:\.\d{1,2}){0,4}(?=\.?\s)")
 _SERIES = re.compile(r"([^\W\d_]{2,20})\s\d{1,3}\b")
 _FINAL = (".", ",", ";")
-
-
-class Line(NamedTuple):
-    """A line of a page.
-
-    Attributes:
-        text: Text without its line end.
-        middle: Vertical position as a share of the page's height, from the top; None if unknown.
-        height: Font height as a share of the page's height; 0 if unknown.
-        size: Size of the font in points as it is displayed; 0 if unknown.
-        left: Distance from the page's left edge in points.
-        is_bold: Whether the whole line is bold.
-    """
-
-    text: str
-    middle: float | None = None
-    height: float = 0.0
-    size: float = 0.0
-    left: float = 0.0
-    is_bold: bool = False
 
 
 class Bookmark(NamedTuple):
