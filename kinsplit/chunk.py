@@ -202,6 +202,22 @@ class Part(NamedTuple):
     title: str
 
 
+class Heading(NamedTuple):
+    """A heading of a document; its section extends to the next heading of the same or a lower level.
+
+    Attributes:
+        start: First code point of its line or lines.
+        end: One past the last code point; `start` for a title that the text doesn't contain.
+        level: 1 for the outermost sections, 2 for those inside them, and so on; 0 for the title of the document.
+        title: Text of the heading, without markup.
+    """
+
+    start: int
+    end: int
+    level: int
+    title: str
+
+
 class Moment(NamedTuple):
     """Time at which a part of a transcript was spoken.
 
@@ -228,6 +244,9 @@ class Document:
         times: Time of each part of a transcript, ascending by offset; empty for other documents.
         outline: Parts without headings, such as functions, ascending by start, outer parts before inner ones. If there
             are any, contexts are made from them and the last component of the id, not from headings.
+        headings: Headings, ascending by start. If there are any, every strategy's contexts are made from them, and
+            nothing else in the text counts as a heading.
+        digest: SHA-256 of the file whose text it is, in hexadecimal digits; empty for other documents.
 
     Example:
         >>> lecture = Document("cs/lecture_1.pdf", "First page. Second page.", {"course": "cs"}, pages=(0, 12))
@@ -241,6 +260,8 @@ class Document:
     pages: tuple[int, ...] = ()
     times: tuple[Moment, ...] = ()
     outline: tuple[Part, ...] = ()
+    headings: tuple[Heading, ...] = ()
+    digest: str = ""
 
     @classmethod
     def from_text(cls, text: str) -> Document:

@@ -1,11 +1,12 @@
 """Search: candidates scored with their kin, reranking, expansion and a token budget."""
 
+from kinsplit.retrieval.budget import Budget, spend
 from kinsplit.retrieval.candidate import Candidate
 from kinsplit.retrieval.candidates import Question, find_candidates
 from kinsplit.retrieval.expand import Expansion, arrange, expand
 from kinsplit.retrieval.options import SearchKeywords, SearchOptions
 from kinsplit.retrieval.passage import Passage, cite, join
-from kinsplit.retrieval.pipeline import search, within_budget
+from kinsplit.retrieval.pipeline import search
 from kinsplit.retrieval.rerank import (
     CrossEncoderReranker,
     LanguageModelReranker,
@@ -21,6 +22,7 @@ from kinsplit.retrieval.weights import NO_KIN, KinWeights
 
 __all__ = [
     "NO_KIN",
+    "Budget",
     "Candidate",
     "CrossEncoderReranker",
     "Expansion",
@@ -43,5 +45,5 @@ __all__ = [
     "join",
     "rerank",
     "search",
-    "within_budget",
+    "spend",
 ]

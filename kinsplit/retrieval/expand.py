@@ -135,7 +135,7 @@ def arrange(
     """
     groups: list[_Group] = []
     for hit in candidates:
-        around = _around(hit.chunk, chunks, expansion, fingerprint)
+        around = surroundings(hit.chunk, chunks, expansion, fingerprint)
         home = next((group for group in groups if group.holds(hit.chunk, around)), None)
         if home is not None:
             home.hits.append(hit)
@@ -185,7 +185,7 @@ def _sibling_files(hit: Chunk | Entry) -> Sequence[str]:
     return [name for name in siblings if isinstance(name, str)] if isinstance(siblings, list | tuple) else []
 
 
-def _around(chunk: Chunk, chunks: Mapping[str, Chunk], expansion: Expansion, fingerprint: str) -> list[Chunk]:
+def surroundings(chunk: Chunk, chunks: Mapping[str, Chunk], expansion: Expansion, fingerprint: str) -> list[Chunk]:
     """Return the parent alone, or the hit and its siblings, consecutive and in document order."""
     found = [chunks[id_] for id_ in expansion.kin(chunk, fingerprint) if id_ in chunks] or [chunk]
     fitting = [continues(before, after) for before, after in pairwise(found)]

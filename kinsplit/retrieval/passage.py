@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from kinsplit.chunk import SEPARATOR, Chunk
@@ -114,13 +115,19 @@ def _index(chunk: Chunk) -> int:
     return chunk.index
 
 
-def join(chunks: Iterable[Chunk], hits: Sequence[Candidate], related: Sequence[Chunk] = ()) -> Passage:
+def join(
+    chunks: Iterable[Chunk],
+    hits: Sequence[Candidate],
+    related: Sequence[Chunk] = (),
+    parts: Mapping[str, Part] = MappingProxyType({}),
+) -> Passage:
     """Join neighbouring chunks into a passage without repeating their overlap; separate spans stay separate.
 
     Args:
         chunks: Chunks of one level of one source with consecutive indices.
         hits: The hits among them, or inside them, best first.
         related: See `Passage`.
+        parts: Ranges of the texts of chunks of which only a part is taken, by id.
 
     Raises:
         StoreError: A chunk's text is not as long as its spans, or overlapping chunks have different texts there: the
@@ -133,7 +140,7 @@ def join(chunks: Iterable[Chunk], hits: Sequence[Candidate], related: Sequence[C
                 f"Chunks {before.index} and {after.index} of {before.source_id!r} are of different versions of its "
                 f"text, which overlap from {after.start}. Index the document again."
             )
-    slices = _joined(sorted(piece for chunk in ordered for piece in _pieces(chunk)))
+    slices = _joined(sorted(piece for chunk in ordered for piece in pieces(chunk, parts.get(chunk.id))))
     best = hits[0]
     return Passage(
         ordered[0].source_id,
@@ -157,7 +164,11 @@ def _range(chunks: Sequence[Chunk], *keys: str) -> tuple[Any, Any] | None:
     return (min(values), max(values)) if values else None
 
 
-class _Piece(NamedTuple):
+#: Start and end in the text of a chunk.
+Part = tuple[int, int]
+
+
+class Piece(NamedTuple):
     """A span of a chunk, its text, and the white space before it if that is known."""
 
     span: Span
@@ -165,8 +176,16 @@ class _Piece(NamedTuple):
     gap: str
 
 
-def _pieces(chunk: Chunk) -> list[_Piece]:
-    """Return the spans of a chunk with their texts."""
+def pieces(chunk: Chunk, part: Part | None = None) -> list[Piece]:
+    """Return the spans of a chunk with their texts.
+
+    Args:
+        chunk: The chunk.
+        part: Range of its text to take; None for all.
+
+    Raises:
+        StoreError: The text is not as long as the spans.
+    """
     found = stretches(chunk.spans, chunk.text)
     gap = chunk.metadata.get(GAP, "")
     if found is None:
@@ -174,13 +193,15 @@ def _pieces(chunk: Chunk) -> list[_Piece]:
             f"Chunk {chunk.index} of {chunk.source_id!r} has a text of {len(chunk.text)} characters, which is not its "
             f"place from {chunk.start} to {chunk.end}. Index the document again."
         )
+    first, last = part or (0, len(chunk.text))
     return [
-        _Piece(span, chunk.text[at : at + span.end - span.start], "" if number else gap)
-        for number, (at, span) in enumerate(found)
+        Piece(Span(span.start + start - at, span.start + end - at), chunk.text[start:end], "" if start else gap)
+        for at, span in found
+        if (start := max(first, at)) < (end := min(last, at + span.end - span.start))
     ]
 
 
-def _joined(pieces: Sequence[_Piece]) -> list[tuple[Span, str]]:
+def _joined(pieces: Sequence[Piece]) -> list[tuple[Span, str]]:
     """Join pieces, in document order, into slices of the document."""
     spans: list[Span] = []
     texts: list[list[str]] = []

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from kinsplit.answering import LONGEST, TOP_K, answer
 from kinsplit.server import limits
-from kinsplit.server.dependencies import AnswersDep, CollectionsDep
+from kinsplit.server.dependencies import AnswersDep, CollectionsDep, ViewerDep
 from kinsplit.server.models.base import Model
 from kinsplit.server.request_options import parse_filter, pick_reranker
 
@@ -33,6 +33,7 @@ class Question(Model):
     max_tokens: int = Field(
         default=LONGEST, ge=1, le=4 * LONGEST, description="Maximum length of the answer in tokens."
     )
+    render: bool = Field(default=False, description="See GET /search.")
     where: dict[str, Any] | Annotated[list[Condition], Field(max_length=limits.CONDITIONS)] | None = Field(
         default=None, description="Metadata filter, as a JSON object or as conditions; see GET /search."
     )
@@ -55,7 +56,9 @@ _EVENT = {
     response_class=Response,
     responses={200: {"description": "Server-sent events.", "content": {"text/event-stream": {"schema": _EVENT}}}},
 )
-async def ask(collections: CollectionsDep, answers: AnswersDep, question: Annotated[Question, Body()]) -> Response:
+async def ask(
+    collections: CollectionsDep, answers: AnswersDep, viewer: ViewerDep, question: Annotated[Question, Body()]
+) -> Response:
     """Answer with citations of file, page and chunk, and check each sentence against the passages it cites.
 
     Every event carries JSON. `sources` comes first, with the passages. `text` is a piece of the answer, `citation` a
@@ -73,7 +76,7 @@ async def ask(collections: CollectionsDep, answers: AnswersDep, question: Annota
         budget=question.budget,
         where=parse_filter(question.where),
     )
-    stream = answers.stream(events)
+    stream = answers.stream(events, viewer if question.render else None)
     # A failure before the first event becomes an ordinary error response.
     first = await anext(stream)
     # Keeps nginx from buffering the events.
