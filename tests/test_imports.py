@@ -40,7 +40,7 @@ LAYERS: dict[str, set[str]] = {
         "tokenizers",
     },
     "stores": {"chunk", "display", "embedding", "errors", "identity", "spans", "support"},
-    "frames": {"chunk", "errors", "stores", "tokenizers"},
+    "frames": {"chunk", "stores", "support", "tokenizers"},
     "retrieval": {
         *("chunk", "embedding", "errors", "identity", "language_models", "markup", "parsers", "spans", "stores"),
         *("support", "text", "tokenizers"),

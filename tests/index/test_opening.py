@@ -10,7 +10,7 @@ import pytest
 from kinsplit import Document, Index
 from kinsplit.embedding import create
 from kinsplit.errors import CollectionNotFoundError, SchemaMismatchError, StoreError
-from kinsplit.index import default_strategy
+from kinsplit.parsers import default_strategy
 from tests.index.helpers import RecordingEmbedder, open_index
 
 
