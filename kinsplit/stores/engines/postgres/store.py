@@ -8,23 +8,22 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from kinsplit.chunk import Content
-from kinsplit.errors import MissingExtraError, StoreError
+from kinsplit.errors import StoreError
 from kinsplit.stores.engine import EngineStore
 from kinsplit.stores.filters import to_conditions
 from kinsplit.stores.logic import Found, batches
 from kinsplit.stores.payload import Payload
 from kinsplit.stores.plan import Plan, check_source
 from kinsplit.stores.protocol import Query, Schema, Vectors, Where
+from kinsplit.support.extras import needs
 
-try:
+with needs("pgvector"):
     from psycopg import sql
     from psycopg.types.json import Jsonb
 
     from kinsplit.stores.engines.postgres.points import COLUMNS, to_vectors, upsert
     from kinsplit.stores.engines.postgres.query import decode_text, dump, encode_text, to_statement, to_where
     from kinsplit.stores.engines.postgres.tables import LOCK, open_tables, postgres_errors
-except ImportError as error:
-    raise MissingExtraError("psycopg or pgvector", "pgvector") from error
 
 if TYPE_CHECKING:
     from psycopg import Cursor
