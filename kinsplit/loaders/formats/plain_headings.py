@@ -26,9 +26,11 @@ _SHORTEST_SECTION = 150  # characters, of half of the sections
 _ROMAN = ("I", "II", "III", "IV", "V", "VI")
 # Some extractors put the page number before the first words of the next page.
 _BEGIN = r"^[ \t\f]*(?:\d{1,3}\f?(?=[IP])|\*\*)?"
-_PART = re.compile(_BEGIN + r"(?:PART|Part)[ \t\xa0]+(VI|IV|V|I{1,3})\b[ \t\xa0.:|–—-]*([^\na-z]*)$", re.M)
+_PART = re.compile(_BEGIN + r"(?:PART|Part)[ \t\xa0]+(VI|IV|V|I{1,3})\b[ \t\xa0.:|–—-]{0,50}[^\na-z]{0,250}$", re.M)
 _ITEM = re.compile(
-    _BEGIN + r"(ITEM|Item)[ \t\xa0]+(\d{1,2})[ \t\xa0]?([A-C])?(?![\w(,;)])[ \t\xa0.:|*–—-]*([^\n]*?)[ \t|]*$", re.M
+    _BEGIN
+    + r"(ITEM|Item)[ \t\xa0]+(\d{1,2})[ \t\xa0]?([A-C])?(?![\w(,;)])[ \t\xa0.:|*–—-]{0,50}([^\n]{0,250}?)[ \t|]*$",
+    re.M,
 )
 _BEFORE = " \t\f*0123456789"
 _NEXT_LINE = re.compile(r"[ \t\r]*\n([^\n\f]{1,250})")
@@ -117,7 +119,10 @@ def _cleaned(title: str) -> str:
 def _without_lists(text: str, found: Sequence[_Candidate]) -> list[_Candidate]:
     """Return candidates without runs of at least 4 that have nothing but page numbers between them."""
     starts = [one.start for one in found[1:]]
-    is_bare = [_PAGE.fullmatch(text, one.end, start) is not None for one, start in zip(found, starts, strict=False)]
+    is_bare = [
+        start - one.end <= _LONGEST_LINE and _PAGE.fullmatch(text, one.end, start) is not None
+        for one, start in zip(found, starts, strict=False)
+    ]
     is_bare.append(False)
     kept: list[_Candidate] = []
     run: list[_Candidate] = []
