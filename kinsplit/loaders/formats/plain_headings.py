@@ -26,15 +26,12 @@ _SHORTEST_SECTION = 150  # characters, of half of the sections
 _ROMAN = ("I", "II", "III", "IV", "V", "VI")
 # Some extractors put the page number before the first words of the next page.
 _BEGIN = r"^[ \t\f]*(?:\d{1,3}\f?(?=[IP])|\*\*)?"
-_PART = re.compile(_BEGIN + r"(?:PART|Part)[ \t\xa0]+(VI|IV|V|I{1,3})\b[ \t\xa0.:|–—-]{0,50}[^\na-z]{0,250}$", re.M)
-_ITEM = re.compile(
-    _BEGIN
-    + r"(ITEM|Item)[ \t\xa0]+(\d{1,2})[ \t\xa0]?([A-C])?(?![\w(,;)])[ \t\xa0.:|*–—-]{0,50}([^\n]{0,250}?)[ \t|]*$",
-    re.M,
-)
+_PART = re.compile(_BEGIN + r"(?:PART|Part)[ \t\xa0]+(VI|IV|V|I{1,3})\b[^\na-z]*$", re.M)
+_ITEM = re.compile(_BEGIN + r"(ITEM|Item)[ \t\xa0]+(\d{1,2})[ \t\xa0]?([A-C])?(?![\w(,;)])([^\n]*)", re.M)
+_AROUND = " \t\r\xa0.:|*–—-"
 _BEFORE = " \t\f*0123456789"
 _NEXT_LINE = re.compile(r"[ \t\r]*\n([^\n\f]{1,250})")
-_NUMBERED = re.compile(r"^[ \t]{0,3}(\d{1,2}(?:\.\d{1,2}){0,4})\.?[ \t\xa0]{1,8}(\S[^\n]{1,99}?)[ \t\r]*$", re.M)
+_NUMBERED = re.compile(r"^[ \t]{0,3}(\d{1,2}(?:\.\d{1,2}){0,4})\.?[ \t\xa0]{1,8}(\S[^\n]*)", re.M)
 _TITLE_LINE = re.compile(r"\s{0,20}([^\n]{1,250})")
 _PAGE = re.compile(r"[\s.|]*\d{0,4}[\s|]*")
 _FINAL = re.compile(r"[.,;:!?…]$")
@@ -91,7 +88,8 @@ def _parts_and_items(text: str) -> Iterator[_Candidate]:
 
 
 def _item(text: str, match: re.Match[str]) -> _Candidate | None:
-    title, end = match[4], match.end()
+    title = match[4].strip(_AROUND)
+    end = match.start(4) + len(match[4].rstrip(" \t\r|"))
     if not title:  # It is on the next line, as in a table whose cells are lines.
         below = _TITLE_LINE.match(text, end)
         title, end = (below[1], below.end()) if below else ("", end)
@@ -140,7 +138,8 @@ def numbered_headings(text: str) -> tuple[Heading, ...]:
     for match in _NUMBERED.finditer(text):
         key = tuple(map(int, match[1].split(".")))
         if _stands_alone(text, match) and _is_title(match[2]):
-            found.append(_Candidate(match.start(), match.end(), key, len(key), shortened(match[0])))
+            end = match.start() + len(match[0].rstrip())
+            found.append(_Candidate(match.start(), end, key, len(key), shortened(match[0])))
         if len(found) > _MOST_CANDIDATES:
             return ()
     chosen = list(_in_order(_best_series(found, len(text))))
@@ -159,7 +158,14 @@ def _stands_alone(text: str, match: re.Match[str]) -> bool:
 
 
 def _is_title(title: str) -> bool:
-    return title[0].isupper() and len(title.split()) <= 15 and not _FINAL.search(title) and "|" not in title
+    title = title.rstrip()
+    return (
+        len(title) <= 100
+        and title[0].isupper()
+        and len(title.split()) <= 15
+        and not _FINAL.search(title)
+        and "|" not in title
+    )
 
 
 def _in_order(chosen: Iterable[_Candidate]) -> Iterator[_Candidate]:
