@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, Unpack
 
+from kinsplit.answering import SourcesFound, answer
 from kinsplit.chunk import Chunk
 from kinsplit.errors import InvalidParameterError
-from kinsplit.retrieval import KinWeights, Question, find_candidates
+from kinsplit.evaluation.measures.read_text import Slices
+from kinsplit.index import Index
+from kinsplit.retrieval import KinWeights, Question, SearchKeywords, SearchOptions, find_candidates
 from kinsplit.stores import ChunkStore
 from kinsplit.support.aio import run
 
@@ -30,11 +33,14 @@ class Ranker(NamedTuple):
         name: Name with all settings, which is part of the key of cached outcomes.
         description: Description in one line.
         rank: Function that returns at most the given number of leaves for a question, best first.
+        passages: Function that returns the passages for a question within a number of tokens, which budget measures
+            judge instead of the leaves; None for a ranker of leaves alone.
     """
 
     name: str
     description: str
     rank: Callable[[ChunkStore, Question, int], Sequence[Ranked]]
+    passages: Callable[[Index, str, int], Sequence[Slices]] | None = None
 
 
 def kin(weights: KinWeights | None = None) -> Ranker:
@@ -49,8 +55,45 @@ def kin(weights: KinWeights | None = None) -> Ranker:
         found = run(find_candidates(question, chosen, limit), store)
         return [Ranked(candidate.chunk, candidate.score) for candidate in found]
 
-    own = ", ".join(f"{key}={value}" for key, value in chosen.model_dump(exclude_defaults=True).items())
-    return Ranker(f"kin({own})" if own else "kin", "By meaning and terms, each chunk with its kin", rank)
+    name = _named("kin", chosen.model_dump(exclude_defaults=True))
+    return Ranker(name, "By meaning and terms, each chunk with its kin", rank)
+
+
+def search(**options: Unpack[SearchKeywords]) -> Ranker:
+    """Return the passages of `Index.search`, which are what a reader gets; leaves are ranked as by `kin`.
+
+    Args:
+        **options: See `kinsplit.retrieval.SearchOptions`, without `budget`, which the measures give.
+    """
+    SearchOptions(**_within(1, options))
+
+    def passages(index: Index, question: str, budget: int) -> list[Slices]:
+        slices: list[Slices] = []
+        for passage in index.search(question, **_within(budget, options)):
+            slices += [passage, *passage.related]
+        return slices
+
+    return Ranker(_named("search", options), "Passages of Index.search", kin(options.get("weights")).rank, passages)
+
+
+def ask(**options: Unpack[SearchKeywords]) -> Ranker:
+    """Return the sources of `kinsplit.answering.ask` without a model; see `search`."""
+    SearchOptions(**_within(1, options))
+
+    def passages(index: Index, question: str, budget: int) -> Sequence[Slices]:
+        first = next(answer(index, question, None, **_within(budget, options)))
+        return first.sources if isinstance(first, SourcesFound) else ()
+
+    return Ranker(_named("ask", options), "Sources of an answer", kin(options.get("weights")).rank, passages)
+
+
+def _within(budget: int, options: SearchKeywords) -> SearchKeywords:
+    return {**options, "budget": budget}
+
+
+def _named(name: str, options: Mapping[str, object]) -> str:
+    own = ", ".join(f"{key}={value}" for key, value in options.items())
+    return f"{name}({own})" if own else name
 
 
 def _dense(store: ChunkStore, question: Question, limit: int) -> list[Ranked]:
@@ -81,6 +124,8 @@ _RANKERS = {
         Ranker("hybrid", "By meaning and terms, joined by reciprocal ranks (k = 60)", _hybrid),
         Ranker("dense", "By meaning: cosine", _dense),
         Ranker("bm25", "By terms: BM25", _bm25),
+        search(),
+        ask(),
     )
 }
 
