@@ -91,6 +91,11 @@ class Chunk:
         """Level and content hash, the key of the chunk's vectors."""
         return self.level, self.content_hash
 
+    def _repr_html_(self) -> str:
+        from kinsplit.markup.html import output
+
+        return output(chunk_card(self))
+
 
 class Field(NamedTuple):
     """A field of a chunk and its names outside Python.
@@ -146,6 +151,25 @@ def select(chunk: Chunk, keys: Iterable[str]) -> dict[str, Any]:
         key: [list(span) for span in chunk.spans] if key == "spans" else getattr(chunk, _ATTRIBUTES[key])
         for key in keys
     }
+
+
+def chunk_card(chunk: Chunk) -> str:
+    """Return a chunk as a part of a notebook's output: its place and kin, and its text with the overlap marked."""
+    from kinsplit.markup.html import card, source
+
+    kin = {"parent": chunk.parent_id, "previous": chunk.prev_id, "next": chunk.next_id}
+    facts = [
+        f"chunk_index {chunk.index}",
+        " + ".join(f"[{start}:{end}]" for start, end in chunk.spans),
+        f"level {chunk.level}" if chunk.level else "",
+        "" if chunk.token_count is None else f"tokens {chunk.token_count}",
+        f"overlap {chunk.overlap}" if chunk.overlap else "",
+        *(f"{name} {id}" for name, id in kin.items() if id),
+    ]
+    context = f"Context: {' '.join(chunk.context.split())}" if chunk.context else ""
+    marks = [(0, chunk.overlap)] if chunk.overlap else []
+    title = f"{chunk.source_id}, chunk {chunk.index + 1}/{chunk.total}"
+    return card(title, [*facts, context], source(chunk.text, marks))
 
 
 def embedded_text(chunk: Chunk) -> str:

@@ -126,7 +126,9 @@ class Index:
             self.bm25 = asked or Bm25Embedder()
             self.store = opener(store, collection, self._schema(strategy))
         try:
-            self.bm25 = asked or Bm25Embedder.of(self.store.schema.sparse)
+            stored = Bm25Embedder.of(self.store.schema.sparse)
+            # A collection keeps its kinds of terms, which older versions of kinsplit made without acronyms.
+            self.bm25 = asked if asked and asked.language != stored.language else stored
             self.strategy = strategy or _stored_strategy(self.store.schema)
             self._embedding_context = self._embedding_context or embedding_context_of(self.store.schema.model)
             if self.store.schema != self._schema(self.strategy):

@@ -20,7 +20,7 @@ LAYERS: dict[str, set[str]] = {
     "spans": set(),
     "identity": set(),
     "foreign": {"errors", "identity"},
-    "chunk": {"foreign", "identity", "spans"},
+    "chunk": {"foreign", "identity", "markup", "spans"},
     "text": {"chunk", "spans"},
     "support": {"errors"},
     "tokenizers": {"errors", "support"},
@@ -43,8 +43,9 @@ LAYERS: dict[str, set[str]] = {
     "frames": {"chunk", "errors", "stores", "tokenizers"},
     "retrieval": {
         *("chunk", "embedding", "errors", "identity", "language_models", "parsers", "spans", "stores", "support"),
-        *("text", "tokenizers"),
+        *("markup", "text", "tokenizers"),
     },
+    "view": {"chunk", "display", "errors", "markup", "retrieval"},
     "indexing": {
         *("chunk", "display", "embedding", "errors", "identity", "loaders", "parsers", "spans", "stores", "support"),
     },
@@ -61,7 +62,7 @@ LAYERS: dict[str, set[str]] = {
     "evaluation": {
         *("answering", "chunk", "compat", "display", "embedding", "errors", "identity", "index", "indexing"),
         "language_models",
-        *("loaders", "parsers", "retrieval", "spans", "stores", "support", "text", "tokenizers"),
+        *("loaders", "markup", "parsers", "retrieval", "spans", "stores", "support", "text", "tokenizers"),
     },
     "integrations": {
         *("chunk", "embedding", "errors", "identity", "index", "parsers", "retrieval", "spans", "stores", "support"),
@@ -88,7 +89,7 @@ LAYERS: dict[str, set[str]] = {
             "wikipedia",
         ),
     },
-    "__init__": {"chunk", "errors", "frames", "index", "parsers", "retrieval", "spans"},
+    "__init__": {"chunk", "errors", "frames", "index", "parsers", "retrieval", "spans", "view"},
     "__main__": {"cli"},
 }
 
@@ -130,7 +131,7 @@ ONLY_IN: dict[str, set[str]] = {
     "prometheus_client": {"server"},
     "opentelemetry": {"support"},
     "typer": {"cli"},
-    "rich": {"cli"},
+    "rich": {"cli", "markup", "view"},
 }
 
 
@@ -176,7 +177,7 @@ def test_importing_kinsplit_loads_neither_a_model_nor_a_framework() -> None:
     code = (
         "import sys, kinsplit\n"
         "heavy = {'torch', 'numpy', 'pydantic', 'llama_index', 'langchain_core', 'langchain_text_splitters',"
-        " 'sentence_transformers', 'qdrant_edge', 'typer', 'opentelemetry'}\n"
+        " 'sentence_transformers', 'qdrant_edge', 'typer', 'rich', 'markdown_it', 'jinja2', 'opentelemetry'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -161,7 +161,7 @@ class Comparison:
             runs += [(number, number) for number in range(first, len(single))]
             runs += [(number, number + 1) for number in range(first, len(single) - 1)]
         self.parts = [Part(single[i].source, Span(single[i].at.start, single[j].at.end)) for i, j in runs]
-        self._words = [terms(self._bm25, part.text) for part in self.parts]
+        self._words = [bm25.words(part.text) for part in self.parts]
         vectors = embedder.embed([part.text for part in single]) if single else np.zeros((0, embedder.dimension))
         # The vector of a pair is the mean of both sentences, which takes no further call of the model.
         sums = [vectors[i] + vectors[j] for i, j in runs]
@@ -173,15 +173,9 @@ class Comparison:
 
     def overlaps(self, text: str) -> FloatArray:
         """Return the share of a text's words that each part contains: float32[parts], 0 for a text without words."""
-        wanted = terms(self._bm25, text)
+        wanted = self._bm25.words(text)
         shares = [len(wanted & words) / len(wanted) if wanted else 0.0 for words in self._words]
         return np.asarray(shares, dtype=np.float32)
-
-
-def terms(bm25: Bm25Embedder, text: str) -> frozenset[int]:
-    """Return the words of a text as the term ranking indexes them."""
-    (vector,) = bm25.embed([text])
-    return frozenset(vector.indices)
 
 
 def check(

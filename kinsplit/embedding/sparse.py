@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import Self
+from functools import lru_cache
+from typing import Any, Self
 
+from kinsplit.embedding.acronyms import acronyms
 from kinsplit.embedding.protocol import SparseVector, check_texts, replace_surrogates
 from kinsplit.errors import InvalidParameterError
 from kinsplit.support.extras import needs
@@ -32,8 +34,17 @@ ANY = "any"
 #: Languages written without spaces, whose words come from a segmenter.
 _UNSPACED = ("chinese", "japanese")
 
-#: Mark in fingerprints of embedders that count the parts of names (see `with_parts`).
-_PARTS = "parts"
+#: Mark in fingerprints of embedders that count the parts of names (see `with_parts`), and of those that also count
+#: acronyms.
+_PARTS, _ACRONYMS = "parts", "parts+acronyms"
+# Digits around an acronym tell its terms from words, and keep stemmers off them.
+_WRITTEN, _INITIALS = "8{}8", "9{}9"
+# Weight of an acronym's letters as a word: "OOP" is the stem of "Oops", too.
+_AS_WORD = 0.5
+# A word in lower case may be an acronym if it is this short, in a question of so few words, such as "what is oop".
+_SHORT, _FEW_WORDS = range(3, 5), 2
+# Number of words known to be stop words or not, about the vocabulary of a language.
+_MOST_WORDS = 50_000
 
 
 class Bm25Embedder:
@@ -42,17 +53,23 @@ class Bm25Embedder:
     Names in camel case count as a whole and by their parts. A run without whitespace or punctuation is one term,
     whatever its length, such as a file of hexadecimal digits; Chinese and Japanese are segmented if chosen.
 
+    Acronyms meet their long forms: "OOP" in a question finds "object-oriented programming" in a text, and the other way
+    round (see `kinsplit.embedding.acronyms`). Terms of their own serve this, so the weights of words stay as they are.
+
     Args:
         language: English name of a language, such as "german", for its stop words and its stemmer. None or "any" uses
             words unchanged, for mixed or other languages.
         average_length: Expected length of a document in terms, without stop words. Qdrant's default of 256 serves
             as long as all documents are about equally long; another value scales every score by the same factor.
+        with_acronyms: Whether acronyms meet their long forms. Collections of older versions don't have the terms.
 
     Raises:
         InvalidParameterError: An unknown language, or a length that is not positive.
     """
 
-    def __init__(self, language: str | None = "english", average_length: float = 256.0) -> None:
+    def __init__(
+        self, language: str | None = "english", average_length: float = 256.0, *, with_acronyms: bool = True
+    ) -> None:
         with needs("search"):
             import qdrant_edge as qe
 
@@ -67,6 +84,7 @@ class Bm25Embedder:
             raise InvalidParameterError("average_length", "must be positive", average_length, remedy)
         self.language = language
         self.average_length = float(average_length)
+        self.with_acronyms = with_acronyms
         segmented = language is None or language in _UNSPACED
         self._model = qe.Bm25(
             qe.Bm25Config(
@@ -77,6 +95,7 @@ class Bm25Embedder:
                 stemmer=qe.DisabledStemmer() if language is None else None,
             )
         )
+        self._is_stop_word = lru_cache(_MOST_WORDS)(self._ends_phrase)
 
     @classmethod
     def of(cls, fingerprint: str) -> Self:
@@ -89,24 +108,59 @@ class Bm25Embedder:
         language, _, rest = settings.partition(":")
         length, _, parts = rest.partition(":")
         with suppress(ValueError):
-            if kind == "bm25" and parts == _PARTS:
-                return cls(language, float(length))
+            if kind == "bm25" and parts in (_PARTS, _ACRONYMS):
+                return cls(language, float(length), with_acronyms=parts == _ACRONYMS)
         remedy = "Ask the collection for dense vectors only, or open it with the version of kinsplit that made it."
         raise InvalidParameterError("sparse", "must be BM25 of a known language", fingerprint, remedy)
 
     @property
     def fingerprint(self) -> str:
-        """Language and average length, which determine every vector."""
-        return f"bm25:{self.language or ANY}:{self.average_length:g}:{_PARTS}"
+        """Language, average length and kinds of terms, which determine every vector."""
+        parts = _ACRONYMS if self.with_acronyms else _PARTS
+        return f"bm25:{self.language or ANY}:{self.average_length:g}:{parts}"
 
     def embed(self, texts: Sequence[str]) -> list[SparseVector]:
         """Return the term weights of each text; a text without terms gets an empty vector."""
-        return [_frozen(self._model.embed_document(with_parts(text))) for text in check_texts(texts)]
+        return [self._embed(text) for text in check_texts(texts)]
 
     def embed_query(self, text: str) -> SparseVector:
-        """Return weight 1 for each term of a query."""
-        return _frozen(self._model.embed_query(with_parts(replace_surrogates(text))))
+        """Return weight 1 for each term of a query, and less for an acronym as a word."""
+        text = replace_surrogates(text)
+        words = _weights(self._model.embed_query(with_parts(text)))
+        if not self.with_acronyms:
+            return _sparse(words)
+        found = acronyms(text, self._is_stop_word)
+        as_words = self._model.embed_query(" ".join(found.written)).indices
+        content = [word.lower() for word in _WORD.findall(text) if not self._is_stop_word(word.lower())]
+        short = [word for word in content if len(word) in _SHORT] if len(content) <= _FEW_WORDS else []
+        terms = _marked(_WRITTEN, (*found.written, *found.initials)) + _marked(_INITIALS, (*found.written, *short))
+        return _sparse(words | dict.fromkeys(as_words, _AS_WORD) | _weights(self._model.embed_query(" ".join(terms))))
+
+    def words(self, text: str) -> frozenset[int]:
+        """Return the terms of a text's words, without those of acronyms."""
+        return frozenset(self._model.embed_query(with_parts(replace_surrogates(text))).indices)
+
+    def _ends_phrase(self, word: str) -> bool:
+        # Without a list of stop words, only names are phrases.
+        return self.language is None or not self._model.embed_query(word).indices
+
+    def _embed(self, text: str) -> SparseVector:
+        words = _weights(self._model.embed_document(with_parts(text)))
+        if not self.with_acronyms:
+            return _sparse(words)
+        found = acronyms(text, self._is_stop_word)
+        terms = _marked(_WRITTEN, found.written) + _marked(_INITIALS, found.initials)
+        # On their own, since the weights of words fall with the length of the text.
+        return _sparse(words | _weights(self._model.embed_document(" ".join(terms))))
 
 
-def _frozen(vector: object) -> SparseVector:
-    return SparseVector(tuple(vector.indices), tuple(vector.values))  # type: ignore[attr-defined]
+def _marked(mark: str, letters: Iterable[str]) -> list[str]:
+    return [mark.format(each) for each in letters]
+
+
+def _weights(vector: Any) -> dict[int, float]:
+    return dict(zip(vector.indices, vector.values, strict=True))
+
+
+def _sparse(weights: dict[int, float]) -> SparseVector:
+    return SparseVector(tuple(weights), tuple(weights.values()))

@@ -96,6 +96,7 @@ def _cleaned(reading: Reading) -> Reading:
         text, more = clean(content.text)
         title = " ".join(clean(content.title or "").text.split())
         more = more if text and not text.isspace() else (*more, "holds no text")
-        contents.append(replace(content, text=text, title=title or None))
+        headings = tuple(one._replace(title=clean(one.title).text) for one in content.headings)
+        contents.append(replace(content, text=text, title=title or None, headings=headings))
         warnings += [f"{content.id}: {warning}" for warning in more] if content.id else more
     return Reading(tuple(contents), tuple(warnings))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import cache
 from typing import Any, Literal
 
 from markdown_it import MarkdownIt
@@ -53,7 +52,6 @@ def _begins_in_fence(text: str) -> bool:
     return bool(fences) and len(fences) % 2 == 1 and not fences[0][1] and bool(text[: fences[0].start()].strip())
 
 
-@cache
 def parser() -> MarkdownIt:
     """Return a parser of CommonMark with tables and struck-out text, to which HTML is text and pictures are names."""
     made = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])

@@ -7,7 +7,7 @@ from typing import Self, TypedDict
 from pydantic import ConfigDict, Field, SkipValidation, model_validator
 
 from kinsplit.errors import InvalidParameterError
-from kinsplit.retrieval.budget import Budget, Terms
+from kinsplit.retrieval.budget import Budget, Terms, no_terms
 from kinsplit.retrieval.expand import Expansion
 from kinsplit.retrieval.rerank import Reranker
 from kinsplit.retrieval.weights import KinWeights
@@ -101,7 +101,7 @@ class SearchOptions(Settings):
         window = WINDOW if self.window is None else self.window
         return Expansion(window=window, parents=self.parents, within_sections=self.within_sections)
 
-    def spending(self, tokenizer: Tokenizer, terms: Terms) -> Budget | None:
+    def spending(self, tokenizer: Tokenizer, terms: Terms = no_terms) -> Budget | None:
         """Return the budget to spend; None without one.
 
         Args:

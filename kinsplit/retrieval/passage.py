@@ -73,6 +73,11 @@ class Passage:
         """The hit that gave the passage its score."""
         return self.hits[0]
 
+    def _repr_html_(self) -> str:
+        from kinsplit.markup.html import output
+
+        return output(passage_card(self))
+
     def with_score(self, stage: str, score: float) -> Passage:
         """Return the passage ranked by the score of a further stage."""
         return replace(self, score=score, scores={**self.scores, stage: score})
@@ -209,3 +214,38 @@ def _joined(pieces: Sequence[Piece]) -> list[tuple[Span, str]]:
             spans[-1] = Span(spans[-1].start, end)
             texts[-1].append(gap[len(gap) - apart :] + text if apart > 0 else text[-apart:])
     return [(span, "".join(parts)) for span, parts in zip(spans, texts, strict=True)]
+
+
+def passage_card(passage: Passage, rank: int | None = None) -> str:
+    """Return a passage as a part of a notebook's output: rendered, with its source and the hits in it on demand.
+
+    Args:
+        passage: The passage.
+        rank: Its rank among others, from 1.
+    """
+    from kinsplit.markup.html import card, details, rendered, source
+    from kinsplit.markup.source import kind_of
+
+    name = passage.citation if rank is None else f"{rank}. {passage.citation}"
+    hits = ", ".join(f"{hit.chunk.index + 1}/{hit.chunk.total}" for hit in passage.hits)
+    facts = [" ".join(passage.context.split()), f"score {passage.score:.4f}", f"chunk {hits}"]
+    kind = kind_of(passage.source_id, passage.metadata)
+    marked = source(passage.text, _places(passage))
+    if kind == "text":
+        return card(name, facts, marked)
+    looks = rendered(passage.text, kind, passage.chunks[0].context, passage.source_id)
+    return card(name, facts, looks, details("Source, with the hits marked", marked))
+
+
+def _places(passage: Passage) -> list[tuple[int, int]]:
+    """Return the ranges of a passage's text that are hits, in order; none if all of it is."""
+    found = stretches(passage.spans, passage.text) or []
+    hits = sorted(span for hit in passage.hits for span in hit.chunk.spans)
+    ranges: list[tuple[int, int]] = []
+    for at, (start, end) in found:
+        for hit in hits:
+            first, last = max(hit.start, start) - start + at, min(hit.end, end) - start + at
+            first = max(first, ranges[-1][1]) if ranges else first
+            if first < last:
+                ranges.append((first, last))
+    return [] if sum(last - first for first, last in ranges) >= len(passage.text) else ranges

@@ -7,7 +7,7 @@ import re
 import pytest
 from rich.console import Console
 
-from kinsplit.cli.output.markup import rendered
+from kinsplit.markup.terminal import rendered
 from tests.cli.conftest import Cli
 
 CONSOLE = Console(force_terminal=True, width=80, color_system="standard")

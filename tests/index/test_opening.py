@@ -9,8 +9,10 @@ import pytest
 
 from kinsplit import Document, Index
 from kinsplit.embedding import create
+from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import CollectionNotFoundError, SchemaMismatchError, StoreError
 from kinsplit.index import default_strategy
+from kinsplit.stores import open_store
 from tests.index.helpers import RecordingEmbedder, open_index
 
 
@@ -37,6 +39,18 @@ def test_an_index_opens_again_with_the_language_it_was_made_with(tmp_path: Path)
         Index(f"edge:{tmp_path}", embedder="hash", language="english")
     with Index("memory:", embedder="hash", language="any") as index:
         assert index.bm25.language is None
+
+
+def test_a_collection_without_terms_of_acronyms_keeps_its_terms(tmp_path: Path) -> None:
+    with Index("memory:", embedder="hash") as index:
+        index.bm25 = Bm25Embedder(with_acronyms=False)
+        schema = index._schema(index.strategy)
+    open_store(f"edge:{tmp_path}", "old", schema).close()
+    for language in (None, "english"):
+        with Index(f"edge:{tmp_path}", collection="old", embedder="hash", language=language) as index:
+            index.add(Document("d", "This is object-oriented programming."))
+            assert not index.bm25.with_acronyms
+            assert "bm25" not in index.search("OOP")[0].scores
 
 
 def test_another_strategy_or_model_is_refused(tmp_path: Path, course: Path) -> None:

@@ -10,11 +10,11 @@ from rich.table import Table
 from rich.text import Text
 
 from kinsplit.chunk import select
-from kinsplit.cli.output.markup import rendered
 from kinsplit.cli.output.tables import text_table
 from kinsplit.cli.output.terminal import Terminal
 from kinsplit.display import inline, visible
 from kinsplit.markup.source import kind_of
+from kinsplit.markup.terminal import rendered
 
 if TYPE_CHECKING:
     from kinsplit.embedding.sparse import Bm25Embedder
