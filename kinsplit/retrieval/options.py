@@ -41,7 +41,7 @@ class SearchOptions(Settings):
         rerank: A reranker, or its name (see `create_reranker`). It scores the candidates and then, unless it scored
             none of them, the passages.
         budget: Maximum number of tokens of all passages together, by the strategy's tokenizer. Chunks are taken best
-            first until it is full, the last one cut at the end of a sentence, and only then merged into passages.
+            first until it is full, the last ones cut at ends of sentences, and only then merged into passages.
         context_share: Share of the budget for siblings or parents of hits, from 0 to below 1. None for what hits leave;
             a given `window`, or `parents`, then comes with each hit.
         where: Filter on metadata: keys with a value, a list of values, or operators such as {"$gte": 2020}; see

@@ -43,8 +43,8 @@ class SiblingExpansion(BaseNodePostprocessor, AbstractContextManager[Any]):
         slim: Whether passages keep only the metadata for a prompt: their position and score (see
             `kinsplit.integrations.shared.metadata.slimmed`).
         budget: Maximum number of tokens of all texts together, by the tokenizer of the strategy, or the bundled one if
-            the strategy is not known. It is spent as in a search: on the nodes best first, the last one cut at the
-            end of a sentence, then on their siblings. None for any number.
+            the strategy is not known. It is spent as in a search: on the nodes best first, the last ones cut at
+            ends of sentences, then on their siblings. None for any number.
         context_share: Share of the budget for siblings or parents, from 0 to below 1. None for what the nodes
             leave; parents then come first.
 
