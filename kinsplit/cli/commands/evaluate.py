@@ -85,7 +85,7 @@ def evaluate(
         str,
         typer.Option(
             metavar="NAME",
-            help="Ranking for all strategies: kin, hybrid, dense or bm25; search or ask: their passages.",
+            help="Ranking for all strategies: kin, hybrid, dense or terms; search or ask: their passages.",
         ),
     ] = "kin",
     embedder: Annotated[

@@ -1,8 +1,7 @@
-"""Registry of the rankers of an evaluation."""
+"""Rankers of an evaluation: the rankings of every search, and others with the same interface."""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Unpack
 
@@ -11,12 +10,18 @@ from kinsplit.chunk import Chunk
 from kinsplit.errors import InvalidParameterError
 from kinsplit.evaluation.measures.read_text import Slices
 from kinsplit.index import Index
-from kinsplit.retrieval import KinWeights, Question, SearchKeywords, SearchOptions, find_candidates
+from kinsplit.retrieval import (
+    KIN,
+    KinWeights,
+    Question,
+    Ranking,
+    SearchKeywords,
+    SearchOptions,
+    find_candidates,
+    rankings,
+)
 from kinsplit.stores import ChunkStore
 from kinsplit.support.aio import run
-
-#: The constant of reciprocal rank fusion (Cormack, Clarke and Buettcher, SIGIR 2009).
-_RRF = 60
 
 
 class Ranked(NamedTuple):
@@ -44,28 +49,30 @@ class Ranker(NamedTuple):
 
 
 def kin(weights: KinWeights | None = None) -> Ranker:
-    """Return kin scoring, the ranker of every search of kinsplit.
+    """Return kin scoring, the default ranking of every search.
 
     Args:
         weights: Weights of the kin; None for the defaults.
     """
     chosen = weights or KinWeights()
+    ranker = _ranker(KIN, chosen)
+    return ranker._replace(name=_named("kin", chosen.model_dump(exclude_defaults=True)))
 
+
+def _ranker(ranking: Ranking, weights: KinWeights) -> Ranker:
     def rank(store: ChunkStore, question: Question, limit: int) -> list[Ranked]:
-        found = run(find_candidates(question, chosen, limit), store)
+        found = run(find_candidates(question, weights, limit, ranking), store)
         return [Ranked(candidate.chunk, candidate.score) for candidate in found]
 
-    name = _named("kin", chosen.model_dump(exclude_defaults=True))
-    return Ranker(name, "By meaning and terms, each chunk with its kin", rank)
+    return Ranker(ranking.name, ranking.description, rank)
 
 
 def search(**options: Unpack[SearchKeywords]) -> Ranker:
-    """Return the passages of `Index.search`, which are what a reader gets; leaves are ranked as by `kin`.
+    """Return the passages of `Index.search`, which are what a reader gets; leaves are ranked as in the search.
 
     Args:
         **options: See `kinsplit.retrieval.SearchOptions`, without `budget`, which the measures give.
     """
-    SearchOptions(**_within(1, options))
 
     def passages(index: Index, question: str, budget: int) -> list[Slices]:
         slices: list[Slices] = []
@@ -73,18 +80,24 @@ def search(**options: Unpack[SearchKeywords]) -> Ranker:
             slices += [passage, *passage.related]
         return slices
 
-    return Ranker(_named("search", options), "Passages of Index.search", kin(options.get("weights")).rank, passages)
+    return Ranker(_named("search", options), "Passages of Index.search", _rank_of(options), passages)
 
 
 def ask(**options: Unpack[SearchKeywords]) -> Ranker:
     """Return the sources of `kinsplit.answering.ask` without a model; see `search`."""
-    SearchOptions(**_within(1, options))
 
     def passages(index: Index, question: str, budget: int) -> Sequence[Slices]:
         first = next(answer(index, question, None, **_within(budget, options)))
         return first.sources if isinstance(first, SourcesFound) else ()
 
-    return Ranker(_named("ask", options), "Sources of an answer", kin(options.get("weights")).rank, passages)
+    return Ranker(_named("ask", options), "Sources of an answer", _rank_of(options), passages)
+
+
+def _rank_of(options: SearchKeywords) -> Callable[[ChunkStore, Question, int], Sequence[Ranked]]:
+    """Return the function that ranks leaves as a search with these options does."""
+    asked = SearchOptions(**_within(1, options))
+    (ranking,) = (ranking for ranking in rankings() if ranking.name == asked.ranking)
+    return _ranker(ranking, asked.weights).rank
 
 
 def _within(budget: int, options: SearchKeywords) -> SearchKeywords:
@@ -96,37 +109,8 @@ def _named(name: str, options: Mapping[str, object]) -> str:
     return f"{name}({own})" if own else name
 
 
-def _dense(store: ChunkStore, question: Question, limit: int) -> list[Ranked]:
-    return _fetched(store, [(hit.id, hit.score) for hit in store.rank([question.by_meaning(0, limit)])[0]])
-
-
-def _bm25(store: ChunkStore, question: Question, limit: int) -> list[Ranked]:
-    return _fetched(store, [(hit.id, hit.score) for hit in store.rank([question.by_terms(0, limit)])[0]])
-
-
-def _hybrid(store: ChunkStore, question: Question, limit: int) -> list[Ranked]:
-    scores: dict[str, float] = defaultdict(float)
-    for entries in store.rank([question.by_meaning(0, limit), question.by_terms(0, limit)]):
-        for rank, entry in enumerate(entries, 1):
-            scores[entry.id] += 1 / (_RRF + rank)
-    return _fetched(store, sorted(scores.items(), key=lambda pair: -pair[1])[:limit])
-
-
-def _fetched(store: ChunkStore, best: Sequence[tuple[str, float]]) -> list[Ranked]:
-    scores = dict(best)
-    return [Ranked(chunk, scores[chunk.id]) for chunk in store.get(list(scores))]
-
-
 _RANKERS = {
-    ranker.name: ranker
-    for ranker in (
-        kin(),
-        Ranker("hybrid", "By meaning and terms, joined by reciprocal ranks (k = 60)", _hybrid),
-        Ranker("dense", "By meaning: cosine", _dense),
-        Ranker("bm25", "By terms: BM25", _bm25),
-        search(),
-        ask(),
-    )
+    ranker.name: ranker for ranker in (*(_ranker(ranking, KinWeights()) for ranking in rankings()), search(), ask())
 }
 
 
