@@ -15,7 +15,7 @@ from kinsplit import embedding
 from kinsplit.chunk import Chunk, Document
 from kinsplit.embedding.cached import VERSIONED, use_vector_cache, without_cache
 from kinsplit.embedding.late_chunking import token_embedder
-from kinsplit.embedding.protocol import Progress, repeatable
+from kinsplit.embedding.protocol import Embedder, Progress, repeatable
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import CacheWarning, CollectionNotFoundError, InvalidParameterError, StoreError
 from kinsplit.indexing.embedding_context import (
@@ -147,13 +147,7 @@ class Index:
         return self._embedding_context or "headings"
 
     def _schema(self, strategy: Strategy) -> Schema:
-        return Schema(
-            model=add_embedding_context(self.embedder.fingerprint, self._embedding_context or "headings"),
-            dimension=self.embedder.dimension,
-            sparse=self.bm25.fingerprint,
-            strategy=_describe(strategy),
-            fingerprint=strategy.fingerprint,
-        )
+        return schema_of(strategy, self.embedder, self.bm25, self.embedding_context)
 
     def add(
         self,
@@ -274,7 +268,7 @@ class Index:
             raise CollectionNotFoundError(self._missing)
         retrieval: Attributes = {"gen_ai.operation.name": "retrieval", "window": options.expansion.window}
         limits = {"top_k": options.passages, "budget": options.budget}
-        retrieval |= {name: limit for name, limit in limits.items() if limit is not None}
+        retrieval = {**retrieval, **{name: limit for name, limit in limits.items() if limit is not None}}
         with span("kinsplit.search", retrieval, texts={"gen_ai.retrieval.query.text": query}) as record:
             dense = None
             if pick(options.ranking).embeds:
@@ -361,15 +355,24 @@ class Index:
         self.close()
 
 
+def schema_of(
+    strategy: Strategy, embedder: Embedder, bm25: Bm25Embedder, embedding_context: EmbeddingContext
+) -> Schema:
+    """Return the schema of a collection that an `Index` with these parts opens."""
+    return Schema(
+        model=add_embedding_context(embedder.fingerprint, embedding_context),
+        dimension=embedder.dimension,
+        sparse=bm25.fingerprint,
+        strategy=json.dumps({"name": strategy.name, "parameters": strategy.described}),
+        fingerprint=strategy.fingerprint,
+    )
+
+
 def _bm25(language: str) -> Bm25Embedder:
     try:
         return Bm25Embedder(language)
     except InvalidParameterError as error:
         raise error.of("language") from None
-
-
-def _describe(strategy: Strategy) -> str:
-    return json.dumps({"name": strategy.name, "parameters": strategy.described})
 
 
 def _stored_strategy(schema: Schema) -> Strategy:

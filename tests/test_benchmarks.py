@@ -138,15 +138,15 @@ def test_retrieval_is_measured_for_every_ranking(tmp_path: Path) -> None:
     (folder / "queries.jsonl").write_text(json.dumps(query) + "\n")
     (tiny,) = labelled.labelled_sets(tmp_path)
     strategies = {"kinsplit": create("sentence", chunk_size=60, chunk_overlap=0)}
-    first, second = (
-        retrieval.measure(tiny, strategies, retrieval.KIN_RANKERS, cache=tmp_path / name) for name in ("one", "two")
-    )
+    ways = {**retrieval.KIN_RANKERS, **retrieval.FRONT_DOOR}
+    first, second = (retrieval.measure(tiny, strategies, ways, cache=tmp_path / name) for name in ("one", "two"))
 
-    assert set(first) == {("kinsplit", name) for name in retrieval.KIN_RANKERS}
+    assert set(first) == {("kinsplit", name) for name in ways}
     assert all((first[key] == second[key]).all() for key in first)
     assert first["kinsplit", "default"][0, 3] >= 99  # White space between chunks is in none of them.
-    ((wanted, _, met),) = retrieval.judge("alice", first)
+    (wanted, _, met), *front = retrieval.judge("alice", first)
     assert (wanted, met) == ("at least without kin - 0.5", True)
+    assert [wanted.split(" at least")[0] for wanted, _, _ in front] == list(retrieval.FRONT_DOOR)
     assert "| kinsplit, default | " in retrieval.as_markdown(tiny, first)
 
 

@@ -60,7 +60,8 @@ LAYERS: dict[str, set[str]] = {
         "tokenizers",
     },
     "evaluation": {
-        *("chunk", "compat", "display", "embedding", "errors", "identity", "index", "indexing", "language_models"),
+        *("answering", "chunk", "compat", "display", "embedding", "errors", "identity", "index", "indexing"),
+        "language_models",
         *("loaders", "markup", "parsers", "retrieval", "spans", "stores", "support", "text", "tokenizers"),
     },
     "integrations": {

@@ -23,7 +23,7 @@ from kinsplit.tokenizers.protocol import IntArray
 #: Function that returns the terms of a question that each text has.
 Terms = Callable[[Sequence[str]], Sequence[frozenset[int]]]
 
-# Number of hits to look at for sentences that still fit.
+# Number of hits to look at for sentences that still fit, once a whole one doesn't.
 _TRIES = 5
 _LINE = re.compile(r"\S[^\n]*")
 # Ends of lead-ins, list items and table rows, which need not be ends of sentences.
@@ -55,7 +55,7 @@ class Budget:
         with_context: Whether each hit is bought together with its context, before the next hit.
         top_k: Maximum number of passages, which are then at most two windows long; None for any number and length.
         is_strategys: Whether the tokenizer is that of the strategy, whose counts are stored with the chunks.
-        terms: Returns the question's terms in each text, by which the sentences of the last hit are chosen.
+        terms: Returns the question's terms in each text, by which the sentences of the last hits are chosen.
         overhead: Number of tokens that each passage takes besides its text, such as its label in a prompt.
     """
 
@@ -135,10 +135,10 @@ def shorten(passages: Sequence[Passage], budget: Budget) -> list[Passage]:
 def spend(budget: Budget, hits: Sequence[Candidate], context: Context) -> list[Passage]:
     """Take hits in the order of their worth until a budget is full, then the context around them.
 
-    Of the last hit, the sentences that fit are taken; if no sentence fits, its lines, and of the best hit the first
-    words or the beginning of the first word. Where there is a choice, those with most of the question's terms are
-    taken. Context is taken in whole chunks, nearest first. Text that is already taken costs nothing, and neighbours are
-    merged into passages in document order.
+    Of the first hits that don't fit, the sentences that do are taken; if no sentence fits, lines, and of the best hit
+    the first words or the beginning of the first word. Where there is a choice, those with most of the question's terms
+    are taken. Context is taken in whole chunks, nearest first. Text that is already taken costs nothing, and neighbours
+    are merged into passages in document order.
 
     Args:
         budget: The budget.
@@ -195,7 +195,6 @@ class _Purchase:
                 self._take_part(hit.chunk)
                 if hit.chunk.id in self._taken:
                     self._hits.append(hit)
-                    break
                 if misses == _TRIES:
                     break
                 continue

@@ -7,7 +7,7 @@ from typing import Self, TypedDict
 from pydantic import ConfigDict, Field, SkipValidation, model_validator
 
 from kinsplit.errors import InvalidParameterError
-from kinsplit.retrieval.budget import Budget, Terms
+from kinsplit.retrieval.budget import Budget, Terms, no_terms
 from kinsplit.retrieval.expand import Expansion
 from kinsplit.retrieval.rankings import pick
 from kinsplit.retrieval.rerank import Reranker
@@ -42,7 +42,7 @@ class SearchOptions(Settings):
         rerank: A reranker, or its name (see `create_reranker`). It scores the candidates and then, unless it scored
             none of them, the passages.
         budget: Maximum number of tokens of all passages together, by the strategy's tokenizer. Chunks are taken best
-            first until it is full, the last one cut at the end of a sentence, and only then merged into passages.
+            first until it is full, the last ones cut at ends of sentences, and only then merged into passages.
         context_share: Share of the budget for siblings or parents of hits, from 0 to below 1. None for what hits leave;
             a given `window`, or `parents`, then comes with each hit.
         where: Filter on metadata: keys with a value, a list of values, or operators such as {"$gte": 2020}; see
@@ -111,7 +111,7 @@ class SearchOptions(Settings):
         window = WINDOW if self.window is None else self.window
         return Expansion(window=window, parents=self.parents, within_sections=self.within_sections)
 
-    def spending(self, tokenizer: Tokenizer, terms: Terms) -> Budget | None:
+    def spending(self, tokenizer: Tokenizer, terms: Terms = no_terms) -> Budget | None:
         """Return the budget to spend; None without one.
 
         Args:

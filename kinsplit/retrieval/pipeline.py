@@ -6,7 +6,6 @@ siblings and reranked as whole passages, and the best 3 are returned.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import accumulate
 from operator import attrgetter
 
@@ -83,7 +82,7 @@ async def search(
     return passages[: options.passages]
 
 
-def _enough(entries: Sequence[ScoredEntry], tokens: int) -> Sequence[ScoredEntry]:
+def _enough(entries: list[ScoredEntry], tokens: int) -> list[ScoredEntry]:
     """Return the first entries, as many as surely fill a budget; their texts may overlap."""
     lengths = (one.entry.token_count or one.entry.length / _MOST_PER_TOKEN for one in entries)
     number = next((n for n, total in enumerate(accumulate(lengths), 1) if total >= _AMPLE * tokens), len(entries))

@@ -11,9 +11,10 @@ from llama_index.core import VectorStoreIndex
 from llama_index.core.schema import NodeWithScore, TextNode
 
 from kinsplit import Document, Index
-from kinsplit.errors import StoreError
+from kinsplit.errors import InvalidParameterError, StoreError
 from kinsplit.integrations import langchain, llama_index
 from kinsplit.parsers import create
+from kinsplit.tokenizers import resolve
 from tests.integrations.finding import (
     FRAMEWORKS,
     HASH,
@@ -28,6 +29,8 @@ from tests.integrations.finding import (
 )
 from tests.integrations.test_langchain_store import HashEmbeddings
 from tests.integrations.test_llama_index_store import HashEmbedding
+
+TOKENIZER = resolve("bundled")
 
 
 class CountingStore:
@@ -49,6 +52,26 @@ class CountingStore:
 
 
 # Retrievers
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_a_budget_is_spent_on_hits_before_their_siblings(framework: str, index: Index) -> None:
+    chunks = split(framework)
+    hits = [found(framework, chunks[4], 0.9), found(framework, chunks[8], 0.8)]
+    first, second = (getattr(chunk, "page_content", None) or chunk.text for chunk in (chunks[4], chunks[8]))
+    own = TOKENIZER.count([first, second]).tolist()
+
+    def texts(budget: int, **options: Any) -> list[str]:
+        return [hit.text for hit in process(expansion(framework, index, budget=budget, **options), hits)]
+
+    assert texts(sum(own)) == [first, second]
+    (cut,) = texts(own[0] - 1)
+    assert cut in first
+    assert first in texts(200)[0]
+    assert len(texts(200)[0]) > len(first)
+    assert sum(TOKENIZER.count(texts(100, context_share=0.5))) <= 100
+    with pytest.raises(InvalidParameterError, match="context_share: needs a budget"):
+        expansion(framework, index, context_share=0.5)
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)

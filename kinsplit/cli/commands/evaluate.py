@@ -82,7 +82,11 @@ def evaluate(
     ] = None,
     top_k: Annotated[int, typer.Option(metavar="N", help="Number of chunks for measures without a cutoff.")] = 5,
     ranker: Annotated[
-        str, typer.Option(metavar="NAME", help="Ranking for all strategies: kin, hybrid, dense or terms.")
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Ranking for all strategies: kin, hybrid, dense or terms; search or ask: their passages.",
+        ),
     ] = "kin",
     embedder: Annotated[
         str,

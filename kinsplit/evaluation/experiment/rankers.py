@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, Unpack
 
+from kinsplit.answering import SourcesFound, answer
 from kinsplit.chunk import Chunk
 from kinsplit.errors import InvalidParameterError
-from kinsplit.retrieval import KIN, KinWeights, Question, Ranking, find_candidates, rankings
+from kinsplit.evaluation.measures.read_text import Slices
+from kinsplit.index import Index
+from kinsplit.retrieval import (
+    KIN,
+    KinWeights,
+    Question,
+    Ranking,
+    SearchKeywords,
+    SearchOptions,
+    find_candidates,
+    rankings,
+)
 from kinsplit.stores import ChunkStore
 from kinsplit.support.aio import run
 
@@ -26,11 +38,14 @@ class Ranker(NamedTuple):
         name: Name with all settings, which is part of the key of cached outcomes.
         description: Description in one line.
         rank: Function that returns at most the given number of leaves for a question, best first.
+        passages: Function that returns the passages for a question within a number of tokens, which budget measures
+            judge instead of the leaves; None for a ranker of leaves alone.
     """
 
     name: str
     description: str
     rank: Callable[[ChunkStore, Question, int], Sequence[Ranked]]
+    passages: Callable[[Index, str, int], Sequence[Slices]] | None = None
 
 
 def kin(weights: KinWeights | None = None) -> Ranker:
@@ -41,8 +56,7 @@ def kin(weights: KinWeights | None = None) -> Ranker:
     """
     chosen = weights or KinWeights()
     ranker = _ranker(KIN, chosen)
-    own = ", ".join(f"{key}={value}" for key, value in chosen.model_dump(exclude_defaults=True).items())
-    return ranker._replace(name=f"kin({own})") if own else ranker
+    return ranker._replace(name=_named("kin", chosen.model_dump(exclude_defaults=True)))
 
 
 def _ranker(ranking: Ranking, weights: KinWeights) -> Ranker:
@@ -53,7 +67,51 @@ def _ranker(ranking: Ranking, weights: KinWeights) -> Ranker:
     return Ranker(ranking.name, ranking.description, rank)
 
 
-_RANKERS = {ranking.name: _ranker(ranking, KinWeights()) for ranking in rankings()}
+def search(**options: Unpack[SearchKeywords]) -> Ranker:
+    """Return the passages of `Index.search`, which are what a reader gets; leaves are ranked as in the search.
+
+    Args:
+        **options: See `kinsplit.retrieval.SearchOptions`, without `budget`, which the measures give.
+    """
+
+    def passages(index: Index, question: str, budget: int) -> list[Slices]:
+        slices: list[Slices] = []
+        for passage in index.search(question, **_within(budget, options)):
+            slices += [passage, *passage.related]
+        return slices
+
+    return Ranker(_named("search", options), "Passages of Index.search", _rank_of(options), passages)
+
+
+def ask(**options: Unpack[SearchKeywords]) -> Ranker:
+    """Return the sources of `kinsplit.answering.ask` without a model; see `search`."""
+
+    def passages(index: Index, question: str, budget: int) -> Sequence[Slices]:
+        first = next(answer(index, question, None, **_within(budget, options)))
+        return first.sources if isinstance(first, SourcesFound) else ()
+
+    return Ranker(_named("ask", options), "Sources of an answer", _rank_of(options), passages)
+
+
+def _rank_of(options: SearchKeywords) -> Callable[[ChunkStore, Question, int], Sequence[Ranked]]:
+    """Return the function that ranks leaves as a search with these options does."""
+    asked = SearchOptions(**_within(1, options))
+    (ranking,) = (ranking for ranking in rankings() if ranking.name == asked.ranking)
+    return _ranker(ranking, asked.weights).rank
+
+
+def _within(budget: int, options: SearchKeywords) -> SearchKeywords:
+    return {**options, "budget": budget}
+
+
+def _named(name: str, options: Mapping[str, object]) -> str:
+    own = ", ".join(f"{key}={value}" for key, value in options.items())
+    return f"{name}({own})" if own else name
+
+
+_RANKERS = {
+    ranker.name: ranker for ranker in (*(_ranker(ranking, KinWeights()) for ranking in rankings()), search(), ask())
+}
 
 
 def names() -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 
 from kinsplit.chunk import Chunk, Document
@@ -18,12 +19,14 @@ class Answer(NamedTuple):
         scores: Scores of the ranker.
         cosines: Cosine between the question and each chunk.
         seconds: Wall time of the search, including the embedding of the question.
+        read: See `Outcome.read`; keys are strings, as in JSON.
     """
 
     positions: list[int]
     scores: list[float]
     cosines: list[float]
     seconds: float
+    read: Mapping[str, Mapping[str, Sequence[Sequence[int]]]] = MappingProxyType({})
 
 
 @dataclass
@@ -54,7 +57,7 @@ class Record:
         return {
             **{f.name: getattr(self, f.name) for f in fields(self)},
             "chunks": [[getattr(chunk, name) for name in _KEPT] for chunk in self.chunks],
-            "answers": {key: list(answer) for key, answer in self.answers.items()},
+            "answers": {key: [*answer[:-1], dict(answer.read)] for key, answer in self.answers.items()},
         }
 
     @classmethod

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -14,14 +14,17 @@ from numpy.typing import NDArray
 from kinsplit.chunk import Chunk, Document, by_size
 from kinsplit.embedding import Embedder, Progress
 from kinsplit.embedding.protocol import TokenEmbedder, repeatable
-from kinsplit.embedding.sparse import Bm25Embedder
+from kinsplit.embedding.sparse import ANY, Bm25Embedder
 from kinsplit.evaluation.experiment.rankers import Ranked, Ranker
 from kinsplit.evaluation.experiment.records import Answer
+from kinsplit.evaluation.measures.read_text import Read, read_slices
+from kinsplit.index import Index, schema_of
 from kinsplit.indexing.embedding_context import EmbeddingContext
 from kinsplit.indexing.indexer import Indexer
 from kinsplit.parsers import Strategy
 from kinsplit.retrieval import Question
-from kinsplit.stores import ChunkStore, Query, Schema, open_store
+from kinsplit.stores import ChunkStore, Query, open_store
+from kinsplit.tokenizers import Tokenizer
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -38,10 +41,12 @@ class Depth(NamedTuple):
     Attributes:
         chunks: Number of chunks of the search, whose order and time are reported.
         tokens: Minimum number of tokens; if the chunks hold fewer, those of a longer search follow.
+        budgets: Numbers of tokens to ask for passages, if the ranker returns any.
     """
 
     chunks: int
     tokens: int
+    budgets: tuple[int, ...] = ()
 
 
 class Clock:
@@ -137,29 +142,43 @@ class Collection:
         leaves: Chunks that are searched.
         tokens: Number of tokens of each leaf.
         vectors: Vectors by id of the leaf.
+        index: The index over the store.
+        tokenizer: Counts the tokens of passages.
     """
 
     store: ChunkStore
     leaves: Sequence[Chunk]
     tokens: Sequence[int]
     vectors: Mapping[str, NDArray[np.float32]]
+    index: Index
+    tokenizer: Tokenizer
     _positions: Mapping[str, int] = field(init=False)
 
     def __post_init__(self) -> None:
         self._positions = {leaf.id: position for position, leaf in enumerate(self.leaves)}
 
-    def answer(self, asked: tuple[Question, float], ranker: Ranker, depth: Depth) -> Answer:
-        """Return the ranking for a question from `Questions.ask`."""
+    def answer(self, text: str, asked: tuple[Question, float], ranker: Ranker, depth: Depth) -> Answer:
+        """Return the ranking for a question from `Questions.ask`, and the passages if the ranker returns any."""
         question, embedding = asked
         begin = time.perf_counter()
         found = list(ranker.rank(self.store, question, depth.chunks))
         seconds = embedding + time.perf_counter() - begin
         found = self._extended(found, question, ranker, depth)
+        read: dict[str, Read] = {}
+        if ranker.passages is not None:
+            times = []
+            for budget in depth.budgets:
+                begin = time.perf_counter()
+                slices = ranker.passages(self.index, text, budget)
+                times.append(time.perf_counter() - begin)
+                read[str(budget)] = read_slices(slices, budget, self.tokenizer)
+            seconds = max(times, default=seconds)
         return Answer(
             positions=[self._positions[chunk.id] for chunk, _ in found],
             scores=[float(score) for _, score in found],
             cosines=[float(self.vectors[chunk.id] @ question.vector) for chunk, _ in found],
             seconds=seconds,
+            read=read,
         )
 
     def _extended(self, found: list[Ranked], question: Question, ranker: Ranker, depth: Depth) -> list[Ranked]:
@@ -190,7 +209,7 @@ class Collection:
 
 def index(
     chunks: Sequence[Chunk],
-    tokens: Callable[[Sequence[str]], Sequence[int]],
+    tokenizer: Tokenizer,
     strategy: Strategy,
     documents: Sequence[Document],
     embedder: Embedder,
@@ -202,7 +221,7 @@ def index(
 
     Args:
         chunks: Chunks of the documents.
-        tokens: Function that counts the tokens of texts.
+        tokenizer: Counts the tokens.
         strategy: The strategy.
         documents: The documents.
         embedder: Embedder of the chunks.
@@ -213,8 +232,16 @@ def index(
     by_source = dict[str, list[Chunk]]()
     for chunk in chunks:
         by_source.setdefault(chunk.source_id, []).append(chunk)
-    schema = Schema(embedder.fingerprint, embedder.dimension, bm25.fingerprint, "{}", strategy.fingerprint)
+    schema = schema_of(strategy, embedder, bm25, embedding_context)
     store = open_store("memory:", "evaluation", schema)
+    opened = Index(
+        "memory:",
+        strategy=strategy,
+        embedder=embedder,
+        embedding_context=embedding_context,
+        language=bm25.language or ANY,
+        opener=lambda *_: store,
+    )
     made = cast("Strategy", _ExistingChunks(strategy.name, strategy.fingerprint, by_source))
     for done, _ in enumerate(Indexer(store, made, embedder, bm25, embedding_context).run(documents), 1):
         if progress:
@@ -228,4 +255,5 @@ def index(
     }
     if leaves:  # The first search also prepares the vectors.
         store.rank([Query("dense", vectors[leaves[0].id], 1)])
-    return Collection(store, leaves, tokens([leaf.text for leaf in leaves]), vectors)
+    counts = tokenizer.count([leaf.text for leaf in leaves]).tolist() if leaves else []
+    return Collection(store, leaves, counts, vectors, opened, tokenizer)

@@ -65,4 +65,5 @@ class Setup:
         names = " ".join(measure.name for measure in self.measures)
         budgets = [int(number) for number in re.findall(r"@(\d+)t\b", names)]
         cutoffs = [int(number) for number in re.findall(r"@(\d+)\b(?!t)", names)]
-        return Depth(max(_CHUNKS, self.top_k, *cutoffs), max(_TOKENS, *budgets) if budgets else _TOKENS)
+        chunks, tokens = max(_CHUNKS, self.top_k, *cutoffs), max(_TOKENS, *budgets) if budgets else _TOKENS
+        return Depth(chunks, tokens, tuple(sorted(budgets)) if self.ranker.passages else ())

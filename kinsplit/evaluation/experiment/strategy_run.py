@@ -24,6 +24,7 @@ from kinsplit.evaluation.splitters import ForeignStrategy, UnlocatedWarning
 from kinsplit.evaluation.statistics import ChunkingProfile
 from kinsplit.parsers import Strategy
 from kinsplit.parsers.base import Cost
+from kinsplit.spans import Span
 from kinsplit.support.warnings import record_warnings
 
 
@@ -200,7 +201,7 @@ class StrategyRun:
         with record_warnings() as raised, contextlib.ExitStack() as stack:
             collection = index(
                 record.chunks,
-                lambda texts: setup.tokenizer.count(texts).tolist(),
+                setup.tokenizer,
                 self.strategy,
                 setup.dataset.documents,
                 embedder,
@@ -214,7 +215,7 @@ class StrategyRun:
             stack.callback(self._store, key, record)
             for done, text in enumerate(texts, 1):
                 question = self.questions.ask(text)
-                record.answers[question_key(text)] = collection.answer(question, setup.ranker, setup.depth)
+                record.answers[question_key(text)] = collection.answer(text, question, setup.ranker, setup.depth)
                 if step:
                     step(done, len(texts))
         record.warnings.extend(text for text in map(str, raised) if text not in record.warnings)
@@ -241,4 +242,8 @@ def _outcomes(chunking: Chunking, record: Record) -> Iterator[Outcome]:
             yield Outcome(question, (), (), (), 0.0)
         else:
             ranking = tuple(chunking.chunks[position] for position in answer.positions)
-            yield Outcome(question, ranking, answer.scores, answer.cosines, answer.seconds)
+            read = {
+                int(budget): {source_id: tuple(Span(*span) for span in spans) for source_id, spans in found.items()}
+                for budget, found in answer.read.items()
+            }
+            yield Outcome(question, ranking, answer.scores, answer.cosines, answer.seconds, read)

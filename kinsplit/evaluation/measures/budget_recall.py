@@ -14,7 +14,7 @@ class BudgetRecall:
     """The share of the labelled text within the first N retrieved tokens.
 
     It compares chunks of any size fairly: fewer large chunks fit in the budget, and repeated text counts each time. A
-    chunk is cut where the budget ends.
+    chunk is cut where the budget ends. If the ranker returns passages within the budget, these are judged.
 
     Attributes:
         budget: Number of tokens, counted by the evaluation's tokenizer.
@@ -32,4 +32,7 @@ class BudgetRecall:
 
     def score(self, outcome: Outcome, chunking: Chunking) -> float | None:
         """See `Measure.score`; None for a question without labels."""
-        return found_share(outcome.question, read_tokens(outcome.ranking, self.budget, chunking))
+        read = outcome.read.get(self.budget)
+        if read is None:
+            read = read_tokens(outcome.ranking, self.budget, chunking)
+        return found_share(outcome.question, read)

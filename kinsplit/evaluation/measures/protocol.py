@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from kinsplit.chunk import Chunk
 from kinsplit.evaluation.labels import Dataset, Question
 from kinsplit.evaluation.qrels.alignment import Alignment
+from kinsplit.spans import Span
 from kinsplit.tokenizers import Tokenizer
 
 
@@ -70,6 +71,8 @@ class Outcome:
         scores: Scores of the ranker, one for each chunk, in descending order.
         cosines: Cosine between the question and each chunk, by the embedder that all strategies share.
         seconds: Wall time of the search, including the embedding of the question.
+        read: Spans by source id that passages within a number of tokens consist of, by that number, if the ranker
+            returns passages; budget measures then judge these instead of the ranking.
     """
 
     question: Question
@@ -77,6 +80,7 @@ class Outcome:
     scores: Sequence[float]
     cosines: Sequence[float]
     seconds: float
+    read: Mapping[int, Mapping[str, tuple[Span, ...]]] = field(default_factory=dict)
 
 
 class Measure(Protocol):

@@ -14,9 +14,9 @@ from pydantic import PrivateAttr
 from kinsplit.integrations.langchain.documents import to_document, to_found
 from kinsplit.integrations.shared.kin.reader import run, run_async
 from kinsplit.integrations.shared.kin.readers import Opened, open_reader
-from kinsplit.integrations.shared.siblings import Expanded, expand_found
+from kinsplit.integrations.shared.siblings import Expanded, budget_of, expand_found
 from kinsplit.parsers import Strategy
-from kinsplit.retrieval import Expansion
+from kinsplit.retrieval import Budget, Expansion
 
 
 class SiblingExpansion(
@@ -49,10 +49,15 @@ class SiblingExpansion(
             the collection, kin are fetched by their ids in one read.
         slim: Whether passages keep only the metadata for a prompt: their position and score (see
             `kinsplit.integrations.shared.metadata.slimmed`).
+        budget: Maximum number of tokens of all texts together, by the tokenizer of the strategy, or the bundled one if
+            the strategy is not known. It is spent as in a search: on the documents best first, the last ones cut at
+            ends of sentences, then on their siblings. None for any number.
+        context_share: Share of the budget for siblings or parents, from 0 to below 1. None for what the documents
+            leave; parents then come first.
         name: Name of the runnable.
 
     Raises:
-        InvalidParameterError: The window is negative, or `store` is none of these and needs a `KinStore`.
+        InvalidParameterError: An option is out of range, or `store` is none of these and needs a `KinStore`.
         StoreError: The collection doesn't exist or can't be opened.
 
     Example:
@@ -64,9 +69,12 @@ class SiblingExpansion(
     parent_key: str = "parent_id"
     within_sections: bool = False
     slim: bool = False
+    budget: int | None = None
+    context_share: float | None = None
 
     _opened: Opened = PrivateAttr()
     _expansion: Expansion = PrivateAttr()
+    _budget: Budget | None = PrivateAttr()
 
     def __init__(
         self,
@@ -80,18 +88,24 @@ class SiblingExpansion(
         within_sections: bool = False,
         strategy: Strategy | None = None,
         slim: bool = False,
+        budget: int | None = None,
+        context_share: float | None = None,
         name: str | None = None,
     ) -> None:
         expansion = Expansion(window=window, parents=parents, within_sections=within_sections)
+        spending = budget_of(store, strategy, budget, context_share, parents=parents)
         super().__init__(
             window=window,
             parents=parents,
             parent_key=parent_key,
             within_sections=within_sections,
             slim=slim,
+            budget=budget,
+            context_share=context_share,
             name=name,
         )
         self._expansion = expansion
+        self._budget = spending
         self._opened = open_reader(store, collection, strategy, parent_store)
 
     def close(self) -> None:
@@ -140,6 +154,7 @@ class SiblingExpansion(
             self._opened.parents,
             parent_key=self.parent_key,
             slim=self.slim,
+            budget=self._budget,
         )
 
 

@@ -9,14 +9,17 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from kinsplit.chunk import Chunk
+from kinsplit.index import Index
 from kinsplit.integrations.shared.kin.lookup import Kin, place_of
 from kinsplit.integrations.shared.kin.reader import Found, KinReader, Place
 from kinsplit.integrations.shared.metadata import is_slim, slimmed
 from kinsplit.integrations.shared.origins import FINDING, has_chunk_metadata
 from kinsplit.integrations.shared.records import from_chunk, stored_id
 from kinsplit.integrations.shared.results import Result, to_related, to_result
-from kinsplit.retrieval import Candidate, Expansion, Passage
+from kinsplit.parsers import Strategy
+from kinsplit.retrieval import Budget, Candidate, Expansion, Passage, SearchOptions, context_of, spend
 from kinsplit.retrieval.expand import arrange
+from kinsplit.tokenizers import BUNDLED, resolve
 
 
 class Expanded(NamedTuple):
@@ -34,6 +37,26 @@ class Expanded(NamedTuple):
     related: bool = False
 
 
+def budget_of(
+    store: object, strategy: Strategy | None, tokens: int | None, context_share: float | None, *, parents: bool
+) -> Budget | None:
+    """Return the budget of an expansion, counted by the tokenizer of its strategy, or else the bundled one.
+
+    Args:
+        store: The store of the hits; an `Index` knows its strategy.
+        strategy: The strategy, if it is known.
+        tokens: See `SearchOptions.budget`.
+        context_share: See `SearchOptions`.
+        parents: Whether whole parents are the context.
+
+    Raises:
+        InvalidParameterError: A value is invalid.
+    """
+    options = SearchOptions(budget=tokens, context_share=context_share, parents=parents)
+    known = store.strategy if isinstance(store, Index) else strategy
+    return options.spending(resolve(BUNDLED if known is None else known.tokenizer))
+
+
 async def expand_found(
     found: Sequence[Found],
     expansion: Expansion,
@@ -42,6 +65,7 @@ async def expand_found(
     *,
     parent_key: str = "parent_id",
     slim: bool = False,
+    budget: Budget | None = None,
 ) -> list[Expanded]:
     """Expand hits by their kin, and merge adjacent ones.
 
@@ -55,6 +79,7 @@ async def expand_found(
         parents: Reader of the parents; None for `reader`.
         parent_key: Metadata key of the parent's id.
         slim: Whether to keep only the metadata for a prompt; see `kinsplit.integrations.shared.metadata.slimmed`.
+        budget: Budget of all texts together, spent as in a search; None for any number of tokens.
 
     Returns:
         A passage at the rank of each best hit; hits that aren't chunks of kinsplit or have no known position stay as
@@ -73,15 +98,36 @@ async def expand_found(
         numbers.setdefault(chunk.id, number)
     candidates = [Candidate(chunk, found[number].score or 0.0) for number, chunk in zip(hits, kin.hits, strict=True)]
     chunks = await kin.read()
-    passages = arrange(candidates, chunks, expansion, kin.fingerprint, len(candidates))
+    if budget is None:
+        passages = arrange(candidates, chunks, expansion, kin.fingerprint, len(candidates))
+    else:
+        passages = spend(budget, candidates, context_of(chunks, expansion, kin.fingerprint))
     expanded = [one for passage in passages for one in _expanded(passage, numbers, found)]
     expanded += [Expanded(number, None) for number in range(len(found)) if number not in hits]
     if expansion.window:
         results = [one.result for one in expanded if one.result is not None]
         expanded += await related_files(found, reader, {result.metadata.get("file_path") for result in results})
+    if budget is not None:
+        expanded = _within(expanded, found, budget)
     if slim:
         expanded = [one if one.result is None else one._replace(result=_slim(one.result)) for one in expanded]
     return sorted(expanded, key=lambda one: one.hit)
+
+
+def _within(expanded: Sequence[Expanded], found: Sequence[Found], budget: Budget) -> list[Expanded]:
+    """Return passages, and of the other texts, best first, those that a budget has tokens left for."""
+    texts = [found[one.hit].text if one.result is None else one.result.text for one in expanded]
+    counts = budget.count(texts)
+    others = [one.result is None or one.related for one in expanded]
+    left = budget.tokens - sum(count for count, other in zip(counts, others, strict=True) if not other)
+    kept = []
+    for one, count, other in sorted(zip(expanded, counts, others, strict=True), key=lambda row: row[0].hit):
+        if not other:
+            kept.append(one)
+        elif count <= left:
+            left -= count
+            kept.append(one)
+    return kept
 
 
 def _unambiguous(hits: Mapping[int, Chunk], expansion: Expansion) -> dict[int, Chunk]:

@@ -18,9 +18,12 @@ from kinsplit.evaluation.experiment.rankers import Ranked, Ranker
 from kinsplit.evaluation.experiment.strategy_run import Step
 from kinsplit.evaluation.labels import Dataset, Label, Place, Question
 from kinsplit.evaluation.measures.answers import UnjudgedWarning
+from kinsplit.evaluation.measures.passages import found_share
+from kinsplit.evaluation.measures.read_text import read_spans
 from kinsplit.evaluation.results import Results
 from kinsplit.evaluation.splitters import UnlocatedWarning, as_strategy, from_spec
 from kinsplit.evaluation.statistics import TIMES
+from kinsplit.index import Index
 from kinsplit.parsers import Strategy, create
 from kinsplit.parsers.base import Levels
 from kinsplit.parsers.llm_boundaries.answers import FallbackWarning
@@ -178,6 +181,26 @@ def test_every_ranker_ranks(ranker: str) -> None:
 
     assert results.setting.ranker == ranker
     assert results.strategies[0].measures["recall@100t"].mean > 0.3
+
+
+def test_passages_are_judged_by_what_they_cover_and_cached(tmp_path: Path) -> None:
+    strategies = {"sentence": STRATEGIES["sentence"]}
+    ways = ("search", rankers.search(window=0, context_share=0.0), "ask", "search")
+    runs = [experiment(ranker=way, strategies=strategies, cache=tmp_path).run() for way in ways]
+
+    with Index("memory:", strategy=STRATEGIES["sentence"], embedder="hash") as index:
+        index.add(list(DATASET.documents))
+        for question, result in zip(DATASET.questions, runs[0].results, strict=True):
+            for budget in (20, 100):
+                passages = index.search(question.text, budget=budget)
+                read = read_spans((passage.source_id, span) for passage in passages for span in passage.spans)
+                assert result.measures[f"recall@{budget}t"] == found_share(question, read)
+    assert [run.strategies[0].measures["recall@100t"] for run in runs[1:]] == [
+        runs[0].strategies[0].measures["recall@100t"]
+    ] * 3
+    assert runs[3].results == runs[0].results
+    with pytest.raises(InvalidParameterError, match="window"):
+        rankers.search(window=-1)
 
 
 def test_a_question_that_finds_nothing_scores_nothing() -> None:
@@ -550,7 +573,7 @@ def test_without_labels_the_headline_says_what_it_can_and_no_more() -> None:
     ("changes", "message"),
     [
         ({"strategies": {}}, "strategies: must have at least one"),
-        ({"ranker": "best"}, "Known are: kin, hybrid, dense, bm25"),
+        ({"ranker": "best"}, "Known are: kin, hybrid, dense, terms, search, ask"),
         ({"top_k": 0}, "top_k: must be at least 1"),
         ({"embedding_context": "all"}, "embedding_context: must be one of"),
         ({"language": "klingon"}, "must name a known language"),
