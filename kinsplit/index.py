@@ -274,7 +274,8 @@ class Index:
             if pick(options.ranking).embeds:
                 with model_span("embeddings", self.embedder.name):
                     dense = self.embedder.embed_query(query)
-            question = Question(dense, self.bm25.embed_query(query), options.level, options.where)
+            levels = range(self.strategy.depth) if options.level == "all" else (options.level,)
+            question = Question(dense, self.bm25.embed_query(query), levels[0], options.where)
             asked = frozenset(question.terms.indices)
 
             def terms(texts: Sequence[str]) -> list[frozenset[int]]:
@@ -282,7 +283,9 @@ class Index:
 
             # A tokenizer given as an object is missing when the collection is reopened.
             tokenizer = None if options.budget is None else resolve(self.strategy.tokenizer)
-            passages = await search(query, question, self.store.schema.fingerprint, options, reranker, tokenizer, terms)
+            passages = await search(
+                query, question, self.store.schema.fingerprint, options, reranker, tokenizer, terms, levels
+            )
             record(passages=len(passages))
         return passages
 

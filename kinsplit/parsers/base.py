@@ -118,6 +118,11 @@ class Strategy(BaseModel):
         except ValidationError as error:
             raise _as_parameter_error(type(self), error) from None
 
+    @property
+    def depth(self) -> int:
+        """Number of levels of chunks in a collection: leaves and their parents, or more."""
+        return 2
+
     @abstractmethod
     def _cut(self, texts: Sequence[str]) -> list[Levels]:
         """Return the levels of cuts of each text; the one method that a strategy must implement."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self, TypedDict
+from typing import Annotated, Literal, Self, TypedDict
 
 from pydantic import ConfigDict, Field, SkipValidation, model_validator
 
@@ -47,7 +47,8 @@ class SearchOptions(Settings):
             a given `window`, or `parents`, then comes with each hit.
         where: Filter on metadata: keys with a value, a list of values, or operators such as {"$gte": 2020}; see
             `kinsplit.stores.protocol.Where`.
-        level: Level of the chunks to find: 0 for leaves, 1 for their parents.
+        level: Level of the chunks to find: 0 for leaves, 1 for their parents, "all" for all levels at once: those that
+            fit a budget best, without repeated text.
         ranking: Name of the ranking: "kin", "hybrid", "dense" or "terms" (see `kinsplit.retrieval.rankings`).
         diversity: Weight of unlikeness among the candidates, from 0 for none to 1 (see
             `kinsplit.retrieval.diversity.diversify`). Above 0, a reranker reads only the candidates, whose order this
@@ -71,7 +72,7 @@ class SearchOptions(Settings):
     budget: int | None = Field(default=None, ge=1, le=2**62)
     context_share: float | None = Field(default=None, ge=0, lt=1)
     where: SkipValidation[Where | None] = None
-    level: int = Field(default=0, ge=0)
+    level: Annotated[int, Field(ge=0)] | Literal["all"] = 0
     ranking: str = "kin"
     diversity: float = Field(default=0.0, ge=0, le=1)
     weights: KinWeights = KinWeights()
@@ -88,8 +89,21 @@ class SearchOptions(Settings):
         if not pick(self.ranking).weighs and "weights" in self.model_fields_set:
             rule = f"are not used by the ranking {self.ranking!r}"
             raise InvalidParameterError("weights", rule, self.weights, "Leave them out, or take the ranking 'kin'.")
+        if self.level == "all":
+            self._check_all()
         check_where(self.where)
         return self
+
+    def _check_all(self) -> None:
+        """Check that levels can compete."""
+        if self.budget is None:
+            raise InvalidParameterError("level", "needs a budget to be 'all'", self.level, "Give one, such as 1000.")
+        if not pick(self.ranking).weighs:
+            rule = f"can't be 'all' with the ranking {self.ranking!r}, whose scores differ between levels"
+            raise InvalidParameterError("level", rule, self.level, "Take the ranking 'kin'.")
+        if self.window or self.parents:
+            rule = "can't be 'all' with window or parents, since larger chunks take the place of both"
+            raise InvalidParameterError("level", rule, self.level, "Leave them out.")
 
     @property
     def passages(self) -> int | None:
@@ -108,7 +122,9 @@ class SearchOptions(Settings):
     @property
     def expansion(self) -> Expansion:
         """The expansion of a hit by its kin."""
-        window = WINDOW if self.window is None else self.window
+        # Where all levels are searched, the larger chunks are the context.
+        usual = 0 if self.level == "all" else WINDOW
+        window = usual if self.window is None else self.window
         return Expansion(window=window, parents=self.parents, within_sections=self.within_sections)
 
     def spending(self, tokenizer: Tokenizer, terms: Terms = no_terms) -> Budget | None:
@@ -143,7 +159,7 @@ class SearchKeywords(TypedDict, total=False):
     budget: int | None
     context_share: float | None
     where: Where | None
-    level: int
+    level: int | Literal["all"]
     ranking: str
     diversity: float
     weights: KinWeights

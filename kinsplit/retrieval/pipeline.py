@@ -17,7 +17,7 @@ from kinsplit.retrieval.diversity import VectorReader, diversify
 from kinsplit.retrieval.expand import arrange, fetch_kin
 from kinsplit.retrieval.options import FEWEST, SearchOptions
 from kinsplit.retrieval.passage import Passage
-from kinsplit.retrieval.rankings import pick
+from kinsplit.retrieval.rankings import find_on_levels, pick, without_straddlers
 from kinsplit.retrieval.rerank import Reading, Reranker, rerank
 from kinsplit.retrieval.scoring import ScoredEntry
 from kinsplit.stores.calls import get
@@ -37,6 +37,7 @@ async def search(
     reranker: Reranker | None,
     tokenizer: Tokenizer | None,
     terms: Terms = no_terms,
+    levels: Sequence[int] = (),
 ) -> list[Passage]:
     """Find the passages that answer a question, in at most three calls to the store, or four if ids are missing.
 
@@ -48,22 +49,26 @@ async def search(
         reranker: Scores the candidates and then the passages; None leaves out both stages.
         tokenizer: Counts the tokens of a budget; required if there is one.
         terms: See `Budget`.
+        levels: Levels of the chunks to find at once, within a budget; empty for the question's own.
 
     Returns:
         Passages, best first. Those that a reranker left out come last and keep their earlier score, which is on another
         scale. With a budget, the reranker reads only the candidates.
     """
     expansion = options.expansion
-    entries = await pick(options.ranking).find(question, options.weights, options.limit)
+    ranking, levels = pick(options.ranking), levels or (question.level,)
+    entries = await find_on_levels(question, options.weights, options.limit, ranking, levels)
     budget = None if tokenizer is None else options.spending(tokenizer, terms)
     if budget is not None and options.top_k is None and options.candidates is None:
-        entries = _enough(entries, budget.tokens)
+        entries = _enough(entries, budget.tokens * len(levels))
     with span("kinsplit.search.fetch") as record:
         reader = VectorReader()
         read = reader.read if options.diversity else get
         chunks = await fetch_kin((scored.entry for scored in entries), expansion, fingerprint, read=read)
         record(chunks=len(chunks))
     found = to_candidates(entries, chunks)
+    if len(levels) > 1:
+        found = without_straddlers(found)
     if reranker is not None:
         found = rerank(reranker, query, found, _CANDIDATES)
     if options.diversity:

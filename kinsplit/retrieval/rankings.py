@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
 
+from kinsplit.chunk import Chunk
 from kinsplit.errors import InvalidParameterError
 from kinsplit.retrieval.candidate import Candidate
 from kinsplit.retrieval.candidates import Question, find_entries, to_candidates
 from kinsplit.retrieval.scoring import ScoredEntry
 from kinsplit.retrieval.weights import KinWeights
-from kinsplit.stores.calls import get, rank
+from kinsplit.spans import holds, overlap
+from kinsplit.stores.calls import get, rank, rank_together
 from kinsplit.stores.protocol import Entry, Query
 from kinsplit.support.telemetry import span
 
@@ -32,7 +35,7 @@ class Ranking(NamedTuple):
 
     name: str
     description: str
-    find: Callable[[Question, KinWeights, int], Awaitable[list[ScoredEntry]]]
+    find: Callable[[Question, KinWeights, int], Coroutine[Any, Any, list[ScoredEntry]]]
     embeds: bool = True
     weighs: bool = False
 
@@ -54,6 +57,54 @@ async def find_candidates(
     found = await ranking.find(question, weights, limit)
     chunks = await get([scored.entry.id for scored in found])
     return to_candidates(found, {chunk.id: chunk for chunk in chunks})
+
+
+async def find_on_levels(
+    question: Question, weights: KinWeights, limit: int, ranking: Ranking, levels: Sequence[int]
+) -> list[ScoredEntry]:
+    """Find the chunks of several levels that answer a question, in as many calls as one level takes.
+
+    Each level has a ranking of its own. Scores of different levels are comparable as far as the ranking scales them
+    alike, as kin scoring does, whose scores are relative to the candidates of a level.
+
+    Args:
+        question: The question.
+        weights: Weights of kin scoring.
+        limit: Maximum number of candidates of each level.
+        ranking: The ranking.
+        levels: The levels.
+
+    Returns:
+        Entries, best first; of equal ones the finest first.
+    """
+    asked = [replace(question, level=level) for level in levels]
+    found = await rank_together([ranking.find(each, weights, limit) for each in asked])
+    return sorted((scored for own in found for scored in own), key=lambda scored: -scored.score)
+
+
+def without_straddlers(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """Return candidates without those that share only a part of their text with a better one of another level.
+
+    Of a chunk and one of a higher level around it, a passage holds the latter. Chunks that straddle, as those of
+    overlapping windows may, would repeat their common text.
+
+    Args:
+        candidates: Candidates, best first.
+    """
+    kept: list[Candidate] = []
+    taken: dict[str, list[Chunk]] = {}
+    for candidate in candidates:
+        chunk = candidate.chunk
+        others = taken.setdefault(chunk.source_id, [])
+        if not any(_straddle(chunk, other) for other in others if other.level != chunk.level):
+            kept.append(candidate)
+            others.append(chunk)
+    return kept
+
+
+def _straddle(one: Chunk, other: Chunk) -> bool:
+    inner, outer = sorted((one, other), key=lambda chunk: chunk.level)
+    return not holds(outer.spans, inner.spans) and overlap(inner.spans, outer.spans) > 0
 
 
 async def _by_meaning(question: Question, _: KinWeights, limit: int) -> list[ScoredEntry]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
+from contextvars import copy_context
+from itertools import islice
+from typing import Any, TypeVar
 
 from kinsplit.chunk import Chunk, Content
 from kinsplit.stores.async_protocol import AsyncChunkStore
@@ -10,12 +13,49 @@ from kinsplit.stores.protocol import ChunkStore, Entry, Hit, Query, SyncReport, 
 from kinsplit.support.aio import Call
 
 _Store = ChunkStore | AsyncChunkStore
+T = TypeVar("T")
+
+
+class _Rank(Call[_Store, list[list[Entry]]]):
+    """A call of `ChunkStore.rank`, whose queries can be made together with those of others."""
+
+    def __init__(self, queries: Sequence[Query]) -> None:
+        super().__init__(lambda store: store.rank(queries))
+        self.queries = queries
 
 
 async def rank(queries: Sequence[Query]) -> list[list[Entry]]:
     """See `ChunkStore.rank`; makes no call if there are no queries."""
-    call: Call[_Store, list[list[Entry]]] = Call(lambda store: store.rank(queries))
-    return await call if queries else []
+    return await _Rank(queries) if queries else []
+
+
+async def rank_together(steps: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
+    """Run coroutines that await nothing but `rank`, in as many calls as the one that makes most.
+
+    Args:
+        steps: The coroutines.
+
+    Returns:
+        Their results, in order.
+    """
+    # Each has its own context variables, such as the current span.
+    contexts = [copy_context() for _ in steps]
+    answers: dict[int, list[list[Entry]] | None] = dict.fromkeys(range(len(steps)))
+    results: dict[int, T] = {}
+    try:
+        while answers:
+            asked: dict[int, Sequence[Query]] = {}
+            for number, answer in answers.items():
+                try:
+                    asked[number] = contexts[number].run(steps[number].send, answer).queries
+                except StopIteration as stop:
+                    results[number] = stop.value
+            found = iter(await rank([query for queries in asked.values() for query in queries]))
+            answers = {number: list(islice(found, len(queries))) for number, queries in asked.items()}
+    finally:
+        for step in steps:
+            step.close()
+    return [results[number] for number in range(len(steps))]
 
 
 async def get(ids: Sequence[str]) -> list[Chunk]:

@@ -82,6 +82,11 @@ class HierarchicalStrategy(Measured):
             )
         return self
 
+    @property
+    def depth(self) -> int:
+        """Number of levels of chunks: children, and parents of each size."""
+        return 1 + len(self.parent_size)
+
     def _cut(self, texts: Sequence[str]) -> list[Levels]:
         return self._cut_outlined([Document("", text) for text in texts])
 

@@ -45,6 +45,11 @@ class MultigranularStrategy(Strategy):
         check_below("chunk_overlap", self.chunk_overlap, "the smallest of chunk_sizes", self.chunk_sizes[0])
         return self
 
+    @property
+    def depth(self) -> int:
+        """Number of levels of chunks: one per size, or leaves and the parents that indexing makes of one size."""
+        return max(2, len(self.chunk_sizes))
+
     def _cut(self, texts: Sequence[str]) -> list[Levels]:
         return [
             _nested([word_windows(found, size, self.chunk_overlap) for size in self.chunk_sizes])
