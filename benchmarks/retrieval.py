@@ -23,8 +23,7 @@ from kinsplit.evaluation.experiment.strategy_run import Step
 from kinsplit.evaluation.labels import Dataset
 from kinsplit.evaluation.significance import estimate
 from kinsplit.evaluation.splitters import from_spec
-from kinsplit.index import default_strategy
-from kinsplit.parsers import Strategy, create
+from kinsplit.parsers import Strategy, create, default_strategy
 from kinsplit.retrieval import NO_KIN, KinWeights
 
 BUDGETS = (250, 500, 1000, 2000)

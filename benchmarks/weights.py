@@ -18,7 +18,7 @@ from texts import SHARED_DATA
 
 from kinsplit.evaluation.labels import Dataset
 from kinsplit.evaluation.tuning.weights import CHOICES, WeightBench, choose
-from kinsplit.index import default_strategy
+from kinsplit.parsers import default_strategy
 from kinsplit.retrieval import NO_KIN, KinWeights
 
 _MEASURE = "recall@1000t"

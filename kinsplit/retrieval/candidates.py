@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from kinsplit.chunk import DOCUMENT, Chunk
 from kinsplit.embedding.protocol import SparseVector
+from kinsplit.errors import InvalidParameterError
 from kinsplit.retrieval.candidate import Candidate
 from kinsplit.retrieval.scoring import Evidence, ScoredEntry, score_with_kin, unit
 from kinsplit.retrieval.weights import KinWeights
-from kinsplit.stores.calls import get, rank
+from kinsplit.stores.calls import rank
 from kinsplit.stores.protocol import Entry, Query, Where
 from kinsplit.support.telemetry import span
 
@@ -28,20 +29,31 @@ class Question:
     """A question in the forms that a store searches by.
 
     Attributes:
-        dense: The question's vector, shape (dimension,).
+        dense: The question's vector, shape (dimension,); None for a search by terms alone.
         terms: The question's term weights.
         level: Level of the chunks to find: 0 for leaves, 1 for their parents.
         where: Filter; see `Query`.
     """
 
-    dense: NDArray[np.float32]
+    dense: NDArray[np.float32] | None
     terms: SparseVector
     level: int = 0
     where: Where | None = None
 
+    @property
+    def vector(self) -> NDArray[np.float32]:
+        """The question's vector.
+
+        Raises:
+            InvalidParameterError: The question has none.
+        """
+        if self.dense is None:
+            raise InvalidParameterError("dense", "must be given to search by meaning", None, "Embed the question.")
+        return self.dense
+
     def by_meaning(self, level: int, limit: int, source_id: str | None = None) -> Query:
         """Return the query for the dense ranking of one source, or of all."""
-        return Query("dense", self.dense, limit, level, self._within(source_id))
+        return Query("dense", self.vector, limit, level, self._within(source_id))
 
     def by_terms(self, level: int, limit: int, source_id: str | None = None) -> Query:
         """Return the query for the term ranking of one source, or of all."""
@@ -54,13 +66,6 @@ class Question:
 
     def _within(self, source_id: str | None) -> Where | None:
         return self.where if source_id is None else {**(self.where or {}), "source_id": source_id}
-
-
-async def find_candidates(question: Question, weights: KinWeights, limit: int) -> list[Candidate]:
-    """Find the chunks that answer a question, in at most three calls to the store; see `find_entries`."""
-    found = await find_entries(question, weights, limit)
-    chunks = await get([scored.entry.id for scored in found])
-    return to_candidates(found, {chunk.id: chunk for chunk in chunks})
 
 
 def to_candidates(found: Sequence[ScoredEntry], chunks: Mapping[str, Chunk]) -> list[Candidate]:

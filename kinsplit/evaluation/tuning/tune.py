@@ -18,8 +18,7 @@ from kinsplit.evaluation.tuning.search import Limits, search
 from kinsplit.evaluation.tuning.space import SPACES, needs
 from kinsplit.evaluation.tuning.trial import Bench, Caps, Trial
 from kinsplit.evaluation.tuning.weights import choose
-from kinsplit.index import default_strategy
-from kinsplit.parsers import strategy_class
+from kinsplit.parsers import default_strategy, strategy_class
 from kinsplit.retrieval import KinWeights
 
 #: Default token budget of recall.
