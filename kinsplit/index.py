@@ -6,6 +6,7 @@ import asyncio
 import json
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -30,6 +31,7 @@ from kinsplit.indexing.run import AddKeywords, add, interruptible
 from kinsplit.loaders import Limits, Loaded, SourceFile
 from kinsplit.parsers import Strategy, create, default_strategy, names
 from kinsplit.retrieval import (
+    KinWeights,
     Passage,
     Question,
     Reranker,
@@ -71,6 +73,8 @@ class Index:
         language: Language of BM25's stop words and stemmer, such as "german", or "any" to leave words unchanged. None
             keeps the collection's language; a new collection gets English.
         must_exist: Whether to raise an error instead of creating a collection.
+        weights: Weights of kin scoring for searches that give none; a new collection keeps them. None takes the
+            collection's, or the defaults.
         vector_cache: Folder in which `add` caches vectors, so that no index embeds a text twice; True for kinsplit's
             default cache folder. See `kinsplit.embedding.use_vector_cache`; the vectors of an object that isn't
             repeatable are not cached (see `kinsplit.embedding.protocol.repeatable`).
@@ -98,6 +102,7 @@ class Index:
         embedding_context: str | None = None,
         language: str | None = None,
         must_exist: bool = False,
+        weights: KinWeights | None = None,
         vector_cache: bool | str | Path = False,
         opener: Opener = open_store,
     ) -> None:
@@ -112,6 +117,7 @@ class Index:
         if vector_cache and not repeatable(self.embedder):
             rule = f"The vectors of {self.embedder.name} are not kept, since nothing tells when its code changes"
             warnings.warn(f"{rule}. {VERSIONED}", CacheWarning, stacklevel=2)
+        self._weights = weights
         self._rerankers: dict[str, Reranker | None] = {}
         # Error of searches until something is added to a collection that did not exist.
         self._missing = ""
@@ -132,7 +138,7 @@ class Index:
             self.bm25 = asked if asked and asked.language != stored.language else stored
             self.strategy = strategy or _stored_strategy(self.store.schema)
             self._embedding_context = self._embedding_context or embedding_context_of(self.store.schema.model)
-            if self.store.schema != self._schema(self.strategy):
+            if replace(self.store.schema, weights="") != replace(self._schema(self.strategy), weights=""):
                 # The store's check reports the difference and a remedy.
                 self.store.close()
                 self.store = opener(store, collection, self._schema(self.strategy))
@@ -146,8 +152,14 @@ class Index:
         """Context that is embedded with a chunk's text."""
         return self._embedding_context or "headings"
 
+    @property
+    def weights(self) -> KinWeights:
+        """Weights of kin scoring for searches that give none."""
+        return self._weights or KinWeights.model_validate_json(self.store.schema.weights)
+
     def _schema(self, strategy: Strategy) -> Schema:
-        return schema_of(strategy, self.embedder, self.bm25, self.embedding_context)
+        schema = schema_of(strategy, self.embedder, self.bm25, self.embedding_context)
+        return replace(schema, weights=(self._weights or KinWeights()).model_dump_json(exclude_defaults=True))
 
     def add(
         self,
@@ -248,7 +260,7 @@ class Index:
             InvalidParameterError: The query is blank, or an option is unknown or has an invalid value.
             CollectionNotFoundError: The collection did not exist when it was opened, and is still empty.
         """
-        return run(self._search(query, SearchOptions(**options)), self.store)
+        return run(self._search(query, self._options(options)), self.store)
 
     async def asearch(self, query: str, **options: Unpack[SearchKeywords]) -> list[Passage]:
         """Find passages without blocking the event loop; see `search`.
@@ -256,9 +268,13 @@ class Index:
         A Qdrant server is called over connections of this event loop, which `aclose` closes; models and embedded
         engines run in the loop's threads.
         """
-        asked = SearchOptions(**options)
+        asked = self._options(options)
         reader = await self._readers.get()
         return await run_async(self._search(query, asked), reader)
+
+    def _options(self, keywords: SearchKeywords) -> SearchOptions:
+        options = SearchOptions(**keywords)
+        return options if "weights" in keywords else options.model_copy(update={"weights": self.weights})
 
     async def _search(self, query: str, options: SearchOptions) -> list[Passage]:
         if not isinstance(query, str) or not query.strip():

@@ -47,7 +47,8 @@ LAYERS: dict[str, set[str]] = {
     },
     "view": {"chunk", "display", "errors", "markup", "retrieval"},
     "indexing": {
-        *("chunk", "display", "embedding", "errors", "identity", "loaders", "parsers", "spans", "stores", "support"),
+        *("chunk", "display", "embedding", "errors", "identity", "loaders", "parsers", "retrieval", "spans", "stores"),
+        "support",
     },
     "index": {
         *("chunk", "embedding", "errors", "indexing", "loaders", "parsers", "retrieval", "stores", "support"),

@@ -13,6 +13,7 @@ from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import InvalidParameterError, LoadError
 from kinsplit.indexing.embedding_context import EmbeddingContext
 from kinsplit.parsers import Strategy, create, strategy_class
+from kinsplit.retrieval import KinWeights
 from kinsplit.support.extras import needs
 from kinsplit.support.model import Settings
 
@@ -29,6 +30,7 @@ class IndexSettings(Settings):
         embedder: Spec of the embedding model.
         embedding_context: Context that chunks are embedded with.
         language: Language of BM25.
+        weights: Weights of kin scoring for searches that give none, in the table `[index.weights]`.
     """
 
     strategy: str | None = None
@@ -36,6 +38,7 @@ class IndexSettings(Settings):
     embedder: str | None = None
     embedding_context: EmbeddingContext | None = None
     language: str | None = None
+    weights: KinWeights | None = None
 
     @model_validator(mode="before")
     @classmethod

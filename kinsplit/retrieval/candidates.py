@@ -76,17 +76,33 @@ def to_candidates(found: Sequence[ScoredEntry], chunks: Mapping[str, Chunk]) -> 
 async def find_entries(question: Question, weights: KinWeights, limit: int) -> list[ScoredEntry]:
     """Find the chunks that answer a question, each scored with its siblings, its parent and its document.
 
-    One call fetches the best chunks by meaning and by terms, the best parents and the best documents. A second call
-    searches inside the best documents: a question that names its document also has answers there that resemble it only
-    a little.
-
     Args:
         question: The question.
-        weights: Weight of each kind of evidence; rankings without weight are not requested.
+        weights: Weight of each kind of evidence; see `find_evidence`.
         limit: Maximum number of candidates.
 
     Returns:
         Entries, best first; equal scores in order of source and index.
+    """
+    with span("kinsplit.search.candidates") as record:
+        evidence = await find_evidence(question, weights, limit)
+        record(chunks=len(evidence.entries))
+    with span("kinsplit.search.score", {"chunks": len(evidence.entries)}):
+        return score_with_kin(evidence, weights, limit)
+
+
+async def find_evidence(question: Question, weights: KinWeights, limit: int) -> Evidence:
+    """Find candidates and all scores that count for them, in two calls to the store.
+
+    The first call fetches the best chunks by meaning and by terms, the best parents and the best documents. The second
+    completes the evidence: it asks for the scores that these rankings lack, of the chunks they found and of the best
+    ones' siblings, and searches inside the best documents, since a question that names its document also has answers
+    there that resemble it only a little.
+
+    Args:
+        question: The question.
+        weights: Numbers of chunks, parents and documents; rankings without weight are not requested.
+        limit: Minimum number of chunks to take from each ranking.
     """
     pool, above = max(limit, weights.pool), question.level + 1
     wanted = {
@@ -98,16 +114,7 @@ async def find_entries(question: Question, weights: KinWeights, limit: int) -> l
         if weights.document or weights.best_documents
         else None,
     }
-    with span("kinsplit.search.candidates") as record:
-        queries = {name: query for name, query in wanted.items() if query is not None}
-        evidence = await _evidence(queries, question, weights)
-        record(chunks=len(evidence.entries))
-    with span("kinsplit.search.score", {"chunks": len(evidence.entries)}):
-        return score_with_kin(evidence, weights, limit)
-
-
-async def _evidence(queries: Mapping[str, Query], question: Question, weights: KinWeights) -> Evidence:
-    """Make the queries, and complete what they find with a second call."""
+    queries = {name: query for name, query in wanted.items() if query is not None}
     found = dict(zip(queries, await rank(list(queries.values())), strict=True))
     documents = {entry.source_id: entry.score for entry in found.get("document", ())}
     inside = [

@@ -35,7 +35,7 @@ LAYOUT = 3
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """Properties that all chunks of a collection share; compared whenever the collection is opened.
+    """Properties that all chunks of a collection share; compared, but for the weights, whenever it is opened.
 
     Attributes:
         model: Fingerprint of the dense embedder.
@@ -44,6 +44,7 @@ class Schema:
         strategy: Name and parameters of the chunking strategy, as JSON.
         fingerprint: Fingerprint of the strategy, which is part of every chunk's id.
         distance: Similarity measure of dense vectors.
+        weights: Weights of kin scoring that its searches take unless others are given, as JSON without the defaults.
         version: Version of the layout; see `LAYOUT`.
     """
 
@@ -53,6 +54,7 @@ class Schema:
     strategy: str
     fingerprint: str
     distance: Literal["cosine"] = "cosine"
+    weights: str = "{}"
     version: int = LAYOUT
 
 

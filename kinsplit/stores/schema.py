@@ -107,6 +107,7 @@ def check_schema(location: object, stored: Schema, asked: Schema | None) -> None
 def _facts(schema: Schema) -> dict[str, Any]:
     """Return the values by which schemas are compared, with the strategy's parameters as separate values."""
     facts = asdict(schema)
+    del facts["weights"]  # They change searches alone.
     try:
         strategy = json.loads(schema.strategy)
         parameters = {f"strategy.{key}": value for key, value in strategy["parameters"].items()}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kinsplit import Document, Index
+from kinsplit import Document, Index, KinWeights
 from kinsplit.embedding import create
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import CollectionNotFoundError, SchemaMismatchError, StoreError
@@ -24,6 +24,23 @@ def test_an_index_opens_again_with_the_strategy_it_was_made_with(tmp_path: Path,
     with Index(f"edge:{tmp_path / 'data'}", collection="cs", embedder=embedder) as index:
         assert index.strategy == strategy
         assert index.add(course).embedded == 0
+
+
+def test_a_collection_keeps_the_weights_it_was_made_with(tmp_path: Path) -> None:
+    weights = KinWeights(siblings=0.0, bm25=0.4)
+    documents = [Document(f"{n}", f"Lark {n} sings. " * 90) for n in range(2)]
+    with Index(f"edge:{tmp_path}", embedder="hash", weights=weights) as index:
+        index.add(documents)
+        own = index.search("lark")
+    with Index(f"edge:{tmp_path}", embedder="hash") as index:
+        assert index.weights == weights
+        assert index.search("lark") == own
+        assert "siblings" not in own[0].best.scores
+        assert "siblings" in index.search("lark", weights=KinWeights())[0].best.scores
+    with Index(f"edge:{tmp_path}", embedder="hash", weights=KinWeights(siblings=0.8)) as index:
+        assert index.weights.siblings == 0.8
+    with Index("memory:", embedder="hash") as index:
+        assert index.weights == KinWeights()
 
 
 def test_an_index_opens_again_with_the_language_it_was_made_with(tmp_path: Path) -> None:

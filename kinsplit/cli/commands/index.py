@@ -107,6 +107,7 @@ def index(
             embedder=model,
             embedding_context=configured.embedding_context if embedding_context is None else embedding_context,
             language=configured.language if language is None else language,
+            weights=configured.weights,
             vector_cache=cache,
         ) as opened,
     ):

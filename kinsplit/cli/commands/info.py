@@ -25,7 +25,7 @@ def info(store: Store = "edge:./kinsplit-data", collection: Collection = "defaul
         leaves, documents, everything = opened.count(0), opened.count(DOCUMENT), opened.count()
     counts = {"documents": len(sources), "chunks": leaves, "parents": everything - leaves - documents}
     if as_json:
-        described = {**asdict(schema), "strategy": json.loads(schema.strategy)}
+        described = {**asdict(schema), "strategy": json.loads(schema.strategy), "weights": json.loads(schema.weights)}
         terminal.document({"collection": collection, **counts, "schema": described, "sources": sources})
         return
     made = json.loads(schema.strategy)

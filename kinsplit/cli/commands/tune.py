@@ -68,9 +68,9 @@ def tune(
     ] = Path("kinsplit.toml"),
     as_json: AsJson = False,
 ) -> None:
-    """Search for the strategy and parameters with the highest recall within a token budget.
+    """Search for the strategy, its parameters and the weights of kin scoring with the highest recall within a budget.
 
-    One half of the questions selects the strategy, the other half judges it. Ctrl-C ends the search and reports the
+    One half of the questions selects them, the other half judges them. Ctrl-C ends the search and reports the
     best so far; another run with the same options continues it.
     """
     from kinsplit.evaluation.datasets import load
@@ -169,6 +169,7 @@ def _show(found: Tuned, terminal: Terminal) -> None:
     for name, trial in rows.items():
         terminal.line(f"{name}: {spec_of(trial.strategy)}")
     terminal.line(f"{found.verdict}.")
+    terminal.line(f"{found.weights_verdict}.")
 
 
 def _check_output(output: Path) -> None:

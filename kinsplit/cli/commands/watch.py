@@ -73,6 +73,7 @@ def watch(
         embedder=(configured.embedder or "bundled") if embedder is None else embedder,
         embedding_context=configured.embedding_context,
         language=configured.language,
+        weights=configured.weights,
         vector_cache=cache,
     ) as index:
         reporter = _RoundReporter(terminal)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import kinsplit
@@ -14,6 +14,7 @@ from kinsplit.evaluation.tuning.trial import Trial
 from kinsplit.indexing.configuration import Configuration, IndexSettings
 from kinsplit.indexing.embedding_context import check_embedding_context
 from kinsplit.parsers import Strategy
+from kinsplit.retrieval import KinWeights
 
 #: First line of each configuration that tuning writes.
 SIGNATURE = "Written by kinsplit tune"
@@ -38,6 +39,8 @@ class Tuned:
         estimates: Means of the baseline and of the best strategy over the held-out half, by spec.
         comparison: Comparison of the best strategy with the baseline on the held-out half; None if the baseline is
             the best.
+        weights: The best weights of kin scoring on the searched half, with the choice of strategy.
+        weighing: Comparison of these weights with the defaults on the held-out half; None if they are the defaults.
     """
 
     dataset: str
@@ -51,12 +54,18 @@ class Tuned:
     found: Found
     estimates: Mapping[str, Estimate]
     comparison: Comparison | None
+    weights: KinWeights = field(default_factory=KinWeights)
+    weighing: Comparison | None = None
 
     @property
     def beats(self) -> bool:
         """Whether the best strategy is significantly better than the baseline on the held-out half."""
-        result = self.comparison
-        return result is not None and result.difference.low > 0 and result.p_value < _SURE
+        return _is_sure(self.comparison)
+
+    @property
+    def chosen_weights(self) -> KinWeights:
+        """The best weights if they are significantly better than the defaults on the held-out half, or the defaults."""
+        return self.weights if _is_sure(self.weighing) else KinWeights()
 
     @property
     def choice(self) -> Strategy:
@@ -79,6 +88,18 @@ class Tuned:
             f"held-out half by {size}: {result.strategy}"
         )
 
+    @property
+    def weights_verdict(self) -> str:
+        """The verdict on the weights of kin scoring in one sentence."""
+        if self.weighing is None:
+            return "No weights of kin scoring beat the defaults on the searched half"
+        gap = self.weighing.difference
+        size = f"{gap.mean:+.3f} [{gap.low:+.3f}, {gap.high:+.3f}], p = {self.weighing.p_value:.3f}"
+        found = ", ".join(f"{key} {value:g}" for key, value in self.weights.model_dump(exclude_defaults=True).items())
+        if _is_sure(self.weighing):
+            return f"Weights of kin scoring beat the defaults on the held-out half by {size}: {found}"
+        return f"The default weights of kin scoring stay: the best ones differ on the held-out half by {size}: {found}"
+
     def configuration(self) -> Configuration:
         """Return the choice as a configuration for `kinsplit index --config`."""
         parameters = {key: value for key, value in self.choice.described.items() if value is not None}
@@ -89,6 +110,7 @@ class Tuned:
                 embedder=self.embedder,
                 embedding_context=check_embedding_context(self.embedding_context),
                 language=self.language,
+                weights=None if (chosen := self.chosen_weights) == KinWeights() else chosen,
             )
         )
 
@@ -100,6 +122,7 @@ class Tuned:
                 f"{self.measure}, seed {self.seed}: {self.searched} questions to choose by, {self.held_out} held out,",
                 f"{len(self.found.trials)} strategies tried.",
                 self.verdict,
+                self.weights_verdict,
             ]
         )
 
@@ -121,8 +144,18 @@ class Tuned:
             "comparison": self.comparison and self.comparison.model_dump(mode="json"),
             "beats_default": self.beats,
             "verdict": self.verdict,
-            "choice": {"strategy": self.choice.name, "parameters": self.choice.described},
+            "weights_verdict": self.weights_verdict,
+            "choice": {
+                "strategy": self.choice.name,
+                "parameters": self.choice.described,
+                "weights": self.chosen_weights.model_dump(mode="json", exclude_defaults=True),
+            },
         }
+
+
+def _is_sure(result: Comparison | None) -> bool:
+    """Return whether a comparison shows a significant gain."""
+    return result is not None and result.difference.low > 0 and result.p_value < _SURE
 
 
 def _described(trial: Trial) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from kinsplit.evaluation.labels import Dataset
 from kinsplit.evaluation.statistics import ChunkingProfile
 from kinsplit.evaluation.statistics.cost import TokensEmbedded
 from kinsplit.evaluation.tuning.space import needs
+from kinsplit.evaluation.tuning.weights import WeightBench
 from kinsplit.parsers import Strategy
 from kinsplit.tokenizers import BUNDLED, resolve
 
@@ -123,6 +124,18 @@ class Bench:
     def recall(self, strategy: Strategy) -> float:
         """Return the mean over the questions."""
         return float(np.mean(self.values(strategy)))
+
+    def weighing(self, strategy: Strategy) -> WeightBench:
+        """Return a bench that measures weights of kin scoring with a strategy."""
+        return WeightBench.of(
+            self.dataset,
+            strategy,
+            self.measure,
+            embedder=self.embedder,
+            embedding_context=self.embedding_context,
+            language=self.language,
+            cache=self.cache,
+        )
 
     @cached_property
     def _total(self) -> int:

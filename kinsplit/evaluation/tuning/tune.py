@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from kinsplit import language_models
@@ -16,7 +17,9 @@ from kinsplit.evaluation.tuning.sampler import Sampler
 from kinsplit.evaluation.tuning.search import Limits, search
 from kinsplit.evaluation.tuning.space import SPACES, needs
 from kinsplit.evaluation.tuning.trial import Bench, Caps, Trial
+from kinsplit.evaluation.tuning.weights import choose
 from kinsplit.parsers import default_strategy, strategy_class
+from kinsplit.retrieval import KinWeights
 
 #: Default token budget of recall.
 BUDGET = 1000
@@ -69,7 +72,7 @@ def tune(
     labels = {spec_of(strategy): strategy for strategy in (baseline, found.best.strategy)}
     values: dict[str, Sequence[float]] = {label: benches[1].values(strategy) for label, strategy in labels.items()}
     comparisons = compare(measure, spec_of(baseline), dict(values))
-    return Tuned(
+    result = Tuned(
         dataset=dataset.name,
         measure=measure,
         embedder=embedder,
@@ -82,6 +85,18 @@ def tune(
         estimates={label: estimate(own) for label, own in values.items()},
         comparison=comparisons[0] if comparisons else None,
     )
+    return result if found.ending == "stopped" else _with_weights(result, benches)
+
+
+def _with_weights(result: Tuned, benches: Sequence[Bench]) -> Tuned:
+    """Choose weights of kin scoring for the chosen strategy on the first half, and compare them on the second."""
+    searched, held_out = (bench.weighing(result.choice) for bench in benches)
+    chosen = choose(searched.recall)
+    if chosen == KinWeights():
+        return result
+    values = {"default": held_out.values(KinWeights()), "chosen": held_out.values(chosen)}
+    (comparison,) = compare(result.measure, "default", values)
+    return replace(result, weights=chosen, weighing=comparison)
 
 
 def _check(budget: int, model: str | None) -> None:

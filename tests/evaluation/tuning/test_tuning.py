@@ -85,7 +85,7 @@ def test_the_file_holds_the_choice_and_where_it_comes_from(tmp_path: Path) -> No
     assert (index.embedder, index.embedding_context) == ("hash", "none")
     remarks = [line for line in file.read_text().splitlines() if line.startswith("# ")]
     assert remarks[0].startswith("# Written by kinsplit tune")
-    assert remarks[-1] == f"# {found.verdict}"
+    assert remarks[-2:] == [f"# {found.verdict}", f"# {found.weights_verdict}"]
 
 
 def test_another_run_finds_the_same_from_the_cache(tmp_path: Path) -> None:
