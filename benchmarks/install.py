@@ -2,7 +2,8 @@
 
 `resolve` asks the package index alone and installs nothing; it fails if the default installation misses its targets, or
 if an extra brings PyTorch or CUDA without saying so. `measure` installs everything into fresh environments, and times
-imports there. Both print tables for docs/installation.md, or write them there.
+imports there; of extras with PyTorch, it asks the package index what pip would download. Both
+print tables for docs/installation.md, or write them there.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ import tomllib
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import httpx
 
 ROOT = Path(__file__).parents[1]
 PLATFORMS = {
@@ -166,6 +169,31 @@ def install(requirement: str, folder: Path) -> Installed:
     return Installed(seconds, total, numpy, len([*packages.glob("*.dist-info")]) - own - 1)
 
 
+def download(extra: str, wheels: Path) -> tuple[float, int]:
+    """Return the megabytes that pip downloads for an extra on Linux, and the number of packages, by the package index.
+
+    For extras with PyTorch: what pip installs depends on the index that it is given.
+    """
+    command = [_uv(), "pip", "compile", "--quiet", "--format", "pylock.toml", "--only-binary", ":all:"]
+    command += ["--python-platform", PLATFORMS["Linux x86"], "--python-version", PYTHONS[0], "--extra", extra]
+    command += ["--find-links", str(wheels), *(option for name in PURE for option in ("--no-binary", name))]
+    done = subprocess.run([*command, str(ROOT / "pyproject.toml")], check=True, capture_output=True, text=True)
+    packages = tomllib.loads(done.stdout)["packages"]
+    with httpx.Client(timeout=60) as client:
+        return sum(_size(client, package, wheels) for package in packages) / 1e6, len(packages)
+
+
+def _size(client: httpx.Client, package: dict[str, Any], wheels: Path) -> int:
+    """Return the size of a package's file in bytes; not every index has it in its metadata."""
+    file = (package.get("wheels") or [package.get("sdist", {})])[0]
+    if "size" in file:
+        return int(file["size"])
+    url = str(file.get("url") or file["path"])
+    if (own := wheels / url.rpartition("/")[2]).is_file():
+        return own.stat().st_size
+    return int(client.head(url, follow_redirects=True).raise_for_status().headers["Content-Length"])
+
+
 def _megabytes(folders: Iterable[Path]) -> float:
     files = (Path(at) / name for folder in folders for at, _, names in os.walk(folder) for name in names)
     return sum(file.stat().st_size for file in files) / 1e6
@@ -188,6 +216,11 @@ def measure(wanted: Sequence[str]) -> tuple[str, list[str]]:
         requirements = {"kinsplit": str(wheel)}
         requirements |= {f"kinsplit[{extra}]": f"{wheel}[{extra}]" for extra in extras() if extra not in TORCH}
         requirements |= {peer: peer for peer in PEERS}
+        for extra in sorted(TORCH):
+            if not wanted or f"kinsplit[{extra}]" in wanted:
+                size, packages = download(extra, ROOT / "build" / "wheels")
+                rows.append([f"`kinsplit[{extra}]`", "", f"{size:,.0f} to download", "", str(packages), ""])
+                print(*rows[-1], file=sys.stderr, flush=True)
         for name, requirement in requirements.items():
             if wanted and name not in wanted:
                 continue

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from kinsplit.parsers import split
     from kinsplit.retrieval import KinWeights, Passage, SearchOptions
     from kinsplit.spans import Span
+    from kinsplit.view import show
 
 __version__ = "0.1.0"
 
@@ -83,6 +84,7 @@ __all__ = [
     "WorkerError",
     "__version__",
     "create_strategy",
+    "show",
     "split",
     "strategy_names",
     "to_arrow",
@@ -99,6 +101,7 @@ _HOME = {
     "SearchOptions": ("kinsplit.retrieval", "SearchOptions"),
     "Span": ("kinsplit.spans", "Span"),
     "create_strategy": ("kinsplit.parsers", "create"),
+    "show": ("kinsplit.view", "show"),
     "split": ("kinsplit.parsers", "split"),
     "strategy_names": ("kinsplit.parsers", "names"),
     "to_arrow": ("kinsplit.frames", "to_arrow"),

@@ -91,6 +91,11 @@ class Chunk:
         """Level and content hash, the key of the chunk's vectors."""
         return self.level, self.content_hash
 
+    def _repr_html_(self) -> str:
+        from kinsplit.markup.html import output
+
+        return output(chunk_card(self))
+
 
 class Field(NamedTuple):
     """A field of a chunk and its names outside Python.
@@ -148,6 +153,25 @@ def select(chunk: Chunk, keys: Iterable[str]) -> dict[str, Any]:
     }
 
 
+def chunk_card(chunk: Chunk) -> str:
+    """Return a chunk as a part of a notebook's output: its place and kin, and its text with the overlap marked."""
+    from kinsplit.markup.html import card, source
+
+    kin = {"parent": chunk.parent_id, "previous": chunk.prev_id, "next": chunk.next_id}
+    facts = [
+        f"chunk_index {chunk.index}",
+        " + ".join(f"[{start}:{end}]" for start, end in chunk.spans),
+        f"level {chunk.level}" if chunk.level else "",
+        "" if chunk.token_count is None else f"tokens {chunk.token_count}",
+        f"overlap {chunk.overlap}" if chunk.overlap else "",
+        *(f"{name} {id}" for name, id in kin.items() if id),
+    ]
+    context = f"Context: {' '.join(chunk.context.split())}" if chunk.context else ""
+    marks = [(0, chunk.overlap)] if chunk.overlap else []
+    title = f"{chunk.source_id}, chunk {chunk.index + 1}/{chunk.total}"
+    return card(title, [*facts, context], source(chunk.text, marks))
+
+
 def embedded_text(chunk: Chunk) -> str:
     """Return the text that is embedded for a chunk: its context, if any, followed by its text."""
     return f"{chunk.context}\n\n{chunk.text}" if chunk.context else chunk.text
@@ -178,6 +202,22 @@ class Part(NamedTuple):
     title: str
 
 
+class Heading(NamedTuple):
+    """A heading of a document; its section extends to the next heading of the same or a lower level.
+
+    Attributes:
+        start: First code point of its line or lines.
+        end: One past the last code point; `start` for a title that the text doesn't contain.
+        level: 1 for the outermost sections, 2 for those inside them, and so on; 0 for the title of the document.
+        title: Text of the heading, without markup.
+    """
+
+    start: int
+    end: int
+    level: int
+    title: str
+
+
 class Moment(NamedTuple):
     """Time at which a part of a transcript was spoken.
 
@@ -204,6 +244,9 @@ class Document:
         times: Time of each part of a transcript, ascending by offset; empty for other documents.
         outline: Parts without headings, such as functions, ascending by start, outer parts before inner ones. If there
             are any, contexts are made from them and the last component of the id, not from headings.
+        headings: Headings, ascending by start. If there are any, every strategy's contexts are made from them, and
+            nothing else in the text counts as a heading.
+        digest: SHA-256 of the file whose text it is, in hexadecimal digits; empty for other documents.
 
     Example:
         >>> lecture = Document("cs/lecture_1.pdf", "First page. Second page.", {"course": "cs"}, pages=(0, 12))
@@ -217,6 +260,8 @@ class Document:
     pages: tuple[int, ...] = ()
     times: tuple[Moment, ...] = ()
     outline: tuple[Part, ...] = ()
+    headings: tuple[Heading, ...] = ()
+    digest: str = ""
 
     @classmethod
     def from_text(cls, text: str) -> Document:

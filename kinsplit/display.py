@@ -1,4 +1,4 @@
-"""Foreign text made safe for one line of a report, log or error."""
+"""Foreign text made safe for reports, logs, errors and terminals."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import unicodedata
 _ACTIVE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 # Joiners within words and emoji sequences; harmless elsewhere.
 _JOINERS = frozenset("\u200c\u200d")
+_CONTROLS = dict.fromkeys([*range(9), *range(11, 32), *range(127, 160)], "\ufffd")
 
 
 def inline(text: str) -> str:
@@ -19,6 +20,11 @@ def inline(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(repr(letter)[1:-1] if _is_active(letter) else letter for letter in text)
+
+
+def visible(text: str) -> str:
+    """Replace control characters except tab and line feed, each by one character."""
+    return text.translate(_CONTROLS)
 
 
 def _is_active(letter: str) -> bool:

@@ -243,7 +243,7 @@ class Index:
         Args:
             query: The question.
             **options: See `kinsplit.retrieval.SearchOptions`: `top_k`, `candidates`, `window`, `parents`,
-                `within_sections`, `rerank`, `budget`, `where`, `level`, `weights`.
+                `within_sections`, `rerank`, `budget`, `context_share`, `where`, `level`, `weights`.
 
         Returns:
             Passages, best first.
@@ -270,14 +270,21 @@ class Index:
         reranker = self._reranker(options.rerank)
         if self._missing and not self.store.count():
             raise CollectionNotFoundError(self._missing)
-        retrieval: Attributes = {"gen_ai.operation.name": "retrieval", "top_k": options.top_k, "window": options.window}
+        retrieval: Attributes = {"gen_ai.operation.name": "retrieval", "window": options.expansion.window}
+        limits = {"top_k": options.passages, "budget": options.budget}
+        retrieval |= {name: limit for name, limit in limits.items() if limit is not None}
         with span("kinsplit.search", retrieval, texts={"gen_ai.retrieval.query.text": query}) as record:
             with model_span("embeddings", self.embedder.name):
                 dense = self.embedder.embed_query(query)
             question = Question(dense, self.bm25.embed_query(query), options.level, options.where)
+            asked = frozenset(question.terms.indices)
+
+            def terms(texts: Sequence[str]) -> list[frozenset[int]]:
+                return [asked.intersection(vector.indices) for vector in self.bm25.embed(texts)]
+
             # A tokenizer given as an object is missing when the collection is reopened.
             tokenizer = None if options.budget is None else resolve(self.strategy.tokenizer)
-            passages = await search(query, question, self.store.schema.fingerprint, options, reranker, tokenizer)
+            passages = await search(query, question, self.store.schema.fingerprint, options, reranker, tokenizer, terms)
             record(passages=len(passages))
         return passages
 

@@ -100,6 +100,23 @@ def unite(spans: Iterable[Span]) -> tuple[Span, ...]:
     return tuple(united)
 
 
+def without(span: Span, united: Sequence[Span]) -> list[Span]:
+    """Return the parts of a span that no other span covers.
+
+    Args:
+        span: The span.
+        united: Other spans, as returned by `unite`.
+    """
+    parts, start = [], span.start
+    at = bisect.bisect_right(united, start, key=lambda other: other.end)
+    while at < len(united) and united[at].start < span.end:
+        if start < united[at].start:
+            parts.append(Span(start, united[at].start))
+        start = united[at].end
+        at += 1
+    return [*parts, Span(start, span.end)] if start < span.end else parts
+
+
 def length(spans: Iterable[Span]) -> int:
     """Return the total length of spans; characters in several spans count several times."""
     return sum(end - start for start, end in spans)

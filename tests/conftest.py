@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import tempfile
@@ -16,7 +17,7 @@ from tests.hostile_server import Hostile, serving
 # Derandomised, so that a run depends on the code alone; a counterexample becomes a test of its own.
 settings.register_profile(
     "kinsplit",
-    max_examples=60,
+    max_examples=int(os.environ.get("KINSPLIT_TEST_EXAMPLES", "40")),
     derandomize=True,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
@@ -31,6 +32,11 @@ def pytest_configure() -> None:
     memory = Path("/dev/shm")
     if "TMPDIR" not in os.environ and os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > 8e9:
         os.environ["TMPDIR"] = tempfile.tempdir = str(memory)
+
+
+def pytest_collection_finish() -> None:
+    """Keep what the modules imported from being searched for garbage again and again."""
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -162,9 +162,9 @@ def units(pattern: Any) -> list[str]:
         _sample(regex_parser.parse(source, pattern.flags), characters, beginnings)
     else:  # `regex` knows classes that `re` can't parse: a combining mark, letters without spaces, emoji, flags.
         characters |= dict.fromkeys("e\u0301\u4e2d\u0e01\U0001f600\U0001f1e9\u200d")
-    few = list(characters)[:5]
+    few = list(characters)[:4]
     pairs = ["".join(pair) for pair in itertools.permutations(few, 2)]
-    return list(dict.fromkeys([*few, *pairs, *list(beginnings)[:12]]))
+    return list(dict.fromkeys([*few, *pairs, *list(beginnings)[:8]]))
 
 
 def _sample(parsed: Iterable[tuple[Any, Any]], characters: dict[str, None], beginnings: dict[str, None]) -> str:

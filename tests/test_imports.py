@@ -15,23 +15,37 @@ PACKAGE = Path(kinsplit.__file__).parent
 LAYERS: dict[str, set[str]] = {
     "compat": set(),
     "display": set(),
+    "markup": {"display"},
     "errors": {"display"},
     "spans": set(),
     "identity": set(),
     "foreign": {"errors", "identity"},
-    "chunk": {"foreign", "identity", "spans"},
+    "chunk": {"foreign", "identity", "markup", "spans"},
+    "text": {"chunk", "spans"},
     "support": {"errors"},
     "tokenizers": {"errors", "support"},
     "model_servers": {"errors", "support"},
     "embedding": {"chunk", "errors", "model_servers", "spans", "support", "tokenizers"},
     "language_models": {"errors", "model_servers", "support", "tokenizers"},
-    "loaders": {"chunk", "errors", "support"},
-    "parsers": {"chunk", "embedding", "errors", "identity", "language_models", "spans", "support", "tokenizers"},
+    "loaders": {"chunk", "errors", "support", "text"},
+    "parsers": {
+        "chunk",
+        "embedding",
+        "errors",
+        "identity",
+        "language_models",
+        "spans",
+        "support",
+        "text",
+        "tokenizers",
+    },
     "stores": {"chunk", "display", "embedding", "errors", "identity", "spans", "support"},
     "frames": {"chunk", "errors", "stores", "tokenizers"},
     "retrieval": {
-        *("chunk", "embedding", "errors", "identity", "language_models", "spans", "stores", "support", "tokenizers"),
+        *("chunk", "embedding", "errors", "identity", "language_models", "parsers", "spans", "stores", "support"),
+        *("markup", "text", "tokenizers"),
     },
+    "view": {"chunk", "display", "errors", "markup", "retrieval"},
     "indexing": {
         *("chunk", "display", "embedding", "errors", "identity", "loaders", "parsers", "spans", "stores", "support"),
     },
@@ -47,22 +61,34 @@ LAYERS: dict[str, set[str]] = {
     },
     "evaluation": {
         *("chunk", "compat", "display", "embedding", "errors", "identity", "index", "indexing", "language_models"),
-        *("loaders", "parsers", "retrieval", "spans", "stores", "support", "tokenizers"),
+        *("loaders", "markup", "parsers", "retrieval", "spans", "stores", "support", "text", "tokenizers"),
     },
     "integrations": {
         *("chunk", "embedding", "errors", "identity", "index", "parsers", "retrieval", "spans", "stores", "support"),
         "tokenizers",
     },
     "server": {
-        *("answering", "chunk", "compat", "embedding", "errors", "index", "indexing", "language_models", "loaders"),
-        *("parsers", "retrieval", "spans", "stores", "support", "tokenizers", "watch"),
+        *("answering", "chunk", "compat", "embedding", "errors", "identity", "index", "indexing", "language_models"),
+        *("loaders", "parsers", "retrieval", "spans", "stores", "support", "tokenizers", "watch"),
     },
     "mcp": {"answering", "chunk", "errors", "identity", "retrieval", "server"},
     "cli": {
         *("answering", "chunk", "compat", "display", "embedding", "errors", "evaluation", "index", "indexing"),
-        *("loaders", "mcp", "parsers", "retrieval", "server", "stores", "support", "tokenizers", "watch", "wikipedia"),
+        *(
+            "loaders",
+            "markup",
+            "mcp",
+            "parsers",
+            "retrieval",
+            "server",
+            "stores",
+            "support",
+            "tokenizers",
+            "watch",
+            "wikipedia",
+        ),
     },
-    "__init__": {"chunk", "errors", "frames", "index", "parsers", "retrieval", "spans"},
+    "__init__": {"chunk", "errors", "frames", "index", "parsers", "retrieval", "spans", "view"},
     "__main__": {"cli"},
 }
 
@@ -73,7 +99,11 @@ ONLY_IN: dict[str, set[str]] = {
     "llama_index": {"integrations", "evaluation"},
     "langchain_core": {"integrations"},
     "langchain_text_splitters": {"integrations"},
-    "pypdfium2": {"loaders"},
+    "pypdfium2": {"loaders", "server"},
+    "PIL": {"server"},
+    "nh3": {"server"},
+    "mdit_py_plugins": {"server"},
+    "latex2mathml": {"server"},
     "pptx": {"loaders"},
     "mammoth": {"loaders"},
     "webvtt": {"loaders"},
@@ -100,7 +130,7 @@ ONLY_IN: dict[str, set[str]] = {
     "prometheus_client": {"server"},
     "opentelemetry": {"support"},
     "typer": {"cli"},
-    "rich": {"cli"},
+    "rich": {"cli", "markup", "view"},
 }
 
 
@@ -146,7 +176,7 @@ def test_importing_kinsplit_loads_neither_a_model_nor_a_framework() -> None:
     code = (
         "import sys, kinsplit\n"
         "heavy = {'torch', 'numpy', 'pydantic', 'llama_index', 'langchain_core', 'langchain_text_splitters',"
-        " 'sentence_transformers', 'qdrant_edge', 'typer', 'opentelemetry'}\n"
+        " 'sentence_transformers', 'qdrant_edge', 'typer', 'rich', 'markdown_it', 'jinja2', 'opentelemetry'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -38,6 +38,10 @@ def test_a_notebook_shows_what_it_prints(path: Path) -> None:
         assert ["".join("".join(lines).split()) for lines in results] == (
             [] if value is None else ["".join(repr(value).split())]
         )
+        pages = [
+            "".join(output["data"]["text/html"]) for output in cell["outputs"] if "text/html" in output.get("data", ())
+        ]
+        assert pages == ([value._repr_html_()] if hasattr(value, "_repr_html_") else [])
 
 
 def executed(source: str, name: str, names: dict[str, Any]) -> tuple[str, object]:

@@ -27,6 +27,7 @@ NAMES = [
     "Span",
     "__version__",
     "create_strategy",
+    "show",
     "split",
     "strategy_names",
     "to_arrow",

@@ -81,7 +81,14 @@ def test_every_code_point_is_read_as_by_the_reference() -> None:
 def test_all_code_points_are_normalised_as_by_the_reference() -> None:
     # Not by Python's Unicode tables, which are of another year in each version of Python.
     normalizer, pre_tokenizer = bundled_reference().normalizer, bundled_reference().pre_tokenizer
-    points = [*range(0xD800), *range(0xE000, 0x33480), *range(0x33480, 0xE0000, 997), *range(0xE0000, 0x110000, 31)]
+    points = [
+        *range(0x3400),
+        *range(0x3400, 0xD800, 7),
+        *range(0xE000, 0x20000),
+        *range(0x20000, 0x33480, 7),
+        *range(0x33480, 0xE0000, 997),
+        *range(0xE0000, 0x110000, 31),
+    ]
     text = "".join(f"{chr(point)}x" for point in points)
     expected = [word for word, _ in pre_tokenizer.pre_tokenize_str(normalizer.normalize_str(text))]
     assert [word for word in word_piece._split(text) if word] == expected
@@ -129,7 +136,7 @@ UNKNOWN = {
 def test_unknown_words_count_by_their_characters(script: str, space: str) -> None:
     # Earlier bug: a megabyte of hexadecimal digits was one token, and 30,399 Thai characters were 500.
     word = UNKNOWN[script]
-    text = (word + space) * (6_000 // len(word))
+    text = (word + space) * (3_000 // len(word))
     tokenizer = resolve("bundled")
     (count,) = tokenizer.count([text]).tolist()
     assert len(text) / 4.5 <= count <= len(text)
@@ -418,7 +425,7 @@ def test_tokens_with_white_space_inside_do_not_add_up(tmp_path: Path, folder: Pa
 def test_every_kind_of_tokenizer_keeps_the_invariants(kind: str, name: str, folder: Path) -> None:
     tokenizer: Any = {"split": str.split, "list": list}.get(kind) or tokenizer_file(kind, folder)
 
-    @settings(max_examples=30)
+    @settings(max_examples=12)
     @given(text=texts(), parameters=strategy_parameters(name))
     def check(text: str, parameters: dict[str, Any]) -> None:
         strategy = create(name, **{**parameters, "tokenizer": tokenizer})

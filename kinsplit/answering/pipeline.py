@@ -14,8 +14,8 @@ from kinsplit.language_models import resolve
 from kinsplit.retrieval import SearchKeywords, SearchOptions
 from kinsplit.support.telemetry import spanned
 
-#: Default number of passages to search for.
-TOP_K = 5
+#: Default number of passages without a model, and of tokens with one whose window has room for them.
+TOP_K, BUDGET = 5, 8000
 #: Default maximum length of an answer in tokens.
 LONGEST = 1024
 
@@ -41,7 +41,8 @@ def answer(
             model of LlamaIndex or LangChain, or a function from prompt to answer; None quotes the sources.
         max_tokens: Maximum length of the answer in the model's tokens; at most a quarter of its window is used.
         threshold: See `kinsplit.answering.checking.check`.
-        **options: See `kinsplit.retrieval.SearchOptions`; the default of `top_k` is 5.
+        **options: See `kinsplit.retrieval.SearchOptions`. If neither `top_k` nor `budget` is given, passages fill the
+            model's window, up to 8000 tokens; without a model there are 5.
 
     Yields:
         `SourcesFound`, then pieces of the text, citations and notices as they occur, and finally `Finished`.
@@ -56,10 +57,11 @@ def answer(
         raise InvalidParameterError("threshold", "must be from 0 to 1", threshold, f"The default is {THRESHOLD}.")
     if not isinstance(question, str) or not question.strip():
         raise InvalidParameterError("question", "must not be blank", question, "Ask a question.")
-    settings: SearchKeywords = {"top_k": TOP_K, **options}
-    SearchOptions(**settings)
+    SearchOptions(**options)
     chosen = None if model is None else resolve(model)
-    events = run(index, question, chosen, max_tokens, threshold, settings)
+    if options.get("top_k") is None and options.get("budget") is None:
+        options = {**options, "top_k": TOP_K} if chosen is None else {**options, "budget": BUDGET}
+    events = run(index, question, chosen, max_tokens, threshold, options)
     return spanned("kinsplit.ask", events, texts={"question": question})
 
 

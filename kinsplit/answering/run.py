@@ -10,7 +10,7 @@ from kinsplit.answering.checking import check, verdict
 from kinsplit.answering.citations import Marker, MarkerReader
 from kinsplit.answering.extractive import quotation, quotes
 from kinsplit.answering.prompt import NOT_FOUND, build_prompt
-from kinsplit.answering.sources import fit, number
+from kinsplit.answering.sources import fit, number, room
 from kinsplit.answering.values import (
     Answer,
     Check,
@@ -100,15 +100,17 @@ def run(
     index: Index, question: str, model: LanguageModel | None, max_tokens: int, threshold: float, options: SearchKeywords
 ) -> Events:
     """Answer a question; see `kinsplit.answering.answer`, which validates the arguments."""
-    found = number(index.search(question, **options))
     longest = 0 if model is None else min(max_tokens, max(1, model.window // _SHARE))
-    fitting = found if model is None else fit(question, found, model.window, longest)
+    budget = options.get("budget")
+    if model is not None and budget is not None:
+        options = {**options, "budget": max(1, min(budget, room(question, model.window, longest)))}
+    passages = index.search(question, **options)
+    found = number(passages)
+    fitting = found if model is None else fit(question, passages, model.window, longest)
     draft = Draft(question, fitting or found)
     yield SourcesFound(draft.sources)
     if not found:
-        budget = options.get("budget")
-        within = "" if budget is None else f" that fits a budget of {budget} tokens"
-        yield draft.notice("nothing_found", f"No passage{within} was found.")
+        yield draft.notice("nothing_found", "No passage was found.")
         yield draft.piece(NOT_FOUND)
         yield draft.finish("not_in_material")
     elif model is None:

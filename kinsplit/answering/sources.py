@@ -3,64 +3,65 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import count
 
-from kinsplit.answering.prompt import build_prompt
-from kinsplit.answering.values import Source, pages_of
-from kinsplit.parsers.units.sentences import sentences
-from kinsplit.retrieval import Passage
-from kinsplit.spans import Span
-from kinsplit.tokenizers.estimate import count_tokens
+import numpy as np
 
+from kinsplit.answering.prompt import build_prompt
+from kinsplit.answering.values import Source
+from kinsplit.retrieval import Budget, Passage, shorten
+from kinsplit.tokenizers.estimate import count_tokens
+from kinsplit.tokenizers.protocol import IntArray
+
+# Fewest tokens that are worth a question to the model.
+_FEWEST = 16
 #: Usable share of the window, since token counts are estimates.
 PLANNED = 0.85
 
 
-def fit(question: str, sources: Sequence[Source], window: int, answer_tokens: int) -> list[Source]:
-    """Take sources best first while they fit; one that doesn't fit is shortened to its best hit.
-
-    If not even that chunk of the best source fits, its first sentences are taken. Any other source is left out, and the
-    next ones are tried.
+def room(question: str, window: int, answer_tokens: int) -> int:
+    """Return the number of tokens that a model's window has for passages, none or fewer if it is too small.
 
     Args:
         question: The question.
-        sources: Sources, best first.
-        window: Size of the model's window in tokens.
+        window: Size of the window in tokens.
         answer_tokens: Tokens of the window to keep for the answer.
+    """
+    return int(PLANNED * window) - answer_tokens - count_tokens(build_prompt(question, ()))
+
+
+def fit(question: str, passages: Sequence[Passage], window: int, answer_tokens: int) -> list[Source]:
+    """Return passages as sources that fit into a model's window, shortened to their hits where they don't.
+
+    Args:
+        question: The question.
+        passages: Passages, best first.
+        window: See `room`.
+        answer_tokens: See `room`.
 
     Returns:
         Sources numbered from 1; none if the window is too small for any.
     """
-    room = int(PLANNED * window) - answer_tokens
-    if sources and count_tokens(build_prompt(question, sources)) <= room:
-        return [replace(source, number=position) for position, source in enumerate(sources, 1)]
-    taken: list[Source] = []
-    for source in sources:
-        forms = [source, _best_hit(source), *([] if taken else _beginnings(source))]
-        for form in forms:
-            # The whole prompt is counted each time: the counts of its parts are rounded up and would add up to more.
-            more = [*taken, replace(form, number=len(taken) + 1)]
-            if count_tokens(build_prompt(question, more)) <= room:
-                taken = more
-                break
-    return taken
+    left, sources = room(question, window, answer_tokens), number(passages)
+
+    def taken() -> int:
+        return count_tokens(build_prompt(question, sources)) - count_tokens(build_prompt(question, ()))
+
+    if not sources or taken() <= left:
+        return sources
+    overhead = -(-(taken() - sum(count_tokens(source.text) for source in sources)) // len(sources))
+    tokens = left
+    while tokens >= overhead + _FEWEST:
+        sources = number(shorten(passages, Budget(tokens, _Estimate(), overhead=overhead)))
+        if taken() <= left:
+            return sources
+        tokens -= taken() - left
+    return []
 
 
-def _best_hit(source: Source) -> Source:
-    """Return a source reduced to its best hit."""
-    best = source.best
-    return replace(source, chunks=(best,), spans=best.spans, text=best.text, pages=pages_of(best))
-
-
-def _beginnings(source: Source) -> list[Source]:
-    """Return the beginnings of the best hit that end with a sentence, longest first; none if it has several spans."""
-    found = _best_hit(source)
-    if len(found.spans) > 1:
-        return []
-    ends = sentences(found.text).ends.tolist()
-    start = found.spans[0].start
-    return [replace(found, spans=(Span(start, start + end),), text=found.text[:end]) for end in reversed(ends[:-1])]
+class _Estimate:
+    def count(self, texts: Sequence[str]) -> IntArray:
+        return np.array([count_tokens(text) for text in texts], dtype=np.int64)
 
 
 def number(passages: Iterable[Passage]) -> list[Source]:

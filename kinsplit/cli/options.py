@@ -112,6 +112,14 @@ SharedLanguage = Annotated[
 Rerank = Annotated[
     str, typer.Option(metavar="SPEC", help="Reranker: none, late, cross-encoder:NAME_OR_PATH, or llm:MODEL.")
 ]
+ContextShare = Annotated[
+    float | None,
+    typer.Option(
+        metavar="X",
+        help="Share of --budget for what stands around hits, from 0 to below 1. Default: what hits leave.",
+        show_default=False,
+    ),
+]
 Where = Annotated[
     list[str] | None,
     typer.Option(

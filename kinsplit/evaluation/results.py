@@ -1,4 +1,4 @@
-"""Results of an evaluation, and their file.
+"""Results of an evaluation, their file, and their view in a notebook.
 
 The file extends that of `rag_eval`: `summary` by strategy and `results` by question, with its names for its three
 measures, and everything else under `kinsplit`.
@@ -7,190 +7,46 @@ measures, and everything else under `kinsplit`.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Self
-
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field
+from typing import TYPE_CHECKING, Any, Self
 
 from kinsplit.compat import rag_eval
 from kinsplit.errors import InvalidParameterError
+from kinsplit.evaluation.values import (
+    AskedQuestion,
+    Comparison,
+    Estimate,
+    Hit,
+    MeasureNote,
+    QuestionResult,
+    ResultValues,
+    Setting,
+    StatisticNote,
+    StrategyResult,
+    Text,
+)
+
+if TYPE_CHECKING:
+    from kinsplit.evaluation.report.tables import Cell, Row
+
+__all__ = [
+    "AskedQuestion",
+    "Comparison",
+    "Estimate",
+    "Hit",
+    "MeasureNote",
+    "QuestionResult",
+    "Results",
+    "Setting",
+    "StatisticNote",
+    "StrategyResult",
+    "Text",
+]
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-class Estimate(_Frozen):
-    """A mean over questions with its 95 % bootstrap interval.
-
-    Attributes:
-        mean: The mean.
-        low: Lower end of the interval.
-        high: Upper end of the interval.
-        count: Number of questions with a value.
-    """
-
-    mean: float
-    low: float
-    high: float
-    count: int
-
-
-class StrategyResult(_Frozen):
-    """The results of one strategy.
-
-    Attributes:
-        label: Name in the tables.
-        spec: Specification that recreates the strategy.
-        measures: Mean over the questions by name of the measure.
-        statistics: Statistics of the chunks by name.
-        lengths: Length of each chunk in characters, in document order.
-        chunks_per_document: Number of chunks by source id.
-    """
-
-    label: str
-    spec: str
-    measures: Mapping[str, Estimate]
-    statistics: Mapping[str, float]
-    lengths: Sequence[int]
-    chunks_per_document: Mapping[str, int]
-
-
-class Text(_Frozen):
-    """Text of a document.
-
-    Attributes:
-        source_id: Id of the document.
-        spans: Spans in document order; none for a whole document as a label.
-        text: The text; that of several spans is joined by a separator.
-    """
-
-    source_id: str
-    spans: Sequence[tuple[int, int]]
-    text: str
-
-
-class Hit(Text):
-    """A retrieved chunk with the ranker's score."""
-
-    score: float
-
-
-class QuestionResult(_Frozen):
-    """The retrieval of one strategy for one question.
-
-    Attributes:
-        question_id: Id of the question.
-        strategy: Label of the strategy.
-        measures: Values by name, without measures that don't apply to the question.
-        hits: Best chunks.
-    """
-
-    question_id: str
-    strategy: str
-    measures: Mapping[str, float]
-    hits: Sequence[Hit]
-
-
-class AskedQuestion(_Frozen):
-    """A question with the texts that answer it.
-
-    Attributes:
-        id: Id of the question.
-        text: The question.
-        labels: Alternative texts of each label; empty for a question without labels.
-    """
-
-    id: str
-    text: str
-    labels: Sequence[Sequence[Text]]
-
-
-class Comparison(_Frozen):
-    """Comparison of a strategy with the baseline, on the questions for which both have a value.
-
-    Attributes:
-        measure: Name of the measure.
-        strategy: Label of the strategy.
-        baseline: Label of the baseline.
-        difference: Mean of strategy minus baseline with its paired bootstrap interval.
-        p_value: P-value of the paired randomisation test, two-sided, corrected for the number of comparisons (Holm).
-        wins: Number of questions on which the strategy is better.
-        ties: Number of questions on which both are equal.
-        losses: Number of questions on which the baseline is better.
-    """
-
-    measure: str
-    strategy: str
-    baseline: str
-    difference: Estimate
-    p_value: float
-    wins: int
-    ties: int
-    losses: int
-
-
-class MeasureNote(_Frozen):
-    """Explanation of a measure.
-
-    Attributes:
-        name: Name of the measure.
-        description: Meaning in one line.
-        higher_is_better: Whether higher values are better.
-    """
-
-    name: str
-    description: str
-    # Older versions wrote `rises`.
-    higher_is_better: bool = Field(validation_alias=AliasChoices("higher_is_better", "rises"))
-
-
-class StatisticNote(_Frozen):
-    """Explanation of a statistic.
-
-    Attributes:
-        name: Name of the statistic.
-        unit: Unit; "share" for a number from 0 to 1.
-        description: Meaning in one line.
-    """
-
-    name: str
-    unit: str
-    description: str
-
-
-class Setting(_Frozen):
-    """Settings that all strategies share.
-
-    Attributes:
-        dataset: Name of the dataset.
-        documents: Number of documents.
-        questions: Number of questions.
-        embedder: Name of the embedding model.
-        ranker: Name of the ranker.
-        language: Language of BM25.
-        tokenizer: Name of the tokenizer that counts tokens.
-        top_k: Number of chunks per question for measures without a number of their own.
-        headline: Name of the measure by which strategies are compared.
-        versions: Versions of the packages that affect the numbers.
-    """
-
-    dataset: str
-    documents: int
-    questions: int
-    embedder: str
-    ranker: str
-    tokenizer: str
-    top_k: int
-    headline: str
-    # Older versions wrote `terms`.
-    language: str = Field("english", validation_alias=AliasChoices("language", "terms"))
-    versions: Mapping[str, str] = {}
-
-
-class Results(_Frozen):
-    """Results of an evaluation.
+class Results(ResultValues):
+    """Results of an evaluation. A notebook shows the conclusion and the tables.
 
     Attributes:
         setting: Settings that all strategies share.
@@ -203,14 +59,27 @@ class Results(_Frozen):
         statistic_notes: Explanations of the statistics.
     """
 
-    setting: Setting
-    strategies: Sequence[StrategyResult]
-    questions: Sequence[AskedQuestion]
-    results: Sequence[QuestionResult]
-    comparisons: Sequence[Comparison]
-    warnings: Sequence[str] = ()
-    notes: Sequence[MeasureNote] = ()
-    statistic_notes: Sequence[StatisticNote] = ()
+    def _repr_html_(self) -> str:
+        from kinsplit.evaluation.report import tables
+        from kinsplit.evaluation.report.pairs import conclusion
+        from kinsplit.markup.html import details, escaped, output
+
+        columns, decisive = tables.headline(self)
+        scales, measured = tables.measures(self)
+        figures, counted = tables.statistics(self)
+        headings, compared = tables.comparisons(self)
+        more = [
+            ("Compared with the baseline, question by question", headings, compared),
+            ("All measures, with 95 % intervals", [scale.heading for scale in scales], measured),
+            ("Chunks", [figure.heading for figure in figures], counted),
+        ]
+        warnings = "".join(f"<p>{escaped(warning)}</p>" for warning in self.warnings)
+        return output(
+            *(f"<p><b>{escaped(sentence)}</b></p>" for sentence in conclusion(self)),
+            _table([column.heading for column in columns], decisive),
+            *(details(title, _table(names, rows)) for title, names, rows in more if names and rows),
+            *([details(f"Warnings: {len(self.warnings)}", warnings)] if warnings else []),
+        )
 
     def write(self, path: Path) -> None:
         """Write the results to a file."""
@@ -260,3 +129,12 @@ class Results(_Frozen):
             return cls.model_validate(written)
         except (ValueError, KeyError, TypeError, RecursionError) as error:  # pydantic's is a ValueError
             raise InvalidParameterError("results", rule, str(path), "Evaluate again.") from error
+
+
+def _table(headings: Sequence[str], rows: Sequence[Row]) -> str:
+    from kinsplit.markup.html import table
+
+    def text(cell: Cell) -> str:
+        return f"{cell.text or '–'}{' ★' if cell.best else ''} {cell.remark}".rstrip()
+
+    return table(["Strategy", *headings], ([row.name, *map(text, row.cells)] for row in rows))

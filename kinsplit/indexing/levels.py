@@ -10,7 +10,7 @@ from kinsplit.chunk import DOCUMENT, SEPARATOR, Chunk, Document, heading_path
 from kinsplit.identity import DOCUMENT_CONTEXT, chunk_id, content_hash, document_hash, embedding_hash
 from kinsplit.parsers import Strategy
 from kinsplit.spans import Span, blank_before, merge_spans, shared
-from kinsplit.stores.payload import GAP
+from kinsplit.stores.payload import FILE_DIGEST, GAP
 
 #: Largest parent, in characters, that is made from a flat strategy's chunks: about 500 to 1,000 tokens of English.
 PARENT_LENGTH = 4000
@@ -77,6 +77,7 @@ def _whole(document: Document, chunks: Sequence[Chunk], strategy: Strategy, gath
             "strategy": strategy.name,
             **_position(document, 0, end),
             **({GAP: blank_before(document.text, 0)} if gathered else {}),
+            **({FILE_DIGEST: document.digest} if document.digest else {}),
         },
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from kinsplit.chunk import Moment, Part
+from kinsplit.chunk import Heading, Moment, Part
 
 
 class UnreadableError(Exception):
@@ -27,6 +27,7 @@ class Content:
         pages: Offset of each page; empty without pages.
         times: Times of its parts; empty unless it is the text of a recording.
         outline: Its parts, if headings don't mark them.
+        headings: Its headings; see `kinsplit.Document`.
         metadata: Further metadata in the file.
     """
 
@@ -36,6 +37,7 @@ class Content:
     pages: tuple[int, ...] = ()
     times: tuple[Moment, ...] = ()
     outline: tuple[Part, ...] = ()
+    headings: tuple[Heading, ...] = ()
     metadata: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -46,10 +48,12 @@ class Reading:
     Attributes:
         contents: The texts, in file order.
         warnings: Decisions and losses while reading, a sentence each.
+        digest: SHA-256 of the file in hexadecimal digits; set by `read_file`.
     """
 
     contents: tuple[Content, ...]
     warnings: tuple[str, ...] = ()
+    digest: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,18 @@ _MARKS = (
 _NEVER_GUESSED = ["utf_7", "utf_16", "utf_16_be", "utf_16_le", "utf_32", "utf_32_be", "utf_32_le"]
 # Escapes of text in ASCII rather than encodings: they would change the text.
 _ESCAPES = frozenset({"unicode-escape", "raw-unicode-escape", "utf-7"})
+#: Bullets and arrows of Symbol and Wingdings by code point.
+SYMBOLS = str.maketrans(
+    {
+        "\uf0b7": "•",
+        "\uf0a7": "▪",
+        "\uf0d8": "➢",
+        "\uf0fc": "✓",
+        "\uf0e0": "→",
+        "\uf0df": "←",
+    }
+)
+_WINDOWS = re.compile("[\x80\x82-\x84\x86-\x8c\x8e\x91-\x9c\x9e\x9f]")  # U+0085 is a line end.
 _REFUSED = re.compile("[\0\ud800-\udfff]")
 
 
@@ -63,6 +75,16 @@ def clean(text: str) -> Decoded:
     cleaned, count = _REFUSED.subn("\ufffd", text)
     warnings = (f"{count:,} NUL or lone surrogate code points were replaced by U+FFFD",) if count else ()
     return Decoded(cleaned, warnings)
+
+
+def legible(text: str) -> str:
+    """Replace code points that no font shows by what they stand for, one for one.
+
+    Bullets and arrows of symbol fonts, which Word writes as private-use code points, become those of Unicode; and
+    control characters that are quotation marks and dashes of Windows-1252, misread as Latin-1, become these.
+    """
+    text = text.translate(SYMBOLS)
+    return _WINDOWS.sub(lambda match: match[0].encode("latin-1").decode("cp1252"), text)
 
 
 def _decode_marked(data: bytes, encoding: str) -> Decoded:

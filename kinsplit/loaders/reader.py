@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -47,7 +48,7 @@ def read_file(path: Path, size: int, *, given: bool, reader: str = "") -> Readin
         reader: Name of the reader; empty for the first one that knows the file's suffix.
 
     Returns:
-        Its texts, without characters that stores reject, and a warning for every decision and loss.
+        Its texts, without characters that stores reject, a warning for every decision and loss, and its digest.
 
     Raises:
         LoadError: The file can't be read, or doesn't match its suffix.
@@ -59,7 +60,7 @@ def read_file(path: Path, size: int, *, given: bool, reader: str = "") -> Readin
     data = None
     try:
         data = _bytes(path, size)
-        return _cleaned(fmt.read(data))
+        return replace(_cleaned(fmt.read(data)), digest=hashlib.sha256(data).hexdigest())
     except MissingExtraError as error:
         raise LoadError(path, str(error)) from error
     except OSError as error:
@@ -95,6 +96,7 @@ def _cleaned(reading: Reading) -> Reading:
         text, more = clean(content.text)
         title = " ".join(clean(content.title or "").text.split())
         more = more if text and not text.isspace() else (*more, "holds no text")
-        contents.append(replace(content, text=text, title=title or None))
+        headings = tuple(one._replace(title=clean(one.title).text) for one in content.headings)
+        contents.append(replace(content, text=text, title=title or None, headings=headings))
         warnings += [f"{content.id}: {warning}" for warning in more] if content.id else more
     return Reading(tuple(contents), tuple(warnings))

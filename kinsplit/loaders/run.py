@@ -167,16 +167,23 @@ def _loaded(source: SourceFile, reading: Callable[[], Reading]) -> Loaded:
             read = reading()
         except WorkerError as error:
             raise LoadError(source.path, _reason(error)) from error
-        documents = tuple(_document(source, content) for content in read.contents)
+        documents = tuple(_document(source, content, read.digest) for content in read.contents)
         record(documents=len(documents), characters=sum(len(document.text) for document in documents))
     return Loaded(source, documents, read.warnings)
 
 
-def _document(source: SourceFile, content: Content) -> Document:
+def _document(source: SourceFile, content: Content, digest: str) -> Document:
     title = {"title": content.title} if content.title else {}
     metadata = {**content.metadata, **title, **source.metadata}
     return Document(
-        content.id or source.source_id, content.text, metadata, content.pages, content.times, content.outline
+        content.id or source.source_id,
+        content.text,
+        metadata,
+        content.pages,
+        content.times,
+        content.outline,
+        content.headings,
+        "" if content.id else digest,  # A row stays the same while its file gets others.
     )
 
 

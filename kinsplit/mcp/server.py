@@ -44,7 +44,12 @@ _Where = Annotated[
     ),
 ]
 _Window = Annotated[
-    int, Field(ge=0, le=limits.WINDOW, description="Neighbouring chunks to add on each side of a found one.")
+    int | None,
+    Field(
+        ge=0,
+        le=limits.WINDOW,
+        description="Neighbouring chunks to add on each side of a found one; null for 1 where found ones leave tokens.",
+    ),
 ]
 
 
@@ -83,8 +88,10 @@ def _add_search(server: MCPServer, collections: Collections) -> None:
     async def search(
         question: _Question,
         collection: _Collection = None,
-        top_k: Annotated[int, Field(ge=1, le=limits.TOP_K, description="Maximum number of passages.")] = 5,
-        window: _Window = 1,
+        top_k: Annotated[
+            int | None, Field(ge=1, le=limits.TOP_K, description="Maximum number of passages; null for as many as fit.")
+        ] = None,
+        window: _Window = None,
         budget: Annotated[
             int, Field(ge=1, le=limits.BUDGET, description="Maximum total number of tokens of the passages.")
         ] = 4000,
@@ -111,7 +118,10 @@ def _add_ask(server: MCPServer, collections: Collections) -> None:
         question: _Question,
         context: Context[Any, Any],
         collection: _Collection = None,
-        top_k: Annotated[int, Field(ge=1, le=limits.TOP_K, description="Maximum number of passages to read.")] = 5,
+        top_k: Annotated[
+            int | None,
+            Field(ge=1, le=limits.TOP_K, description="Maximum number of passages to read; null for as many as fit."),
+        ] = None,
         where: _Where = None,
     ) -> models.Answered:
         """Answer a question from the indexed documents, with citations that are checked sentence by sentence.

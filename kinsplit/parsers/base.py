@@ -10,13 +10,13 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from kinsplit.chunk import SEPARATOR, Chunk, Document, Part
+from kinsplit.chunk import SEPARATOR, Chunk, Document
 from kinsplit.errors import InvalidParameterError, LimitTooSmallError
 from kinsplit.identity import chunk_id, content_hash, fingerprint
 from kinsplit.parsers.collector import gc_paused
 from kinsplit.parsers.packing.measure import Ruler, Unit
 from kinsplit.parsers.parameters import TokenizerField
-from kinsplit.parsers.units.outline import OutlineContexts
+from kinsplit.parsers.units.outline import HeadingContexts, OutlineContexts
 from kinsplit.spans import Span, shared
 from kinsplit.support.validation import first_fault
 from kinsplit.tokenizers import BUNDLED, describe, resolve
@@ -122,10 +122,9 @@ class Strategy(BaseModel):
     def _cut(self, texts: Sequence[str]) -> list[Levels]:
         """Return the levels of cuts of each text; the one method that a strategy must implement."""
 
-    def _cut_outlined(self, texts: Sequence[str], outlines: Sequence[Sequence[Part]]) -> list[Levels]:
-        """Return the levels of cuts of texts with their outlines; overridden by strategies that follow outlines."""
-        del outlines
-        return self._cut(texts)
+    def _cut_outlined(self, documents: Sequence[Document]) -> list[Levels]:
+        """Return the levels of cuts of documents; overridden by strategies that follow their outline or headings."""
+        return self._cut([document.text for document in documents])
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -228,7 +227,7 @@ class Strategy(BaseModel):
 
     def _cut_documents(self, documents: Sequence[Document]) -> list[Levels]:
         try:
-            return self._cut_outlined([d.text for d in documents], [d.outline for d in documents])
+            return self._cut_outlined(documents)
         except LimitTooSmallError as error:
             if len(documents) == 1:
                 raise error.inside(documents[0].id) from None
@@ -262,15 +261,15 @@ class Strategy(BaseModel):
         text, source, metadata, total = document.text, document.id, document.metadata, len(cuts)
         around: list[str | None] = [None, *ids, None]
         before: tuple[Span, ...] = ()
-        outlined = OutlineContexts(document) if document.outline else None
+        contexts = OutlineContexts(document) if document.outline else HeadingContexts(document.headings)
         for i, (spans, context, tokens, parent, own) in enumerate(cuts):
             piece = text[spans[0].start : spans[0].end]
             if len(spans) > 1:
                 piece = self.separator.join([piece, *(text[start:end] for start, end in spans[1:])])
             overlap = shared(before, spans)
             before = spans
-            if outlined is not None:
-                context = outlined.of(spans)
+            if document.outline or not context:
+                context = contexts.of(spans)
             yield Chunk(
                 ids[i],
                 source,

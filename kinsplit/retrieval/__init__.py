@@ -1,11 +1,12 @@
 """Search: candidates scored with their kin, reranking, expansion and a token budget."""
 
+from kinsplit.retrieval.budget import Budget, Context, context_of, shorten, spend
 from kinsplit.retrieval.candidate import Candidate
 from kinsplit.retrieval.candidates import Question, find_candidates
 from kinsplit.retrieval.expand import Expansion, arrange, expand
 from kinsplit.retrieval.options import SearchKeywords, SearchOptions
 from kinsplit.retrieval.passage import Passage, cite, join
-from kinsplit.retrieval.pipeline import search, within_budget
+from kinsplit.retrieval.pipeline import search
 from kinsplit.retrieval.rerank import (
     CrossEncoderReranker,
     LanguageModelReranker,
@@ -21,7 +22,9 @@ from kinsplit.retrieval.weights import NO_KIN, KinWeights
 
 __all__ = [
     "NO_KIN",
+    "Budget",
     "Candidate",
+    "Context",
     "CrossEncoderReranker",
     "Expansion",
     "KinWeights",
@@ -37,11 +40,13 @@ __all__ = [
     "SearchOptions",
     "arrange",
     "cite",
+    "context_of",
     "create_reranker",
     "expand",
     "find_candidates",
     "join",
     "rerank",
     "search",
-    "within_budget",
+    "shorten",
+    "spend",
 ]

@@ -135,7 +135,7 @@ def arrange(
     """
     groups: list[_Group] = []
     for hit in candidates:
-        around = _around(hit.chunk, chunks, expansion, fingerprint)
+        around = surroundings(hit.chunk, chunks, expansion, fingerprint)
         home = next((group for group in groups if group.holds(hit.chunk, around)), None)
         if home is not None:
             home.hits.append(hit)
@@ -149,6 +149,11 @@ def arrange(
             related = [other for other in others if other is not None and other.total == 1]
             groups.append(_Group(_beside(hit.chunk, around, groups), hit, related))
     return [join(group.chunks.values(), group.hits, group.related) for group in groups]
+
+
+def longest(expansion: Expansion) -> int:
+    """Return the largest number of siblings in a passage, two windows."""
+    return 4 * expansion.window + 2
 
 
 class _Group:
@@ -171,7 +176,7 @@ class _Group:
         if expansion.within_sections and heading_path(own.context) != heading_path(around[0].context):
             return False
         together = {**self.chunks, **{chunk.id: chunk for chunk in around}}
-        return len(together) <= 4 * expansion.window + 2 and are_siblings(together.values())
+        return len(together) <= longest(expansion) and are_siblings(together.values())
 
     def add(self, chunks: Iterable[Chunk], hit: Candidate) -> None:
         self.chunks.update((chunk.id, chunk) for chunk in chunks)
@@ -185,7 +190,7 @@ def _sibling_files(hit: Chunk | Entry) -> Sequence[str]:
     return [name for name in siblings if isinstance(name, str)] if isinstance(siblings, list | tuple) else []
 
 
-def _around(chunk: Chunk, chunks: Mapping[str, Chunk], expansion: Expansion, fingerprint: str) -> list[Chunk]:
+def surroundings(chunk: Chunk, chunks: Mapping[str, Chunk], expansion: Expansion, fingerprint: str) -> list[Chunk]:
     """Return the parent alone, or the hit and its siblings, consecutive and in document order."""
     found = [chunks[id_] for id_ in expansion.kin(chunk, fingerprint) if id_ in chunks] or [chunk]
     fitting = [continues(before, after) for before, after in pairwise(found)]

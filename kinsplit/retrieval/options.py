@@ -7,33 +7,43 @@ from typing import Self, TypedDict
 from pydantic import ConfigDict, Field, SkipValidation, model_validator
 
 from kinsplit.errors import InvalidParameterError
+from kinsplit.retrieval.budget import Budget, Terms
 from kinsplit.retrieval.expand import Expansion
 from kinsplit.retrieval.rerank import Reranker
 from kinsplit.retrieval.weights import KinWeights
 from kinsplit.stores.filters import check_where
 from kinsplit.stores.protocol import Where
 from kinsplit.support.model import Settings
+from kinsplit.tokenizers import Tokenizer
 
 # Upper bound of every count: more than a search needs, and safe for every engine.
 _MOST = 1_000_000
-# Default number of candidates: several per passage, since neighbours are merged and a budget skips some.
-_FEWEST, _PER_PASSAGE = 30, 4
+#: Default number of passages without a budget, and of siblings on each side.
+PASSAGES, WINDOW = 3, 1
+#: Default number of candidates: several per passage, since neighbours are merged.
+FEWEST, _PER_PASSAGE = 30, 4
+# With a budget, there is a candidate for so many tokens; few chunks are shorter.
+_TOKENS_PER_CANDIDATE = 20
 
 
 class SearchOptions(Settings):
     """Options of a search.
 
     Attributes:
-        top_k: Maximum number of passages, counted after neighbouring hits are merged.
+        top_k: Maximum number of passages, counted after neighbouring hits are merged; None for 3, or with a budget for
+            as many as fit.
         candidates: Number of chunks to rerank and expand, at least `top_k`; None takes four per passage and at least
-            30, as in the course search that kinsplit replaces.
-        window: Number of siblings to add to a hit on each side.
-        parents: Whether to return the whole parents of hits instead.
+            30, as in the course search that kinsplit replaces, or with a budget alone as many as fill it.
+        window: Number of siblings to add to a hit on each side. None for 1; with a budget, these take only the tokens
+            that hits leave, while a given number is added to each hit before the next hit.
+        parents: Whether to return the whole parents of hits instead; with a budget, where they fit.
         within_sections: Whether siblings stop where the heading path changes.
         rerank: A reranker, or its name (see `create_reranker`). It scores the candidates and then, unless it scored
             none of them, the passages.
-        budget: Maximum number of tokens of all passages together, by the strategy's tokenizer. A passage that doesn't
-            fit is skipped, and the next ones are tried. If none fits, the hits are returned without their kin.
+        budget: Maximum number of tokens of all passages together, by the strategy's tokenizer. Chunks are taken best
+            first until it is full, the last one cut at the end of a sentence, and only then merged into passages.
+        context_share: Share of the budget for siblings or parents of hits, from 0 to below 1. None for what hits leave;
+            a given `window`, or `parents`, then comes with each hit.
         where: Filter on metadata: keys with a value, a list of values, or operators such as {"$gte": 2020}; see
             `kinsplit.stores.protocol.Where`.
         level: Level of the chunks to find: 0 for leaves, 1 for their parents.
@@ -47,46 +57,81 @@ class SearchOptions(Settings):
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
-    top_k: int = Field(default=3, ge=1, le=_MOST)
+    top_k: int | None = Field(default=None, ge=1, le=_MOST)
     candidates: int | None = Field(default=None, ge=1, le=_MOST)
-    window: int = Field(default=1, ge=0, le=_MOST)
+    window: int | None = Field(default=None, ge=0, le=_MOST)
     parents: bool = False
     within_sections: bool = False
     rerank: str | Reranker = "none"
     budget: int | None = Field(default=None, ge=1, le=2**62)
+    context_share: float | None = Field(default=None, ge=0, lt=1)
     where: SkipValidation[Where | None] = None
     level: int = Field(default=0, ge=0)
     weights: KinWeights = KinWeights()
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if self.candidates is not None and self.candidates < self.top_k:
+        if self.candidates is not None and self.top_k is not None and self.candidates < self.top_k:
             rule, remedy = f"must be at least top_k ({self.top_k})", "Raise candidates, lower top_k, or leave it out."
             raise InvalidParameterError("candidates", rule, self.candidates, remedy)
+        if self.context_share is not None and self.budget is None:
+            raise InvalidParameterError(
+                "context_share", "needs a budget", self.context_share, "Give one, or leave it out."
+            )
         check_where(self.where)
         return self
 
     @property
+    def passages(self) -> int | None:
+        """Maximum number of passages; None if only a budget limits them."""
+        return PASSAGES if self.top_k is None and self.budget is None else self.top_k
+
+    @property
     def limit(self) -> int:
         """Number of candidates to find."""
-        return max(_FEWEST, _PER_PASSAGE * self.top_k) if self.candidates is None else self.candidates
+        if self.candidates is not None:
+            return self.candidates
+        if self.passages is not None:
+            return max(FEWEST, _PER_PASSAGE * self.passages)
+        return max(self.weights.pool, min(_MOST, (self.budget or 0) // _TOKENS_PER_CANDIDATE))
 
     @property
     def expansion(self) -> Expansion:
         """The expansion of a hit by its kin."""
-        return Expansion(window=self.window, parents=self.parents, within_sections=self.within_sections)
+        window = WINDOW if self.window is None else self.window
+        return Expansion(window=window, parents=self.parents, within_sections=self.within_sections)
+
+    def spending(self, tokenizer: Tokenizer, terms: Terms) -> Budget | None:
+        """Return the budget to spend; None without one.
+
+        Args:
+            tokenizer: The strategy's tokenizer.
+            terms: See `Budget`.
+        """
+        if self.budget is None:
+            return None
+        return Budget(
+            self.budget,
+            tokenizer,
+            self.context_share or 0.0,
+            with_context=self.context_share is None and (self.parents or self.window is not None),
+            top_k=self.top_k,
+            is_strategys=True,
+            terms=terms,
+        )
 
 
 class SearchKeywords(TypedDict, total=False):
     """`SearchOptions` as keyword arguments."""
 
-    top_k: int
+    top_k: int | None
     candidates: int | None
-    window: int
+    window: int | None
     parents: bool
     within_sections: bool
     rerank: str | Reranker
     budget: int | None
+    context_share: float | None
     where: Where | None
     level: int
     weights: KinWeights

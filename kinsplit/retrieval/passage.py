@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from kinsplit.chunk import SEPARATOR, Chunk
@@ -72,6 +73,11 @@ class Passage:
         """The hit that gave the passage its score."""
         return self.hits[0]
 
+    def _repr_html_(self) -> str:
+        from kinsplit.markup.html import output
+
+        return output(passage_card(self))
+
     def with_score(self, stage: str, score: float) -> Passage:
         """Return the passage ranked by the score of a further stage."""
         return replace(self, score=score, scores={**self.scores, stage: score})
@@ -109,13 +115,19 @@ def _index(chunk: Chunk) -> int:
     return chunk.index
 
 
-def join(chunks: Iterable[Chunk], hits: Sequence[Candidate], related: Sequence[Chunk] = ()) -> Passage:
+def join(
+    chunks: Iterable[Chunk],
+    hits: Sequence[Candidate],
+    related: Sequence[Chunk] = (),
+    parts: Mapping[str, Part] = MappingProxyType({}),
+) -> Passage:
     """Join neighbouring chunks into a passage without repeating their overlap; separate spans stay separate.
 
     Args:
         chunks: Chunks of one level of one source with consecutive indices.
         hits: The hits among them, or inside them, best first.
         related: See `Passage`.
+        parts: Ranges of the texts of chunks of which only a part is taken, by id.
 
     Raises:
         StoreError: A chunk's text is not as long as its spans, or overlapping chunks have different texts there: the
@@ -128,7 +140,7 @@ def join(chunks: Iterable[Chunk], hits: Sequence[Candidate], related: Sequence[C
                 f"Chunks {before.index} and {after.index} of {before.source_id!r} are of different versions of its "
                 f"text, which overlap from {after.start}. Index the document again."
             )
-    slices = _joined(sorted(piece for chunk in ordered for piece in _pieces(chunk)))
+    slices = _joined(sorted(piece for chunk in ordered for piece in pieces(chunk, parts.get(chunk.id))))
     best = hits[0]
     return Passage(
         ordered[0].source_id,
@@ -152,7 +164,11 @@ def _range(chunks: Sequence[Chunk], *keys: str) -> tuple[Any, Any] | None:
     return (min(values), max(values)) if values else None
 
 
-class _Piece(NamedTuple):
+#: Start and end in the text of a chunk.
+Part = tuple[int, int]
+
+
+class Piece(NamedTuple):
     """A span of a chunk, its text, and the white space before it if that is known."""
 
     span: Span
@@ -160,8 +176,16 @@ class _Piece(NamedTuple):
     gap: str
 
 
-def _pieces(chunk: Chunk) -> list[_Piece]:
-    """Return the spans of a chunk with their texts."""
+def pieces(chunk: Chunk, part: Part | None = None) -> list[Piece]:
+    """Return the spans of a chunk with their texts.
+
+    Args:
+        chunk: The chunk.
+        part: Range of its text to take; None for all.
+
+    Raises:
+        StoreError: The text is not as long as the spans.
+    """
     found = stretches(chunk.spans, chunk.text)
     gap = chunk.metadata.get(GAP, "")
     if found is None:
@@ -169,13 +193,15 @@ def _pieces(chunk: Chunk) -> list[_Piece]:
             f"Chunk {chunk.index} of {chunk.source_id!r} has a text of {len(chunk.text)} characters, which is not its "
             f"place from {chunk.start} to {chunk.end}. Index the document again."
         )
+    first, last = part or (0, len(chunk.text))
     return [
-        _Piece(span, chunk.text[at : at + span.end - span.start], "" if number else gap)
-        for number, (at, span) in enumerate(found)
+        Piece(Span(span.start + start - at, span.start + end - at), chunk.text[start:end], "" if start else gap)
+        for at, span in found
+        if (start := max(first, at)) < (end := min(last, at + span.end - span.start))
     ]
 
 
-def _joined(pieces: Sequence[_Piece]) -> list[tuple[Span, str]]:
+def _joined(pieces: Sequence[Piece]) -> list[tuple[Span, str]]:
     """Join pieces, in document order, into slices of the document."""
     spans: list[Span] = []
     texts: list[list[str]] = []
@@ -188,3 +214,38 @@ def _joined(pieces: Sequence[_Piece]) -> list[tuple[Span, str]]:
             spans[-1] = Span(spans[-1].start, end)
             texts[-1].append(gap[len(gap) - apart :] + text if apart > 0 else text[-apart:])
     return [(span, "".join(parts)) for span, parts in zip(spans, texts, strict=True)]
+
+
+def passage_card(passage: Passage, rank: int | None = None) -> str:
+    """Return a passage as a part of a notebook's output: rendered, with its source and the hits in it on demand.
+
+    Args:
+        passage: The passage.
+        rank: Its rank among others, from 1.
+    """
+    from kinsplit.markup.html import card, details, rendered, source
+    from kinsplit.markup.source import kind_of
+
+    name = passage.citation if rank is None else f"{rank}. {passage.citation}"
+    hits = ", ".join(f"{hit.chunk.index + 1}/{hit.chunk.total}" for hit in passage.hits)
+    facts = [" ".join(passage.context.split()), f"score {passage.score:.4f}", f"chunk {hits}"]
+    kind = kind_of(passage.source_id, passage.metadata)
+    marked = source(passage.text, _places(passage))
+    if kind == "text":
+        return card(name, facts, marked)
+    looks = rendered(passage.text, kind, passage.chunks[0].context, passage.source_id)
+    return card(name, facts, looks, details("Source, with the hits marked", marked))
+
+
+def _places(passage: Passage) -> list[tuple[int, int]]:
+    """Return the ranges of a passage's text that are hits, in order; none if all of it is."""
+    found = stretches(passage.spans, passage.text) or []
+    hits = sorted(span for hit in passage.hits for span in hit.chunk.spans)
+    ranges: list[tuple[int, int]] = []
+    for at, (start, end) in found:
+        for hit in hits:
+            first, last = max(hit.start, start) - start + at, min(hit.end, end) - start + at
+            first = max(first, ranges[-1][1]) if ranges else first
+            if first < last:
+                ranges.append((first, last))
+    return [] if sum(last - first for first, last in ranges) >= len(passage.text) else ranges

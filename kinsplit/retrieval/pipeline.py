@@ -1,4 +1,4 @@
-"""The stages of a search: candidates, reranking, expansion, reranking of passages, and a token budget.
+"""The stages of a search: candidates, reranking, and passages: expanded and reranked hits, or those in a budget.
 
 The defaults are those of the course search that kinsplit replaces: 30 candidates are reranked, expanded by their
 siblings and reranked as whole passages, and the best 3 are returned.
@@ -7,19 +7,24 @@ siblings and reranked as whole passages, and the best 3 are returned.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from functools import partial
+from itertools import accumulate
 from operator import attrgetter
 
 from kinsplit.chunk import embedded_text
+from kinsplit.retrieval.budget import Terms, context_of, no_terms, spend
 from kinsplit.retrieval.candidate import Candidate
 from kinsplit.retrieval.candidates import Question, find_entries, to_candidates
 from kinsplit.retrieval.expand import arrange, fetch_kin
-from kinsplit.retrieval.options import SearchOptions
-from kinsplit.retrieval.passage import Passage, join
+from kinsplit.retrieval.options import FEWEST, SearchOptions
+from kinsplit.retrieval.passage import Passage
 from kinsplit.retrieval.rerank import Reading, Reranker, rerank
+from kinsplit.retrieval.scoring import ScoredEntry
 from kinsplit.support.telemetry import span
 from kinsplit.tokenizers import Tokenizer
+
+# Most characters per token, where the strategy doesn't count them, and the factor by which candidates may exceed a
+# budget, since their texts may overlap.
+_MOST_PER_TOKEN, _AMPLE = 8, 2
 
 
 async def search(
@@ -29,6 +34,7 @@ async def search(
     options: SearchOptions,
     reranker: Reranker | None,
     tokenizer: Tokenizer | None,
+    terms: Terms = no_terms,
 ) -> list[Passage]:
     """Find the passages that answer a question, in at most three calls to the store, or four if ids are missing.
 
@@ -39,59 +45,42 @@ async def search(
         options: Options of every stage.
         reranker: Scores the candidates and then the passages; None leaves out both stages.
         tokenizer: Counts the tokens of a budget; required if there is one.
+        terms: See `Budget`.
 
     Returns:
         Passages, best first. Those that a reranker left out come last and keep their earlier score, which is on another
-        scale.
+        scale. With a budget, the reranker reads only the candidates.
     """
-    expansion, limit = options.expansion, options.limit
-    entries = await find_entries(question, options.weights, limit)
+    expansion = options.expansion
+    entries = await find_entries(question, options.weights, options.limit)
+    budget = None if tokenizer is None else options.spending(tokenizer, terms)
+    if budget is not None and options.top_k is None and options.candidates is None:
+        entries = _enough(entries, budget.tokens)
     with span("kinsplit.search.fetch") as record:
         chunks = await fetch_kin((scored.entry for scored in entries), expansion, fingerprint)
         record(chunks=len(chunks))
     found = to_candidates(entries, chunks)
     if reranker is not None:
         found = rerank(reranker, query, found, _CANDIDATES)
-    is_reranked = reranker is not None and any("rerank" in candidate.scores for candidate in found)
-    fit = None
-    if tokenizer is not None and options.budget is not None:
-        fit = partial(within_budget, budget=options.budget, tokenizer=tokenizer)
     with span("kinsplit.search.expand") as record:
-        passages = arrange(found, chunks, expansion, fingerprint, limit if is_reranked or fit else options.top_k)
+        if budget is not None:
+            passages = spend(budget, found, context_of(chunks, expansion, fingerprint))
+            record(passages=len(passages))
+            return passages
+        is_reranked = reranker is not None and any("rerank" in candidate.scores for candidate in found)
+        number = options.limit if is_reranked else options.passages or options.limit
+        passages = arrange(found, chunks, expansion, fingerprint, number)
         record(passages=len(passages))
     if reranker is not None and is_reranked:  # A reranker that failed on the candidates isn't called again.
         passages = rerank(reranker, query, passages, _PASSAGES)
-    if fit is not None:
-        # If no passage fits, the hits are tried without their kin.
-        passages = fit(passages) or fit([join([candidate.chunk], [candidate]) for candidate in found])
-    return passages[: options.top_k]
+    return passages[: options.passages]
 
 
-def within_budget(passages: Sequence[Passage], budget: int, tokenizer: Tokenizer) -> list[Passage]:
-    """Take passages best first while they fit; one that doesn't fit is skipped, and the next ones are tried.
-
-    A passage's related files count too; one that doesn't fit is dropped from the passage.
-
-    Args:
-        passages: Passages, best first.
-        budget: Maximum number of tokens of all texts together.
-        tokenizer: Counts the tokens.
-    """
-    texts = [text for passage in passages for text in (passage.text, *(chunk.text for chunk in passage.related))]
-    counts = iter(tokenizer.count(texts).tolist())
-    taken = []
-    for passage in passages:
-        own, others = next(counts), [(chunk, next(counts)) for chunk in passage.related]
-        if own > budget:
-            continue
-        budget -= own
-        related = []
-        for chunk, count in others:
-            if count <= budget:
-                budget -= count
-                related.append(chunk)
-        taken.append(replace(passage, related=tuple(related)) if len(related) < len(others) else passage)
-    return taken
+def _enough(entries: Sequence[ScoredEntry], tokens: int) -> Sequence[ScoredEntry]:
+    """Return the first entries, as many as surely fill a budget; their texts may overlap."""
+    lengths = (one.entry.token_count or one.entry.length / _MOST_PER_TOKEN for one in entries)
+    number = next((n for n, total in enumerate(accumulate(lengths), 1) if total >= _AMPLE * tokens), len(entries))
+    return entries[: max(FEWEST, number)]
 
 
 _CANDIDATES = Reading[Candidate](

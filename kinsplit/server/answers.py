@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import defaultdict
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing, contextmanager
 from typing import Any
@@ -13,32 +14,40 @@ from kinsplit.answering.run import Events
 from kinsplit.errors import KinsplitError
 from kinsplit.server.errors import RequestError, unavailable_error
 from kinsplit.server.middleware.metrics import Metrics
+from kinsplit.server.models.base import TextRange
+from kinsplit.server.processes.viewer import Viewer, shown_source
 from kinsplit.server.responses import SpanLocator, Utf16Offsets
 from kinsplit.spans import Span
 
 _MODEL_FAILED = "The language model failed. Shown is what it wrote before, or else the best sentences found."
 
 
-class CitationOffsets:
-    """Adds offsets to the events of an answer.
+class EventDetails:
+    """Adds offsets, and how sources can be shown, to the events of an answer.
 
-    `utf16_at` is a range of the answer's text, and `ranges` are ranges of the text of the cited source.
+    `utf16_at` is a range of the answer's text, and `ranges` are ranges of the text of the cited source. A source's
+    `times` are its start and end in a recording. Its `view` is a `kinsplit.server.models.base.View`; those of the last
+    event, by the sources' numbers, have the evidence marked.
 
     Args:
         sources: The sources that the answer may cite.
+        viewer: Viewer of the sources; None for no views.
     """
 
-    def __init__(self, sources: Sequence[Source]) -> None:
+    def __init__(self, sources: Sequence[Source], viewer: Viewer | None) -> None:
+        self._sources, self._viewer = sources, viewer
         self._locators = {source.number: SpanLocator(source.spans, source.text) for source in sources}
         self._text: list[str] = []
 
     def add_to(self, name: str, data: dict[str, Any]) -> dict[str, Any]:
-        """Add the offsets to one event, and remove the model's address from its notices.
+        """Add the details to one event, and remove the model's address from its notices.
 
         Args:
             name: Name of the event.
             data: Its data, from `kinsplit.answering.event_to_dict`.
         """
+        if name == "sources":
+            self._add_views(data["sources"])
         if name in ("text", "citation"):
             self._text.append(data["text"])
         if name == "citation":
@@ -52,6 +61,7 @@ class CitationOffsets:
                     self._add_ranges(evidence)
             for notice in data["notices"]:
                 _hide(notice)
+            data["views"] = self._cited_views(data)
         return data
 
     def _add(self, text: str, parts: Sequence[dict[str, Any]]) -> None:
@@ -65,6 +75,25 @@ class CitationOffsets:
         locator, start, end = self._locators.get(cited["number"]), cited["start"], cited["end"]
         ranges = [] if locator is None or start is None or end is None else locator.locate([Span(start, end)])
         cited["ranges"] = [each.model_dump() for each in ranges]
+
+    def _add_views(self, rows: list[dict[str, Any]]) -> None:
+        views = self._viewer.view(list(map(shown_source, self._sources))) if self._viewer else [None] * len(rows)
+        for row, source, view in zip(rows, self._sources, views, strict=True):
+            times = [source.best.metadata.get(key) for key in ("time_start", "time_end")]
+            row["times"] = None if None in times else times
+            row["view"] = view and view.model_dump()
+
+    def _cited_views(self, data: dict[str, Any]) -> dict[int, dict[str, Any]]:
+        """Return the views of the sources that an answer rests on, by their numbers."""
+        proofs = [each for check in data["checks"] if check["status"] == "found" for each in check["evidence"]]
+        ranges: defaultdict[int, list[TextRange]] = defaultdict(list)
+        for each in proofs or data["citations"]:
+            ranges[each["number"]] += map(TextRange.model_validate, each["ranges"])
+        cited = [source for source in self._sources if source.number in ranges]
+        if self._viewer is None or not cited:
+            return {}
+        views = self._viewer.view([shown_source(source, ranges[source.number]) for source in cited])
+        return {source.number: view.model_dump() for source, view in zip(cited, views, strict=True)}
 
 
 def _hide(notice: dict[str, str]) -> None:
@@ -103,8 +132,12 @@ class AnswerStreams:
         finally:
             self._free += 1
 
-    async def stream(self, events: Events) -> AsyncGenerator[bytes, None]:
+    async def stream(self, events: Events, viewer: Viewer | None = None) -> AsyncGenerator[bytes, None]:
         """Yield the events of an answer as server-sent events; the first one follows the search.
+
+        Args:
+            events: The events.
+            viewer: Viewer of the sources; None for no views of them.
 
         Raises:
             RequestError: The first event took too long (504). Later failures are events named "error".
@@ -113,12 +146,16 @@ class AnswerStreams:
         with self.slot():
             async with aclosing(in_threads(events)) as steps:
                 first = await self._next(steps)
-                offsets = CitationOffsets(first.sources if isinstance(first, SourcesFound) else ())
+                details = EventDetails(first.sources if isinstance(first, SourcesFound) else (), viewer)
                 event: Event | None = first
                 try:
                     while event is not None:
                         name, data = event_to_dict(event)
-                        yield _encode(name, offsets.add_to(name, data))
+                        if name in ("sources", "finished"):  # Views of sources are made in a process that may be busy.
+                            data = await asyncio.to_thread(details.add_to, name, data)
+                        else:
+                            data = details.add_to(name, data)
+                        yield _encode(name, data)
                         event = await self._next(steps)
                 except RequestError as error:
                     yield _encode("error", error.problem())

@@ -20,12 +20,14 @@ from kinsplit.server.middleware.body_limits import BodyLimits
 from kinsplit.server.middleware.metrics import Metrics
 from kinsplit.server.middleware.request_log import RequestLog
 from kinsplit.server.middleware.security_headers import SecurityHeaders
-from kinsplit.server.previews import Previewer
+from kinsplit.server.processes.previews import Previewer
+from kinsplit.server.processes.viewer import Viewer
 from kinsplit.server.routes import (
     ask,
     chunk,
     document,
     documents,
+    files,
     filters,
     operation,
     page,
@@ -44,6 +46,7 @@ _ROUTERS: tuple[APIRouter, ...] = (
     strategies.router,
     documents.router,
     filters.router,
+    files.router,
     document.router,
     operation.metrics_router,
 )
@@ -58,6 +61,7 @@ def create_app(settings: ServiceSettings, collections: Collections, previewer: P
         previewer: Makes the previews; None for one of the application's own.
     """
     own_previewer, metrics = Previewer(settings.timeout), collections.metrics
+    viewer = Viewer(settings)
     workers = Workers(settings.threads, settings.queue, settings.timeout, metrics)
     preview_workers = Workers(1, settings.queue, settings.timeout, metrics)
     upload_workers = Workers(1, settings.queue, limits.UPLOAD_SECONDS, metrics)
@@ -72,6 +76,7 @@ def create_app(settings: ServiceSettings, collections: Collections, previewer: P
         for each in (workers, preview_workers, model_workers, upload_workers):
             await each.close()
         own_previewer.close()
+        viewer.close()
         collections.close()
 
     app = FastAPI(
@@ -87,6 +92,7 @@ def create_app(settings: ServiceSettings, collections: Collections, previewer: P
     app.state.workers, app.state.preview_workers, app.state.model_workers = workers, preview_workers, model_workers
     app.state.upload_workers = upload_workers
     app.state.previewer = previewer or own_previewer
+    app.state.viewer = viewer
     app.state.answers = AnswerStreams(settings.answers, settings.answer_timeout, metrics, settings.log_text)
     app.state.access = AccessControl(settings, metrics)
     add_handlers(app)
@@ -117,7 +123,7 @@ def _add_middleware(app: FastAPI, settings: ServiceSettings, metrics: Metrics) -
             allow_origins=list(settings.cors_origins),
             allow_methods=["GET", "POST", "DELETE"],
             allow_headers=["Authorization", "Content-Type", "X-API-Key", "X-Request-ID"],
-            expose_headers=["Retry-After", "X-Request-ID"],
+            expose_headers=["Retry-After", "X-Marked-Lines", "X-Marked-Top", "X-Request-ID"],
         )
     app.add_middleware(RequestLog, metrics=metrics, log_text=settings.log_text)
     app.add_middleware(SecurityHeaders)

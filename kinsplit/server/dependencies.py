@@ -12,7 +12,8 @@ from pydantic import BaseModel
 from kinsplit.server import limits
 from kinsplit.server.answers import AnswerStreams
 from kinsplit.server.collections import Collections, OpenCollection
-from kinsplit.server.previews import Previewer
+from kinsplit.server.processes.previews import Previewer
+from kinsplit.server.processes.viewer import Viewer
 from kinsplit.server.settings import ServiceSettings
 from kinsplit.server.threads import Workers
 
@@ -49,6 +50,7 @@ PreviewerDep = Annotated[Previewer, Depends(_state("previewer"))]
 ModelWorkersDep = Annotated[Workers, Depends(_state("model_workers"))]
 #: For uploaded files, which are embedded one after the other.
 UploadWorkersDep = Annotated[Workers, Depends(_state("upload_workers"))]
+ViewerDep = Annotated[Viewer, Depends(_state("viewer"))]
 AnswersDep = Annotated[AnswerStreams, Depends(_state("answers"))]
 
 

@@ -30,6 +30,7 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
     403: {"model": ErrorAnswer, "description": "The page that sent the request is of another origin."},
     404: {"model": ErrorAnswer, "description": "Not found."},
     408: {"model": ErrorAnswer, "description": "The body arrived too slowly."},
+    409: {"model": ErrorAnswer, "description": "The file has changed since it was indexed."},
     413: {"model": ErrorAnswer, "description": "The body is too large."},
     422: {"model": ErrorAnswer, "description": "A parameter is invalid."},
     429: {"model": ErrorAnswer, "description": "Too many requests; Retry-After says when to try again."},

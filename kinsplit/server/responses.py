@@ -13,7 +13,7 @@ from typing import Any
 from kinsplit.chunk import FIELDS, Chunk, select
 from kinsplit.indexing.origins import ABSOLUTE_PATH
 from kinsplit.retrieval import Candidate, Passage
-from kinsplit.server.models.base import ChunkText, Place, TextRange
+from kinsplit.server.models.base import ChunkText, Place, TextRange, View
 from kinsplit.server.models.search import FoundChunk, FoundPassage, Related
 from kinsplit.spans import Span, stretches
 from kinsplit.stores.payload import GAP
@@ -96,7 +96,7 @@ def to_chunk_text(chunk: Chunk, locator: SpanLocator) -> ChunkText:
     return ChunkText(**_place(chunk, locator), text=chunk.text, metadata=visible_metadata(chunk.metadata))
 
 
-def to_found_passage(rank: int, passage: Passage) -> FoundPassage:
+def to_found_passage(rank: int, passage: Passage, view: View | None) -> FoundPassage:
     """Return a passage with its rank, counted from 1."""
     locator = SpanLocator(passage.spans, passage.text)
     return FoundPassage(
@@ -114,6 +114,8 @@ def to_found_passage(rank: int, passage: Passage) -> FoundPassage:
         chunks=[chunk.id for chunk in passage.chunks],
         related=[Related(source_id=chunk.source_id, text=chunk.text) for chunk in passage.related],
         metadata=visible_metadata(passage.metadata),
+        times=passage.times,
+        view=view,
     )
 
 

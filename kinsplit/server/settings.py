@@ -97,6 +97,8 @@ class ServiceSettings(BaseSettings):
             default one. A collection that does not exist is created.
         uploads: Folder into which clients may upload files, and from which they may delete them. None forbids it.
         max_upload: Bytes of an upload.
+        pictures: Whether the pages of indexed PDF files are shown as pictures, for which the files are read.
+        originals: Folders whose indexed files clients may download, as long as they are unchanged.
         rerankers: Rerankers that requests may use. Default: "none", and "late" if the embedder supports it.
         host: Address to listen on.
         port: Port to listen on; 0 picks a free one.
@@ -137,6 +139,8 @@ class ServiceSettings(BaseSettings):
     watch: Names = ()
     uploads: Path | None = None
     max_upload: int = Field(default=50 * 2**20, ge=1)
+    pictures: bool = True
+    originals: Names = ()
     rerankers: Names | None = None
     host: str = Field(default="127.0.0.1", min_length=1)
     port: int = Field(default=8000, ge=0, le=65535)

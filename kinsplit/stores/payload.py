@@ -37,7 +37,16 @@ RESERVED = frozenset(
 )
 
 #: Keys that an indexer adds to a chunk's metadata; document metadata can't use them either.
-PLACED = frozenset({"strategy", "page_start", "page_end", "time_start", "time_end", "gap", "_record", DOCUMENT_CONTEXT})
+PLACED = frozenset(
+    {
+        *("strategy", "page_start", "page_end", "time_start", "time_end", "gap", "file_digest", "_record"),
+        DOCUMENT_CONTEXT,
+    }
+)
+
+#: Key of the SHA-256 of a document's file, in the chunk of the whole document alone: in every chunk, a changed sentence
+#: would change them all.
+FILE_DIGEST = "file_digest"
 
 #: Key of the white space between a chunk and its previous sibling, which makes joined neighbours a slice of the source.
 GAP = "gap"

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinsplit.answering.prompt import NOT_FOUND, build_prompt
-from kinsplit.answering.sources import PLANNED, fit
+from kinsplit.answering.sources import PLANNED, fit, number
+from kinsplit.retrieval import Candidate, Passage, join
 from kinsplit.tokenizers.estimate import count_tokens
 from tests.answering.helpers import source
 
@@ -104,31 +105,28 @@ def test_the_prompt_names_file_pages_and_section() -> None:
     assert 'pages="3"' in build_prompt("What?", [replace(one, pages=(3, 3))])
 
 
-def test_all_sources_that_fit_are_taken_and_numbered_from_one() -> None:
-    sources = [source(n, f"Heap number {n} is a tree. " * 10, start=n * 1000) for n in (1, 2, 3)]
+def passage(number: int, text: str, *, file: str = "course/a.md", start: int = 0) -> Passage:
+    chunk = source(number, text, file=file, start=start).best
+    return join([chunk], [Candidate(chunk, 1 / number)])
 
-    assert fit("What?", sources, 8192, 500) == sources
-    two = int((count_tokens(build_prompt("What?", sources[:2])) + 600) / PLANNED)
-    taken = fit("What?", sources, two, 500)
+
+def test_all_passages_that_fit_are_taken_and_numbered_from_one() -> None:
+    passages = [passage(n, f"Heap number {n} is a tree. " * 10, start=n * 1000, file=f"{n}.md") for n in (1, 2, 3)]
+
+    assert fit("What?", passages, 8192, 500) == number(passages)
+    two = int((count_tokens(build_prompt("What?", number(passages[:2]))) + 600) / PLANNED)
+    taken = fit("What?", passages, two, 500)
     assert [each.number for each in taken[:2]] == [1, 2]
     assert count_tokens(build_prompt("What?", taken)) <= PLANNED * two - 500
 
 
-def test_a_source_that_is_too_long_is_left_out_and_the_next_one_tried() -> None:
-    sources = [source(1, "A heap is a tree."), source(2, "It is long. " * 4000), source(3, "A loop repeats.")]
-    taken = fit("What?", sources, 2000, 500)
-    assert [(each.number, each.text) for each in taken] == [(1, sources[0].text), (2, sources[2].text)]
-
-
-def test_the_best_source_is_shortened_to_its_hit_and_then_to_its_first_sentences() -> None:
-    from dataclasses import replace
-
-    hit = source(1, "A heap is a tree. " * 9 + "The end.", start=700)
-    wide = replace(hit, text=hit.text + " More and more." * 3000, spans=((700, 60_000),))  # type: ignore[arg-type]
-    (taken,) = fit("What?", [wide], 2000, 500)
+def test_passages_are_shortened_to_their_hits_and_then_to_sentences() -> None:
+    hit = source(1, "A heap is a tree. " * 9 + "The end.", start=700).best
+    after = source(2, " More and more." * 3000, start=700 + len(hit.text)).best
+    (taken,) = fit("What?", [join([hit, after], [Candidate(hit, 1.0)])], 2000, 500)
     assert (taken.text, taken.spans) == (hit.text, hit.spans)
 
-    long = source(1, "A heap is a tree. " * 400 + "The end.", start=700)
+    long = passage(1, "A heap is a tree. " * 400 + "The end.", start=700)
     (taken,) = fit("What?", [long], 2000, 500)
     assert long.text.startswith(taken.text)
     assert taken.text.endswith("A heap is a tree.")
@@ -146,8 +144,8 @@ _WORDS = ["A heap is a tree. ", "堆是一种树。", "ฮีป", "ကုဒ်
     st.integers(0, 1000),
 )
 def test_no_prompt_is_longer_than_what_is_planned_of_the_window(texts: list[str], window: int, longest: int) -> None:
-    sources = [source(n, text, start=n * 9000, file="f" * n) for n, text in enumerate(texts, 1)]
-    taken = fit("What is a heap?", sources, window, longest)
+    passages = [passage(n, text, start=n * 9000, file="f" * n) for n, text in enumerate(texts, 1)]
+    taken = fit("What is a heap?", passages, window, longest)
     assert [each.number for each in taken] == list(range(1, len(taken) + 1))
     if taken:
         assert count_tokens(build_prompt("What is a heap?", taken)) <= PLANNED * window - longest

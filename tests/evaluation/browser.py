@@ -49,7 +49,9 @@ function measure(frame) {
   const order = () => [...first.tBodies[0].rows].map((row) => row.cells[0].querySelector("bdi").textContent);
   const before = order();
   first.querySelectorAll("thead button")[1]?.click();
+  const region = page.querySelector(".headline .scroll");
   return {
+    hidden: region && region.scrollWidth - region.clientWidth,
     width, scrolled: root.scrollWidth, beyond: beyond.map((e) => e.tagName + " " + text(e)),
     clipped: clipped.map((e) => e.tagName + " " + text(e)), overlapping,
     requests: frame.contentWindow.performance.getEntriesByType("resource").map((e) => e.name),

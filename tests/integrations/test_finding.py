@@ -52,7 +52,7 @@ class TestTheirSuite(RetrieversIntegrationTests):
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_a_retriever_returns_passages_with_their_place_and_scores(framework: str, index: Index) -> None:
-    options: dict[str, Any] = {"window": 1, "where": {"subject": "cs"}, "budget": 500}
+    options: dict[str, Any] = {"window": 1, "where": {"subject": "cs"}, "budget": 60}
     hits = ask(framework, index, "What does sorting mean?", **options)
     passages = index.search("What does sorting mean?", **options)
 

@@ -106,6 +106,7 @@ async def test_found_passages_are_slices_with_citations(connect: Connect) -> Non
         assert {each["citation"].partition(" [")[0] for each in filtered["passages"]} <= {
             "paged.pdf, p. 1",
             "paged.pdf, p. 2",
+            "paged.pdf, p. 1-2",
         }
         assert sum(len(each["text"].split()) for each in filtered["passages"]) <= 9
 

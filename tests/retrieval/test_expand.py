@@ -9,10 +9,9 @@ import pytest
 
 from kinsplit.chunk import Chunk, Document
 from kinsplit.parsers import Strategy, create
-from kinsplit.retrieval import Candidate, Expansion, Passage, expand, within_budget
+from kinsplit.retrieval import Candidate, Expansion, Passage, expand
 from kinsplit.stores.protocol import ChunkStore
 from kinsplit.support.aio import run
-from kinsplit.tokenizers import resolve
 from tests.retrieval.helpers import CountingStore
 
 TEXT = "".join(f"Sentence number {i} stands here.{'  ' if i % 3 else chr(10) * 2}" for i in range(30)).strip()
@@ -95,19 +94,6 @@ def test_top_k_counts_passages_after_merging() -> None:
     found = passages(store, hits, window=1, top_k=3)
 
     assert [[hit.chunk.index for hit in p.hits] for p in found] == [[3, 4], [10, 11], [20]]
-
-
-def test_a_passage_that_exceeds_the_budget_is_skipped_and_the_next_one_tried() -> None:
-    store, (chunks,) = stored()
-    long, short = (
-        passages(store, [(chunks[3], 0.9)], window=2, top_k=1)[0],
-        passages(store, [(chunks[20], 0.8)], window=0, top_k=1)[0],
-    )
-    tokens = int(resolve("bundled").count([short.text])[0])
-
-    assert within_budget([long, short], tokens, resolve("bundled")) == [short]
-    assert within_budget([long, short], tokens - 1, resolve("bundled")) == []
-    assert within_budget([long, short], 1000, resolve("bundled")) == [long, short]
 
 
 def test_a_passage_stops_where_a_sibling_is_missing() -> None:

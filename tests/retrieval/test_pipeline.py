@@ -116,48 +116,12 @@ def test_a_reranker_reads_the_candidates_and_then_the_passages() -> None:
         assert list(passage.best.scores)[-2:] == ["kin", "rerank"]
 
 
-def test_a_budget_skips_what_does_not_fit_and_goes_on() -> None:
-    store, tokenizer = CountingStore(course()), resolve("bundled")
-    everything = ask(store, "recursion", top_k=10)
-    counts = tokenizer.count([passage.text for passage in everything]).tolist()
-
-    found = ask(store, "recursion", top_k=10, budget=min(counts))
-
-    assert [passage.text for passage in found] == [
-        next(p.text for p, count in zip(everything, counts, strict=True) if count <= min(counts))
-    ]
-
-
 def many(number: int = 100) -> CountingStore:
     return CountingStore([Document(f"{n}.md", f"Recursion, told {n} times.") for n in range(number)])
 
 
 def test_as_many_passages_come_as_are_asked_for() -> None:
     assert len(ask(many(), "recursion", top_k=50)) == 50
-
-
-def test_a_budget_is_filled_from_all_candidates() -> None:
-    long = [Document(f"{n}.md", "Recursion recursion " * 4) for n in range(3)]
-    store, tokenizer = CountingStore([*long, Document("short.md", "Sorting, not recursion.")]), resolve("bundled")
-    best = ask(store, "recursion", top_k=3)
-    assert "short.md" not in {passage.source_id for passage in best}
-
-    budget = min(tokenizer.count([passage.text for passage in best]).tolist()) - 1
-    (found,) = ask(store, "recursion", top_k=3, budget=budget)
-
-    assert found.source_id == "short.md"
-
-
-@pytest.mark.parametrize("parents", [False, True])
-def test_hits_stand_for_themselves_where_no_passage_fits(parents: bool) -> None:
-    store, tokenizer = CountingStore(course(1)), resolve("bundled")
-    (whole,) = ask(store, "recursion", top_k=1, window=1, parents=parents)
-    (own,) = tokenizer.count([whole.best.chunk.text]).tolist()
-
-    found = ask(store, "recursion", top_k=1, window=1, parents=parents, budget=own)
-
-    assert [(passage.text, passage.score) for passage in found] == [(whole.best.chunk.text, whole.score)]
-    assert ask(store, "recursion", parents=parents, budget=1) == []
 
 
 def test_a_reranker_that_fails_is_asked_once() -> None:
@@ -267,8 +231,9 @@ def test_options_and_their_keywords_are_the_same() -> None:
         ({"top_k": 0}, r"top_k: must be at least 1 \(got 0\)"),
         ({"window": -1}, "window"),
         ({"budget": 0}, "budget"),
+        ({"context_share": 0.5}, "context_share: needs a budget"),
         ({"candidates": "30"}, "candidates: must be a valid integer"),
-        ({"candidates": 2}, r"candidates: must be at least top_k \(3\) \(got 2\)"),
+        ({"top_k": 3, "candidates": 2}, r"candidates: must be at least top_k \(3\) \(got 2\)"),
         ({"where": [1]}, "where: must map keys to values"),
         ({"topk": 3}, "topk: is not known here"),
         ({"rerank": "best"}, "rerank: must be one of none, late, cross-encoder:NAME"),

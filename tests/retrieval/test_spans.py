@@ -43,7 +43,7 @@ def check(passage: Passage, text: str) -> None:
     assert not "".join(text[place] for place in more).strip()
 
 
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(text=texts(), parameters=strategy_parameters("cluster"), data=st.data())
 def test_any_passage_of_gathered_chunks_is_made_of_slices(text: str, parameters: dict[str, Any], data: Any) -> None:
     strategy = create("cluster", **parameters)

@@ -14,7 +14,7 @@ from kinsplit import Document, Index
 from kinsplit.parsers import create
 from kinsplit.server.app import create_app
 from kinsplit.server.collections import Collections
-from kinsplit.server.previews import Previewer
+from kinsplit.server.processes.previews import Previewer
 from kinsplit.server.run import address_of, listen, make_server
 from kinsplit.server.settings import ServiceSettings
 

@@ -15,7 +15,7 @@ from kinsplit import Document, language_models
 from kinsplit.errors import InvalidParameterError
 from kinsplit.language_models.fake import HashModel
 from kinsplit.parsers import create, names, strategy_class
-from kinsplit.server.previews import Previewer, preview
+from kinsplit.server.processes.previews import Previewer, preview
 from tests.server.conftest import Connect, error_of
 
 TEXT = "# One\n\nFirst 😀 sentence here. A second one follows it. A third closes.\n\n# Two\n\nMore words. They end.\n"

@@ -19,7 +19,7 @@ from schemathesis.specs.openapi.checks import (
 
 from kinsplit.server.app import create_app
 from kinsplit.server.collections import Collections
-from kinsplit.server.previews import Previewer
+from kinsplit.server.processes.previews import Previewer
 from tests.server.conftest import clean_environment, serving, settings_of
 
 _CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
@@ -41,6 +41,7 @@ def schema(previewer: Previewer, tmp_path_factory: pytest.TempPathFactory) -> It
 OPERATIONS = [
     *(("GET", "/search"), ("POST", "/ask"), ("POST", "/chunk"), ("GET", "/strategies"), ("GET", "/documents")),
     *(("GET", "/documents/{id}"), ("GET", "/documents/{id}/chunks"), ("GET", "/healthz"), ("GET", "/readyz")),
+    *(("GET", "/documents/{id}/pages/{page}.png"), ("GET", "/documents/{id}/original")),
     *(("GET", "/filters"), ("GET", "/metrics")),
 ]
 
@@ -59,7 +60,7 @@ def test_the_description_holds_and_nothing_fails(schema: Any, method: str, path:
 
     @given(schema[path][method].as_strategy(generation_mode=mode))
     @settings(
-        max_examples=20,
+        max_examples=12,
         derandomize=True,
         deadline=None,
         database=None,

@@ -18,7 +18,7 @@ from kinsplit.stores.protocol import Query
 from kinsplit.stores.testing import DENSE, SCHEMA, SPARSE
 
 # Fifty if all damage is tested; see test_damage.
-KILLS = 50 if os.environ.get("KINSPLIT_TEST_ALL_DAMAGE") else 15
+KILLS = 50 if os.environ.get("KINSPLIT_TEST_ALL_DAMAGE") else 8
 MEMORY = Path("/dev/shm")
 
 

@@ -13,7 +13,7 @@ versions = st.lists(st.sampled_from("abcdef"), max_size=8)
 
 
 @given(old=versions, new=versions)
-@settings(max_examples=300)
+@settings(max_examples=100)
 def test_a_plan_turns_what_is_stored_into_what_is_wanted(old, new):
     stored = {chunk.id: to_payload(chunk) for chunk in make_chunks("doc", old)}
     wanted = {chunk.id: to_payload(chunk) for chunk in make_chunks("doc", new)}
@@ -40,7 +40,7 @@ def test_a_plan_turns_what_is_stored_into_what_is_wanted(old, new):
 
 
 @given(old=st.lists(st.sampled_from("abcdefgh"), unique=True), data=st.data())
-@settings(max_examples=300)
+@settings(max_examples=100)
 def test_what_stays_in_the_document_is_there_after_every_write(old, data):
     kept = [text for text in old if data.draw(st.booleans())]
     new = list(kept)

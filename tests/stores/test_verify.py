@@ -46,7 +46,7 @@ def test_a_whole_store_has_no_problems(store):
 
 
 @given(data=st.data(), text=texts(), name=st.sampled_from(names()))
-@settings(max_examples=150)
+@settings(max_examples=60)
 def test_what_a_strategy_makes_is_whole(data, text, name):
     strategy = create(name, **data.draw(strategy_parameters(name)))
     chunks = strategy.chunk(Document("doc", text))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kinsplit.cli.command import SOME_FAILED
-from kinsplit.cli.options import AsJson, Collection, Embedder, Rerank, Store, Where, parse_where
+from kinsplit.cli.options import AsJson, Collection, ContextShare, Embedder, Rerank, Store, Where, parse_where
 from kinsplit.cli.output.progress import spinner
 from kinsplit.cli.output.terminal import Terminal
 
@@ -30,17 +30,33 @@ def ask(
             show_default=False,
         ),
     ] = None,
-    top_k: Annotated[int, typer.Option(metavar="N", help="Maximum number of passages for the model.")] = 5,
-    window: Annotated[int, typer.Option(metavar="N", help="Neighbours to add on each side of a hit.")] = 1,
+    top_k: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Maximum number of passages. Default: as many as fit, or 5 without a model.",
+            show_default=False,
+        ),
+    ] = None,
+    window: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Neighbours to add on each side of a hit. Default: 1, only where hits leave tokens.",
+            show_default=False,
+        ),
+    ] = None,
     rerank: Rerank = "none",
     budget: Annotated[
         int | None,
         typer.Option(
             metavar="N",
-            help="Maximum total tokens of the passages; the model's context window always applies.",
+            help="Maximum total tokens of the passages, 8000 unless --top-k is given; the model's context window "
+            "always applies.",
             show_default=False,
         ),
     ] = None,
+    context_share: ContextShare = None,
     max_tokens: Annotated[int, typer.Option(metavar="N", help="Maximum length of the answer in tokens.")] = 1024,
     where: Where = None,
     embedder: Embedder = "bundled",
@@ -66,6 +82,7 @@ def ask(
             window=window,
             rerank=rerank,
             budget=budget,
+            context_share=context_share,
             where=conditions,
         )
         with closing(events):

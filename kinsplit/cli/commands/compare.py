@@ -14,7 +14,8 @@ from kinsplit.cli.options import AsJson
 from kinsplit.cli.output.chunks import chunk_name
 from kinsplit.cli.output.passages import PREVIEW
 from kinsplit.cli.output.progress import steps
-from kinsplit.cli.output.terminal import Terminal, visible
+from kinsplit.cli.output.terminal import Terminal
+from kinsplit.display import visible
 from kinsplit.errors import InvalidParameterError, KinsplitWarning
 
 if TYPE_CHECKING:

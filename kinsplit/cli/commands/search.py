@@ -6,10 +6,9 @@ from typing import Annotated
 
 import typer
 
-from kinsplit.cli.options import AsJson, Collection, Embedder, Rerank, Store, Where, parse_where
+from kinsplit.cli.options import AsJson, Collection, ContextShare, Embedder, Rerank, Store, Where, parse_where
 from kinsplit.cli.output.passages import PREVIEW, QueryWords, score_table, show, to_dict
 from kinsplit.cli.output.progress import spinner
-from kinsplit.cli.output.tables import counted
 from kinsplit.cli.output.terminal import Terminal
 
 
@@ -17,18 +16,32 @@ def search(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="The question.", show_default=False)],
     store: Store = "edge:./kinsplit-data",
     collection: Collection = "default",
-    top_k: Annotated[int, typer.Option(metavar="N", help="Maximum number of passages.")] = 3,
+    top_k: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Maximum number of passages. Default: 3, or with --budget as many as fit.",
+            show_default=False,
+        ),
+    ] = None,
     candidates: Annotated[
         int | None,
         typer.Option(
             metavar="N",
-            help="Number of chunks to rerank and expand. Default: 4 * N of --top-k, at least 30.",
+            help="Number of chunks to rerank and expand. Default: 4 * N of --top-k, at least 30; with --budget alone, "
+            "as many as fill it.",
             show_default=False,
         ),
     ] = None,
     window: Annotated[
-        int, typer.Option(metavar="N", help="Neighbours to add on each side of a hit; shown with --full and --json.")
-    ] = 1,
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Neighbours to add on each side of a hit; shown with --full and --json. Default: 1, with --budget "
+            "only where hits leave tokens.",
+            show_default=False,
+        ),
+    ] = None,
     parents: Annotated[
         bool, typer.Option("--parents", help="Show the whole parents of hits instead of their neighbours.")
     ] = False,
@@ -41,9 +54,13 @@ def search(
     budget: Annotated[
         int | None, typer.Option(metavar="N", help="Maximum total tokens of the passages.", show_default=False)
     ] = None,
+    context_share: ContextShare = None,
     where: Where = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show the scores of every stage for each hit.")] = False,
     embedder: Embedder = "bundled",
+    plain: Annotated[
+        bool, typer.Option("--plain", help="Show the source of Markdown and code, instead of rendering it.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Find the passages that answer a question, by meaning and by words, scoring each chunk with its kin."""
@@ -64,11 +81,8 @@ def search(
             within_sections=sections,
             rerank=rerank,
             budget=budget,
+            context_share=context_share,
             where=conditions,
-        )
-        # A second search without the budget shows why there are no passages.
-        too_small = (
-            not passages and budget is not None and opened.search(query, top_k=1, window=0, where=conditions) != []
         )
     if as_json:
         ranked = [to_dict(rank, passage) for rank, passage in enumerate(passages, 1)]
@@ -78,10 +92,8 @@ def search(
     for rank, passage in enumerate(passages, 1):
         if rank > 1:
             terminal.line("")
-        show(terminal, rank, passage, words, None if full or parents else PREVIEW)
-    if budget is not None and too_small:
-        terminal.line(f"The budget of {counted(budget, 'token')} is too small for any passage.")
-    elif not passages:
+        show(terminal, rank, passage, words, None if full or parents else PREVIEW, plain=plain)
+    if not passages:
         terminal.line("Nothing found.")
     elif explain:
         terminal.line("")

@@ -43,6 +43,13 @@ def serve(
             show_default=False,
         ),
     ] = None,
+    originals: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Folder whose indexed files clients may download while they are unchanged; repeatable.",
+        ),
+    ] = None,
     strategy: Annotated[
         str | None, typer.Option(metavar="NAME", help="Name of the collection for requests that name none.")
     ] = None,
@@ -79,6 +86,7 @@ def serve(
         collections=collection or None,
         watch=watch or None,
         uploads=allow_upload,
+        originals=originals or None,
         strategy=strategy,
         host=host,
         port=port,
@@ -112,4 +120,6 @@ def serve(
         configure_logs(as_json=settings.log_json, log_text=settings.log_text)
         # The event loop waits for other threads several times per request, by default up to 5 ms each time.
         sys.setswitchinterval(0.001)
-        make_server(create_app(settings, collections), settings, started).run(sockets=[listening])
+        app = create_app(settings, collections)
+        app.state.viewer.warm()
+        make_server(app, settings, started).run(sockets=[listening])

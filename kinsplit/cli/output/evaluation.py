@@ -10,13 +10,12 @@ from rich.table import Table
 from rich.text import Text
 
 from kinsplit.cli.output.tables import blocks, counted, text_table
-from kinsplit.cli.output.terminal import Terminal, visible
-from kinsplit.display import inline
+from kinsplit.cli.output.terminal import Terminal
+from kinsplit.display import inline, visible
 
 if TYPE_CHECKING:
     from kinsplit.evaluation.experiment.plan import Plan
     from kinsplit.evaluation.report.pairs import Duel, Pair
-    from kinsplit.evaluation.report.scales import Figure, Scale
     from kinsplit.evaluation.report.tables import Cell, Row
     from kinsplit.evaluation.results import QuestionResult, Results
 
@@ -29,10 +28,10 @@ def show_tables(terminal: Terminal, results: Results) -> None:
     from kinsplit.evaluation.report import tables
 
     scales, measured = tables.measures(results)
-    headings = [_heading(scale) for scale in scales]
+    headings = [scale.heading for scale in scales]
     show_table(terminal, "Measures, with 95 % intervals; * marks the best mean", headings, measured)
     figures, chunks = tables.statistics(results)
-    show_table(terminal, "Chunks", [_heading(figure) for figure in figures], chunks)
+    show_table(terminal, "Chunks", [figure.heading for figure in figures], chunks)
     _show_comparisons(terminal, results)
 
 
@@ -43,21 +42,10 @@ def show_headline(terminal: Terminal, results: Results) -> None:
 
     for sentence in conclusion(results):
         terminal.line(sentence)
-    scales, measured = tables.measures(results)
-    figures, chunks = tables.statistics(results)
-    number = [figure.name for figure in figures].index("chunks")
-    decisive = [column for column, scale in enumerate(scales) if scale.name == results.setting.headline]
-    headings = [_heading(scales[column]) for column in decisive]
-    rows = [
-        tables.Row(own.name, [made.cells[number], *(own.cells[column] for column in decisive)])
-        for own, made in zip(measured, chunks, strict=True)
-    ]
-    show_table(terminal, "With 95 % intervals; * marks the best mean", ["chunks", *headings], rows)
+    columns, rows = tables.headline(results)
+    headings = [column.heading for column in columns]
+    show_table(terminal, "With 95 % intervals; * marks the best mean", headings, rows)
     _show_comparisons(terminal, results)
-
-
-def _heading(column: Scale | Figure) -> str:
-    return f"{column.name} ({column.unit})" if column.unit else column.name
 
 
 def _show_comparisons(terminal: Terminal, results: Results) -> None:

@@ -11,8 +11,10 @@ from rich.text import Text
 
 from kinsplit.chunk import select
 from kinsplit.cli.output.tables import text_table
-from kinsplit.cli.output.terminal import Terminal, visible
-from kinsplit.display import inline
+from kinsplit.cli.output.terminal import Terminal
+from kinsplit.display import inline, visible
+from kinsplit.markup.source import kind_of
+from kinsplit.markup.terminal import rendered
 
 if TYPE_CHECKING:
     from kinsplit.embedding.sparse import Bm25Embedder
@@ -23,6 +25,7 @@ PREVIEW = 400
 #: Maximum number of lines of a preview; lines of code are short.
 _LINES = 10
 
+_HIGHLIGHT = "bold yellow"
 _WORD = re.compile(r"\w+")
 _BEGINNING = re.compile(r"(?<=[.!?])[ \t]+|\n\s*")
 # The end of a long line within a paragraph. Lines of code and lists are short, or begin with another character.
@@ -61,8 +64,10 @@ class QueryWords:
         ]
 
 
-def show(terminal: Terminal, rank: int, passage: Passage, words: QueryWords, size: int | None) -> None:
-    """Write a passage.
+def show(
+    terminal: Terminal, rank: int, passage: Passage, words: QueryWords, size: int | None, *, plain: bool = False
+) -> None:
+    """Write a passage. Markdown and code are rendered on a terminal.
 
     Args:
         terminal: The terminal to write to.
@@ -70,6 +75,7 @@ def show(terminal: Terminal, rank: int, passage: Passage, words: QueryWords, siz
         passage: The passage.
         words: Words of the query, to highlight.
         size: Length of the excerpt of its best hit, in characters. None shows the whole passage.
+        plain: Whether to show the source of Markdown and code.
     """
     best = passage.best.chunk
     terminal.line(Text.assemble((f"[Result {rank}]", "bold cyan"), f" (score {passage.score:.4f})"))
@@ -84,10 +90,17 @@ def show(terminal: Terminal, rank: int, passage: Passage, words: QueryWords, siz
         terminal.line(f"Time: {'-'.join(map(clock, passage.times))}")
     if section := section_of(passage.context):
         terminal.line(f"Section: {section}")
-    if size is None:
+    kind = "text" if plain or not terminal.out.is_terminal else kind_of(best.source_id, best.metadata)
+    if kind != "text":
+        text, context = (passage.text, passage.chunks[0].context) if size is None else (best.text, best.context)
+        lines = rendered(terminal.out, terminal.quote_width, text, kind, context, best.source_id)
+        terminal.lines(_most_relevant(lines, words, len(lines) if size is None else _LINES))
+    elif size is None:
         terminal.quote(excerpt(passage.text, words, len(passage.text)), None)
     else:
-        terminal.quote(excerpt(best.text, words, size), _LINES)
+        # A hit may be cut where a budget ends.
+        whole = passage.start <= best.start and best.end <= passage.end
+        terminal.quote(excerpt(best.text if whole else passage.text, words, size), _LINES)
     if passage.related:
         terminal.line(f"Related: {', '.join(chunk.source_id for chunk in passage.related)}")
 
@@ -137,9 +150,28 @@ def excerpt(text: str, words: QueryWords, size: int) -> Text:
     part = Text(text[start:end])
     for first, last, _ in matches:
         if start <= first and last <= end:
-            part.stylize("bold yellow", first - start, last - start)
+            part.stylize(_HIGHLIGHT, first - start, last - start)
     part.rstrip()
     return Text.assemble("… " if start else "", part, " …" if end < len(text) else "")
+
+
+def _most_relevant(lines: Sequence[Text], words: QueryWords, most: int) -> list[Text]:
+    """Return the consecutive lines with the most words of the query, highlighted."""
+    terms = []
+    for line in lines:
+        found = words.find(line.plain)
+        terms.append([match.term for match in found])
+        for match in found:
+            line.stylize(_HIGHLIGHT, match.start, match.end)
+
+    def worth(start: int) -> tuple[int, int]:
+        within = [term for own in terms[start : start + most] for term in own]
+        return len(set(within)), len(within)
+
+    start = max(range(max(1, len(lines) - most + 1)), key=worth)
+    cut = Text("…", "dim")
+    before, after = [cut] if start else [], [cut] if start + most < len(lines) else []
+    return [*before, *lines[start : start + most], *after]
 
 
 def _best_start(text: str, matches: Sequence[Match], size: int) -> int:

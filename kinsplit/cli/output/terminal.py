@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import typer
@@ -24,16 +25,10 @@ _INDENT = "    "
 # characters that change the text direction, and line separators.
 _RAW_CONTROL = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 _LINE_END = re.compile(r"(?<!\s)\s*\n\s*")
-_CONTROLS = dict.fromkeys([*range(9), *range(11, 32), *range(127, 160)], "\ufffd")
 
 
 def _escaped(control: re.Match[str]) -> str:
     return f"\\u{ord(control[0]):04x}"
-
-
-def visible(text: str) -> str:
-    """Replace control characters except tab and line feed, each by one character."""
-    return text.translate(_CONTROLS)
 
 
 class Terminal:
@@ -66,11 +61,21 @@ class Terminal:
 
     def quote(self, text: Text, lines: int | None) -> None:
         """Write text to stdout, indented and wrapped, up to a number of lines; None for all."""
-        wrapped = text.wrap(self.out, min(self.out.width, _READABLE) - len(_INDENT), overflow="fold")[:lines]
+        wrapped = text.wrap(self.out, self.quote_width, overflow="fold")[:lines]
         while wrapped and not wrapped[-1].plain.strip():
             wrapped.pop()
         for line in wrapped:
             line.rstrip()
+        self.lines(wrapped)
+
+    @property
+    def quote_width(self) -> int:
+        """Maximum width of the lines of a quoted text, in cells."""
+        return max(1, min(self.out.width, _READABLE) - len(_INDENT))
+
+    def lines(self, lines: Iterable[Text]) -> None:
+        """Write lines to stdout, indented."""
+        for line in lines:
             self.line(Text(_INDENT) + line if line else line)
 
     def document(self, value: object) -> None:

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from kinsplit.chunk import Document, Part
 from kinsplit.errors import InvalidParameterError
 from kinsplit.evaluation.labels import Dataset, Place, Question
-from kinsplit.parsers.units.graphemes import CLUSTER
 from kinsplit.spans import Span
+from kinsplit.text.graphemes import CLUSTER
 
 Offsets = NDArray[np.int64]
 
@@ -193,12 +193,14 @@ def normalised_dataset(dataset: Dataset, steps: Sequence[Step] = SC_QRELS) -> Da
 
 def _as_document(document: Document, made: Normalised) -> Document:
     parts = ((made.from_source(Span(part.start, part.end)), part.title) for part in document.outline)
+    headings = (one._replace(start=made.at(one.start), end=made.at(one.end)) for one in document.headings)
     return replace(
         document,
         text=made.text,
         pages=tuple(map(made.at, document.pages)),
         times=tuple(moment._replace(at=made.at(moment.at)) for moment in document.times),
         outline=tuple(Part(*span, title) for span, title in parts if span is not None),
+        headings=tuple(headings),
     )
 
 

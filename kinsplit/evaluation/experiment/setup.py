@@ -57,7 +57,7 @@ class Setup:
     @cached_property
     def documents_hash(self) -> str:
         """A hash of the documents."""
-        return hashed([(one.id, one.text, one.metadata, one.outline) for one in self.dataset.documents])
+        return hashed([(one.id, one.text, one.metadata, one.outline, one.headings) for one in self.dataset.documents])
 
     @cached_property
     def depth(self) -> Depth:

@@ -16,10 +16,9 @@ from kinsplit.evaluation.report.charts import budget_curves, comparison_chart, c
 from kinsplit.evaluation.report.examples import examples
 from kinsplit.evaluation.report.pairs import baseline_of, conclusion
 from kinsplit.evaluation.results import Results
+from kinsplit.markup.html import printable
 
 _TEMPLATES = files(__package__) / "templates"
-# HTML forbids NUL and lone surrogates and hides other controls. Replaced one for one, to preserve offsets.
-_UNPRINTABLE = dict.fromkeys([*range(9), 11, 12, *range(14, 32), *range(127, 160), *range(0xD800, 0xE000)], "\ufffd")
 
 
 def write(results: Results, html: Path) -> list[Path]:
@@ -56,12 +55,15 @@ def _render(results: Results, plots: dict[str, str]) -> str:
     script = _read("sort.js")
     scales, rows = tables.measures(results)
     statistics, statistic_rows = tables.statistics(results)
+    columns, decisive = tables.headline(results)
     comparison_heads, comparisons = tables.comparisons(results)
     return environment.get_template("page.html").render(
         results=results,
         setting=results.setting,
         conclusion=conclusion(results),
         baseline=baseline_of(results),
+        columns=columns,
+        decisive=decisive,
         scales=scales,
         rows=rows,
         budget=budget_curves(results),
@@ -86,4 +88,4 @@ def _read(name: str) -> str:
 
 
 def _printable(value: Any) -> Any:
-    return value.translate(_UNPRINTABLE) if isinstance(value, str) else value
+    return printable(value) if isinstance(value, str) else value

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kinsplit.evaluation.report.scales import Scale, p_value, scale
-from kinsplit.evaluation.results import AskedQuestion, Comparison, QuestionResult, Results
 from kinsplit.evaluation.significance import TIE
+from kinsplit.evaluation.values import AskedQuestion, Comparison, QuestionResult, ResultValues
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +44,12 @@ class Duel:
     lost: Sequence[Pair]
 
 
-def baseline_of(results: Results) -> str:
+def baseline_of(results: ResultValues) -> str:
     """Return the label of the baseline: that of the comparisons, or else the first strategy."""
     return results.comparisons[0].baseline if results.comparisons else results.strategies[0].label
 
 
-def duel(results: Results, strategy: str, measure: str) -> Duel:
+def duel(results: ResultValues, strategy: str, measure: str) -> Duel:
     """Compare a strategy with the baseline, question by question.
 
     Args:
@@ -75,7 +75,7 @@ def duel(results: Results, strategy: str, measure: str) -> Duel:
     return Duel(strategy, baseline, won, lost)
 
 
-def _answers(results: Results, strategy: str, measure: str) -> Mapping[str, QuestionResult]:
+def _answers(results: ResultValues, strategy: str, measure: str) -> Mapping[str, QuestionResult]:
     return {
         result.question_id: result
         for result in results.results
@@ -88,7 +88,7 @@ SIGNIFICANT = 0.05
 _UNLABELLED = "No question is labelled, so nothing here shows which strategy finds more of the answers."
 
 
-def conclusion(results: Results) -> list[str]:
+def conclusion(results: ResultValues) -> list[str]:
     """Return the conclusion by the headline measure, in sentences."""
     headline = results.setting.headline
     unlabelled = [] if any(question.labels for question in results.questions) else [_UNLABELLED]
@@ -99,7 +99,7 @@ def conclusion(results: Results) -> list[str]:
     return [*_compared(results, headline), *unlabelled]
 
 
-def _compared(results: Results, headline: str) -> list[str]:
+def _compared(results: ResultValues, headline: str) -> list[str]:
     measured = scale(results, headline)
     compared = [comparison for comparison in results.comparisons if comparison.measure == headline]
     if not compared:

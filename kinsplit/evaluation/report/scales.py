@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kinsplit.evaluation.results import Estimate, Results
+from kinsplit.evaluation.values import Estimate, ResultValues
 
 #: Measures whose lower values are better, for files without explanations.
 _FALLING = frozenset({"seconds"})
@@ -31,6 +31,17 @@ class Scale:
     description: str
 
     @property
+    def heading(self) -> str:
+        """Name and unit."""
+        return f"{self.name} ({self.unit})" if self.unit else self.name
+
+    @property
+    def note(self) -> str:
+        """Unit and direction, for small type."""
+        direction = f"{'higher' if self.higher_is_better else 'lower'} is better"
+        return f"{self.unit}, {direction}" if self.unit else direction
+
+    @property
     def difference_unit(self) -> str:
         """The unit of a difference: points for percentages."""
         return "points" if self.unit == "%" else self.unit
@@ -53,7 +64,7 @@ class Scale:
         return first > second if self.higher_is_better else first < second
 
 
-def scale(results: Results, measure: str) -> Scale:
+def scale(results: ResultValues, measure: str) -> Scale:
     """Return the number format of a measure: shares as percentages, seconds as milliseconds, others as they are."""
     note = next((note for note in results.notes if note.name == measure), None)
     higher_is_better = note.higher_is_better if note else measure not in _FALLING
@@ -66,7 +77,7 @@ def scale(results: Results, measure: str) -> Scale:
     return Scale(measure, 1, 2, "", higher_is_better, description)
 
 
-def measure_names(results: Results) -> list[str]:
+def measure_names(results: ResultValues) -> list[str]:
     """Return the names of all measures, the headline first."""
     names = dict.fromkeys(name for strategy in results.strategies for name in strategy.measures)
     return sorted(names, key=lambda name: name != results.setting.headline)
@@ -86,12 +97,22 @@ class Figure:
     unit: str
     description: str
 
+    @property
+    def heading(self) -> str:
+        """Name and unit."""
+        return f"{self.name} ({self.unit})" if self.unit else self.name
+
+    @property
+    def note(self) -> str:
+        """Unit, for small type."""
+        return self.unit
+
     def value(self, value: float) -> str:
         """Format a value without its unit."""
         return f"{100 * value:.1f}" if self.unit == "%" else statistic(value)
 
 
-def figures(results: Results) -> list[Figure]:
+def figures(results: ResultValues) -> list[Figure]:
     """Return the number formats of all statistics: shares as percentages, others as they are."""
     notes = {note.name: note for note in results.statistic_notes}
     found = []

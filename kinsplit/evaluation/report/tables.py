@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from kinsplit.evaluation.report.pairs import verdict
 from kinsplit.evaluation.report.scales import Figure, Scale, figures, measure_names, p_value, scale
-from kinsplit.evaluation.results import Results, StrategyResult
+from kinsplit.evaluation.values import ResultValues, StrategyResult
 
 
 class Cell(NamedTuple):
@@ -42,7 +42,7 @@ class Row(NamedTuple):
     cells: Sequence[Cell]
 
 
-def measures(results: Results) -> tuple[list[Scale], list[Row]]:
+def measures(results: ResultValues) -> tuple[list[Scale], list[Row]]:
     """Return the measures, and one row per strategy with a cell for each measure."""
     scales = [scale(results, name) for name in measure_names(results)]
     best = {measured.name: _best(results, measured) for measured in scales}
@@ -55,7 +55,7 @@ def measures(results: Results) -> tuple[list[Scale], list[Row]]:
     ]
 
 
-def _best(results: Results, measured: Scale) -> float | None:
+def _best(results: ResultValues, measured: Scale) -> float | None:
     """Return the best value of a measure; None if the display of all is equal."""
     found = [
         strategy.measures[measured.name].mean for strategy in results.strategies if measured.name in strategy.measures
@@ -75,7 +75,7 @@ def _cell(strategy: StrategyResult, measured: Scale, best: float | None) -> Cell
     return Cell(value, measured.interval(estimate), is_best, estimate.mean)
 
 
-def statistics(results: Results) -> tuple[list[Figure], list[Row]]:
+def statistics(results: ResultValues) -> tuple[list[Figure], list[Row]]:
     """Return the statistics, and one row per strategy with a cell for each statistic."""
     written = figures(results)
     return written, [
@@ -92,10 +92,23 @@ def statistics(results: Results) -> tuple[list[Figure], list[Row]]:
     ]
 
 
+def headline(results: ResultValues) -> tuple[list[Figure | Scale], list[Row]]:
+    """Return the columns of the first table, headline measure and number of chunks, and one row per strategy."""
+    scales, measured = measures(results)
+    written, counted = statistics(results)
+    chunks = [number for number, figure in enumerate(written) if figure.name == "chunks"]
+    decisive = [number for number, each in enumerate(scales) if each.name == results.setting.headline]
+    columns: list[Figure | Scale] = [*(scales[number] for number in decisive), *(written[number] for number in chunks)]
+    return columns, [
+        Row(own.name, [*(own.cells[number] for number in decisive), *(made.cells[number] for number in chunks)])
+        for own, made in zip(measured, counted, strict=True)
+    ]
+
+
 _VERDICTS = {"better": "better", "worse": "worse", "like": "may be chance"}
 
 
-def comparisons(results: Results) -> tuple[list[str], list[Row]]:
+def comparisons(results: ResultValues) -> tuple[list[str], list[Row]]:
     """Return the headings of the comparisons with the baseline, and one row for each comparison."""
     several = len({comparison.measure for comparison in results.comparisons}) > 1
     headings = [*(["Measure"] if several else []), "Difference", "p", "Verdict", "Better on", "Equal on", "Worse on"]

@@ -24,7 +24,7 @@ class KinsplitRetriever(BaseRetriever):
 
     Args:
         index: The index.
-        k: Maximum number of passages, called `top_k` elsewhere.
+        k: Maximum number of passages, called `top_k` elsewhere; None for 3, or with a budget for as many as fit.
         name: Name of the runnable.
         tags: Tags of the retriever's runs.
         metadata: Metadata of the retriever's runs.
@@ -36,11 +36,11 @@ class KinsplitRetriever(BaseRetriever):
         InvalidParameterError: An option is unknown, or its value is invalid.
 
     Example:
-        >>> retriever = KinsplitRetriever(index, k=5, budget=1000)
+        >>> retriever = KinsplitRetriever(index, budget=1000)
         >>> chain = {"context": retriever | show, "question": RunnablePassthrough()} | prompt | llm
     """
 
-    k: int = Field(default=3, description="Maximum number of passages.")
+    k: int | None = Field(default=None, description="Maximum number of passages.")
 
     _index: Index = PrivateAttr()
     _options: SearchKeywords = PrivateAttr()
@@ -50,7 +50,7 @@ class KinsplitRetriever(BaseRetriever):
         self,
         index: Index,
         *,
-        k: int = 3,
+        k: int | None = None,
         name: str | None = None,
         tags: list[str] | None = None,
         metadata: dict[str, Any] | None = None,

@@ -10,10 +10,13 @@ import posixpath
 from typing import Any
 from urllib.parse import unquote
 
+from kinsplit.chunk import Heading
 from kinsplit.loaders.content import Content, Format, Reading, UnreadableError
 from kinsplit.loaders.formats.archive import Archive, BombError
+from kinsplit.loaders.formats.headings import titled
 from kinsplit.loaders.formats.html import read as read_html
 
+_BREAK = "\n\n"
 _CONTAINER = "{urn:oasis:names:tc:opendocument:xmlns:container}"
 _PACKAGE = "{http://www.idpf.org/2007/opf}"
 _TITLE = "{http://purl.org/dc/elements/1.1/}title"
@@ -31,6 +34,8 @@ def read(data: bytes) -> Reading:
     package = place.get("full-path", "")
     root = archive.xml(package)
     texts: list[str] = []
+    headings: list[Heading] = []
+    at = found = 0
     warnings: list[str] = []
     chapters = _chapters(root, package)
     if _RIGHTS in archive.names or not _encrypted(archive).isdisjoint(chapters):
@@ -46,12 +51,18 @@ def read(data: bytes) -> Reading:
         except UnreadableError as error:
             warnings.append(f"lost a chapter, since it {error}")
             continue
-        texts.append(chapter.contents[0].text)
+        if text := chapter.contents[0].text:
+            inside = (one for one in chapter.contents[0].headings if one.start < one.end)
+            headings += (Heading(at + one.start, at + one.end, max(1, one.level), one.title) for one in inside)
+            texts.append(text)
+            at += len(text) + len(_BREAK)
         warnings += [f"{name} {warning}" for warning in chapter.warnings]
-    if not texts:
+        found += 1
+    if not found:
         raise UnreadableError("is not a valid e-book: none of its chapters can be read.")
     title = next((element.text.strip() for element in root.iter(_TITLE) if element.text and element.text.strip()), None)
-    return Reading((Content("\n\n".join(text for text in texts if text), title),), tuple(warnings))
+    content = Content(_BREAK.join(texts), title, headings=titled(headings, title))
+    return Reading((content,), tuple(warnings))
 
 
 def _chapters(root: Any, package: str) -> list[str]:

@@ -5,6 +5,9 @@ text. Entities are decoded, and whitespace is collapsed as in a browser, includi
 templates and drawings (`svg`) are dropped; all other text remains, in any element. The `<title>` (else the first
 `<h1>`) goes into the metadata.
 
+Headings are those of the tags, the items of a filing, lines that are bold as a whole below them, and above them all the
+`<title>`, unless the only outermost heading repeats it.
+
 Layout tables are not rendered as tables: from the first cell with a heading, `<pre>` or another table, a table is read
 as blocks, and so are tables of a single row or column. Empty rows and columns are dropped, the first row is the header,
 and row spans are not repeated.
@@ -14,10 +17,15 @@ from __future__ import annotations
 
 import re
 from html.parser import HTMLParser
+from typing import NamedTuple
 
+from kinsplit.chunk import Heading
 from kinsplit.loaders.content import Content, Format, Reading
-from kinsplit.loaders.decoding import decode
+from kinsplit.loaders.decoding import decode, legible
+from kinsplit.loaders.formats.headings import layered, titled, without_running
 from kinsplit.loaders.formats.markdown_writer import MarkdownWriter
+from kinsplit.loaders.formats.plain_headings import filing_headings
+from kinsplit.text.blocks import markdown_headings
 
 _HIDDEN = frozenset({"script", "style", "template", "svg"})
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
@@ -34,6 +42,9 @@ _BLOCKS = frozenset(
 _CHARSET = re.compile(
     rb"<meta[^>]{1,200}?charset\s*=\s*(?:[\"']\s*)?([\w.:-]+)|<\?xml[^>]{1,200}?encoding=[\"']([\w.-]+)", re.I
 )
+_INLINE = frozenset({"b", "strong", "font", "span", "p", "div", "td", "th", "a", "i", "em", "u"})
+_WEIGHT = re.compile(r"font-weight:\s*(\w{1,10})", re.IGNORECASE)
+_DEEPEST = 100  # open elements; files may nest any number
 _LONG_NUMBER = re.compile(r"&#([0-9]{100,})")
 _LANGUAGE = re.compile(r"\blang(?:uage)?-([\w+#.-]+)")
 
@@ -42,18 +53,38 @@ def read(data: bytes) -> Reading:
     """Return the readable text of an HTML page, with its title."""
     charset = _CHARSET.search(data[:4096])
     source, warnings = decode(data, (charset[1] or charset[2]).decode("ascii", "replace") if charset else None)
-    text, title = readable_html(source)
-    return Reading((Content(text, title),), warnings)
+    page = readable_html(source)
+    title = page.title or page.first_heading
+    return Reading((Content(page.text, title, headings=titled(page.headings, page.title)),), warnings)
 
 
-def readable_html(source: str) -> tuple[str, str | None]:
-    """Return the readable text of HTML, and its title."""
+class Page(NamedTuple):
+    """The readable text of HTML.
+
+    Attributes:
+        text: The text.
+        title: The `<title>`, if any.
+        first_heading: The first `<h1>`, if any.
+        headings: The headings in the text.
+    """
+
+    text: str
+    title: str | None
+    first_heading: str | None
+    headings: tuple[Heading, ...]
+
+
+def readable_html(source: str) -> Page:
+    """Return the readable text of HTML, with its headings."""
     page = _Page()
     page.feed(
-        _closed(with_readable_numbers(source).replace("\r\n", "\n").replace("\r", "\n"))
+        _closed(with_readable_numbers(legible(source)).replace("\r\n", "\n").replace("\r", "\n"))
     )  # Line ends as in the HTML standard.
     page.close()
-    return page.writer.finish(), page.title or page.writer.first_heading
+    text = page.writer.finish()
+    tagged, bold = without_running(markdown_headings(text), 0.5), without_running(page.writer.bold_lines)
+    headings = layered(filing_headings(text), tagged, bold)
+    return Page(text, page.title, page.writer.first_heading, headings)
 
 
 def with_readable_numbers(source: str) -> str:
@@ -85,6 +116,7 @@ class _Page(HTMLParser):
         self._in_title = False
         self._hidden = ""  # the element whose content is dropped, and the number of open ones of its kind
         self._depth = 0
+        self._styled: list[tuple[str, bool]] = []  # open elements within a line, and whether their text is bold
 
     @property
     def title(self) -> str | None:
@@ -101,6 +133,8 @@ class _Page(HTMLParser):
             self._hidden, self._depth = tag, 1
             return
         write = self.writer
+        if tag in _INLINE:
+            self._style(tag, dict(attrs).get("style") or "")
         if tag == "title" and not self._title:
             self._in_title = True
         elif tag == "br":
@@ -134,6 +168,8 @@ class _Page(HTMLParser):
                 self._hidden = ""
             return
         write = self.writer
+        if tag in _INLINE:
+            self._unstyle(tag)
         if tag in _HEADINGS:
             write.end_heading()
         elif tag in {"ul", "ol", "menu", "dir"}:
@@ -151,11 +187,27 @@ class _Page(HTMLParser):
         if self._in_title:
             self._title.append(data)
         elif not self._hidden:
-            self.writer.text(data)
+            self.writer.text(data, bold=bool(self._styled) and self._styled[-1][1])
+
+    def _style(self, tag: str, style: str) -> None:
+        weight = _WEIGHT.search(style)
+        around = bool(self._styled) and self._styled[-1][1]
+        bold = tag in {"b", "strong"} or (_is_bold(weight[1]) if weight else around)
+        if len(self._styled) < _DEEPEST:
+            self._styled.append((tag, bold))
+
+    def _unstyle(self, tag: str) -> None:
+        opened = next((at for at in range(len(self._styled) - 1, -1, -1) if self._styled[at][0] == tag), None)
+        if opened is not None:
+            del self._styled[opened:]
 
     def parse_marked_section(self, i: int, report: bool = True) -> int:
         # `<![if IE]>` and the like are comments in HTML; the standard library raises for unknown ones.
         return self.parse_bogus_comment(i, report)
+
+
+def _is_bold(weight: str) -> bool:
+    return int(weight) >= 600 if weight.isdecimal() else weight.lower() in {"bold", "bolder"}
 
 
 def _span(colspan: str | None) -> int:

@@ -11,7 +11,8 @@ from functools import partial
 from typing import Any
 
 from kinsplit.chunk import Document
-from kinsplit.loaders.content import Content, Format, Reading, UnreadableError
+from kinsplit.loaders.content import Format, Reading, UnreadableError
+from kinsplit.loaders.formats.markdown import markdown_content
 from kinsplit.support.extras import needs
 
 _NAMES = {
@@ -57,7 +58,7 @@ def read_json(data: bytes) -> Reading:
 
 def _reading(document: Any, title: str | None) -> Reading:
     read = Document.from_docling(document)
-    return Reading((Content(read.text, title, pages=read.pages),))
+    return Reading((markdown_content(read.text, title, pages=read.pages),))
 
 
 FORMATS = (

@@ -11,10 +11,10 @@ import email.policy
 from email.message import EmailMessage
 from typing import cast
 
-from kinsplit.loaders.content import Content, Format, Reading, UnreadableError
+from kinsplit.loaders.content import Format, Reading, UnreadableError
 from kinsplit.loaders.decoding import decode
 from kinsplit.loaders.formats.html import readable_html
-from kinsplit.loaders.formats.markdown import escaped
+from kinsplit.loaders.formats.markdown import escaped, markdown_content
 
 _HEADERS = ("from", "to", "date")
 
@@ -32,14 +32,14 @@ def read(data: bytes) -> Reading:
         payload = cast(bytes, body.get_payload(decode=True) or b"")
         text, warnings = decode(payload, body.get_content_charset())
         html = body.get_content_subtype() == "html"
-        text = readable_html(text)[0] if html else escaped("\n".join(text.splitlines()).strip("\n"))
+        text = readable_html(text).text if html else escaped("\n".join(text.splitlines()).strip("\n"))
     names = [part.get_filename() or part.get_content_type() for part in message.iter_attachments()]
     if names:
         what = "1 attachment was" if len(names) == 1 else f"{len(names):,} attachments were"
         warnings = (*warnings, f"{what} left out: {', '.join(map(str, names))}")
     metadata = {name: value for name in _HEADERS if (value := _header(message, name))}
     blocks = [f"# {subject}" if subject else "", text]
-    return Reading((Content("\n\n".join(filter(None, blocks)), subject or None, metadata=metadata),), warnings)
+    return Reading((markdown_content("\n\n".join(filter(None, blocks)), subject or None, metadata=metadata),), warnings)
 
 
 def _header(message: EmailMessage, name: str) -> str:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kinsplit.loaders.content import Content, Format, Reading
+from kinsplit.loaders.content import Format, Reading
 from kinsplit.loaders.formats.html import FORMAT as HTML
+from kinsplit.loaders.formats.markdown import markdown_content
 from kinsplit.support.extras import needs
 
 
@@ -23,7 +24,8 @@ def read(data: bytes) -> Reading:
         return replace(whole, warnings=(*whole.warnings, "is read whole, since no main text can be told from the rest"))
     found = trafilatura.extract_metadata(data)
     metadata = {"author": found.author} if found and found.author else {}
-    return Reading((Content(text, (found and found.title) or whole.contents[0].title, metadata=metadata),))
+    title = (found and found.title) or whole.contents[0].title
+    return Reading((markdown_content(text, title, above=title, metadata=metadata),))
 
 
 FORMATS = (Format(HTML.name, (*HTML.suffixes, ".xhtml"), "the main text without navigation, as Markdown", read),)

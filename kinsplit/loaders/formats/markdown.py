@@ -7,9 +7,13 @@ from __future__ import annotations
 
 import bisect
 import re
+from collections.abc import Mapping, Sequence
 
+from kinsplit.chunk import Heading
 from kinsplit.loaders.content import Content, Format, Reading
 from kinsplit.loaders.decoding import decode
+from kinsplit.loaders.formats.headings import layered, titled
+from kinsplit.text.blocks import markdown_headings
 
 _TITLE_WINDOW = 10_000  # characters at the beginning in which a title is looked for
 _FRONT_MATTER = re.compile(r"---[ \t]*\r?\n(.*?)^---", re.DOTALL | re.MULTILINE)
@@ -24,20 +28,50 @@ _MISTAKABLE = re.compile(r"^(?=#{1,6}(?:\s|$)|`{3}|~{3}|=+$|-+$)", re.MULTILINE)
 def read(data: bytes) -> Reading:
     """Return the text of a Markdown file, with its title."""
     text, warnings = decode(data)
-    return Reading((Content(text, title_of(text), metadata=_origin(text)),), warnings)
+    content = markdown_content(text, title_of(text), above=_stated_title(text), metadata=_origin(text))
+    return Reading((content,), warnings)
+
+
+def markdown_content(
+    text: str,
+    title: str | None = None,
+    *,
+    above: str | None = None,
+    more: Sequence[Heading] = (),
+    pages: Sequence[int] = (),
+    metadata: Mapping[str, str] | None = None,
+) -> Content:
+    """Return Markdown with its headings.
+
+    Args:
+        text: The Markdown.
+        title: The title in the metadata.
+        above: Title that stands above all headings.
+        more: Further headings, below those that the markup shows.
+        pages: Offset of each page.
+        metadata: Further metadata.
+    """
+    headings = titled(layered(markdown_headings(text), more), above)
+    return Content(text, title, pages=tuple(pages), headings=headings, metadata=metadata or {})
 
 
 def title_of(text: str) -> str | None:
     """Return the `title` of the front matter, else the first `# heading` outside a fence, else None."""
-    head = text[:_TITLE_WINDOW]
-    if (matter := _FRONT_MATTER.match(head)) and (field := _TITLE_FIELD.search(matter[1])):
-        return _unquoted(field[1].strip()) or None
+    if (stated := _stated_title(text)) is not None:
+        return stated or None
     fence = ""
-    for line in head.splitlines():
+    for line in text[:_TITLE_WINDOW].splitlines():
         before, fence = fence, _fence_after(line, fence)
         if not before and not fence and (heading := _HEADING.match(line)):
             return _without_closing(heading[1].strip()) or None
     return None
+
+
+def _stated_title(text: str) -> str | None:
+    """Return the `title` of the front matter, or None if it has none."""
+    matter = _FRONT_MATTER.match(text[:_TITLE_WINDOW])
+    field = _TITLE_FIELD.search(matter[1]) if matter else None
+    return _unquoted(field[1].strip()) if field else None
 
 
 def closed(text: str) -> str:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kinsplit.chunk import Heading
 from kinsplit.loaders.formats.markdown import escaped, fenced, pipe_table, without_blanks
 
 _DEEPEST = 8  # maximum number of indented list levels
+_BELOW_ALL = 7  # level of a bold line, below the six of headings
+_LONGEST_BOLD = 150  # characters of a bold line that may be a heading
+_FINAL = (".", ",", ";", ":", "!", "?")
 
 
 @dataclass(slots=True)
@@ -26,6 +30,9 @@ class MarkdownWriter:
 
     def __init__(self) -> None:
         self.first_heading: str | None = None
+        self.bold_lines: list[Heading] = []
+        self._length = 0
+        self._has_bold = self._has_plain = False
         self._blocks: list[str] = []
         self._after_item = False
         self._inline: list[str] = []
@@ -37,12 +44,14 @@ class MarkdownWriter:
         self._pre: list[str] | None = None
         self._language = ""
 
-    def text(self, data: str) -> None:
+    def text(self, data: str, *, bold: bool = False) -> None:
         """Add text to the open block."""
         if self._pre is not None:
             self._pre.append(data)
         elif data:
             self._inline.append(data.replace("\n", " ").replace("\r", " "))
+            if not data.isspace():
+                self._has_bold, self._has_plain = self._has_bold or bold, self._has_plain or not bold
 
     def line_break(self) -> None:
         """Break the line inside the open block."""
@@ -55,8 +64,10 @@ class MarkdownWriter:
                 self._pre.append("\n")
         elif self._span:
             self._inline.append(" ")
-        elif text := self._take():
-            self._paragraph(text)
+        else:
+            is_bold = self._has_bold and not self._has_plain
+            if text := self._take():
+                self._paragraph(text, bold=is_bold)
 
     def start_heading(self, level: int) -> None:
         """Make the next block a heading."""
@@ -160,9 +171,10 @@ class MarkdownWriter:
         """Return the open block's text with collapsed whitespace and no empty lines, and start a new block."""
         lines = (" ".join(line.split()) for line in "".join(self._inline).split("\n"))
         self._inline = []
+        self._has_bold = self._has_plain = False
         return "\n".join(line for line in lines if line)
 
-    def _paragraph(self, text: str) -> None:
+    def _paragraph(self, text: str, *, bold: bool = False) -> None:
         if self._heading:
             text = text.replace("\n", " ")
             if self._heading == 1 and self.first_heading is None:
@@ -173,6 +185,9 @@ class MarkdownWriter:
         text = escaped(text)
         if not self._lists:
             self._emit(text)
+            if bold and len(text) <= _LONGEST_BOLD and not text.endswith(_FINAL) and any(map(str.isalpha, text)):
+                title = " ".join(text.split())
+                self.bold_lines.append(Heading(self._length - len(text), self._length, _BELOW_ALL, title))
             return
         top = self._lists[-1]
         indent = "  " * min(len(self._lists) - 1, _DEEPEST)
@@ -182,7 +197,9 @@ class MarkdownWriter:
     def _emit(self, block: str, *, item: bool = False) -> None:
         if self._blocks:
             self._blocks.append("\n" if item and self._after_item else "\n\n")
+            self._length += len(self._blocks[-1])
         self._blocks.append(block)
+        self._length += len(block)
         self._after_item = item
 
     def _close_cell(self) -> None:

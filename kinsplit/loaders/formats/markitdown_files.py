@@ -8,7 +8,8 @@ from __future__ import annotations
 import io
 from functools import partial
 
-from kinsplit.loaders.content import Content, Format, Reading, UnreadableError
+from kinsplit.loaders.content import Format, Reading, UnreadableError
+from kinsplit.loaders.formats.markdown import markdown_content
 from kinsplit.support.extras import needs
 
 # File types and converters by suffix.
@@ -48,7 +49,7 @@ def read(data: bytes, suffix: str) -> Reading:
         raise
     except Exception as error:  # each converter raises those of its libraries
         raise UnreadableError(f"can't be read by markitdown: {error!r}. Open it and save it again.") from error
-    return Reading((Content(result.markdown, result.title),))
+    return Reading((markdown_content(result.markdown, result.title),))
 
 
 FORMATS = tuple(

@@ -13,9 +13,9 @@ import json
 import re
 from typing import Any
 
-from kinsplit.loaders.content import Content, Format, Reading, UnreadableError
+from kinsplit.loaders.content import Format, Reading, UnreadableError
 from kinsplit.loaders.decoding import decode
-from kinsplit.loaders.formats.markdown import closed, fenced, title_of
+from kinsplit.loaders.formats.markdown import closed, fenced, markdown_content, title_of
 
 _LONGEST_RESULT = 2_000  # characters; longer results are logs or data sets
 _COLOUR = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")  # and other terminal control sequences
@@ -52,7 +52,7 @@ def read(data: bytes) -> Reading:
     if too_long:
         warnings = (*warnings, f"{too_long:,} results of more than {_LONGEST_RESULT:,} characters were left out")
     text = "\n\n".join(block for block in blocks if block.strip())
-    return Reading((Content(text, title_of(text)),), warnings)
+    return Reading((markdown_content(text, title_of(text)),), warnings)
 
 
 def _results(cell: dict[str, Any]) -> list[str]:

@@ -21,14 +21,19 @@ import ctypes
 import math
 import re
 import threading
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from itertools import pairwise
 from statistics import median
 from typing import Any, NamedTuple
 
 from kinsplit.loaders.content import Content, Format, Reading, UnreadableError
+from kinsplit.loaders.decoding import SYMBOLS
+from kinsplit.loaders.formats.headings import layered, titled
+from kinsplit.loaders.formats.pdf_headings import Bookmark, Line, as_headings, pdf_headings
+from kinsplit.loaders.formats.plain_headings import filing_headings, numbered_headings
 from kinsplit.support.extras import needs
 from kinsplit.support.pages import continues, join_pages
 
@@ -43,20 +48,6 @@ _NUMBER = re.compile(r"\d+")
 _WIDE = 1.35  # multiple of the usual line distance
 _FAR_LINES = 2.5  # multiple of the line height; double-spaced lines are closer
 _OTHER_SIZE = 1.15  # multiple of the height of the previous line
-
-
-class Line(NamedTuple):
-    """A line of a page.
-
-    Attributes:
-        text: Text without its line end.
-        middle: Vertical position as a share of the page's height, from the top; None if unknown.
-        height: Font height as a share of the page's height; 0 if unknown.
-    """
-
-    text: str
-    middle: float | None = None
-    height: float = 0.0
 
 
 class _Running(NamedTuple):
@@ -147,13 +138,20 @@ def paragraphs(lines: Sequence[Line]) -> str:
     A paragraph ends where the next line is farther away than usual on the page, is above, or has another size, except
     in the middle of a sentence.
     """
+    return "".join(f"{line.text}{after}" for line, after in zip(lines, _separators(lines), strict=True))
+
+
+def _separators(lines: Sequence[Line]) -> list[str]:
+    """Return the white space that follows each line of a page."""
     places = [line.middle for line in lines if line.middle is not None]
     usual = median([after - before for before, after in pairwise(places) if after - before > _SAME_LINE] or [0.0])
-    parts = [line.text for line in lines[:1]]
-    for before, after in pairwise(lines):
-        parts.append("\n\n" if _ends(before, after, usual) and not continues(before.text, after.text) else "\n")
-        parts.append(after.text)
-    return "".join(parts)
+    return [
+        *(
+            "\n\n" if _ends(before, after, usual) and not continues(before.text, after.text) else "\n"
+            for before, after in pairwise(lines)
+        ),
+        *("" for _ in lines[:1]),
+    ]
 
 
 def _ends(before: Line, after: Line, usual: float) -> bool:
@@ -174,40 +172,89 @@ _FINE = 1_000_000  # resolution of a page's height
 _FAR = 1_000  # points, more than most pages are high
 _STRAIGHT = 0.9  # cosine of the angle between a line and the page
 _LONGEST = 40  # maximum characters of half a word
-_READABLE = str.maketrans(
-    {
-        "\xad": "-",
-        "\xa0": " ",
-        "\t": " ",
-        "\uf0b7": "•",
-        "\uf0a7": "▪",
-        "\uf0d8": "➢",
-        "\uf0fc": "✓",
-        "\uf0e0": "→",
-        "\uf0df": "←",
-    }
-)
+_READABLE = {**SYMBOLS, **str.maketrans({"\xad": "-", "\xa0": " ", "\t": " "})}
+_PRIVATE = re.compile("[\x00\x01\x03-\x08\x0e-\x1f\ue000-\uf8ff\ufffd\U000f0000-\U0010ffff]")
+_FIRST_PRIVATE = re.compile(r"^(\s*)[\ue000-\uf8ff](?=\s)")
+# The letters and some signs of the font Symbol.
+_SYMBOLS = dict(
+    zip(
+        (
+            *range(0x41, 0x5B),
+            *range(0x61, 0x7B),
+            0xA3,
+            0xA5,
+            0xAE,
+            0xB1,
+            0xB3,
+            0xB4,
+            0xB8,
+            0xB9,
+            0xBB,
+            0xD6,
+            0xE5,
+            0xF2,
+        ),
+        "ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖαβχδεφγηιϕκλμνοπθρστυϖωξψζ≤∞→±≥×÷≠≈√∑∫",
+        strict=True,
+    )
+) | {code: chr(code) for code in (*range(0x28, 0x40), 0x5B, 0x5D, 0x7B, 0x7C, 0x7D)}
+_BOLD = re.compile(rb"bold|black|heavy|demi|CMBX|SFBX", re.IGNORECASE)
+_BOLD_WEIGHT = 600
+_LONGEST_NAME = 200  # bytes of a font's name
+_MOST_BOOKMARKS = 5_000
+_DEEPEST_BOOKMARK = 6
 _PDFIUM = threading.Lock()  # PDFium is not thread-safe
 
 
 def read(data: bytes) -> Reading:
     """Return the text of a PDF file with its page map and title."""
     with _PDFIUM:
-        lines, title, broken = _extract(data)
-    raw = [paragraphs(page) for page in without_running_lines(lines)]
+        file = _extract(data)
+    pages = without_running_lines(file.pages)
+    raw = [paragraphs(page) for page in pages]
     if not any(page.strip() for page in raw):
         raise UnreadableError(f"none of its {len(raw)} pages holds text; it may be scanned. Run OCR first (ocrmypdf).")
     warnings = []
-    if broken:
-        warnings.append(f"pages that can't be read: {_listed(broken)}")
-    if empty := [n for n, page in enumerate(raw, 1) if not page.strip() and n not in broken]:
+    if file.broken:
+        warnings.append(f"pages that can't be read: {_listed(file.broken)}")
+    if empty := [n for n, page in enumerate(raw, 1) if not page.strip() and n not in file.broken]:
         warnings.append(f"pages without text, perhaps scanned: {_listed(empty)}")
-    text, starts = join_pages(_dehyphenate(raw))
-    return Reading((Content(text, title, pages=tuple(starts)),), tuple(warnings))
+    mended = _dehyphenate(raw)
+    text, starts = join_pages([page.text for page in mended])
+    spans = [_spans(*of_page) for of_page in zip(pages, mended, starts, strict=True)]
+    title, *others = (as_headings(layer, spans) for layer in pdf_headings(pages, file.bookmarks, file.is_wide))
+    filing = filing_headings(text)
+    if filing:  # The largest line of a filing's cover names the authority.
+        title = []
+    headings = layered(title, filing, *others) or numbered_headings(text)
+    content = Content(
+        text,
+        file.title or (title[0].title if title else None),
+        pages=tuple(starts),
+        headings=headings if title else titled(headings, file.title),
+    )
+    return Reading((content,), tuple(warnings))
 
 
-def _extract(data: bytes) -> tuple[list[list[Line]], str | None, list[int]]:
-    """Return each page's lines, the title, and the numbers of the pages that can't be read."""
+class _File(NamedTuple):
+    """What PDFium finds in a file.
+
+    Attributes:
+        pages: Lines of each page.
+        title: The title in its metadata.
+        broken: Numbers of the pages that can't be read, from 1.
+        bookmarks: Its bookmarks.
+        is_wide: Whether most pages are wider than high.
+    """
+
+    pages: list[list[Line]]
+    title: str | None
+    broken: list[int]
+    bookmarks: list[Bookmark]
+    is_wide: bool
+
+
+def _extract(data: bytes) -> _File:
     with needs("files"):
         import pypdfium2
         from pypdfium2.raw import FPDF_ERR_PASSWORD, FPDF_ERR_SECURITY
@@ -220,7 +267,9 @@ def _extract(data: bytes) -> tuple[list[list[Line]], str | None, list[int]]:
         raise UnreadableError(
             f"is broken or not a valid PDF: {error} Open it in a viewer and save it again."
         ) from error
-    pages, broken = [], []
+    pages: list[list[Line]] = []
+    broken: list[int] = []
+    wide = 0
     with closing(pdf):
         if len(pdf) > len(data):  # Each page takes bytes; without this check, every claimed page would be searched for.
             raise UnreadableError(f"claims {len(pdf):,} pages, more than it has bytes. Open and save it in a viewer.")
@@ -229,21 +278,46 @@ def _extract(data: bytes) -> tuple[list[list[Line]], str | None, list[int]]:
             try:
                 with closing(pdf[index]) as page, closing(page.get_textpage()) as text:
                     pages.append(list(_lines(page, text)))
+                    wide += page.get_width() > page.get_height()
             except pypdfium2.PdfiumError:
                 pages.append([])
                 broken.append(index + 1)
-    return pages, title if title.lower() not in {"", "untitled"} else None, broken
+        bookmarks = list(_bookmarks(pdf))
+    known = title if title.lower() not in {"", "untitled"} else None
+    return _File(pages, known, broken, bookmarks, 2 * wide > len(pages))
+
+
+def _bookmarks(pdf: Any) -> Iterator[Bookmark]:
+    """Yield the bookmarks that lead to a page; of a file in which they form a circle, each once."""
+    from pypdfium2 import PdfBookmark
+    from pypdfium2.raw import FPDFBookmark_GetFirstChild, FPDFBookmark_GetNextSibling
+
+    waiting = [(FPDFBookmark_GetFirstChild(pdf, None), 1)]
+    seen: set[int] = set()
+    while waiting and len(seen) < _MOST_BOOKMARKS:
+        entry, level = waiting.pop()
+        if not entry or (address := ctypes.addressof(entry.contents)) in seen:
+            continue
+        seen.add(address)
+        waiting.append((FPDFBookmark_GetNextSibling(pdf, entry), level))
+        if level < _DEEPEST_BOOKMARK:
+            waiting.append((FPDFBookmark_GetFirstChild(pdf, entry), level + 1))
+        bookmark = PdfBookmark(entry, pdf, level)
+        target = bookmark.get_dest()
+        page = target.get_index() if target else None
+        if page is not None:
+            with suppress(UnicodeDecodeError):  # from a broken title
+                yield Bookmark(page, level, bookmark.get_title())
 
 
 def _lines(page: Any, text: Any) -> Iterator[Line]:
     """Yield a page's lines with their positions, which PDFium gives by character index."""
     from pypdfium2.raw import FPDFText_GetCharAngle, FPDFText_GetUnicode
 
-    turned, seen = math.radians(page.get_rotation()), _view(page)
+    turned, seen, font = math.radians(page.get_rotation()), _view(page), _fonts(text)
     at = 0
     for line in text.get_text_range(errors="surrogatepass").split("\r\n"):
-        first = at + len(line) - len(line.lstrip())
-        at += len(line) + 2
+        first, last = at + len(line) - len(line.lstrip()), at + len(line.rstrip()) - 1
         # PDFium's text lacks characters that it can't decode, which shifts the indexes of later ones; and the first
         # characters of rotated lines are not representative.
         if (
@@ -253,9 +327,49 @@ def _lines(page: Any, text: Any) -> Iterator[Line]:
         ):
             left, bottom, right, top = text.get_charbox(first, loose=True)
             above, below = sorted((seen(left, bottom), seen(right, top)))
-            yield Line(line, (above + below) / 2, below - above)
+            look = font(at + match.start() if (match := _WORD.search(line)) else first, last)
+            yield Line(_with_characters(line), (above + below) / 2, below - above, look[0], left, look[1])
         else:
-            yield Line(line)
+            yield Line(_with_characters(line))
+        at += len(line) + 2
+
+
+def _fonts(text: Any) -> Callable[[int, int], tuple[float, bool]]:
+    """Return a function from the first and last character of a line to the size in points and whether both are bold."""
+    from pypdfium2.raw import (
+        FS_MATRIX,
+        FPDFText_GetFontInfo,
+        FPDFText_GetFontSize,
+        FPDFText_GetFontWeight,
+        FPDFText_GetMatrix,
+    )
+
+    name, flags, matrix = ctypes.create_string_buffer(_LONGEST_NAME), ctypes.c_int(), FS_MATRIX()
+
+    def is_bold(at: int) -> bool:
+        if FPDFText_GetFontWeight(text, at) >= _BOLD_WEIGHT:
+            return True
+        length = FPDFText_GetFontInfo(text, at, name, _LONGEST_NAME, flags)
+        return 0 < length <= _LONGEST_NAME and _BOLD.search(name.raw[:length]) is not None
+
+    def look(first: int, last: int) -> tuple[float, bool]:
+        scale = math.hypot(matrix.c, matrix.d) if FPDFText_GetMatrix(text, first, matrix) else 1.0
+        size = FPDFText_GetFontSize(text, first) * scale
+        return size, is_bold(first) and is_bold((first + last) // 2) and is_bold(last)
+
+    return look
+
+
+def _with_characters(line: str) -> str:
+    """Return a line in which no character stands for a glyph that has none.
+
+    Symbol fonts number their glyphs in the private use area: one at the start of a line is a bullet, those of Symbol
+    are Greek letters and signs, and the others can't be read.
+    """
+    if _PRIVATE.search(line) is None:
+        return line
+    line = _FIRST_PRIVATE.sub(r"\1•", line.translate(_READABLE))
+    return _PRIVATE.sub(lambda match: _SYMBOLS.get(ord(match[0]) - 0xF000, ""), line)
 
 
 def _view(page: Any) -> Callable[[float, float], float]:
@@ -273,19 +387,49 @@ def _view(page: Any) -> Callable[[float, float], float]:
     return lambda x, y: start + right * x + up * y
 
 
-def _dehyphenate(pages: list[str]) -> list[str]:
+class _Page(NamedTuple):
+    """The text of a page without the marks of hyphens.
+
+    Attributes:
+        text: The text.
+        dropped: Offsets of the marks that were dropped, in the text with marks.
+    """
+
+    text: str
+    dropped: list[int]
+
+
+def _dehyphenate(pages: list[str]) -> list[_Page]:
     words = set(_words(pages))
-    return ["".join(_mended(_MARK.split(page), words)).translate(_READABLE) for page in pages]
+    return [_mended(page, words) for page in pages]
 
 
-def _mended(pieces: list[str], words: set[str]) -> Iterator[str]:
-    """Yield the pieces between the marks, with the hyphens that stay."""
-    yield pieces[0]
+def _mended(page: str, words: set[str]) -> _Page:
+    """Return a page whose marks are replaced by hyphens or dropped."""
+    parts: list[str] = []
+    dropped: list[int] = []
+    pieces = _MARK.split(page)
+    at = 0
     for before, after in pairwise(pieces):
+        at += len(before)
         left, right = _LAST_WORD.search(before[-_LONGEST:]), _FIRST_WORD.match(after[:_LONGEST])
-        if not left or not right or _keeps_hyphen(left[0].lower(), right[0].lower(), words):
-            yield "-"
-        yield after
+        keeps = not left or not right or _keeps_hyphen(left[0].lower(), right[0].lower(), words)
+        parts += [before, "-" if keeps else ""]
+        dropped += [] if keeps else [at]
+        at += 1
+    return _Page("".join([*parts, pieces[-1]]).translate(_READABLE), dropped)
+
+
+def _spans(lines: Sequence[Line], page: _Page, start: int) -> list[tuple[int, int]]:
+    """Return start and end of each line of a page in the document."""
+    found: list[tuple[int, int]] = []
+    at = 0
+    for line, separator in zip(lines, _separators(lines), strict=True):
+        first = at + len(line.text) - len(line.text.lstrip())
+        last = max(first, at + len(line.text.rstrip()))
+        found.append((start + first - bisect_left(page.dropped, first), start + last - bisect_left(page.dropped, last)))
+        at += len(line.text) + len(separator)
+    return found
 
 
 def _keeps_hyphen(left: str, right: str, words: set[str]) -> bool:

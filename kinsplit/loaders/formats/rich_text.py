@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from kinsplit.loaders.content import Content, Format, Reading, UnreadableError
+from kinsplit.loaders.decoding import legible
 from kinsplit.loaders.formats.markdown import escaped
+from kinsplit.loaders.formats.plain_headings import plain_headings
 from kinsplit.support.extras import needs
 
 
@@ -16,7 +18,8 @@ def read(data: bytes) -> Reading:
         raise UnreadableError("is not a valid RTF file: it doesn't begin as such files do. Save it again.")
     text: str = rtf_to_text(data.decode("latin-1"), errors="replace")  # type: ignore[no-untyped-call]
     lines = (" ".join(line.split()) for line in text.splitlines())
-    return Reading((Content(escaped("\n\n".join(line for line in lines if line))),))
+    plain = escaped(legible("\n\n".join(line for line in lines if line)))
+    return Reading((Content(plain, headings=plain_headings(plain)),))
 
 
 FORMAT = Format("rtf", (".rtf",), "plain paragraphs", read)

@@ -14,11 +14,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from kinsplit.loaders.content import Content, Format, Reading, UnreadableError
+from kinsplit.loaders.content import Format, Reading, UnreadableError
+from kinsplit.loaders.decoding import legible
 from kinsplit.loaders.formats.archive import Archive, parse
 from kinsplit.loaders.formats.charts import chart_text
 from kinsplit.loaders.formats.equations import linear
-from kinsplit.loaders.formats.markdown import escaped, pipe_table, without_blanks
+from kinsplit.loaders.formats.markdown import escaped, markdown_content, pipe_table, without_blanks
 from kinsplit.support.extras import needs
 
 _BREAK = "\n\n"
@@ -44,7 +45,7 @@ def read(data: bytes) -> Reading:
         shown = [(number, slide) for number, slide in slides if slide.element.get("show") != "0"]
         hidden = len(slides) - len(shown)
         lost: list[str] = []
-        pages = [_BREAK.join(_slide(slide, _Losses(number, lost))) for number, slide in shown]
+        pages = [legible(_BREAK.join(_slide(slide, _Losses(number, lost)))) for number, slide in shown]
         title = presentation.core_properties.title.strip()
     except MemoryError:
         raise
@@ -61,7 +62,8 @@ def read(data: bytes) -> Reading:
     # PowerPoint's default title.
     own = title if title.lower() not in {"", "powerpoint presentation"} else first
     warnings = (f"{hidden:,} hidden slides were left out",) if hidden else ()
-    return Reading((Content(_BREAK.join(pages), own, pages=tuple(starts)),), (*warnings, *lost))
+    content = markdown_content(_BREAK.join(pages), own, above=own, pages=starts)
+    return Reading((content,), (*warnings, *lost))
 
 
 @dataclass(frozen=True, slots=True)

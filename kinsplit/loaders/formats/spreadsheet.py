@@ -9,7 +9,8 @@ from __future__ import annotations
 import datetime
 import io
 
-from kinsplit.loaders.content import Content, Format, Reading, UnreadableError
+from kinsplit.loaders.content import Format, Reading, UnreadableError
+from kinsplit.loaders.formats.markdown import markdown_content
 from kinsplit.loaders.formats.tables import row_groups
 from kinsplit.support.extras import needs
 
@@ -34,7 +35,7 @@ def read(data: bytes) -> Reading:
         raise UnreadableError(f"is broken or not a valid spreadsheet: {error}. Open it and save it again.") from error
     hidden = len(sheets) - len(shown)
     warnings = (f"{hidden:,} hidden sheets were left out",) if hidden else ()
-    return Reading((Content("\n\n".join(blocks)),), warnings)
+    return Reading((markdown_content("\n\n".join(blocks)),), warnings)
 
 
 def _shown(value: object) -> str:

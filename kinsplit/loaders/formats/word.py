@@ -14,6 +14,7 @@ from typing import Any
 from kinsplit.loaders.content import Content, Format, Reading, UnreadableError
 from kinsplit.loaders.formats.archive import Archive, parse
 from kinsplit.loaders.formats.equations import linear, local_name
+from kinsplit.loaders.formats.headings import titled
 from kinsplit.loaders.formats.html import readable_html
 from kinsplit.support.extras import needs
 
@@ -53,8 +54,8 @@ def read(data: bytes) -> Reading:
         raise UnreadableError(
             f"is broken or not a valid Word document: {error!r}. Open it and save it again."
         ) from error
-    text, title = readable_html(result.value)
-    return Reading((Content(text, _core_title(archive) or title),))
+    page, title = readable_html(result.value), _core_title(archive)
+    return Reading((Content(page.text, title or page.first_heading, headings=titled(page.headings, title)),))
 
 
 def _for_mammoth(part: bytes) -> bytes:

@@ -11,10 +11,10 @@ import numpy as np
 
 from kinsplit.parsers.packing.measure import Scale
 from kinsplit.parsers.packing.runs import merge
-from kinsplit.parsers.units.blocks import blocks
-from kinsplit.parsers.units.graphemes import skip_space
 from kinsplit.parsers.units.segment import Units, cut_at
 from kinsplit.parsers.units.sentences import sentences
+from kinsplit.text.blocks import blocks
+from kinsplit.text.graphemes import skip_space
 
 # A one-line paragraph is a heading if it is short and doesn't end like a sentence; it may end with a question mark.
 _LONGEST_TITLE = 80

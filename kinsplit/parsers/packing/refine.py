@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from kinsplit.errors import LimitTooSmallError
 from kinsplit.parsers.packing.measure import CHARACTERS_PER_TOKEN, Ruler, Scale
-from kinsplit.parsers.units.graphemes import graphemes
 from kinsplit.parsers.units.segment import IntArray, Units, as_units, cut_units, cut_units_with_origin, words
 from kinsplit.parsers.units.sentences import detect_language, sentences
+from kinsplit.text.graphemes import graphemes
 from kinsplit.tokenizers import SEPARATORS
 
 # WordPiece reads a word of more than 100 characters as one unknown token, and byte-pair encoders take quadratic time on

@@ -8,8 +8,8 @@ from pydantic import Field, model_validator
 from kinsplit.parsers.base import Cut, Levels, Strategy
 from kinsplit.parsers.packing.runs import window_count, windows
 from kinsplit.parsers.parameters import Overlap, Size, check_below, share
-from kinsplit.parsers.units.graphemes import grapheme_end, grapheme_floor
 from kinsplit.spans import Span
+from kinsplit.text.graphemes import grapheme_end, grapheme_floor
 
 
 class CharacterStrategy(Strategy):

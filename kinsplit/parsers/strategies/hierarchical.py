@@ -8,6 +8,7 @@ from typing import Annotated, Literal, NamedTuple, Self
 import numpy as np
 from pydantic import BeforeValidator, Field, model_validator
 
+from kinsplit.chunk import Document
 from kinsplit.errors import InvalidParameterError
 from kinsplit.parsers.base import Cut, Levels, Measured
 from kinsplit.parsers.packing.groups import group_units
@@ -15,9 +16,9 @@ from kinsplit.parsers.packing.measure import Unit
 from kinsplit.parsers.packing.refine import ladder, refine
 from kinsplit.parsers.packing.runs import Fits, Run, pack
 from kinsplit.parsers.parameters import Language, Size, Sizes
-from kinsplit.parsers.units.blocks import sections
 from kinsplit.parsers.units.segment import Units, cut_at
 from kinsplit.parsers.units.sentences import sentences
+from kinsplit.text.blocks import sections
 
 
 class _Layer(NamedTuple):
@@ -82,7 +83,11 @@ class HierarchicalStrategy(Measured):
         return self
 
     def _cut(self, texts: Sequence[str]) -> list[Levels]:
-        layers = [self._sentences(text) for text in texts]
+        return self._cut_outlined([Document("", text) for text in texts])
+
+    def _cut_outlined(self, documents: Sequence[Document]) -> list[Levels]:
+        texts = [document.text for document in documents]
+        layers = [self._sentences(document) for document in documents]
         levels: list[Levels] = [[] for _ in texts]
         for size in (*self.parent_size, self.child_size):
             grouped, layers = self._descend(texts, layers, size)
@@ -90,11 +95,12 @@ class HierarchicalStrategy(Measured):
                 found.append(cuts)
         return [found[::-1] for found in levels]
 
-    def _sentences(self, text: str) -> _Layer:
+    def _sentences(self, document: Document) -> _Layer:
+        text = document.text
         units = sentences(text, self.language)
         if not self.headings:
             return _Layer(units, [], [""])
-        found = sections(text)
+        found = sections(text, document.headings)
         starts = [section.blocks[0].start for section in found[1:]]
         units = cut_at(text, units, starts)
         return _Layer(units, np.searchsorted(units.starts, starts).tolist(), [s.path for s in found])

@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar, Self
 import numpy as np
 from pydantic import Field, model_validator
 
+from kinsplit.chunk import Document
 from kinsplit.embedding import resolve
 from kinsplit.errors import InvalidParameterError
 from kinsplit.parsers.base import Cut, Levels, Measured, Strategy
@@ -26,9 +27,9 @@ from kinsplit.parsers.similarity.boundaries import (
     similarities,
     variance,
 )
-from kinsplit.parsers.units.blocks import Section, sections
 from kinsplit.parsers.units.segment import Units
 from kinsplit.parsers.units.sentences import sentences
+from kinsplit.text.blocks import Section, sections
 
 #: Metadata key of the distance between a chunk's first sentence and the previous sentence: 1 minus their cosine.
 SIMILARITY_GAP = "similarity_gap"
@@ -103,12 +104,16 @@ class SemanticStrategy(Measured):
         return self
 
     def _cut(self, texts: Sequence[str]) -> list[Levels]:
+        return self._cut_outlined([Document("", text) for text in texts])
+
+    def _cut_outlined(self, documents: Sequence[Document]) -> list[Levels]:
+        texts = [document.text for document in documents]
         units = (sentences(text, self.language, join_speech=False) for text in texts)
         rungs = ladder(self._ruler, self.chunk_size, self.language)[1:]
         refined = refine(texts, units, self._ruler, self.chunk_size, rungs)
         refined = repack(texts, refined, self._ruler, self.chunk_size)
         vectors = self._embed(texts, refined)
-        parts = [sections(text) for text in texts]
+        parts = [sections(document.text, document.headings) for document in documents]
         barred = [_behind_headings(found, r.units) for found, r in zip(parts, refined, strict=True)]
 
         def grouping(i: int, fits: Fits | None) -> list[Run]:

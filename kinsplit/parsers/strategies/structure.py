@@ -6,16 +6,16 @@ from typing import Any, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from kinsplit.chunk import Part
+from kinsplit.chunk import Document
 from kinsplit.parsers.base import Cut, Levels, Measured
 from kinsplit.parsers.packing.groups import Group, group_units
 from kinsplit.parsers.packing.measure import Unit
 from kinsplit.parsers.packing.refine import Refined, Rung, ladder, refine
 from kinsplit.parsers.packing.runs import Fits, Run, merge
 from kinsplit.parsers.parameters import Language, Overlap, Size, check_below, share
-from kinsplit.parsers.units.blocks import Block, Section, parts, sections
 from kinsplit.parsers.units.outline import code_sections
 from kinsplit.parsers.units.segment import Units, as_units
+from kinsplit.text.blocks import Block, Section, parts, sections
 
 # Depth to which nested lists are cut at their items.
 _INNER_LISTS = 3
@@ -24,8 +24,9 @@ _INNER_LISTS = 3
 class StructureStrategy(Measured):
     r"""Paragraphs, lists, tables and code fences; short ones are merged, long ones split, never across a heading.
 
-    Recognises Markdown, wiki headings and HTML headings; other text is split at paragraphs. `context` is the heading
-    path, followed by the table header for continued tables. Programs with an outline are split at functions instead.
+    Recognises Markdown, wiki headings and HTML headings; other text is split at paragraphs. Documents from files bring
+    their headings with them. `context` is the heading path, followed by the table header for continued tables. Programs
+    with an outline are split at functions instead.
 
     Example:
         >>> from kinsplit import split
@@ -56,15 +57,16 @@ class StructureStrategy(Measured):
         return self
 
     def _cut(self, texts: Sequence[str]) -> list[Levels]:
-        return self._cut_outlined(texts, [()] * len(texts))
+        return self._cut_outlined([Document("", text) for text in texts])
 
-    def _cut_outlined(self, texts: Sequence[str], outlines: Sequence[Sequence[Part]]) -> list[Levels]:
+    def _cut_outlined(self, documents: Sequence[Document]) -> list[Levels]:
+        texts = [document.text for document in documents]
         found: list[list[Section]] = []
         blocks: list[list[Block]] = []
 
         def units() -> Iterator[Units]:
-            for text, outline in zip(texts, outlines, strict=True):
-                found.append(code_sections(text, outline) if outline else sections(text))
+            for document in documents:
+                found.append(_sections(document))
                 blocks.append([block for section in found[-1] for block in section.blocks])
                 yield as_units([(b.start, b.end) for b in blocks[-1]])
 
@@ -92,6 +94,12 @@ class StructureStrategy(Measured):
             return as_units([(start, end)]) if cut is None else as_units(cut).shifted(start)
 
         return [by_part, *[by_inner_part] * _INNER_LISTS, by_sentence, *finer]
+
+
+def _sections(document: Document) -> list[Section]:
+    if document.outline:
+        return code_sections(document.text, document.outline)
+    return sections(document.text, document.headings)
 
 
 def _starts_of(found: Sequence[Section], refined: Refined) -> list[int]:

@@ -12,8 +12,8 @@ from kinsplit.parsers.packing.refine import LONG_WORD
 from kinsplit.parsers.packing.runs import Run, window_count, windows
 from kinsplit.parsers.packing.token_offsets import TokenOffsets, count_tokens, locate
 from kinsplit.parsers.parameters import Overlap, Size, check_below
-from kinsplit.parsers.units.graphemes import grapheme_end, grapheme_floor, graphemes, skip_space
 from kinsplit.spans import Span
+from kinsplit.text.graphemes import grapheme_end, grapheme_floor, graphemes, skip_space
 from kinsplit.tokenizers import Tokenizer, resolve
 
 # Maximum and minimum number of windows of one text computed together. Many windows keep all cores busy, but the windows

@@ -1,16 +1,17 @@
-"""Sections and contexts of documents with an outline, such as programs."""
+"""Contexts from the headings of a document; sections and contexts of documents with an outline, such as programs."""
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
 from collections.abc import Sequence
 from itertools import pairwise
 
-from kinsplit.chunk import Document, Part
-from kinsplit.parsers.units.blocks import Block, Section
-from kinsplit.parsers.units.graphemes import grapheme_floor, trim
+from kinsplit.chunk import Document, Heading, Part
 from kinsplit.spans import Span
+from kinsplit.text.blocks import Block, Section
+from kinsplit.text.graphemes import grapheme_floor, trim
 
 # First words of the titles of parts that are cut at the parts inside them; all others stay whole if they fit.
 _CONTAINERS = frozenset(
@@ -69,6 +70,51 @@ class OutlineContexts:
     def _ends(self, part: Part, start: int) -> bool:
         """Return whether a chunk holds no more of a part than its closing brackets."""
         return part.start < start and _CLOSING.fullmatch(self._text, start, part.end) is not None
+
+
+class HeadingContexts:
+    """The contexts of the chunks of a document with headings: the path to the innermost section that holds a chunk.
+
+    A section holds a chunk if more than half of the chunk's characters are in it, so a chunk that ends with the first
+    lines of the next section, or contains several short ones, is named by what most of it is about.
+
+    Args:
+        headings: Headings of the document, ascending by start.
+    """
+
+    def __init__(self, headings: Sequence[Heading]) -> None:
+        self._starts = [heading.start for heading in headings]
+        self._levels = [heading.level for heading in headings]
+        self._parents: list[int] = []
+        self._paths: list[str] = []
+        around: list[int] = []
+        for number, heading in enumerate(headings):
+            while around and headings[around[-1]].level >= heading.level:
+                around.pop()
+            self._parents.append(around[-1] if around else -1)
+            titles = [headings[outer].title for outer in around if headings[outer].title]
+            self._paths.append(" > ".join([*titles, heading.title] if heading.title else titles))
+            around.append(number)
+
+    def of(self, spans: Sequence[Span]) -> str:
+        """Return the context of a chunk; empty if no section holds it.
+
+        Args:
+            spans: Spans of the chunk.
+        """
+        held: defaultdict[int, int] = defaultdict(int)
+        for start, end in spans if self._starts else ():
+            at = start
+            for number in range(bisect_right(self._starts, start) - 1, bisect_left(self._starts, end)):
+                stop = min(end, self._starts[number + 1]) if number + 1 < len(self._starts) else end
+                section = number
+                while section >= 0 and stop > at:
+                    held[section] += stop - at
+                    section = self._parents[section]
+                at = max(at, stop)
+        length = sum(end - start for start, end in spans)
+        holders = [section for section, part in held.items() if 2 * part > length]
+        return self._paths[max(holders, key=self._levels.__getitem__)] if holders else ""
 
 
 def code_sections(text: str, outline: Sequence[Part]) -> list[Section]:

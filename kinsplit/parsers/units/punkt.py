@@ -8,8 +8,8 @@ import string
 from itertools import pairwise
 from typing import NamedTuple
 
-from kinsplit.parsers.units.graphemes import skip_space
 from kinsplit.parsers.units.punkt_model import CLOSING, RUN, model_of, rules_of
+from kinsplit.text.graphemes import skip_space
 
 # Abbreviations that never end a sentence.
 _OPEN = {

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 import regex
 
-from kinsplit.parsers.units.graphemes import CLUSTER, PLAIN, SPACES, trim
 from kinsplit.spans import Span
+from kinsplit.text.graphemes import CLUSTER, PLAIN, SPACES, trim
 
 IntArray = npt.NDArray[np.int64]
 

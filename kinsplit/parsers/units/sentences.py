@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from kinsplit.errors import InvalidParameterError
-from kinsplit.parsers.units.graphemes import grapheme_floor, trimmed, with_line_feeds
 from kinsplit.parsers.units.punkt import PUNKT_LANGUAGES, punkt_of
 from kinsplit.parsers.units.segment import Units, as_units
 from kinsplit.support.extras import needs
+from kinsplit.text.graphemes import grapheme_floor, trimmed, with_line_feeds
 from kinsplit.tokenizers import replace_surrogates
 
 #: Languages written without spaces between words.

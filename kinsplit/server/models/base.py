@@ -38,6 +38,15 @@ class Located(Model):
     pages: Pair | None = Field(description="First and last page, from 1, if the document has pages.")
 
 
+class View(Model):
+    """How a text can be shown as it looks in its file."""
+
+    html: str | None = Field(description="Markdown or code as safe HTML, with the hits marked.")
+    problem: str | None = Field(description="Why a text of Markdown or code has no HTML.")
+    pages: bool = Field(description="Whether GET /documents/{id}/pages/{page}.png draws its pages.")
+    original: bool = Field(description="Whether GET /documents/{id}/original returns its file.")
+
+
 class Place(Located):
     """The place of a chunk in its document."""
 

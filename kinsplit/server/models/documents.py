@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import Field
 
-from kinsplit.server.models.base import ChunkText, Model, Pair, Place
+from kinsplit.server.models.base import ChunkText, Model, Pair, Place, View
 
 
 class Page(Model):
@@ -39,6 +39,7 @@ class DocumentText(Model):
     spans: list[Pair] = Field(description="Slices of the document that the text is joined from.")
     chunks: list[Place] = Field(description="Chunks and their parents without their texts, level by level.")
     metadata: dict[str, Any] = Field(description="Metadata of the document.")
+    view: View | None = Field(description="How it can be shown; null unless `render` is set.")
 
 
 class ChunkPage(Page):

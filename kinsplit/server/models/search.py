@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import Field
 
-from kinsplit.server.models.base import Located, Model, Place
+from kinsplit.server.models.base import Located, Model, Place, View
 
 
 class Scored(Model):
@@ -37,6 +37,8 @@ class FoundPassage(Located, Scored):
     chunks: list[str] = Field(description="Ids of all chunks of the passage, in document order.")
     related: list[Related] = Field(description="Other files of the same group, for a file indexed as one chunk.")
     metadata: dict[str, Any] = Field(description="Metadata of the document.")
+    times: tuple[float, float] | None = Field(description="Start and end in seconds, in a transcript.")
+    view: View | None = Field(description="How it can be shown; null unless `render` is set.")
 
 
 class SearchAnswer(Model):

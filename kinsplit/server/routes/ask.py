@@ -12,7 +12,7 @@ from pydantic import Field
 
 from kinsplit.answering import LONGEST, TOP_K, answer
 from kinsplit.server import limits
-from kinsplit.server.dependencies import AnswersDep, CollectionsDep
+from kinsplit.server.dependencies import AnswersDep, CollectionsDep, ViewerDep
 from kinsplit.server.models.base import Model
 from kinsplit.server.request_options import parse_filter, pick_reranker
 
@@ -26,13 +26,20 @@ class Question(Model):
 
     question: str = Field(min_length=1, max_length=limits.QUERY, description="The question.")
     strategy: str | None = Field(default=None, max_length=limits.NAME, description="See GET /search.")
-    top_k: int = Field(default=TOP_K, ge=1, le=limits.TOP_K, description="Maximum number of passages for the model.")
-    window: int = Field(default=1, ge=0, le=limits.WINDOW, description="See GET /search.")
+    top_k: int | None = Field(
+        default=None,
+        ge=1,
+        le=limits.TOP_K,
+        description=f"Maximum number of passages. Default: as many as fit, or {TOP_K} without a model.",
+    )
+    window: int | None = Field(default=None, ge=0, le=limits.WINDOW, description="See GET /search.")
     rerank: str = Field(default="none", max_length=limits.NAME, description="See GET /search.")
     budget: int | None = Field(default=None, ge=1, le=limits.BUDGET, description="See GET /search.")
+    context_share: float | None = Field(default=None, ge=0, lt=1, description="See GET /search.")
     max_tokens: int = Field(
         default=LONGEST, ge=1, le=4 * LONGEST, description="Maximum length of the answer in tokens."
     )
+    render: bool = Field(default=False, description="See GET /search.")
     where: dict[str, Any] | Annotated[list[Condition], Field(max_length=limits.CONDITIONS)] | None = Field(
         default=None, description="Metadata filter, as a JSON object or as conditions; see GET /search."
     )
@@ -55,7 +62,9 @@ _EVENT = {
     response_class=Response,
     responses={200: {"description": "Server-sent events.", "content": {"text/event-stream": {"schema": _EVENT}}}},
 )
-async def ask(collections: CollectionsDep, answers: AnswersDep, question: Annotated[Question, Body()]) -> Response:
+async def ask(
+    collections: CollectionsDep, answers: AnswersDep, viewer: ViewerDep, question: Annotated[Question, Body()]
+) -> Response:
     """Answer with citations of file, page and chunk, and check each sentence against the passages it cites.
 
     Every event carries JSON. `sources` comes first, with the passages. `text` is a piece of the answer, `citation` a
@@ -71,9 +80,10 @@ async def ask(collections: CollectionsDep, answers: AnswersDep, question: Annota
         window=question.window,
         rerank=pick_reranker(question.rerank, collections),
         budget=question.budget,
+        context_share=question.context_share,
         where=parse_filter(question.where),
     )
-    stream = answers.stream(events)
+    stream = answers.stream(events, viewer if question.render else None)
     # A failure before the first event becomes an ordinary error response.
     first = await anext(stream)
     # Keeps nginx from buffering the events.

@@ -15,7 +15,7 @@ from kinsplit.server import limits
 from kinsplit.server.dependencies import ModelWorkersDep, PreviewerDep, PreviewWorkersDep, SettingsDep
 from kinsplit.server.models.base import Model
 from kinsplit.server.models.strategies import Preview
-from kinsplit.server.previews import preview
+from kinsplit.server.processes.previews import preview
 from kinsplit.server.settings import ServiceSettings
 
 router = APIRouter(tags=["strategies"])

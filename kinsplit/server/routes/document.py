@@ -5,6 +5,7 @@ Only the store is read: an id is compared, never opened as a file.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -18,9 +19,10 @@ from starlette.types import Scope
 from kinsplit.chunk import DOCUMENT, Chunk
 from kinsplit.retrieval import Candidate, Passage, join
 from kinsplit.server.collections import OpenCollection
-from kinsplit.server.dependencies import CollectionDep, WorkersDep, respond
+from kinsplit.server.dependencies import CollectionDep, ViewerDep, WorkersDep, respond
 from kinsplit.server.errors import RequestError
 from kinsplit.server.models.documents import ChunkPage, DocumentText
+from kinsplit.server.processes.viewer import Shown, Viewer
 from kinsplit.server.responses import SpanLocator, to_chunk_text, to_place, visible_metadata
 from kinsplit.server.routes.documents import Limit, Offset
 
@@ -46,8 +48,9 @@ class DocumentRoute(APIRoute):
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         """Return how far a request matches."""
         sent = scope.get("raw_path") or scope["path"].encode()
-        end = self.path.rpartition("}")[2].encode()
-        return super().matches(scope) if sent.endswith(end) else (Match.NONE, {})
+        after = self.path.partition("{id:id}")[2]
+        pattern = "[^/]*".join(map(re.escape, re.split(r"\{\w+\}", after)))
+        return super().matches(scope) if re.search(f"{pattern}$".encode(), sent) else (Match.NONE, {})
 
 
 router = APIRouter(tags=["documents"], route_class=DocumentRoute)
@@ -57,7 +60,7 @@ DocumentId = Annotated[
     str,
     Path(
         description="Id of the document; slashes may be written as / or %2F. "
-        "If the id itself ends in /chunks, write that as %2Fchunks."
+        "If the id itself ends like one of these paths, in /chunks for example, write that as %2Fchunks."
     ),
 ]
 
@@ -77,9 +80,17 @@ async def document_chunks(
 
 
 @router.get("/documents/{id:id}", response_model=DocumentText, summary="Read a document")
-async def document(collection: CollectionDep, workers: WorkersDep, id: DocumentId) -> Response:
+async def document(
+    collection: CollectionDep,
+    workers: WorkersDep,
+    viewer: ViewerDep,
+    id: DocumentId,
+    render: Annotated[
+        bool, Query(description="Whether to return the text as safe HTML, if it is Markdown or code.")
+    ] = False,
+) -> Response:
     """Return the text of a document, joined from its chunks, with the position of each chunk."""
-    return await respond(workers, _document_text, collection, id)
+    return await respond(workers, _document_text, collection, id, viewer if render else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,15 +124,18 @@ def _read(collection: OpenCollection, source_id: str) -> _StoredDocument:
     return _StoredDocument(whole, chunks, SpanLocator(whole.spans, whole.text))
 
 
-def _document_text(collection: OpenCollection, source_id: str) -> DocumentText:
+def _document_text(collection: OpenCollection, source_id: str, viewer: Viewer | None) -> DocumentText:
     stored = _read(collection, source_id)
+    whole = stored.whole
+    shown = Shown(source_id, whole.best.chunk.metadata, whole.text)
     return DocumentText(
         id=source_id,
         strategy=collection.name,
-        text=stored.whole.text,
-        spans=[tuple(span) for span in stored.whole.spans],
+        text=whole.text,
+        spans=[tuple(span) for span in whole.spans],
         chunks=[to_place(chunk, stored.locator) for chunk in stored.chunks],
-        metadata=visible_metadata(stored.whole.metadata),
+        metadata=visible_metadata(whole.metadata),
+        view=viewer.view([shown])[0] if viewer else None,
     )
 
 

@@ -11,8 +11,9 @@ from kinsplit.errors import InvalidParameterError
 from kinsplit.retrieval import LanguageModelReranker, SearchKeywords
 from kinsplit.server import limits
 from kinsplit.server.collections import OpenCollection
-from kinsplit.server.dependencies import CollectionDep, CollectionsDep, ModelWorkersDep, WorkersDep, respond
+from kinsplit.server.dependencies import CollectionDep, CollectionsDep, ModelWorkersDep, ViewerDep, WorkersDep, respond
 from kinsplit.server.models.search import SearchAnswer
+from kinsplit.server.processes.viewer import Viewer, shown_passage
 from kinsplit.server.request_options import parse_filter, pick_reranker
 from kinsplit.server.responses import to_found_passage
 
@@ -27,13 +28,32 @@ async def search(
     collection: CollectionDep,
     workers: WorkersDep,
     model_workers: ModelWorkersDep,
+    viewer: ViewerDep,
     q: Annotated[str, Query(min_length=1, max_length=limits.QUERY, description="The question.")],
-    top_k: Annotated[int, Query(ge=1, le=limits.TOP_K, description="Maximum number of passages.")] = 3,
-    window: Annotated[int, Query(ge=0, le=limits.WINDOW, description="Siblings to add on each side of a hit.")] = 1,
+    top_k: Annotated[
+        int | None,
+        Query(
+            ge=1,
+            le=limits.TOP_K,
+            description="Maximum number of passages. Default: 3, or with a budget as many as fit.",
+        ),
+    ] = None,
+    window: Annotated[
+        int | None,
+        Query(
+            ge=0,
+            le=limits.WINDOW,
+            description="Siblings to add on each side of a hit. Default: 1, or with a budget what hits leave.",
+        ),
+    ] = None,
     parents: Annotated[bool, Query(description="Return the whole parents of hits instead of their siblings.")] = False,
     rerank: Annotated[str, Query(max_length=limits.NAME, description="Reranker; GET /strategies lists them.")] = "none",
     budget: Annotated[
         int | None, Query(ge=1, le=limits.BUDGET, description="Maximum total number of tokens of the passages.")
+    ] = None,
+    context_share: Annotated[
+        float | None,
+        Query(ge=0, lt=1, description="Share of the budget for what stands around hits. Default: what hits leave."),
     ] = None,
     where: Annotated[
         list[Condition] | None,
@@ -43,6 +63,9 @@ async def search(
             'or one JSON object, such as {"year": {"$gte": 2020}}.',
         ),
     ] = None,
+    render: Annotated[
+        bool, Query(description="Whether to return how passages can be shown, Markdown and code as safe HTML.")
+    ] = False,
 ) -> Response:
     """Search by meaning and by words, scoring each chunk with its kin, and return each hit with its siblings."""
     options: SearchKeywords = {
@@ -51,18 +74,21 @@ async def search(
         "parents": parents,
         "rerank": pick_reranker(rerank, collections),
         "budget": budget,
+        "context_share": context_share,
         "where": parse_filter(where),
     }
     uses_model = isinstance(options["rerank"], LanguageModelReranker)
-    return await respond(model_workers if uses_model else workers, _search, collection, q, options)
+    shows = viewer if render else None
+    return await respond(model_workers if uses_model else workers, _search, collection, q, options, shows)
 
 
-def _search(collection: OpenCollection, query: str, options: SearchKeywords) -> SearchAnswer:
+def _search(collection: OpenCollection, query: str, options: SearchKeywords, viewer: Viewer | None) -> SearchAnswer:
     try:
         passages = collection.index.search(query, **options)
     except InvalidParameterError as error:
         if error.field != "query":
             raise
         raise InvalidParameterError("q", error.rule, error.value, error.remedy) from None
-    found = [to_found_passage(rank, passage) for rank, passage in enumerate(passages, 1)]
+    views = viewer.view(list(map(shown_passage, passages))) if viewer else [None] * len(passages)
+    found = [to_found_passage(rank, *each) for rank, each in enumerate(zip(passages, views, strict=True), 1)]
     return SearchAnswer(query=query, strategy=collection.name, passages=found)

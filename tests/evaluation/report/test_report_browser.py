@@ -28,6 +28,7 @@ def test_nothing_overflows_overlaps_or_asks_the_network(light: tuple[Findings, s
     assert errors == ""
     assert found["scrolled"] <= found["width"], "the page scrolls sideways"
     assert found["width"] in range(width - 20, width + 1)
+    assert found["hidden"] == 0, "the first table scrolls sideways"
     assert found["beyond"] == []
     assert found["clipped"] == []
     assert found["overlapping"] == []

@@ -100,6 +100,17 @@ def test_the_page_says_what_was_found(page: Page) -> None:
         assert set(strategy.measures) <= set(re.findall(r"[\w@]+", text))
 
 
+def test_the_headline_comes_first_and_the_other_measures_are_behind_it(page_of: Callable[[str], Path]) -> None:
+    html = page_of("four strategies").read_text(encoding="utf-8")
+    first, *others = re.findall(r"<table.*?</table>", html, re.DOTALL)
+    heads = [re.sub("<[^>]*>", "", head).split() for head in re.findall('<th scope="col">.*?</th>', first, re.DOTALL)]
+
+    assert heads == [["Strategy"], ["recall@1000t", "%,", "higher", "is", "better"], ["chunks"]]
+    assert "nDCG" not in first
+    assert "nDCG" in others[0]
+    assert html.index('<details id="all-measures">') < html.index(others[0]) < html.index("</details>")
+
+
 def test_the_page_says_what_the_statistics_say(page: Page) -> None:
     assert "Meaning of the statistics" in page.text()
     assert "Share of chunks that cut a word" in page.text()

@@ -43,8 +43,8 @@ def test_every_slide_is_a_page_that_begins_with_its_title(tmp_path):
     chunks = create("structure", chunk_size=20, min_chunk_size=1).chunk(document)
     assert {(chunk.context, document.page_range(chunk.start, chunk.end)) for chunk in chunks} == {
         ("Loops", (1, 1)),
-        ("Recursion", (2, 2)),
-        ("Recursion > Notes", (2, 2)),
+        ("Loops > Recursion", (2, 2)),
+        ("Loops > Recursion > Notes", (2, 2)),
     }
 
 

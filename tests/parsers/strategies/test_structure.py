@@ -11,7 +11,7 @@ from hypothesis import given
 from kinsplit.chunk import Chunk, Document
 from kinsplit.errors import InvalidParameterError
 from kinsplit.parsers import create
-from kinsplit.parsers.units.blocks import blocks
+from kinsplit.text.blocks import blocks
 from tests.generators import strategy_parameters, texts
 from tests.parsers.contract import check_chunks
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinsplit.parsers.units import segment
-from kinsplit.parsers.units.graphemes import grapheme_floor
 from kinsplit.parsers.units.segment import runs, words
+from kinsplit.text.graphemes import grapheme_floor
 from tests.generators import texts
 
 #: Letters of flags, and characters that hold on to what stands before or behind them.

@@ -12,7 +12,7 @@ from kinsplit import Document, Index
 from kinsplit.parsers import create
 from kinsplit.server.app import create_app
 from kinsplit.server.collections import Collections
-from kinsplit.server.previews import Previewer
+from kinsplit.server.processes.previews import Previewer
 from tests.server.conftest import clean_environment, serving, settings_of
 
 STORE = "memory:page-tests"

@@ -44,8 +44,8 @@ export class Options {
       "form",
       { class: "fields" },
       choice("Strategy", "strategy", indexed(catalogue), usual(catalogue, params.get("strategy"))),
-      number("Passages", "top_k", params.get("top_k") ?? 5, { min: 1, max: 50 }),
-      number("Siblings on each side", "window", params.get("window") ?? 1, { min: 0, max: 10 }),
+      number("Passages", "top_k", params.get("top_k"), { min: 1, max: 50, placeholder: "5, or as many as fit" }),
+      number("Siblings on each side", "window", params.get("window"), { min: 0, max: 10, placeholder: "1, if they fit" }),
       choice("Rerank by", "rerank", catalogue.rerankers, params.get("rerank") ?? "none"),
       number("Budget in tokens", "budget", params.get("budget"), { min: 1, max: 100000, placeholder: "none" }),
       tick("Whole parents instead of siblings", "parents", params.get("parents") === "true"),
@@ -71,6 +71,8 @@ export class Options {
     const { elements } = this.form;
     const values = { strategy: elements.strategy.value, where: [...this.filters.where] };
     for (const name of NAMES) values[name] = name === "parents" ? elements.parents.checked : elements[name].value;
-    return { ...values, top_k: values.top_k || 5, window: values.window || 0, parents: values.parents || null };
+    // A budget alone limits the number of passages.
+    const top_k = values.top_k || (values.budget ? null : 5);
+    return { ...values, top_k, parents: values.parents || null };
   }
 }

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 from typing import Literal, NamedTuple
 
-from kinsplit.parsers.units.graphemes import SPACES, grapheme_end, grapheme_floor, trim, trimmed, with_line_feeds
+from kinsplit.chunk import Heading
+from kinsplit.text.graphemes import SPACES, grapheme_end, grapheme_floor, trim, trimmed, with_line_feeds
 
 Kind = Literal["heading", "paragraph", "fence", "list", "table"]
 
@@ -72,19 +74,23 @@ class Section(NamedTuple):
     path: str
 
 
-def sections(text: str) -> list[Section]:
+def sections(text: str, headings: Sequence[Heading] = ()) -> list[Section]:
     """Return the blocks of a text, grouped by heading.
 
     A heading directly followed by a deeper heading shares its section, so a section is never a heading alone unless no
     text follows.
+
+    Args:
+        text: The text.
+        headings: Its headings, if they are known; else they are recognised by their markup.
     """
     found: list[Section] = []
-    path: list[tuple[int, str]] = []
+    path = [(one.level, one.title) for one in headings[:1] if one.start == one.end]  # a title outside the text
     current: list[Block] = []
-    for block in blocks(text):
+    for block in _with_headings(text, headings) if headings else blocks(text):
         if block.kind == "heading":
             bare = bool(current) and all(b.kind == "heading" for b in current)
-            if not (bare and block.depth > path[-1][0]):
+            if not (bare and path and block.depth > path[-1][0]):
                 if current:
                     found.append(Section(current, _joined(path)))
                 current = []
@@ -98,6 +104,30 @@ def sections(text: str) -> list[Section]:
 
 def _joined(path: list[tuple[int, str]]) -> str:
     return " > ".join(title for _, title in path if title)
+
+
+def _with_headings(text: str, headings: Sequence[Heading]) -> Iterator[Block]:
+    """Yield the blocks of a text with the given headings in place of those that markup shows."""
+    inside = deque(one for one in headings if one.start < one.end)
+    at = 0
+    for block in blocks(text):
+        kind: Kind = "paragraph" if block.kind == "heading" else block.kind
+        at = max(at, block.start)
+        while inside and inside[0].start < block.end:
+            start, end, level, title = inside.popleft()
+            if rest := trim(text, at, start):
+                yield Block(*rest, kind, 0, block.title if kind == "table" else "")
+            if span := trim(text, max(at, start), end):
+                yield Block(*span, "heading", level, title)
+            at = max(at, end)
+        if rest := trim(text, at, block.end):
+            yield Block(*rest, kind, 0, block.title if kind == "table" else "")
+
+
+def markdown_headings(text: str) -> tuple[Heading, ...]:
+    """Return the headings of a Markdown text."""
+    found = (block for block in blocks(text) if block.kind == "heading")
+    return tuple(Heading(block.start, block.end, block.depth, block.title) for block in found)
 
 
 def blocks(text: str) -> list[Block]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from kinsplit.parsers.units.blocks import blocks, parts, sections
+from kinsplit.text.blocks import blocks, parts, sections
 from tests.generators import texts
 
 

@@ -1,0 +1,1 @@
+"""Texts as readers know them: Markdown and code, safe in terminals and in notebooks."""

@@ -1,0 +1,67 @@
+"""The markup of a text, recognised by its document, and what a text from the middle of one needs before it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from markdown_it import MarkdownIt
+from markdown_it.rules_core import StateCore
+
+Kind = Literal["markdown", "code", "text"]
+
+# What loaders write as Markdown, by `file_type`.
+_MARKDOWN = frozenset({"epub", "html", "markdown", "notebook", "slides", "spreadsheet", "table", "word"})
+_SUFFIXES = (".md", ".markdown")
+_FENCE = re.compile(r"^ {0,3}(?:`{3,}|~{3,})[ \t]*(\S*)", re.MULTILINE)
+_ROW = re.compile(r"[ \t]*\|.*\|[ \t]*")
+_DELIMITERS = re.compile(r"[ \t]*\|[-:| \t]*-[-:| \t]*")
+
+
+def kind_of(source_id: str, metadata: Mapping[str, Any]) -> Kind:
+    """Return the markup of a document: that of its format, or else of its id's suffix."""
+    file_type = metadata.get("file_type")
+    if file_type in _MARKDOWN or (file_type is None and source_id.lower().endswith(_SUFFIXES)):
+        return "markdown"
+    return "code" if file_type == "code" else "text"
+
+
+def opening(text: str, context: str) -> str:
+    """Return the source without which a part of a Markdown document would be read as something else.
+
+    Args:
+        text: A text that may begin inside a code block, or below the header of a table.
+        context: Heading path or repeated table header of its chunk.
+    """
+    if _begins_in_fence(text):
+        return "```\n"
+    rows = text.split("\n", 2)
+    if _ROW.fullmatch(rows[0]) and not any(map(_DELIMITERS.fullmatch, rows[:2])):
+        header = context.split("\n")[-2:]
+        if len(header) == 2 and _DELIMITERS.fullmatch(header[1]):
+            return "\n".join(header) + "\n"
+        cells = rows[0].strip().count("|") - 1
+        return f"|{' |' * cells}\n|{'---|' * cells}\n"
+    return ""
+
+
+def _begins_in_fence(text: str) -> bool:
+    """Return whether the first fence in a text ends a code block."""
+    fences = list(_FENCE.finditer(text))
+    return bool(fences) and len(fences) % 2 == 1 and not fences[0][1] and bool(text[: fences[0].start()].strip())
+
+
+def parser() -> MarkdownIt:
+    """Return a parser of CommonMark with tables and struck-out text, to which HTML is text and pictures are names."""
+    made = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    made.core.ruler.after("inline", "pictures", _name_pictures)
+    return made
+
+
+def _name_pictures(state: StateCore) -> None:
+    for token in state.tokens:
+        for child in token.children or ():
+            if child.type == "image":
+                child.type, child.tag, child.children = "text", "", None
+                child.content = f"[picture: {child.content}]" if child.content else "[picture]"

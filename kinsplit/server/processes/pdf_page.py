@@ -1,0 +1,253 @@
+"""A page of a PDF file as a picture, with the lines of a text marked.
+
+The text of a document was cleaned while it was read: hyphens at line ends, running headers and odd characters are gone,
+so its offsets are not those of the page. The lines are found by their letters and digits alone, in whatever case and
+form; a line that is not there as a whole, since it was joined or goes on on another page, is looked for in halves.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pypdfium2
+from PIL import Image, ImageChops
+from pypdfium2.raw import FPDFText_GetUnicode
+
+#: Pixels of a picture; a page that is long or wide gets fewer across than asked for.
+PIXELS = 8_000_000
+
+_COLOUR = (255, 224, 120)
+_FEWEST_WORDS = 4  # of a part of a line that is looked for on its own
+_FEWEST_LETTERS = 12  # of a line that may be anywhere on the page
+_NEAR = 200  # letters after the last line found in which a shorter one may be
+_SAME_LINE = 0.5  # share of the height
+_SPACE = 1.5  # multiple of the height between two words of one line
+_MARGIN = 0.08  # multiple of the height around a line
+
+
+class PageError(Exception):
+    """A page that can't be drawn.
+
+    Args:
+        reason: "gone", "changed", "refused" (by PDFium), or "page".
+        pages: Number of pages, if there is no such page.
+    """
+
+    def __init__(self, reason: str, pages: int = 0) -> None:
+        super().__init__(reason, pages)
+        self.reason, self.pages = reason, pages
+
+
+class Box(NamedTuple):
+    """A line on a page, in shares of its width and height from the top left."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+
+class Picture(NamedTuple):
+    """A picture of a page.
+
+    Attributes:
+        png: The picture as a PNG file.
+        lines: The marked lines, from the top.
+    """
+
+    png: bytes
+    lines: tuple[Box, ...]
+
+
+def draw(path: Path, digest: str, page: int, text: str, before: str, width: int) -> Picture:
+    """Draw a page.
+
+    Args:
+        path: The file.
+        digest: SHA-256 that it must have.
+        page: Number of the page, from 1.
+        text: Text to mark, which may continue on other pages; empty for none.
+        before: Text before it, which tells repeated texts apart.
+        width: Pixels across.
+
+    Raises:
+        PageError: The file or the page is not there, or PDFium refuses it.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError:
+        raise PageError("gone") from None
+    if hashlib.sha256(data).hexdigest() != digest:
+        raise PageError("changed")
+    try:
+        with closing(pypdfium2.PdfDocument(data)) as pdf:
+            if not 1 <= page <= len(pdf):
+                raise PageError("page", len(pdf))
+            with closing(pdf[page - 1]) as drawn:
+                return _picture(drawn, text, before, width)
+    except pypdfium2.PdfiumError:
+        raise PageError("refused") from None
+
+
+def _picture(page: Any, text: str, before: str, width: int) -> Picture:
+    across, down = page.get_size()
+    if across <= 0 or down <= 0:
+        raise PageError("refused")
+    scale = min(width / across, (PIXELS / (across * down)) ** 0.5)
+    with closing(page.render(scale=scale)) as bitmap:
+        image = bitmap.to_pil().convert("RGB")
+        to_bitmap = bitmap.get_posconv(page).to_bitmap
+        lines = tuple(_lines(page, text, before, to_bitmap, image.size))
+    for line in lines:
+        _mark(image, line)
+    file = io.BytesIO()
+    image.save(file, "PNG")
+    return Picture(file.getvalue(), lines)
+
+
+def _mark(image: Image.Image, line: Box) -> None:
+    """Colour a line as a marker pen does, which leaves the letters dark."""
+    width, height = image.size
+    box = (int(line.left * width), int(line.top * height), round(line.right * width), round(line.bottom * height))
+    if box[2] > box[0] and box[3] > box[1]:
+        below = image.crop(box)
+        image.paste(ImageChops.multiply(below, Image.new("RGB", below.size, _COLOUR)), box)
+
+
+def _lines(page: Any, text: str, before: str, to_bitmap: Any, size: tuple[int, int]) -> Iterator[Box]:
+    """Yield the lines of a page that hold a text."""
+    with closing(page.get_textpage()) as characters:
+        codes = [FPDFText_GetUnicode(characters, at) for at in range(characters.count_chars())]
+        letters, places = _letters("".join(map(_character, codes)))
+        boxes = []
+        for start, end in located(letters, text, before):
+            first, last = places[start], places[end - 1]
+            for at in range(characters.count_rects(first, last - first + 1)):
+                left, bottom, right, top = characters.get_rect(at)
+                corners = (to_bitmap(left, bottom), to_bitmap(right, top))
+                (x, _), (other_x, _) = corners
+                (_, y), (_, other_y) = corners
+                boxes.append(Box(min(x, other_x), min(y, other_y), max(x, other_x), max(y, other_y)))
+    for box in _joined(boxes):
+        margin = _MARGIN * (box.bottom - box.top)
+        yield Box(
+            max(0.0, (box.left - margin) / size[0]),
+            max(0.0, (box.top - margin) / size[1]),
+            min(1.0, (box.right + margin) / size[0]),
+            min(1.0, (box.bottom + margin) / size[1]),
+        )
+
+
+def _character(code: int) -> str:
+    # Halves of surrogate pairs, and what is no character at all, stand for nothing.
+    return chr(code) if 0 < code <= 0x10FFFF and not 0xD800 <= code <= 0xDFFF else " "
+
+
+def _letters(text: str) -> tuple[str, list[int]]:
+    """Return the letters and digits of a text in one form, and the place of each in the text."""
+    letters, places = [], []
+    for at, character in enumerate(text):
+        for each in unicodedata.normalize("NFKC", character).casefold():
+            if each.isalnum():
+                letters.append(each)
+                places.append(at)
+    return "".join(letters), places
+
+
+def located(letters: str, text: str, before: str = "") -> list[tuple[int, int]]:
+    """Find a text among the letters of a page.
+
+    Args:
+        letters: The letters and digits of the page, case-folded.
+        text: The text; parts of it may be on other pages.
+        before: Text before it.
+
+    Returns:
+        Ranges of the letters, in order; none if the text is not on the page.
+    """
+    wanted = _letters(text)[0]
+    if not wanted:
+        return []
+    if found := _best(letters, wanted, _letters(before)[0]):
+        return [found]
+    ranges: list[tuple[int, int]] = []
+    for line in text.splitlines():
+        after = ranges[-1][1] if ranges else None
+        ranges += _parts(letters, line, after)
+    return _merged(ranges)
+
+
+def _best(letters: str, wanted: str, before: str) -> tuple[int, int] | None:
+    """Return the occurrence before which the most of a text stands."""
+    found = [match.start() for match in re.finditer(f"(?={re.escape(wanted)})", letters)]
+    if not found:
+        return None
+
+    def shared(at: int) -> int:
+        count = 0
+        while count < min(at, len(before)) and letters[at - 1 - count] == before[-1 - count]:
+            count += 1
+        return count
+
+    start = max(found, key=shared)
+    return start, start + len(wanted)
+
+
+def _parts(letters: str, line: str, after: int | None) -> Iterator[tuple[int, int]]:
+    wanted = _letters(line)[0]
+    if not wanted:
+        return
+    start = letters.find(wanted, after or 0)
+    if len(wanted) < _FEWEST_LETTERS and (after is None or start - after > _NEAR):
+        return
+    if start < 0 and len(wanted) >= _FEWEST_LETTERS:
+        start = letters.find(wanted)
+    if start >= 0:
+        yield start, start + len(wanted)
+        return
+    words = line.split()
+    if len(words) >= 2 * _FEWEST_WORDS:
+        middle = len(words) // 2
+        yield from _parts(letters, " ".join(words[:middle]), after)
+        yield from _parts(letters, " ".join(words[middle:]), after)
+
+
+def _merged(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    merged: list[tuple[int, int]] = []
+    for start, end in sorted(ranges):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = merged[-1][0], max(end, merged[-1][1])
+        else:
+            merged.append((start, end))
+    return merged
+
+
+def _joined(boxes: Sequence[Box]) -> list[Box]:
+    """Join the pieces of lines, which PDFium cuts at every word where the font changes, from the top."""
+    rows: list[list[Box]] = []
+    for box in sorted(boxes, key=lambda box: box.top + box.bottom):
+        row = rows[-1] if rows else []
+        if row and min(row[0].bottom, box.bottom) - max(row[0].top, box.top) > _SAME_LINE * (box.bottom - box.top):
+            row.append(box)
+        else:
+            rows.append([box])
+    return [line for row in rows for line in _runs(sorted(row))]
+
+
+def _runs(row: Sequence[Box]) -> Iterator[Box]:
+    """Yield the runs of boxes, from the left, between which there is more than a space."""
+    run = row[0]
+    for box in row[1:]:
+        if box.left - run.right < _SPACE * max(box.bottom - box.top, run.bottom - run.top):
+            run = Box(run.left, min(run.top, box.top), max(run.right, box.right), max(run.bottom, box.bottom))
+        else:
+            yield run
+            run = box
+    yield run

@@ -1,0 +1,191 @@
+"""`GET /documents/{id}/pages/{page}.png` and `GET /documents/{id}/original`: the file that a document was read from.
+
+A path is never a client's: the store knows the file of an indexed document, and what it returns is checked to be the
+file that was indexed, by its hash.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Annotated
+from urllib.parse import quote
+
+from fastapi import APIRouter, Query
+from fastapi import Path as PathParameter
+from fastapi.responses import Response, StreamingResponse
+
+from kinsplit.chunk import DOCUMENT, Chunk
+from kinsplit.errors import InvalidParameterError, WorkerError
+from kinsplit.identity import chunk_id
+from kinsplit.retrieval import Candidate, join
+from kinsplit.server import limits
+from kinsplit.server.collections import OpenCollection
+from kinsplit.server.dependencies import CollectionDep, ViewerDep, WorkersDep
+from kinsplit.server.errors import RequestError
+from kinsplit.server.processes.pdf_page import PageError, Picture
+from kinsplit.server.processes.viewer import Viewer, path_of
+from kinsplit.server.responses import SpanLocator
+from kinsplit.server.routes.document import DocumentId, DocumentRoute
+from kinsplit.spans import Span
+from kinsplit.stores.payload import FILE_DIGEST
+
+router = APIRouter(tags=["documents"], route_class=DocumentRoute)
+
+_TEXT = "GET /documents/{id} has the text as it was indexed."
+# Characters before the marked text, which tell repeated ones apart.
+_BEFORE = 200
+_BLOCK = 2**18
+
+_HEADERS = {
+    "X-Marked-Lines": {"schema": {"type": "integer"}, "description": "Number of marked lines."},
+    "X-Marked-Top": {
+        "schema": {"type": "number"},
+        "description": "Top of the first marked line as a share of the page's height; absent if none is marked.",
+    },
+}
+Offset = Annotated[int | None, Query(ge=0, le=2**31)]
+
+
+@router.get(
+    "/documents/{id:id}/pages/{page}.png",
+    summary="Draw a page of a document",
+    response_class=Response,
+    responses={200: {"description": "The page.", "content": {"image/png": {}}, "headers": _HEADERS}},
+)
+async def page_picture(
+    collection: CollectionDep,
+    workers: WorkersDep,
+    viewer: ViewerDep,
+    id: DocumentId,
+    page: Annotated[int, PathParameter(description="Number of the page, from 1.")],
+    start: Annotated[Offset, Query(description="First code point to mark.")] = None,
+    end: Annotated[Offset, Query(description="One past the last code point to mark.")] = None,
+    width: Annotated[int, Query(ge=100, le=limits.WIDTH, description="Pixels across.")] = 1200,
+) -> Response:
+    """Return a page of a PDF file as a picture, in which the lines of a part of the text are marked.
+
+    The lines are found by their text; X-Marked-Lines is 0 if none of it is on the page.
+    """
+    picture = await workers.run(_draw, collection, viewer, id, page, start, end, width)
+    headers = {"X-Marked-Lines": str(len(picture.lines))}
+    if picture.lines:
+        headers["X-Marked-Top"] = f"{picture.lines[0].top:.4f}"
+    return Response(picture.png, headers=headers, media_type="image/png")
+
+
+@router.get(
+    "/documents/{id:id}/original",
+    summary="Download the file of a document",
+    response_class=Response,
+    responses={200: {"description": "The file.", "content": {"application/octet-stream": {}}}},
+)
+async def original(collection: CollectionDep, workers: WorkersDep, viewer: ViewerDep, id: DocumentId) -> Response:
+    """Return the file of a document, if the service may serve it and it hasn't changed since it was indexed."""
+    file, size = await workers.run(_open, collection, viewer, id)
+    headers = {
+        # Never shown by the browser: a page of somebody's would run in the service's name.
+        "Content-Disposition": f"attachment; filename*=UTF-8''{quote(Path(file.name).name, safe='')}",
+        "Content-Length": str(size),
+    }
+    return StreamingResponse(_blocks(file), headers=headers, media_type="application/octet-stream")
+
+
+def _draw(
+    collection: OpenCollection,
+    viewer: Viewer,
+    source_id: str,
+    page: int,
+    start: int | None,
+    end: int | None,
+    width: int,
+) -> Picture:
+    document = _document(collection, source_id)
+    if not viewer.has_pages(source_id, document.metadata):
+        raise RequestError(404, "must be a PDF file whose pages may be shown", _TEXT, field="id", value=source_id)
+    text, before = _passage(collection, document, start, end)
+    path, digest = _file(document)
+    try:
+        return viewer.renderer.draw(path, digest, page, text, before, width)
+    except PageError as error:
+        if error.reason == "page":
+            rule = f"must be a page of the document, from 1 to {error.pages}"
+            raise RequestError(404, rule, _TEXT, field="page", value=page) from None
+        if error.reason == "refused":
+            rule = f"is a PDF file whose page {page} can't be drawn"
+            raise RequestError(422, rule, _TEXT, field="id", value=source_id) from None
+        raise _not_as_indexed(source_id, error.reason) from None
+    except WorkerError as error:
+        rule = f"is a PDF file whose page {page} can't be drawn: it {error}"
+        raise RequestError(422, rule, _TEXT, field="id", value=source_id) from None
+
+
+def _open(collection: OpenCollection, viewer: Viewer, source_id: str) -> tuple[IO[bytes], int]:
+    """Open the file of a document and compare its hash; what is read afterwards is the same file."""
+    document = _document(collection, source_id)
+    if not viewer.has_original(document.metadata):
+        rule = "must be a file that this service may return"
+        raise RequestError(404, rule, _TEXT, field="id", value=source_id)
+    path, digest = _file(document)
+    try:
+        file = path.open("rb")
+    except OSError:
+        raise _not_as_indexed(source_id, "gone") from None
+    if hashlib.file_digest(file, "sha256").hexdigest() != digest:
+        file.close()
+        raise _not_as_indexed(source_id, "changed")
+    size = file.tell()
+    file.seek(0)
+    return file, size
+
+
+def _blocks(file: IO[bytes]) -> Iterator[bytes]:
+    with file:
+        while block := file.read(_BLOCK):
+            yield block
+
+
+def _document(collection: OpenCollection, source_id: str) -> Chunk:
+    """Return the chunk that stands for a whole document."""
+    found = collection.index.store.get([chunk_id(source_id, collection.index.strategy.fingerprint, DOCUMENT, 0)])
+    if not found:
+        remedy = "GET /documents lists the ids."
+        raise RequestError(404, "must be the id of a document", remedy, field="id", value=source_id)
+    return found[0]
+
+
+def _file(document: Chunk) -> tuple[Path, str]:
+    """Return the path of a document's file, and the hash that it had when it was indexed."""
+    path, digest = path_of(document.metadata), document.metadata.get(FILE_DIGEST)
+    if path is None or not isinstance(digest, str):
+        rule = "was indexed without a hash of its file"
+        raise RequestError(409, rule, f"Index it again. {_TEXT}", field="id", value=document.source_id)
+    # A link on the way leads elsewhere than when it was indexed, and reading anything but a file may never end.
+    if os.path.realpath(path) != str(path) or not path.is_file():
+        raise _not_as_indexed(document.source_id, "gone")
+    return path, digest
+
+
+def _passage(collection: OpenCollection, document: Chunk, start: int | None, end: int | None) -> tuple[str, str]:
+    """Return the text to mark, and some of the text before it."""
+    if start is None and end is None:
+        return "", ""
+    if start is None or end is None or not start < end <= document.end:
+        rule = f"must be a range of the document, which has {document.end:,} characters"
+        raise InvalidParameterError("start", rule, f"{start}-{end}", "Give start and end, or neither.")
+    chunks = collection.index.store.find({"source_id": document.source_id})
+    near = [chunk for chunk in chunks if chunk.start < end and chunk.end > start - _BEFORE]
+    if not near:
+        return "", ""
+    joined = join(near, [Candidate(near[0], 0.0)])
+    places = SpanLocator(joined.spans, joined.text).locate([Span(start, end)])
+    text = "\n".join(joined.text[place.start : place.end] for place in places)
+    first = places[0].start if places else 0
+    return text, joined.text[max(0, first - _BEFORE) : first]
+
+
+def _not_as_indexed(source_id: str, reason: str) -> RequestError:
+    rule = "is a file that has changed since it was indexed" if reason == "changed" else "is a file that is gone"
+    return RequestError(409, rule, f"Index it again. {_TEXT}", field="id", value=source_id)

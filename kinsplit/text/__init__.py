@@ -1,0 +1,1 @@
+"""Graphemes of a text, and its blocks."""
