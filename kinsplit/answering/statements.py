@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from kinsplit.answering.values import Source
-from kinsplit.parsers.units.blocks import FENCE, Block, blocks, parts
-from kinsplit.parsers.units.graphemes import trim
 from kinsplit.parsers.units.segment import words
 from kinsplit.parsers.units.sentences import sentences
 from kinsplit.spans import Span
+from kinsplit.text.blocks import FENCE, Block, blocks, parts
+from kinsplit.text.graphemes import trim
 
 #: Maximum length of a list that is quoted as a whole, with its lead-in; of a longer one, items are.
 LONGEST = 600
