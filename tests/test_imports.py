@@ -56,7 +56,18 @@ LAYERS: dict[str, set[str]] = {
     "watch": {"embedding", "errors", "index", "indexing", "loaders", "support"},
     "wikipedia": {"errors", "support"},
     "answering": {
-        *("chunk", "embedding", "errors", "index", "language_models", "parsers", "retrieval", "spans", "support"),
+        *(
+            "chunk",
+            "embedding",
+            "errors",
+            "index",
+            "language_models",
+            "parsers",
+            "retrieval",
+            "spans",
+            "support",
+            "text",
+        ),
         "tokenizers",
     },
     "evaluation": {
