@@ -56,19 +56,8 @@ LAYERS: dict[str, set[str]] = {
     "watch": {"embedding", "errors", "index", "indexing", "loaders", "support"},
     "wikipedia": {"errors", "support"},
     "answering": {
-        *(
-            "chunk",
-            "embedding",
-            "errors",
-            "index",
-            "language_models",
-            "parsers",
-            "retrieval",
-            "spans",
-            "support",
-            "text",
-        ),
-        "tokenizers",
+        *("chunk", "embedding", "errors", "index", "language_models", "parsers", "retrieval", "spans", "support"),
+        *("text", "tokenizers"),
     },
     "evaluation": {
         *("chunk", "compat", "display", "embedding", "errors", "identity", "index", "indexing", "language_models"),
