@@ -9,6 +9,7 @@ title = "Introduction to Computer Science and Programming in Python"
 match = "lectures/lec1*"     # matched as in `pathlib`, from the right: also "*.pdf" and "week1/*"
 title = "What is Computation?"
 group_id = "lecture_1"       # files of one folder with one group are siblings, whatever their names
+url = "https://youtu.be/abc" # address of the recording, for a transcript, or of the file
 ```
 
 Every key is optional, and an inner folder's file takes precedence over an outer one's.
@@ -35,7 +36,7 @@ _MOST_BYTES = 2**20
 
 # Keys of the file, and the metadata keys of their values.
 _OF_A_FOLDER = {"course": "course", "subject": "subject", "title": "course_title"}
-_OF_FILES = {"course": "course", "subject": "subject", "title": "title", "group_id": "group_id"}
+_OF_FILES = {"course": "course", "subject": "subject", "title": "title", "group_id": "group_id", "url": "url"}
 
 
 class FileEntry(Settings):
@@ -46,6 +47,7 @@ class FileEntry(Settings):
     subject: str | None = None
     title: str | None = None
     group_id: str | None = Field(default=None, min_length=1)
+    url: str | None = None
 
     @field_validator("match")
     @classmethod

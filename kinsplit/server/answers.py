@@ -15,7 +15,7 @@ from kinsplit.errors import KinsplitError
 from kinsplit.server.errors import RequestError, unavailable_error
 from kinsplit.server.middleware.metrics import Metrics
 from kinsplit.server.models.base import TextRange
-from kinsplit.server.processes.viewer import Viewer, shown_source
+from kinsplit.server.processes.viewer import Viewer, shown_source, times_of
 from kinsplit.server.responses import SpanLocator, Utf16Offsets
 from kinsplit.spans import Span
 
@@ -79,8 +79,7 @@ class EventDetails:
     def _add_views(self, rows: list[dict[str, Any]]) -> None:
         views = self._viewer.view(list(map(shown_source, self._sources))) if self._viewer else [None] * len(rows)
         for row, source, view in zip(rows, self._sources, views, strict=True):
-            times = [source.best.metadata.get(key) for key in ("time_start", "time_end")]
-            row["times"] = None if None in times else times
+            row["times"] = times_of(source)
             row["view"] = view and view.model_dump()
 
     def _cited_views(self, data: dict[str, Any]) -> dict[int, dict[str, Any]]:

@@ -67,7 +67,7 @@ def test_markdown_looks_as_it_should() -> None:
     assert '<th class="center">b | c</th>' in html
     assert '<td class="right">1</td>' in html
     assert '<span class="word">def</span> <span class="name">total</span>' in html
-    assert '<span class="note"># quick</span>' in html
+    assert '<span class="comment"># quick</span>' in html
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_code_is_highlighted_by_its_files_name_and_marked_exactly() -> None:
     text = "\n\nfn main() {\r\n    // 😀 <b>\n}\n"
     html = html_of(text, words(text, "// 😀", "<b>"), kind="code", name="a.rs")
     assert '<span class="word">fn</span>' in html
-    assert '<mark class="best"><span class="note">// 😀 &lt;b&gt;' in html
+    assert '<mark class="best"><span class="comment">// 😀 &lt;b&gt;' in html
     assert html.startswith("<pre><code>\n\n<span")
     assert (
         html_of("a <b>", Mark(0, 1), kind="code", name="a.unknown")

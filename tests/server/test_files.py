@@ -16,6 +16,7 @@ from PIL import Image
 from kinsplit import Document, Index
 from kinsplit.parsers import create
 from kinsplit.server.processes.pdf_page import located
+from kinsplit.server.processes.viewer import recording_at
 from tests.loaders.helpers import pdf
 from tests.server.conftest import Connect, error_of
 
@@ -34,6 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder.mkdir()
     (folder / "walrus.pdf").write_bytes(pdf(*PAGES))
     (folder / "notes.md").write_text(NOTES)
+    (folder / "course.toml").write_text('[[files]]\nmatch = "*.vtt"\nurl = "https://example.org/talk.mp3?x=1"\n')
     (folder / "talk.vtt").write_text("WEBVTT\n\n00:01:05.000 --> 00:01:09.500\nWalruses have long tusks.\n")
     (folder / "walk.py").write_text("def walk():\n    return 'tusks'\n")
     with Index(
@@ -51,7 +53,8 @@ async def client(connect: Connect, folder: Path) -> httpx.AsyncClient:
 
 async def test_a_page_is_a_picture_with_the_lines_of_a_passage_marked(client: httpx.AsyncClient) -> None:
     found = (await client.get("/search?q=clams+and+other+molluscs&top_k=1&window=0&render=1")).json()["passages"][0]
-    assert found["view"] == {"html": None, "problem": None, "pages": True, "original": True}
+    nothing = dict.fromkeys(("kind", "html", "problem", "recording"))
+    assert found["view"] == {**nothing, "pages": True, "original": True}
     place = {"start": found["start"], "end": found["end"]}
     response = await client.get("/documents/arctic/walrus.pdf/pages/1.png", params={**place, "width": 600})
     assert response.headers["content-type"] == "image/png"
@@ -80,7 +83,7 @@ async def test_a_page_is_a_picture_with_the_lines_of_a_passage_marked(client: ht
         ("walrus.pdf/pages/x.png", 422, "page", "valid integer"),
         ("walrus.pdf/pages/1.png?start=5", 422, "start", "must be a range of the document"),
         ("walrus.pdf/pages/1.png?start=9&end=9", 422, "start", "must be a range of the document"),
-        ("walrus.pdf/pages/1.png?start=0&end=99999", 422, "start", "must be a range of the document"),
+        ("walrus.pdf/pages/1.png?start=0&end=99999", 422, "end", "must be an offset in the document"),
         ("walrus.pdf/pages/1.png?width=99999", 422, "width", "2400"),
         ("notes.md/pages/1.png", 404, "id", "must be a PDF file"),
         ("none.pdf/pages/1.png", 404, "id", "must be the id of a document"),
@@ -119,9 +122,9 @@ async def test_a_file_that_changed_is_said_to_have_changed(client: httpx.AsyncCl
     data = path.read_bytes()
     for change, rule in (
         (lambda: path.write_bytes(pdf(["Something else"])), "has changed since it was indexed"),
-        (lambda: path.unlink(), "is gone"),
-        (lambda: (path.unlink(), os.mkfifo(path)), "gone"),
-        (lambda: (path.rename(aside), path.symlink_to(aside)), "gone"),
+        (lambda: path.unlink(), "is no longer there"),
+        (lambda: (path.unlink(), os.mkfifo(path)), "is no longer there"),
+        (lambda: (path.rename(aside), path.symlink_to(aside)), "is no longer there"),
     ):
         path.unlink(missing_ok=True)
         path.write_bytes(data)
@@ -147,9 +150,9 @@ async def test_a_pdf_that_pdfium_refuses_is_one_clear_error(client: httpx.AsyncC
     with Index(STORE, collection="files", embedder="hash", must_exist=True) as index:
         assert not index.add(documents).failed
         error = error_of(await client.get("/documents/broken.pdf/pages/1.png"), 422)
-        assert error["rule"] == "is a PDF file whose page 1 can't be drawn"
+        assert error["rule"] == "has a page 1 that can't be drawn"
         error = error_of(await client.get("/documents/former.pdf/pages/1.png"), 409)
-        assert error["rule"] == "was indexed without a hash of its file"
+        assert error["rule"] == "was indexed without its hash"
         for document in documents:
             index.delete(document.id)
 
@@ -160,16 +163,38 @@ async def test_texts_come_with_what_they_look_like(client: httpx.AsyncClient) ->
     assert "<em>" in found["view"]["html"]
     assert '<mark class="best">' in found["view"]["html"]
     assert found["view"]["pages"] is False
-    whole = (await client.get("/documents/arctic/walk.py?render=1")).json()
-    assert '<span class="word">def</span>' in whole["view"]["html"]
+    whole = (await client.get("/documents/arctic/walk.py?render=1&start=0&end=3")).json()
+    assert '<mark class="best"><span class="word">def</span></mark>' in whole["view"]["html"]
+    whole = (await client.get("/documents/arctic/walk.py")).json()
+    assert (whole["view"]["kind"], whole["view"]["html"]) == ("code", None)
+    error = error_of(await client.get("/documents/arctic/walk.py?render=1&start=5"), 422)
+    assert error["rule"] == "must be a range of the document"
     spoken = (await client.get("/search?q=long+tusks&top_k=1&render=1")).json()["passages"][0]
     assert spoken["times"] == [65.0, 69.5]
     assert spoken["view"]["html"] is None
+    assert spoken["view"]["recording"] == "https://example.org/talk.mp3?x=1#t=65,69.5"
     assert (await client.get("/search?q=tusks&top_k=1")).json()["passages"][0]["view"] is None
     response = await client.post("/ask", json={"question": "How do glaciers move?", "render": True})
     events = [line.removeprefix("data: ") for line in response.text.splitlines() if line.startswith("data: ")]
     assert "<em>move</em>" in events[0]
-    assert '"views": {"1": {"html": ' in events[-1]
+    assert '"views": {"1": {"kind": "markdown", "html": "' in events[-1]
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        ("https://example.org/a.mp4", "https://example.org/a.mp4#t=65,69.5"),
+        ("https://www.youtube.com/watch?v=x&t=3s", "https://www.youtube.com/watch?v=x&t=65s"),
+        ("https://youtu.be/x", "https://youtu.be/x?t=65s"),
+        ("javascript:alert(1)", None),
+        ("/talk.mp3", None),
+        ("http://[", None),
+        (None, None),
+    ],
+)
+def test_a_recording_is_linked_at_its_time(address: str | None, expected: str | None) -> None:
+    assert recording_at(address, (65.0, 69.5)) == expected
+    assert recording_at(address, None) is None
 
 
 @pytest.mark.parametrize(
@@ -186,6 +211,12 @@ async def test_texts_come_with_what_they_look_like(client: httpx.AsyncClient) ->
             ["thefirstlineends", "thesecondlinebegins"],
         ),
         ("ﬁne Ｗords", "fine words", "", ["finewords"]),
+        (
+            "Ice 1 Ice\nbelow the first heading",
+            "Ice\nbelow the first heading\nof another page",
+            "",
+            ["icebelowthefirstheading"],
+        ),
         ("nothing of it", "quite another text", "", []),
         ("1 2 3", "", "", []),
     ],

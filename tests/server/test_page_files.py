@@ -60,12 +60,12 @@ async def test_nothing_else_is_served(client: httpx.AsyncClient) -> None:
 def test_the_page_asks_nobody_else() -> None:
     for name, file in page_files().items():
         text = file.content.decode()
-        assert not re.findall(r"https?://(?!www\.w3\.org/2000/svg)[^\s\"')]+", text), name
+        assert not re.findall(r"https?://(?!www\.w3\.org/(?:2000/svg|1998/Math/MathML))[^\s\"')]+", text), name
         assert not re.search(r"""["'(]//\w""", text), name
         assert "@import" not in text, name
 
 
-def test_no_text_becomes_markup() -> None:
+def test_text_becomes_markup_in_one_place_alone() -> None:
     index = page_files()["index.html"].content.decode()
     assert not re.search(r"\son\w+=|style=|<script(?![^>]*\ssrc=)", index)
     for name in MODULES:
@@ -73,7 +73,8 @@ def test_no_text_becomes_markup() -> None:
         found = re.findall(
             r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|DOMParser", text
         )
-        assert not found, name
+        # Which makes anew what it knows of what the service sends.
+        assert found == (["DOMParser"] if name == "js/parts/rendered.js" else []), name
 
 
 def test_every_module_is_small_used_and_finds_what_it_imports() -> None:

@@ -6,7 +6,7 @@ has offsets in a text of the same response, both in code points and in UTF-16 un
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -41,10 +41,14 @@ class Located(Model):
 class View(Model):
     """How a text can be shown as it looks in its file."""
 
-    html: str | None = Field(description="Markdown or code as safe HTML, with the hits marked.")
-    problem: str | None = Field(description="Why a text of Markdown or code has no HTML.")
+    kind: Literal["markdown", "code"] | None = Field(description="What the text is; null for plain text.")
+    html: str | None = Field(description="Markdown or code as safe HTML, with the hits marked, if `render` is set.")
+    problem: str | None = Field(description="Why a text of Markdown or code could not be rendered.")
     pages: bool = Field(description="Whether GET /documents/{id}/pages/{page}.png draws its pages.")
     original: bool = Field(description="Whether GET /documents/{id}/original returns its file.")
+    recording: str | None = Field(
+        description="Address of the recording, if `url` in its metadata has one, at its time."
+    )
 
 
 class Place(Located):

@@ -39,7 +39,7 @@ class DocumentText(Model):
     spans: list[Pair] = Field(description="Slices of the document that the text is joined from.")
     chunks: list[Place] = Field(description="Chunks and their parents without their texts, level by level.")
     metadata: dict[str, Any] = Field(description="Metadata of the document.")
-    view: View | None = Field(description="How it can be shown; null unless `render` is set.")
+    view: View = Field(description="How it can be shown.")
 
 
 class ChunkPage(Page):

@@ -14,7 +14,7 @@ from kinsplit.server.processes.marks import Mark, marked, within
 # The first kind that holds a word's own gives its class.
 _KINDS = (
     (Comment.Preproc, "word"),
-    (Comment, "note"),
+    (Comment, "comment"),
     (String, "string"),
     (Number, "number"),
     (Literal, "number"),

@@ -26,7 +26,8 @@ PIXELS = 8_000_000
 _COLOUR = (255, 224, 120)
 _FEWEST_WORDS = 4  # of a part of a line that is looked for on its own
 _FEWEST_LETTERS = 12  # of a line that may be anywhere on the page
-_NEAR = 200  # letters after the last line found in which a shorter one may be
+_NEAR = 200  # letters between another line and a shorter one
+_SHORTEST = 3  # letters of a line that is looked for before another one
 _SAME_LINE = 0.5  # share of the height
 _SPACE = 1.5  # multiple of the height between two words of one line
 _MARGIN = 0.08  # multiple of the height around a line
@@ -105,30 +106,31 @@ def _picture(page: Any, text: str, before: str, width: int) -> Picture:
         image = bitmap.to_pil().convert("RGB")
         to_bitmap = bitmap.get_posconv(page).to_bitmap
         lines = tuple(_lines(page, text, before, to_bitmap, image.size))
-    for line in lines:
-        _mark(image, line)
     file = io.BytesIO()
-    image.save(file, "PNG")
+    _marked(image, lines).save(file, "PNG")
     return Picture(file.getvalue(), lines)
 
 
-def _mark(image: Image.Image, line: Box) -> None:
-    """Colour a line as a marker pen does, which leaves the letters dark."""
+def _marked(image: Image.Image, lines: Sequence[Box]) -> Image.Image:
+    """Return a picture whose lines are coloured as by a marker pen, which leaves the letters dark."""
+    if not lines:
+        return image
     width, height = image.size
-    box = (int(line.left * width), int(line.top * height), round(line.right * width), round(line.bottom * height))
-    if box[2] > box[0] and box[3] > box[1]:
-        below = image.crop(box)
-        image.paste(ImageChops.multiply(below, Image.new("RGB", below.size, _COLOUR)), box)
+    pen = Image.new("RGB", image.size, "white")
+    for left, top, right, bottom in lines:
+        pen.paste(_COLOUR, (int(left * width), int(top * height), round(right * width), round(bottom * height)))
+    return ImageChops.multiply(image, pen)
 
 
 def _lines(page: Any, text: str, before: str, to_bitmap: Any, size: tuple[int, int]) -> Iterator[Box]:
     """Yield the lines of a page that hold a text."""
     with closing(page.get_textpage()) as characters:
         codes = [FPDFText_GetUnicode(characters, at) for at in range(characters.count_chars())]
-        letters, places = _letters("".join(map(_character, codes)))
+        shown = "".join(map(_character, codes))
+        letters, places = _letters(shown)
         boxes = []
         for start, end in located(letters, text, before):
-            first, last = places[start], places[end - 1]
+            first, last = _with_punctuation(shown, places[start], places[end - 1])
             for at in range(characters.count_rects(first, last - first + 1)):
                 left, bottom, right, top = characters.get_rect(at)
                 corners = (to_bitmap(left, bottom), to_bitmap(right, top))
@@ -143,6 +145,15 @@ def _lines(page: Any, text: str, before: str, to_bitmap: Any, size: tuple[int, i
             min(1.0, (box.right + margin) / size[0]),
             min(1.0, (box.bottom + margin) / size[1]),
         )
+
+
+def _with_punctuation(shown: str, first: int, last: int) -> tuple[int, int]:
+    """Extend a range of a page's characters by the punctuation at its ends."""
+    while first and not shown[first - 1].isalnum() and not shown[first - 1].isspace():
+        first -= 1
+    while last + 1 < len(shown) and not shown[last + 1].isalnum() and not shown[last + 1].isspace():
+        last += 1
+    return first, last
 
 
 def _character(code: int) -> str:
@@ -177,11 +188,27 @@ def located(letters: str, text: str, before: str = "") -> list[tuple[int, int]]:
         return []
     if found := _best(letters, wanted, _letters(before)[0]):
         return [found]
-    ranges: list[tuple[int, int]] = []
-    for line in text.splitlines():
-        after = ranges[-1][1] if ranges else None
-        ranges += _parts(letters, line, after)
-    return _merged(ranges)
+    lines = text.splitlines()
+    found: list[list[tuple[int, int]]] = []
+    after = None
+    for line in lines:
+        found.append(list(_parts(letters, line, after)))
+        after = found[-1][-1][1] if found[-1] else after
+    _find_before(letters, lines, found)
+    return _merged([each for parts in found for each in parts])
+
+
+def _find_before(letters: str, lines: Sequence[str], found: list[list[tuple[int, int]]]) -> None:
+    """Add short lines, such as headings, that stand shortly before one that was found."""
+    before = None
+    for at in reversed(range(len(lines))):
+        wanted = _letters(lines[at])[0]
+        if found[at]:
+            before = found[at][0][0]
+        elif before is not None and _FEWEST_LETTERS > len(wanted) >= _SHORTEST:
+            start = letters.rfind(wanted, max(0, before - _NEAR), before)
+            if start >= 0:
+                found[at], before = [(start, start + len(wanted))], start
 
 
 def _best(letters: str, wanted: str, before: str) -> tuple[int, int] | None:

@@ -17,14 +17,16 @@ from starlette.routing import Match
 from starlette.types import Scope
 
 from kinsplit.chunk import DOCUMENT, Chunk
+from kinsplit.errors import InvalidParameterError
 from kinsplit.retrieval import Candidate, Passage, join
 from kinsplit.server.collections import OpenCollection
 from kinsplit.server.dependencies import CollectionDep, ViewerDep, WorkersDep, respond
 from kinsplit.server.errors import RequestError
 from kinsplit.server.models.documents import ChunkPage, DocumentText
-from kinsplit.server.processes.viewer import Shown, Viewer
+from kinsplit.server.processes.viewer import Shown, Viewer, to_marks
 from kinsplit.server.responses import SpanLocator, to_chunk_text, to_place, visible_metadata
 from kinsplit.server.routes.documents import Limit, Offset
+from kinsplit.spans import Span
 
 
 class _AnyText(Convertor[str]):
@@ -65,6 +67,11 @@ DocumentId = Annotated[
 ]
 
 
+RangeOffset = Annotated[
+    int | None, Query(ge=0, le=2**31, description="First code point to mark, or one past the last; both or neither.")
+]
+
+
 # Before the other route, whose id would match its path.
 @router.get("/documents/{id:id}/chunks", response_model=ChunkPage, summary="Read the chunks of a document")
 async def document_chunks(
@@ -85,12 +92,29 @@ async def document(
     workers: WorkersDep,
     viewer: ViewerDep,
     id: DocumentId,
-    render: Annotated[
-        bool, Query(description="Whether to return the text as safe HTML, if it is Markdown or code.")
-    ] = False,
+    render: Annotated[bool, Query(description="Whether to return Markdown and code as safe HTML.")] = False,
+    start: RangeOffset = None,
+    end: RangeOffset = None,
 ) -> Response:
-    """Return the text of a document, joined from its chunks, with the position of each chunk."""
-    return await respond(workers, _document_text, collection, id, viewer if render else None)
+    """Return the text of a document, joined from its chunks, with the position of each chunk.
+
+    In the HTML, the range from `start` to `end` is marked.
+    """
+    return await respond(workers, _document_text, collection, viewer, id, range_of(start, end), render)
+
+
+def range_of(start: int | None, end: int | None) -> Span | None:
+    """Return the range of a document that a request gives, if any.
+
+    Raises:
+        InvalidParameterError: It is empty, or only one of its ends is given.
+    """
+    if start is None and end is None:
+        return None
+    if start is None or end is None or start >= end:
+        remedy = "Give a start and an end after it, or neither."
+        raise InvalidParameterError("start", "must be a range of the document", f"{start} to {end}", remedy)
+    return Span(start, end)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +148,14 @@ def _read(collection: OpenCollection, source_id: str) -> _StoredDocument:
     return _StoredDocument(whole, chunks, SpanLocator(whole.spans, whole.text))
 
 
-def _document_text(collection: OpenCollection, source_id: str, viewer: Viewer | None) -> DocumentText:
+def _document_text(
+    collection: OpenCollection, viewer: Viewer, source_id: str, marked: Span | None, render: bool
+) -> DocumentText:
     stored = _read(collection, source_id)
     whole = stored.whole
-    shown = Shown(source_id, whole.best.chunk.metadata, whole.text)
+    ranges = stored.locator.locate([marked] if marked else [])
+    marks = to_marks(ranges, len(whole.text))
+    (view,) = viewer.view([Shown(source_id, whole.best.chunk.metadata, whole.text, marks)], render=render)
     return DocumentText(
         id=source_id,
         strategy=collection.name,
@@ -135,7 +163,7 @@ def _document_text(collection: OpenCollection, source_id: str, viewer: Viewer | 
         spans=[tuple(span) for span in whole.spans],
         chunks=[to_place(chunk, stored.locator) for chunk in stored.chunks],
         metadata=visible_metadata(whole.metadata),
-        view=viewer.view([shown])[0] if viewer else None,
+        view=view,
     )
 
 

@@ -28,7 +28,7 @@ from kinsplit.server.errors import RequestError
 from kinsplit.server.processes.pdf_page import PageError, Picture
 from kinsplit.server.processes.viewer import Viewer, path_of
 from kinsplit.server.responses import SpanLocator
-from kinsplit.server.routes.document import DocumentId, DocumentRoute
+from kinsplit.server.routes.document import DocumentId, DocumentRoute, RangeOffset, range_of
 from kinsplit.spans import Span
 from kinsplit.stores.payload import FILE_DIGEST
 
@@ -46,7 +46,6 @@ _HEADERS = {
         "description": "Top of the first marked line as a share of the page's height; absent if none is marked.",
     },
 }
-Offset = Annotated[int | None, Query(ge=0, le=2**31)]
 
 
 @router.get(
@@ -61,15 +60,15 @@ async def page_picture(
     viewer: ViewerDep,
     id: DocumentId,
     page: Annotated[int, PathParameter(description="Number of the page, from 1.")],
-    start: Annotated[Offset, Query(description="First code point to mark.")] = None,
-    end: Annotated[Offset, Query(description="One past the last code point to mark.")] = None,
+    start: RangeOffset = None,
+    end: RangeOffset = None,
     width: Annotated[int, Query(ge=100, le=limits.WIDTH, description="Pixels across.")] = 1200,
 ) -> Response:
     """Return a page of a PDF file as a picture, in which the lines of a part of the text are marked.
 
     The lines are found by their text; X-Marked-Lines is 0 if none of it is on the page.
     """
-    picture = await workers.run(_draw, collection, viewer, id, page, start, end, width)
+    picture = await workers.run(_draw, collection, viewer, id, page, range_of(start, end), width)
     headers = {"X-Marked-Lines": str(len(picture.lines))}
     if picture.lines:
         headers["X-Marked-Top"] = f"{picture.lines[0].top:.4f}"
@@ -98,14 +97,13 @@ def _draw(
     viewer: Viewer,
     source_id: str,
     page: int,
-    start: int | None,
-    end: int | None,
+    marked: Span | None,
     width: int,
 ) -> Picture:
     document = _document(collection, source_id)
     if not viewer.has_pages(source_id, document.metadata):
         raise RequestError(404, "must be a PDF file whose pages may be shown", _TEXT, field="id", value=source_id)
-    text, before = _passage(collection, document, start, end)
+    text, before = _passage(collection, document, marked)
     path, digest = _file(document)
     try:
         return viewer.renderer.draw(path, digest, page, text, before, width)
@@ -114,12 +112,13 @@ def _draw(
             rule = f"must be a page of the document, from 1 to {error.pages}"
             raise RequestError(404, rule, _TEXT, field="page", value=page) from None
         if error.reason == "refused":
-            rule = f"is a PDF file whose page {page} can't be drawn"
-            raise RequestError(422, rule, _TEXT, field="id", value=source_id) from None
+            raise RequestError(
+                422, f"has a page {page} that can't be drawn", _TEXT, field="file", value=source_id
+            ) from None
         raise _not_as_indexed(source_id, error.reason) from None
     except WorkerError as error:
-        rule = f"is a PDF file whose page {page} can't be drawn: it {error}"
-        raise RequestError(422, rule, _TEXT, field="id", value=source_id) from None
+        rule = f"has a page {page} that can't be drawn, since it {error}"
+        raise RequestError(422, rule, _TEXT, field="file", value=source_id) from None
 
 
 def _open(collection: OpenCollection, viewer: Viewer, source_id: str) -> tuple[IO[bytes], int]:
@@ -160,32 +159,36 @@ def _file(document: Chunk) -> tuple[Path, str]:
     """Return the path of a document's file, and the hash that it had when it was indexed."""
     path, digest = path_of(document.metadata), document.metadata.get(FILE_DIGEST)
     if path is None or not isinstance(digest, str):
-        rule = "was indexed without a hash of its file"
-        raise RequestError(409, rule, f"Index it again. {_TEXT}", field="id", value=document.source_id)
+        rule = "was indexed without its hash"
+        raise RequestError(409, rule, f"Index it again. {_TEXT}", field="file", value=document.source_id)
     # A link on the way leads elsewhere than when it was indexed, and reading anything but a file may never end.
     if os.path.realpath(path) != str(path) or not path.is_file():
         raise _not_as_indexed(document.source_id, "gone")
     return path, digest
 
 
-def _passage(collection: OpenCollection, document: Chunk, start: int | None, end: int | None) -> tuple[str, str]:
-    """Return the text to mark, and some of the text before it."""
-    if start is None and end is None:
+def _passage(collection: OpenCollection, document: Chunk, marked: Span | None) -> tuple[str, str]:
+    """Return the text to mark, and some of the text before it.
+
+    Raises:
+        InvalidParameterError: The range ends after the document.
+    """
+    if marked is None:
         return "", ""
-    if start is None or end is None or not start < end <= document.end:
-        rule = f"must be a range of the document, which has {document.end:,} characters"
-        raise InvalidParameterError("start", rule, f"{start}-{end}", "Give start and end, or neither.")
+    if marked.end > document.end:
+        remedy = f"It has {document.end} characters."
+        raise InvalidParameterError("end", "must be an offset in the document", marked.end, remedy)
     chunks = collection.index.store.find({"source_id": document.source_id})
-    near = [chunk for chunk in chunks if chunk.start < end and chunk.end > start - _BEFORE]
+    near = [chunk for chunk in chunks if chunk.start < marked.end and chunk.end > marked.start - _BEFORE]
     if not near:
         return "", ""
     joined = join(near, [Candidate(near[0], 0.0)])
-    places = SpanLocator(joined.spans, joined.text).locate([Span(start, end)])
+    places = SpanLocator(joined.spans, joined.text).locate([marked])
     text = "\n".join(joined.text[place.start : place.end] for place in places)
     first = places[0].start if places else 0
     return text, joined.text[max(0, first - _BEFORE) : first]
 
 
 def _not_as_indexed(source_id: str, reason: str) -> RequestError:
-    rule = "is a file that has changed since it was indexed" if reason == "changed" else "is a file that is gone"
-    return RequestError(409, rule, f"Index it again. {_TEXT}", field="id", value=source_id)
+    rule = "has changed since it was indexed" if reason == "changed" else "is no longer there"
+    return RequestError(409, rule, f"Index it again. {_TEXT}", field="file", value=source_id)

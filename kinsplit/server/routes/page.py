@@ -18,10 +18,12 @@ from kinsplit.server.errors import RequestError
 router = APIRouter(include_in_schema=False)
 
 _INDEX = "index.html"
-# Only the page's own files load, and no script may turn a string into markup: text of documents stays text.
+# Only the page's own files load, and pictures that it fetched. No script may turn a string into markup but
+# `parts/rendered.js`, which takes from it what it knows; see there.
 _POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
-    "form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
+    "trusted-types rendered"
 )
 # Fixed here, since browsers refuse modules of another type and the machine's own table may have one.
 _TYPES = {".js": "text/javascript", ".svg": "image/svg+xml"}

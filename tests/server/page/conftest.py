@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import hashlib
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ from kinsplit.parsers import create
 from kinsplit.server.app import create_app
 from kinsplit.server.collections import Collections
 from kinsplit.server.processes.previews import Previewer
+from tests.loaders.helpers import pdf
 from tests.server.conftest import clean_environment, serving, settings_of
 
 STORE = "memory:page-tests"
@@ -25,15 +28,29 @@ LOOPS = (
 HOSTILE = (
     "# <img src=x onerror=hacked=1>\n\n"
     "<script>window.hacked = 1</script> Rabbits hide in burrows. "
-    '<img src=x onerror="window.hacked = 1"><a href="javascript:window.hacked=1">Rabbits</a> eat clover.\n'
+    '<img src=x onerror="window.hacked = 1"><a href="javascript:window.hacked=1">Rabbits</a> eat clover.\n\n'
+    "![Burrow](https://evil.example/burrow.png) [Run](javascript:window.hacked=1) [page](data:text/html,x) "
+    "[Warren](https://example.org/warren) <iframe src=https://evil.example></iframe>\n\n"
+    "Their number is $n^2$, at most:\n\n$$\n\\frac{n}{2}\n$$\n\n"
+    "| month | rabbits |\n|-------|--------:|\n| May | 12 |\n\n"
+    "```python\ndef hop(far: int) -> str:\n    return 'up' * 3  # rabbits hop\n```\n"
 )
 HOSTILE_ID = "cs/<img src=x onerror=hacked=1>.md"
 HEBREW = "# שלום\n\nהארנב רץ מהר אל הגינה. rabbits run.\n"
-PAGES = "The first page is about winter.\n\nThe second page is about glaciers.\n\nThe third page is about summer.\n"
+SHEETS = ["The first page is about winter.", "The second page is about glaciers.", "The third page is about summer."]
+PAGES = "\n\n".join(SHEETS)
+
+
+@pytest.fixture(scope="session")
+def ice(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A PDF file whose pages are those of a document."""
+    path = tmp_path_factory.mktemp("ice") / "ice.pdf"
+    path.write_bytes(pdf(*([sheet] for sheet in SHEETS)))
+    return path
 
 
 @pytest.fixture(scope="session", autouse=True)
-def indexed() -> Iterator[None]:
+def indexed(ice: Path) -> Iterator[None]:
     """The same documents, split by three strategies."""
     filler = "".join(f"Sentence {n} of the long text says nothing of note. " for n in range(60))
     documents = [
@@ -41,7 +58,13 @@ def indexed() -> Iterator[None]:
         Document(HOSTILE_ID, HOSTILE, {"course": '"><script>window.hacked=1</script>'}),
         Document("he/שלום.md", HEBREW, {}),
         Document("long.txt", f"{filler}A walrus 🦭 sleeps here. {filler}", {}),
-        Document("ice.pdf", PAGES, {"file_type": "pdf"}, (0, PAGES.index("The second"), PAGES.index("The third"))),
+        Document(
+            "ice.pdf",
+            PAGES,
+            {"file_type": "pdf", "absolute_path": str(ice)},
+            (0, PAGES.index("The second"), PAGES.index("The third")),
+            digest=hashlib.sha256(ice.read_bytes()).hexdigest(),
+        ),
     ]
     kept = []
     for name, strategy in (
@@ -76,10 +99,12 @@ Visit = Callable[..., Any]
 
 
 @pytest.fixture(scope="package")
-def service(indexed: None, previewer: Previewer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def service(indexed: None, ice: Path, previewer: Previewer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Address of one service for all tests that need no settings of their own."""
     with clean_environment(tmp_path_factory.mktemp("service")):
-        settings = settings_of(store=STORE, collections="sentence,structure,hierarchical", timeout=120)
+        settings = settings_of(
+            store=STORE, collections="sentence,structure,hierarchical", timeout=120, originals=str(ice.parent)
+        )
         collections = Collections.open(settings)
     with serving(create_app(settings, collections, previewer)) as address:
         yield address

@@ -39,6 +39,14 @@ def the_answer(page: Any) -> None:
     opened(page, "ask?q=while+loop+condition", ".verdict")
 
 
+def a_rendered_document(page: Any) -> None:
+    opened(page, "search?q=rabbits+hop&window=10&where=file_type!=pdf", ".rendered table")
+
+
+def a_page(page: Any) -> None:
+    opened(page, "search?q=second+page+glaciers", ".page-picture img")
+
+
 def the_comparison(page: Any) -> None:
     opened(page, "compare?q=while+loop+condition", ".passage")
 
@@ -73,9 +81,9 @@ def the_help(page: Any) -> None:
 
 
 VIEWS = (
-    the_start, the_search, the_error, the_answer, the_comparison, the_documents, the_source, the_cut, every_cut,
-    the_help,
-)  # fmt: skip
+    *(the_start, the_search, a_rendered_document, a_page, the_error, the_answer, the_comparison),
+    *(the_documents, the_source, the_cut, every_cut, the_help),
+)
 
 
 def violations(page: Any, *rules: str) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -17,9 +18,10 @@ def test_a_question_is_answered_as_it_is_typed_and_the_hit_is_marked(visit: Visi
     box.press_sequentially("while loop condition", delay=15)
     first = page.locator(".passage").first
     # The text before it has characters of two UTF-16 units, so code point offsets would mark other text.
-    expect(first.locator("mark.best")).to_have_text(
-        "## While\n\nA while loop 🐍 asks first whether its condition holds."
-    )
+    holds = "A while loop 🐍 asks first whether its condition holds."
+    expect(first.locator("mark.best")).to_have_text(["While", holds])
+    first.get_by_role("button", name="Source text").click()
+    expect(first.locator("mark.best")).to_have_text(f"## While\n\n{holds}")
     expect(first.get_by_role("link", name="loops.md")).to_be_visible()
     expect(page.locator(".count")).to_have_text("5 passages found by sentence")
     expect(page.locator("#announcer")).to_have_text("5 passages found by sentence")
@@ -131,8 +133,11 @@ def test_an_address_brings_back_what_was_seen(visit: Visit) -> None:
     page.get_by_text("Options and filters").click()
     expect(page.get_by_label("Passages", exact=True).first).to_have_value("2")
     expect(page.get_by_label("Strategy")).to_have_value("structure")
+    page.get_by_label("Rank by", exact=True).select_option("terms")
+    expect(page.locator(".passage .parts dt").first).to_have_text("Words BM25 of the words they share")
     page.reload()
     expect(page.locator(".passage")).to_have_count(2)
+    assert "ranking=terms" in page.url
 
 
 def test_an_answer_that_comes_too_late_is_dropped(visit: Visit) -> None:
@@ -145,11 +150,11 @@ def test_an_answer_that_comes_too_late_is_dropped(visit: Visit) -> None:
     page.wait_for_timeout(500)  # Longer than the pause in typing.
     assert len(held) == 1
     passages = ask_for(page, "while loop condition")
-    expect(passages.first.locator("mark.best")).to_contain_text("A while loop")
+    expect(passages.first.locator("mark.best").last).to_contain_text("A while loop")
     assert len(failed) == 1
     assert "q=rabbits" in failed[0]
     box.press_sequentially(" holds")
-    expect(page.locator(".passage").first.locator("mark.best")).to_contain_text("A while loop")
+    expect(page.locator(".passage").first.locator("mark.best").last).to_contain_text("A while loop")
 
 
 def test_typing_asks_once_for_a_word(visit: Visit) -> None:
@@ -179,16 +184,70 @@ def test_the_back_button_leads_to_the_question_before(visit: Visit) -> None:
     expect(box).to_have_value("walrus")
 
 
-def test_hostile_text_stays_text(visit: Visit) -> None:
-    page = visit("#/search?q=rabbits+<script>window.hacked=1</script>")
+def test_nothing_in_a_hostile_document_is_alive(visit: Visit) -> None:
+    page = visit("#/search?q=rabbits+<script>window.hacked=1</script>&window=10")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
     card = page.locator(".passage", has_text="eat clover").first
-    expect(card.locator(".text")).to_contain_text("<script>window.hacked = 1</script>")
-    expect(card.get_by_role("link")).to_have_text(HOSTILE_ID.removeprefix("cs/"))
-    card.get_by_role("link").click()
+    shown = card.locator(".rendered")
+    expect(shown).to_contain_text("<script>window.hacked = 1</script>")
+    expect(card.locator("a.open")).to_have_text(HOSTILE_ID.removeprefix("cs/"))
+    # It looks as it does elsewhere: formulas, a table, code.
+    displays = shown.locator("math").evaluate_all("all => all.map((each) => getComputedStyle(each).display)")
+    assert displays == ["math", "block math"]
+    expect(shown.locator("math").first).to_have_text("n2")
+    expect(shown.get_by_role("cell")).to_have_text(["May", "12"])
+    expect(shown.locator("pre .word").first).to_have_text("def")
+    expect(shown.get_by_role("link")).to_have_text(["Warren"])
+    expect(shown.locator(".picture")).to_have_text("Burrow")
+    card.locator("a.open").click()
     expect(page.locator(".chunked")).to_contain_text('<img src=x onerror="window.hacked = 1">')
     expect(page.get_by_role("heading", level=1)).to_have_text(HOSTILE_ID.removeprefix("cs/"))
+    page.get_by_role("button", name="Rendered").click()
+    mark = page.locator(".sheet .rendered mark.best").first
+    chunk = mark.inner_text()
+    page.keyboard.press("j")
+    expect(mark).not_to_have_text(chunk)
     assert page.evaluate("window.hacked") is None
-    assert page.locator("main img, main script, main a[href^='javascript']").count() == 0
+    live = "main :is(img, script, iframe, [onerror], [style], [src]), main a[href^='javascript'], main a[href^='data']"
+    assert page.locator(live).count() == 0
+    assert all(url.startswith(page.url.split("#")[0]) for url in asked)
+
+
+def test_a_page_of_a_pdf_is_shown_with_its_lines_marked(visit: Visit, ice: Path) -> None:
+    page = visit("#/search?q=second+page+glaciers&window=0&top_k=1")
+    card = page.locator(".passage").first
+    expect(card.get_by_role("img", name="Page 1 of ice.pdf, 1 line marked")).to_be_visible()
+    card.get_by_role("button", name="Page 2").click()
+    picture = card.get_by_role("img", name="Page 2 of ice.pdf, 1 line marked")
+    expect(picture).to_be_visible()
+    assert picture.evaluate("image => image.naturalWidth") >= 600
+    with page.expect_download() as download:
+        card.get_by_role("button", name="Original file").click()
+    assert download.value.suggested_filename == "ice.pdf"
+    assert Path(download.value.path()).read_bytes() == ice.read_bytes()
+    card.get_by_role("button", name="Text").click()
+    expect(card.locator("mark.best")).to_contain_text("The second page is about glaciers.")
+    card.locator("a.open").click()
+    page.get_by_role("button", name="Page", exact=True).click()
+    expect(page.locator(".sheet").get_by_role("img", name="Page 1 of ice.pdf")).to_be_visible()
+    page.keyboard.press("j")
+    expect(page.locator(".sheet").get_by_role("img", name="Page 3 of ice.pdf, 1 line marked")).to_be_visible()
+
+
+def test_a_file_that_changed_is_shown_as_its_text(visit: Visit, ice: Path) -> None:
+    data = ice.read_bytes()
+    ice.write_bytes(data + b" ")
+    try:
+        page = visit("#/search?q=second+page+glaciers&window=0&top_k=1", expect_errors=True)
+        card = page.locator(".passage").first
+        expect(card.get_by_text("Shown as text: the file has changed since it was indexed.")).to_be_visible()
+        expect(card.locator("mark.best")).to_contain_text("The second page is about glaciers.")
+        card.get_by_role("button", name="Original file").click()
+        expect(card.get_by_text("file has changed since it was indexed", exact=True)).to_be_visible()
+        assert card.get_by_role("button", name="Page").count() == 0
+    finally:
+        ice.write_bytes(data)
 
 
 def test_markup_that_slips_past_the_page_is_stopped_by_its_policy(visit: Visit) -> None:
@@ -199,7 +258,7 @@ def test_markup_that_slips_past_the_page_is_stopped_by_its_policy(visit: Visit) 
 
 def test_text_from_right_to_left_runs_so(visit: Visit) -> None:
     page = visit("#/search?q=הארנב")
-    text = page.locator(".passage").first.locator(".text")
+    text = page.locator(".passage").first.locator(".rendered")
     expect(text).to_contain_text("הארנב רץ מהר")
     assert text.evaluate("text => getComputedStyle(text).direction") == "rtl"
 

@@ -8,9 +8,9 @@ const MOST_KEPT = 40;
 const answers = new Map();
 
 /** Search. `params` are those of GET /search. */
-export const search = (params, signal) => read("search", params, signal);
+export const search = (params, signal) => read("search", { ...params, render: true }, signal);
 
-/** Strategies, indexed collections and rerankers. */
+/** Strategies, indexed collections, rankings and rerankers. */
 export const strategies = (signal) => read("strategies", {}, signal);
 
 /** The metadata that documents can be filtered by. */
@@ -19,8 +19,31 @@ export const filters = (params, signal) => read("filters", params, signal);
 /** A page of the documents. */
 export const documents = (params, signal) => read("documents", params, signal);
 
-/** A document with the positions of its chunks. */
-export const documentOf = (id, strategy, signal) => read(pathOf(id), { strategy }, signal);
+/** A document with the positions of its chunks; `options` are the others of GET /documents/{id}. */
+export const documentOf = (id, strategy, signal, options = {}) => read(pathOf(id), { strategy, ...options }, signal);
+
+/**
+ * A page of a document as a picture.
+ * @param {string} id
+ * @param {number} page From 1.
+ * @param {{strategy: string, start: number, end: number, width: number}} params The range to mark, and pixels across.
+ * @returns {Promise<{blob: Blob, lines: number, top: number}>} With the number of marked lines, and the share of the
+ *   page's height above the first one.
+ */
+export async function pagePicture(id, page, params) {
+  const url = new URL(`${pathOf(id)}/pages/${page}.png`, document.baseURI.split("#")[0]);
+  for (const [name, value] of Object.entries(params)) url.searchParams.set(name, String(value));
+  const response = await request(url, {});
+  const header = (name) => Number(response.headers.get(name) ?? 0);
+  return { blob: await response.blob(), lines: header("X-Marked-Lines"), top: header("X-Marked-Top") };
+}
+
+/** The file of a document. */
+export async function original(id, strategy) {
+  const url = new URL(`${pathOf(id)}/original`, document.baseURI.split("#")[0]);
+  url.searchParams.set("strategy", strategy);
+  return (await request(url, {})).blob();
+}
 
 /** Delete an uploaded document. */
 export async function remove(id, strategy, signal) {
@@ -69,7 +92,7 @@ function sendWithProgress(url, { method, body, headers, progress, signal }) {
 function pathOf(id) {
   const steps = id.split("/");
   // Ids whose slashes a URL would misread are encoded as one segment; the others keep them, which more proxies accept.
-  const isOdd = steps.some((step) => ["", ".", ".."].includes(step)) || steps.at(-1) === "chunks";
+  const isOdd = steps.some((step) => ["", ".", ".."].includes(step)) || /(^|\/)(chunks|original|pages\/[^/]*\.png)$/.test(id);
   return `documents/${isOdd ? encodeURIComponent(id) : steps.map(encodeURIComponent).join("/")}`;
 }
 

@@ -4,6 +4,7 @@ import { el, freshId } from "../dom.js";
 import { address } from "../router.js";
 import * as shortcuts from "../shortcuts.js";
 import { offers } from "./filters.js";
+import { look } from "./look.js";
 import { markedText } from "./marked.js";
 import { breadcrumb, fileOf, kindOf } from "./place.js";
 import { scoreBar } from "./scores.js";
@@ -34,10 +35,10 @@ export function passageCard(passage, { strategy, most, heading = "h2", add, note
       "header",
       {},
       el("span", { class: "rank", "aria-hidden": "true" }, String(passage.rank)),
-      el("div", { class: "where" }, el(heading, { id }, link), breadcrumb(passage.source_id, passage.context, passage.pages)),
+      el("div", { class: "where" }, el(heading, { id }, link), breadcrumb(passage.source_id, passage.context, passage)),
       scoreBar(passage.score, passage.scores, most),
     ),
-    markedText(passage.text, marks, kindOf(passage.source_id)),
+    look({ place: placeOf(passage, best, strategy), text: passage.text, marks, view: passage.view }),
     related,
     el(
       "footer",
@@ -47,6 +48,10 @@ export function passageCard(passage, { strategy, most, heading = "h2", add, note
       add && offers(passage.metadata, add),
     ),
   );
+}
+
+function placeOf({ source_id: id, pages }, best, strategy) {
+  return { id, strategy, start: best.start, end: best.end, pages: best.pages ?? pages };
 }
 
 /** Move the focus to the next passage of a view, or to the one before. */

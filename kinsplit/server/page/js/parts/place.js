@@ -20,6 +20,18 @@ export function pagesOf(pages) {
   return pages[0] === pages[1] ? `p. ${pages[0]}` : `pp. ${pages[0]}–${pages[1]}`;
 }
 
+/** Return times in seconds as text: "1:05–1:09". */
+export function timesOf(times) {
+  return times ? times.map(clock).join("–") : "";
+}
+
+function clock(seconds) {
+  const whole = Math.floor(seconds);
+  const [hours, minutes] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60];
+  const rest = String(whole % 60).padStart(2, "0");
+  return hours ? `${hours}:${String(minutes).padStart(2, "0")}:${rest}` : `${minutes}:${rest}`;
+}
+
 /** Return the headings in the context of a chunk, without a repeated table header. */
 export function headingsOf(context) {
   const [first, second = ""] = context.split("\n");
@@ -27,14 +39,20 @@ export function headingsOf(context) {
 }
 
 /**
- * Return a breadcrumb of folders, headings and pages.
+ * Return a breadcrumb of folders, headings, pages and times.
  * @param {string} id Of the document.
  * @param {string} context Of the chunk.
- * @param {[number, number]|null} pages
+ * @param {{pages?: [number, number]|null, times?: [number, number]|null, view?: object|null}} [found] A passage.
  */
-export function breadcrumb(id, context, pages) {
+export function breadcrumb(id, context, { pages = null, times = null, view = null } = {}) {
   const steps = [...id.split("/").slice(0, -1), ...headingsOf(context)].filter(Boolean);
-  const shown = [...steps.map((step) => el("bdi", {}, step)), pages && el("span", { class: "pages" }, pagesOf(pages))];
+  const spoken = times && el("span", { class: "pages" }, timesOf(times));
+  const shown = [
+    ...steps.map((step) => el("bdi", {}, step)),
+    pages && el("span", { class: "pages" }, pagesOf(pages)),
+    // The recording begins to play there.
+    view?.recording ? el("a", { href: view.recording, target: "_blank", rel: "noopener noreferrer" }, "Listen at ", spoken) : spoken,
+  ];
   const items = shown.filter(Boolean).map((step) => el("li", {}, step));
   return items.length ? el("ol", { class: "crumbs", "aria-label": "Location" }, items) : null;
 }

@@ -2,15 +2,16 @@
 
 import { el } from "../dom.js";
 import { address } from "../router.js";
-import { markedText } from "./marked.js";
-import { breadcrumb, fileOf, kindOf } from "./place.js";
+import { look } from "./look.js";
+import { breadcrumb, fileOf } from "./place.js";
 
 /**
  * @param {object} source Of the event `sources` of POST /ask.
  * @param {string} strategy
  * @param {{start: number, end: number}[]} [marks] The cited ranges, in UTF-16 units of its text.
+ * @param {object|null} [view] How it can be shown with the cited ranges marked.
  */
-export function sourceCard(source, strategy, marks = []) {
+export function sourceCard(source, strategy, marks = [], view = source.view) {
   // A citation of the whole text needs no mark.
   const narrow = marks.filter(({ start, end }) => end - start < 0.9 * source.text.length);
   const { number, source_id: id, chunk_id: chunk } = source;
@@ -30,9 +31,9 @@ export function sourceCard(source, strategy, marks = []) {
         "div",
         { class: "where" },
         el("h3", { id: `source-${number}-name` }, el("span", { class: "hidden-text" }, `Source ${number}: `), link),
-        breadcrumb(id, source.section ?? "", source.pages),
+        breadcrumb(id, source.section ?? "", source),
       ),
     ),
-    markedText(source.text, narrow, kindOf(id)),
+    look({ place: { id, strategy, start: source.start, end: source.end, pages: source.pages }, text: source.text, marks: narrow, view }),
   );
 }

@@ -68,7 +68,7 @@ export async function mount(root, params, { signal, state }) {
     answer.setAttribute("aria-busy", "true");
     announce("Looking for passages");
     try {
-      const response = await api.ask({ question: text, strategy, where }, current);
+      const response = await api.ask({ question: text, strategy, where, render: true }, current);
       for await (const { event, data } of events(response)) {
         current.throwIfAborted();
         if (event === "sources") {
@@ -115,8 +115,8 @@ export async function mount(root, params, { signal, state }) {
     answer.removeAttribute("aria-busy");
   }
 
-  function showSources(rows, strategy, marks = new Map()) {
-    const cards = rows.map((source) => el("li", {}, sourceCard(source, strategy, marks.get(source.number))));
+  function showSources(rows, strategy, marks = new Map(), views = {}) {
+    const cards = rows.map((source) => el("li", {}, sourceCard(source, strategy, marks.get(source.number), views[source.number])));
     sources.replaceChildren(el("h2", {}, rows.length ? "Sources" : ""), el("ol", { class: "passages" }, cards));
   }
 
@@ -126,7 +126,7 @@ export async function mount(root, params, { signal, state }) {
     const by = data.model && el("p", { class: "quiet" }, `Written by ${data.model}. It may be wrong; check the sources.`);
     const text = el("div", { class: "text", dir: "auto" }, checkedText(data, strategy));
     answer.replaceChildren(...notices, text, line, by || "");
-    showSources(rows, strategy, evidenceOf(data));
+    showSources(rows, strategy, evidenceOf(data), data.views);
     announce(`The answer is complete. ${words}`);
   }
 }

@@ -6,6 +6,7 @@ import { placeIn } from "../offsets.js";
 import { ChunkedText } from "../parts/chunked.js";
 import { facts, nameOf, spoken } from "../parts/facts.js";
 import { breadcrumb, fileOf, kindOf } from "../parts/place.js";
+import { Sheet } from "../parts/sheet.js";
 import { empty, failed, loading } from "../parts/states.js";
 import { address, leave, restate } from "../router.js";
 import * as shortcuts from "../shortcuts.js";
@@ -17,7 +18,7 @@ export async function mount(root, params, { signal, state }) {
   const heading = el("h1", { tabindex: -1 }, el("bdi", {}, fileOf(id)));
   const body = el("div", {}, loading("Opening"));
   const back = el("a", { class: "back", href: address("documents", { strategy }) }, "Back");
-  root.append(el("div", { class: "heading" }, back, heading, breadcrumb(id, "", null)), body);
+  root.append(el("div", { class: "heading" }, back, heading, breadcrumb(id, "")), body);
   state(fileOf(id));
   back.addEventListener("click", (event) => {
     if (event.ctrlKey || event.metaKey) return;
@@ -36,9 +37,9 @@ export async function mount(root, params, { signal, state }) {
   const chunks = new Map(source.chunks.map((chunk) => [chunk.id, chunk]));
   const marks = markOf(source, params.get("at"));
   const panel = el("aside", { class: "panel", "aria-label": "The chunk" });
-  const sheet = el("section", { class: "sheet", "aria-label": "Text" });
+  const sheet = new Sheet(source, () => sheet.showsChunks && bring());
   body.className = "reader";
-  body.replaceChildren(sheet, panel);
+  body.replaceChildren(sheet.element, panel);
   let level = null;
   let drawn = null;
   let now = null;
@@ -73,8 +74,8 @@ export async function mount(root, params, { signal, state }) {
       level = chunk.level;
       const own = source.chunks.filter((each) => each.level === level);
       drawn = new ChunkedText(source.text, own, { pick, marks, kind: kindOf(id) });
-      sheet.replaceChildren(drawn.element);
     }
+    sheet.show(chunk, drawn.element);
     drawn.select(chunk);
     // Keep the focus on the pressed button.
     const pressed = panel.contains(document.activeElement) ? document.activeElement.dataset.way : null;
@@ -96,8 +97,8 @@ export async function mount(root, params, { signal, state }) {
 
   function bring() {
     const edge = drawn.select(now);
-    if (!edge) return; // The document's text lacks this chunk.
-    const seen = (now === first && sheet.querySelector("mark")) || edge;
+    if (!edge || !sheet.showsChunks) return; // The document's text may lack this chunk.
+    const seen = (now === first && drawn.element.querySelector("mark")) || edge;
     // Keep the focus on the buttons.
     if (panel.contains(document.activeElement)) seen.scrollIntoView({ block: "center" });
     else reveal(edge, seen);
