@@ -58,7 +58,7 @@ LAYERS: dict[str, set[str]] = {
     "wikipedia": {"errors", "support"},
     "answering": {
         *("chunk", "embedding", "errors", "index", "language_models", "parsers", "retrieval", "spans", "support"),
-        "tokenizers",
+        *("text", "tokenizers"),
     },
     "evaluation": {
         *("answering", "chunk", "compat", "display", "embedding", "errors", "identity", "index", "indexing"),

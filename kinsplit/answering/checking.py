@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -143,21 +143,20 @@ class Part:
 
 
 class Comparison:
-    """The sentences and pairs of adjacent sentences of sources, prepared for comparison with other texts.
+    """Parts of sources and pairs of adjacent parts, prepared for comparison with other texts.
 
     Args:
-        sources: The sources.
+        groups: Parts by groups in which adjacent parts may belong together.
         embedder: Compares meaning.
         bm25: Compares words, by stem and without stop words.
     """
 
-    def __init__(self, sources: Sequence[Source], embedder: Embedder, bm25: Bm25Embedder) -> None:
+    def __init__(self, groups: Iterable[Sequence[Part]], embedder: Embedder, bm25: Bm25Embedder) -> None:
         self._bm25 = bm25
         single: list[Part] = []
         runs: list[tuple[int, int]] = []
-        for source in sources:
-            starts, ends = (each.tolist() for each in sentences(source.text))
-            first, single = len(single), single + [Part(source, Span(*at)) for at in zip(starts, ends, strict=True)]
+        for group in groups:
+            first, single = len(single), [*single, *group]
             runs += [(number, number) for number in range(first, len(single))]
             runs += [(number, number + 1) for number in range(first, len(single) - 1)]
         self.parts = [Part(single[i].source, Span(single[i].at.start, single[j].at.end)) for i, j in runs]
@@ -178,6 +177,11 @@ class Comparison:
         return np.asarray(shares, dtype=np.float32)
 
 
+def _sentences(source: Source) -> list[Part]:
+    starts, ends = (each.tolist() for each in sentences(source.text))
+    return [Part(source, Span(*at)) for at in zip(starts, ends, strict=True)]
+
+
 def check(
     text: str, citations: Sequence[Citation], embedder: Embedder, bm25: Bm25Embedder, threshold: float = THRESHOLD
 ) -> list[Check]:
@@ -196,7 +200,7 @@ def check(
     """
     found = claims(text, citations)
     cited = {c.number: c.source for claim in found for c in claim.citations if c.source is not None}
-    comparison = Comparison(list(cited.values()), embedder, bm25)
+    comparison = Comparison([_sentences(source) for source in cited.values()], embedder, bm25)
     vectors = embedder.embed([claim.text for claim in found]) if cited else [None] * len(found)
     return [_checked(claim, comparison, vector, threshold) for claim, vector in zip(found, vectors, strict=True)]
 

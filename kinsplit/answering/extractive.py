@@ -1,34 +1,34 @@
-"""Extractive answers: the best sentences of the sources, if no model answers."""
+"""Extractive answers: the best statements of the sources, if no model answers."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from kinsplit.answering.checking import Comparison, Part
+from kinsplit.answering.statements import LONGEST, is_prose, statements
 from kinsplit.answering.values import Source
 from kinsplit.embedding.protocol import Embedder
 from kinsplit.embedding.sparse import Bm25Embedder
-from kinsplit.parsers.units.segment import words
+from kinsplit.spans import Span
 
-# Table rows and code fences.
-_LINES = re.compile(r"^[ \t]*(?:\||```|~~~)", re.MULTILINE)
-#: Maximum number of sentences, and of sentences of one source.
+#: Maximum number of quotations, and of quotations of one source.
 MOST, MOST_OF_SOURCE = 4, 2
-_FEWEST_WORDS = 4
-_LONGEST = 600
-# Weight of a source's rank relative to a sentence's score: the search has read more than one sentence.
+# Weight of a source's rank relative to a statement's score: the search has read more than one sentence.
 _RANK_WEIGHT = 0.1
+# Least score of a further quotation, as a share of the best one's.
+_LEAST = 0.5
+# What a list, a table or code loses against a sentence, since a longer part shares more words with a question.
+_LENGTH_WEIGHT = 0.15
 
 
 def quotes(question: str, sources: Sequence[Source], embedder: Embedder, bm25: Bm25Embedder) -> list[Part]:
-    """Return the sentences of sources that are most similar to a question, best first.
+    """Return the statements of sources that are most similar to a question, best first.
 
     They are ranked by the sum of their cosine with the question and their share of its words, and by the rank of their
-    source. Two adjacent sentences may be taken together, such as a heading and the sentence below it. Questions and
-    fragments of fewer than four words are left out, unless there is nothing else.
+    source. Two adjacent sentences of a paragraph may be taken together. Whatever is no statement by itself, such as a
+    heading, is left out (see `kinsplit.answering.statements`), unless there is nothing else.
 
     Args:
         question: The question.
@@ -36,25 +36,27 @@ def quotes(question: str, sources: Sequence[Source], embedder: Embedder, bm25: B
         embedder: Compares meaning.
         bm25: Compares words.
     """
-    comparison = Comparison(sources, embedder, bm25)
+    groups = [[Part(source, span) for span in group] for source in sources for group in statements(source)]
+    if not groups:
+        groups = [[Part(source, Span(0, len(source.text)))] for source in sources if source.text.strip()]
+    comparison = Comparison(groups, embedder, bm25)
     scores = comparison.cosines(embedder.embed_query(question)) + comparison.overlaps(question)
     ranks = np.asarray([part.source.number for part in comparison.parts], dtype=np.float32)
-    order = np.argsort(-(scores - _RANK_WEIGHT * ranks), kind="stable").tolist()
-    ranked = [comparison.parts[index] for index in order]
-    return list(_select([part for part in ranked if _is_statement(part)] or ranked))
+    long = np.asarray([not is_prose(part.source, part.text) for part in comparison.parts], dtype=np.float32)
+    order = np.argsort(-(scores - _RANK_WEIGHT * ranks - _LENGTH_WEIGHT * long), kind="stable").tolist()
+    least = _LEAST * float(scores[order[0]]) if order else 0.0
+    return list(_select([comparison.parts[index] for index in order if scores[index] >= least]))
 
 
 def quotation(part: Part) -> str:
-    """Return a part in quotation marks: prose on one line, tables and code line by line; shortened if long."""
-    if _LINES.search(part.text):
-        text = "\n".join(line.rstrip() for line in part.text.splitlines() if line.strip())
-    else:
+    """Return a part in quotation marks: prose on one line, all else line by line; shortened if long."""
+    if is_prose(part.source, part.text):
         text = " ".join(part.text.split())
-    return f"“{text if len(text) <= _LONGEST else f'{text[:_LONGEST].rstrip()} …'}”"
-
-
-def _is_statement(part: Part) -> bool:
-    return len(words(part.text).starts) >= _FEWEST_WORDS and part.text.rstrip()[-1] not in "?？؟"
+        cut = text.rfind(" ", 0, LONGEST)
+    else:
+        text = "\n".join(line.rstrip() for line in part.text.splitlines() if line.strip())
+        cut = text.rfind("\n", 0, LONGEST)
+    return f"“{text if len(text) <= LONGEST else f'{text[: cut if cut > 0 else LONGEST].rstrip()} …'}”"
 
 
 def _select(ranked: Sequence[Part]) -> Iterator[Part]:
