@@ -26,8 +26,7 @@ from texts import Corpus, corpus
 from kinsplit.embedding import create as embedder
 from kinsplit.evaluation.experiment import rankers
 from kinsplit.evaluation.labels import Dataset
-from kinsplit.index import default_strategy
-from kinsplit.parsers import create
+from kinsplit.parsers import create, default_strategy
 from kinsplit.parsers.units.sentences import sentences as split_sentences
 
 _HEADLINE = BUDGETS.index(1000)

@@ -21,7 +21,7 @@ from kinsplit.evaluation import Experiment
 from kinsplit.evaluation.datasets import load
 from kinsplit.evaluation.measures.protocol import Outcome
 from kinsplit.evaluation.significance import estimate
-from kinsplit.index import default_strategy
+from kinsplit.parsers import default_strategy
 from kinsplit.retrieval import LateInteractionReranker, Reading, rerank
 
 #: Number of reranked chunks, as in the course search that kinsplit replaces.

@@ -23,8 +23,7 @@ from kinsplit.evaluation.experiment.strategy_run import Step
 from kinsplit.evaluation.labels import Dataset
 from kinsplit.evaluation.significance import estimate
 from kinsplit.evaluation.splitters import from_spec
-from kinsplit.index import default_strategy
-from kinsplit.parsers import Strategy, create
+from kinsplit.parsers import Strategy, create, default_strategy
 from kinsplit.retrieval import NO_KIN, KinWeights
 
 BUDGETS = (250, 500, 1000, 2000)
@@ -41,6 +40,7 @@ KIN_RANKERS = {
     "without siblings": rankers.kin(KinWeights(siblings=0)),
     "without parent": rankers.kin(KinWeights(parent=0)),
     "without document": rankers.kin(KinWeights(document=0)),
+    "without best chunk": rankers.kin(KinWeights(best_chunk=0)),
     "without searching inside the best documents": rankers.kin(KinWeights(best_documents=0)),
     "default": rankers.kin(),
 }

@@ -19,7 +19,7 @@ from texts import SHARED_DATA
 
 from kinsplit.chunk import Document
 from kinsplit.embedding import create as embedder
-from kinsplit.index import default_strategy
+from kinsplit.parsers import default_strategy
 from kinsplit.tokenizers import UnknownScriptWarning, resolve
 
 #: Languages of the declaration of human rights, whose first article is repeated until it is a page or two.

@@ -14,8 +14,8 @@ from texts import prose
 from kinsplit import embedding
 from kinsplit.chunk import DOCUMENT, Chunk, Content, Document
 from kinsplit.embedding.sparse import Bm25Embedder
-from kinsplit.index import default_strategy
 from kinsplit.indexing.indexer import Indexer
+from kinsplit.parsers import default_strategy
 from kinsplit.retrieval import Question
 from kinsplit.stores import Schema, Vectors, open_store
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 from kinsplit.chunk import FIELDS, Chunk, select
-from kinsplit.errors import MissingExtraError
 from kinsplit.stores.json_values import to_json
+from kinsplit.support.extras import needs
 from kinsplit.tokenizers.protocol import replace_surrogates
 
 if TYPE_CHECKING:
@@ -16,9 +16,13 @@ if TYPE_CHECKING:
     import pyarrow
 
 _COLUMNS = {field.shown or str(field.stored): field.attribute for field in FIELDS}
+_TYPES = {
+    **get_type_hints(Chunk),
+    **{name: get_type_hints(own.fget)["return"] for name, own in vars(Chunk).items() if isinstance(own, property)},
+}
 # The other columns are texts.
-_INTEGERS = frozenset({"index", "total", "level", "start", "end", "overlap", "token_count"})
-_FLAGS = frozenset({"is_chunked"})
+_INTEGERS = frozenset(name for name in _COLUMNS.values() if _TYPES[name] in (int, int | None))
+_FLAGS = frozenset(name for name in _COLUMNS.values() if _TYPES[name] is bool)
 
 
 def to_dataframe(chunks: Iterable[Chunk]) -> pandas.DataFrame:
@@ -39,10 +43,8 @@ def to_dataframe(chunks: Iterable[Chunk]) -> pandas.DataFrame:
         >>> to_dataframe(chunks)["start"].tolist()
         [0]
     """
-    try:
+    with needs("frames"):
         import pandas
-    except ImportError:
-        raise MissingExtraError("pandas", "frames") from None
     rows = [{**_row(chunk), "metadata": dict(chunk.metadata)} for chunk in chunks]
     frame = pandas.DataFrame(rows, columns=[*_COLUMNS, "metadata"])
     # An integer that some rows lack would make the column one of floats, and an empty column one of objects.
@@ -69,10 +71,8 @@ def to_arrow(chunks: Iterable[Chunk]) -> pyarrow.Table:
         >>> to_arrow(chunks).num_rows
         1
     """
-    try:
+    with needs("frames"):
         import pyarrow
-    except ImportError:
-        raise MissingExtraError("pyarrow", "frames") from None
     rows = [
         {**_row(chunk), "metadata": json.dumps(to_json(chunk.metadata, "metadata"), ensure_ascii=False)}
         for chunk in chunks

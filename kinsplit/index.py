@@ -38,6 +38,7 @@ from kinsplit.retrieval import (
     create_reranker,
     search,
 )
+from kinsplit.retrieval.rankings import pick
 from kinsplit.stores import ChunkStore, Schema, open_store
 from kinsplit.stores.address import Readers
 from kinsplit.stores.protocol import Where
@@ -243,7 +244,8 @@ class Index:
         Args:
             query: The question.
             **options: See `kinsplit.retrieval.SearchOptions`: `top_k`, `candidates`, `window`, `parents`,
-                `within_sections`, `rerank`, `budget`, `context_share`, `where`, `level`, `weights`.
+                `within_sections`, `rerank`, `budget`, `context_share`, `where`, `level`, `ranking`, `diversity`,
+                `weights`.
 
         Returns:
             Passages, best first.
@@ -274,8 +276,10 @@ class Index:
         limits = {"top_k": options.passages, "budget": options.budget}
         retrieval |= {name: limit for name, limit in limits.items() if limit is not None}
         with span("kinsplit.search", retrieval, texts={"gen_ai.retrieval.query.text": query}) as record:
-            with model_span("embeddings", self.embedder.name):
-                dense = self.embedder.embed_query(query)
+            dense = None
+            if pick(options.ranking).embeds:
+                with model_span("embeddings", self.embedder.name):
+                    dense = self.embedder.embed_query(query)
             question = Question(dense, self.bm25.embed_query(query), options.level, options.where)
             asked = frozenset(question.terms.indices)
 

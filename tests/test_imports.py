@@ -40,10 +40,10 @@ LAYERS: dict[str, set[str]] = {
         "tokenizers",
     },
     "stores": {"chunk", "display", "embedding", "errors", "identity", "spans", "support"},
-    "frames": {"chunk", "errors", "stores", "tokenizers"},
+    "frames": {"chunk", "stores", "support", "tokenizers"},
     "retrieval": {
-        *("chunk", "embedding", "errors", "identity", "language_models", "parsers", "spans", "stores", "support"),
-        *("markup", "text", "tokenizers"),
+        *("chunk", "embedding", "errors", "identity", "language_models", "markup", "parsers", "spans", "stores"),
+        *("support", "text", "tokenizers"),
     },
     "view": {"chunk", "display", "errors", "markup", "retrieval"},
     "indexing": {

@@ -112,6 +112,17 @@ SharedLanguage = Annotated[
 Rerank = Annotated[
     str, typer.Option(metavar="SPEC", help="Reranker: none, late, cross-encoder:NAME_OR_PATH, or llm:MODEL.")
 ]
+Ranking = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="Ranking of the chunks: kin, by meaning and words, each chunk with its kin; hybrid, by both without kin; "
+        "dense, by meaning; or terms, by words.",
+    ),
+]
+Diversity = Annotated[
+    float, typer.Option(metavar="X", help="Weight of unlikeness among the candidates (MMR), from 0 for none to 1.")
+]
 ContextShare = Annotated[
     float | None,
     typer.Option(

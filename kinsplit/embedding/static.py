@@ -24,7 +24,7 @@ from kinsplit.embedding.backends.integrity import check_files
 from kinsplit.embedding.backends.model_cache import read_cached
 from kinsplit.embedding.bundled import REMEDY, SHA256, digests, model_folder
 from kinsplit.embedding.protocol import Progress, check_texts
-from kinsplit.errors import EmbeddingError, MissingExtraError
+from kinsplit.errors import EmbeddingError
 from kinsplit.support.extras import needs
 from kinsplit.tokenizers import JsonTokenizer
 
@@ -69,10 +69,8 @@ def distil(source: Path, folder: Path) -> None:
     Raises:
         MissingExtraError: model2vec is not installed.
     """
-    try:
+    with needs("static"):
         from model2vec.distill import distill
-    except ImportError as error:
-        raise MissingExtraError("model2vec[distill]", "static") from error
     from kinsplit.embedding.backends.torch import quiet
 
     # Progress bars and messages are not for the caller.

@@ -10,9 +10,10 @@ from pydantic import Field, field_validator, model_validator
 
 from kinsplit import embedding
 from kinsplit.embedding.sparse import Bm25Embedder
-from kinsplit.errors import InvalidParameterError, LoadError, MissingExtraError
+from kinsplit.errors import InvalidParameterError, LoadError
 from kinsplit.indexing.embedding_context import EmbeddingContext
 from kinsplit.parsers import Strategy, create, strategy_class
+from kinsplit.support.extras import needs
 from kinsplit.support.model import Settings
 
 #: Keys of files that older versions wrote.
@@ -121,10 +122,8 @@ class Configuration(Settings):
         Raises:
             MissingExtraError: tomlkit is not installed.
         """
-        try:
+        with needs("evaluation"):
             import tomlkit
-        except ImportError as error:
-            raise MissingExtraError("tomlkit", "evaluation") from error
         document = tomlkit.document()
         for line in remarks.splitlines():
             document.add(tomlkit.comment(line))

@@ -20,7 +20,7 @@ from kinsplit.mcp import models
 from kinsplit.mcp.results import list_page, read_chunk, read_span, to_answered, to_found
 from kinsplit.server import limits
 from kinsplit.server.collections import Collections
-from kinsplit.server.request_options import parse_filter
+from kinsplit.server.request_options import RANKING, RANKINGS, parse_filter
 
 _LOG = logging.getLogger("kinsplit.mcp")
 #: Nothing is changed, and nothing outside the index is reached.
@@ -95,6 +95,7 @@ def _add_search(server: MCPServer, collections: Collections) -> None:
         budget: Annotated[
             int, Field(ge=1, le=limits.BUDGET, description="Maximum total number of tokens of the passages.")
         ] = 4000,
+        ranking: Annotated[str, Field(max_length=limits.NAME, description=RANKING, json_schema_extra=RANKINGS)] = "kin",
         where: _Where = None,
     ) -> models.Found:
         """Find the passages of the indexed documents that answer a question, by meaning and by words.
@@ -105,7 +106,7 @@ def _add_search(server: MCPServer, collections: Collections) -> None:
         with _reported():
             picked = collections.pick(collection)
             passages = await picked.index.asearch(
-                question, top_k=top_k, window=window, budget=budget, where=parse_filter(where)
+                question, top_k=top_k, window=window, budget=budget, ranking=ranking, where=parse_filter(where)
             )
         return models.Found(
             collection=picked.name, passages=[to_found(rank, each) for rank, each in enumerate(passages, 1)]

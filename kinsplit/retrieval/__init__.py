@@ -2,11 +2,12 @@
 
 from kinsplit.retrieval.budget import Budget, Context, context_of, shorten, spend
 from kinsplit.retrieval.candidate import Candidate
-from kinsplit.retrieval.candidates import Question, find_candidates
+from kinsplit.retrieval.candidates import Question
 from kinsplit.retrieval.expand import Expansion, arrange, expand
 from kinsplit.retrieval.options import SearchKeywords, SearchOptions
 from kinsplit.retrieval.passage import Passage, cite, join
 from kinsplit.retrieval.pipeline import search
+from kinsplit.retrieval.rankings import KIN, Ranking, find_candidates, rankings
 from kinsplit.retrieval.rerank import (
     CrossEncoderReranker,
     LanguageModelReranker,
@@ -21,6 +22,7 @@ from kinsplit.retrieval.rerank import (
 from kinsplit.retrieval.weights import NO_KIN, KinWeights
 
 __all__ = [
+    "KIN",
     "NO_KIN",
     "Budget",
     "Candidate",
@@ -33,6 +35,7 @@ __all__ = [
     "Passage",
     "Question",
     "Ranked",
+    "Ranking",
     "Reading",
     "RerankWarning",
     "Reranker",
@@ -45,6 +48,7 @@ __all__ = [
     "expand",
     "find_candidates",
     "join",
+    "rankings",
     "rerank",
     "search",
     "shorten",

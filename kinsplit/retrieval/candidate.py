@@ -17,7 +17,8 @@ class Candidate:
         score: The score that candidates are ranked by; higher is better.
         scores: The score of every stage, by name, in the order of the stages. `dense` is the cosine and `bm25` the term
             score, where these rankings found the chunk; `siblings`, `parent`, `parent_dense` and `document` are the
-            evidence of its kin; `kin` is their weighted sum; `rerank` is the reranker's score.
+            evidence of its kin; `kin` is their weighted sum, `hybrid` the sum of reciprocal ranks; `rerank` is the
+            reranker's score, `mmr` that of a search for diversity.
     """
 
     chunk: Chunk

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kinsplit.chunk import DOCUMENT, Chunk
 from kinsplit.embedding.protocol import SparseVector
+from kinsplit.errors import InvalidParameterError
 from kinsplit.retrieval.candidate import Candidate
 from kinsplit.retrieval.scoring import Evidence, ScoredEntry, score_with_kin, unit
 from kinsplit.retrieval.weights import KinWeights
-from kinsplit.stores.calls import get, rank
+from kinsplit.stores.calls import rank
 from kinsplit.stores.protocol import Entry, Query, Where
 from kinsplit.support.telemetry import span
+
+#: Number of chunks at the top of each ranking whose siblings are scored by themselves.
+_BEST = 5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,34 +29,43 @@ class Question:
     """A question in the forms that a store searches by.
 
     Attributes:
-        dense: The question's vector, shape (dimension,).
+        dense: The question's vector, shape (dimension,); None for a search by terms alone.
         terms: The question's term weights.
         level: Level of the chunks to find: 0 for leaves, 1 for their parents.
         where: Filter; see `Query`.
     """
 
-    dense: NDArray[np.float32]
+    dense: NDArray[np.float32] | None
     terms: SparseVector
     level: int = 0
     where: Where | None = None
 
+    @property
+    def vector(self) -> NDArray[np.float32]:
+        """The question's vector.
+
+        Raises:
+            InvalidParameterError: The question has none.
+        """
+        if self.dense is None:
+            raise InvalidParameterError("dense", "must be given to search by meaning", None, "Embed the question.")
+        return self.dense
+
     def by_meaning(self, level: int, limit: int, source_id: str | None = None) -> Query:
         """Return the query for the dense ranking of one source, or of all."""
-        return Query("dense", self.dense, limit, level, self._within(source_id))
+        return Query("dense", self.vector, limit, level, self._within(source_id))
 
     def by_terms(self, level: int, limit: int, source_id: str | None = None) -> Query:
         """Return the query for the term ranking of one source, or of all."""
         return Query("bm25", self.terms, limit, level, self._within(source_id))
 
+    def of_ids(self, using: Literal["dense", "bm25"], ids: Collection[str]) -> list[Query]:
+        """Return the query for the scores of some chunks, whatever the filter; none if there are no chunks."""
+        vector = self.dense if using == "dense" else self.terms
+        return [Query(using, vector, len(ids), self.level, {"$id": sorted(ids)})] if ids else []
+
     def _within(self, source_id: str | None) -> Where | None:
         return self.where if source_id is None else {**(self.where or {}), "source_id": source_id}
-
-
-async def find_candidates(question: Question, weights: KinWeights, limit: int) -> list[Candidate]:
-    """Find the chunks that answer a question, in at most three calls to the store; see `find_entries`."""
-    found = await find_entries(question, weights, limit)
-    chunks = await get([scored.entry.id for scored in found])
-    return to_candidates(found, {chunk.id: chunk for chunk in chunks})
 
 
 def to_candidates(found: Sequence[ScoredEntry], chunks: Mapping[str, Chunk]) -> list[Candidate]:
@@ -93,30 +107,50 @@ async def find_entries(question: Question, weights: KinWeights, limit: int) -> l
 
 
 async def _evidence(queries: Mapping[str, Query], question: Question, weights: KinWeights) -> Evidence:
-    """Make the queries, and search inside the best documents that they find."""
+    """Make the queries, and complete what they find with a second call."""
     found = dict(zip(queries, await rank(list(queries.values())), strict=True))
-    dense, terms = found["dense"], found["bm25"]
     documents = {entry.source_id: entry.score for entry in found.get("document", ())}
-    inside = await rank(
-        [
-            query
-            for source_id in _best_documents(dense, documents, weights.best_documents)
-            for query in (
-                question.by_meaning(question.level, weights.inside, source_id),
-                question.by_terms(question.level, weights.inside, source_id),
-            )
-        ]
-    )
-    dense = [*dense, *chain.from_iterable(inside[0::2])]
-    terms = [*terms, *chain.from_iterable(inside[1::2])]
+    inside = [
+        query
+        for source_id in _best_documents(found["dense"], documents, weights.best_documents)
+        for query in (
+            question.by_meaning(question.level, weights.inside, source_id),
+            question.by_terms(question.level, weights.inside, source_id),
+        )
+    ]
+    missing = _missing(found, queries["bm25"].limit, question, siblings=bool(weights.siblings))
+    answers = await rank([*inside, *missing])
+    entries = {entry.id: entry for entry in chain(found["dense"], found["bm25"], *answers[: len(inside)])}
+    scores: dict[str, dict[str, float]] = {using: _scores(found[using]) for using in ("dense", "bm25")}
+    for query, answer in zip((*inside, *missing), answers, strict=True):
+        scores[query.using] |= _scores(answer)
     return Evidence(
-        entries={entry.id: entry for entry in (*dense, *terms)},
-        dense=_scores(dense),
-        bm25=_scores(terms),
+        entries=entries,
+        dense=scores["dense"],
+        bm25=scores["bm25"],
         parent=_scores(found.get("parent", ())),
         parent_dense=_scores(found.get("parent_dense", ())),
         document=documents,
     )
+
+
+def _missing(found: Mapping[str, Sequence[Entry]], limit: int, question: Question, *, siblings: bool) -> list[Query]:
+    """Return the queries for scores that the rankings lack: of the chunks they found, and of the best ones' siblings.
+
+    Args:
+        found: The rankings "dense" and "bm25".
+        limit: Largest number of chunks in a ranking.
+        question: The question.
+        siblings: Whether the siblings' scores are wanted.
+    """
+    dense, terms = found["dense"], found["bm25"]
+    wanted = {entry.id for entry in (*dense, *terms)}
+    if siblings:
+        best = (*dense[:_BEST], *terms[:_BEST])
+        wanted |= {id_ for entry in best for id_ in (entry.prev_id, entry.next_id) if id_ is not None}
+    queries = question.of_ids("dense", wanted - {entry.id for entry in dense})
+    # A term ranking below its limit holds every chunk that has a term of the question.
+    return queries if len(terms) < limit else queries + question.of_ids("bm25", wanted - {entry.id for entry in terms})
 
 
 def _scores(entries: Iterable[Entry]) -> dict[str, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from types import MappingProxyType
 
@@ -70,6 +70,7 @@ async def fetch_kin(
     expansion: Expansion,
     fingerprint: str,
     known: Mapping[str, Chunk] = MappingProxyType({}),
+    read: Callable[[Sequence[str]], Awaitable[list[Chunk]]] = get,
 ) -> dict[str, Chunk]:
     """Fetch hits and all chunks that may become part of their passages, in one call to the store.
 
@@ -81,13 +82,14 @@ async def fetch_kin(
         expansion: Kin to add to a hit.
         fingerprint: Fingerprint of the strategy, from which ids are computed.
         known: Chunks that need not be fetched, by id.
+        read: Function that fetches chunks by id in one call.
 
     Returns:
         Chunks by the ids under which `arrange` looks for them.
     """
     hits = list(hits)
     ids = dict.fromkeys([*(hit.id for hit in hits), *wanted_ids(hits, expansion, fingerprint)])
-    fetched = await get([id_ for id_ in ids if id_ not in known])
+    fetched = await read([id_ for id_ in ids if id_ not in known])
     chunks = {**known, **{chunk.id: chunk for chunk in fetched}}
     lost: dict[tuple[str, int, int], list[str]] = {}
     for hit in () if expansion.parents else hits:

@@ -9,6 +9,7 @@ from pydantic import ConfigDict, Field, SkipValidation, model_validator
 from kinsplit.errors import InvalidParameterError
 from kinsplit.retrieval.budget import Budget, Terms
 from kinsplit.retrieval.expand import Expansion
+from kinsplit.retrieval.rankings import pick
 from kinsplit.retrieval.rerank import Reranker
 from kinsplit.retrieval.weights import KinWeights
 from kinsplit.stores.filters import check_where
@@ -47,7 +48,11 @@ class SearchOptions(Settings):
         where: Filter on metadata: keys with a value, a list of values, or operators such as {"$gte": 2020}; see
             `kinsplit.stores.protocol.Where`.
         level: Level of the chunks to find: 0 for leaves, 1 for their parents.
-        weights: Weights of kin scoring.
+        ranking: Name of the ranking: "kin", "hybrid", "dense" or "terms" (see `kinsplit.retrieval.rankings`).
+        diversity: Weight of unlikeness among the candidates, from 0 for none to 1 (see
+            `kinsplit.retrieval.diversity.diversify`). Above 0, a reranker reads only the candidates, whose order this
+            changes.
+        weights: Weights of kin scoring, for the ranking "kin" alone.
 
     Example:
         >>> options = SearchOptions(top_k=5, window=2, budget=1000, where={"course": "birds"})
@@ -67,6 +72,8 @@ class SearchOptions(Settings):
     context_share: float | None = Field(default=None, ge=0, lt=1)
     where: SkipValidation[Where | None] = None
     level: int = Field(default=0, ge=0)
+    ranking: str = "kin"
+    diversity: float = Field(default=0.0, ge=0, le=1)
     weights: KinWeights = KinWeights()
 
     @model_validator(mode="after")
@@ -78,6 +85,9 @@ class SearchOptions(Settings):
             raise InvalidParameterError(
                 "context_share", "needs a budget", self.context_share, "Give one, or leave it out."
             )
+        if not pick(self.ranking).weighs and "weights" in self.model_fields_set:
+            rule = f"are not used by the ranking {self.ranking!r}"
+            raise InvalidParameterError("weights", rule, self.weights, "Leave them out, or take the ranking 'kin'.")
         check_where(self.where)
         return self
 
@@ -134,4 +144,6 @@ class SearchKeywords(TypedDict, total=False):
     context_share: float | None
     where: Where | None
     level: int
+    ranking: str
+    diversity: float
     weights: KinWeights

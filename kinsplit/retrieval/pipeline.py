@@ -13,12 +13,15 @@ from operator import attrgetter
 from kinsplit.chunk import embedded_text
 from kinsplit.retrieval.budget import Terms, context_of, no_terms, spend
 from kinsplit.retrieval.candidate import Candidate
-from kinsplit.retrieval.candidates import Question, find_entries, to_candidates
+from kinsplit.retrieval.candidates import Question, to_candidates
+from kinsplit.retrieval.diversity import VectorReader, diversify
 from kinsplit.retrieval.expand import arrange, fetch_kin
 from kinsplit.retrieval.options import FEWEST, SearchOptions
 from kinsplit.retrieval.passage import Passage
+from kinsplit.retrieval.rankings import pick
 from kinsplit.retrieval.rerank import Reading, Reranker, rerank
 from kinsplit.retrieval.scoring import ScoredEntry
+from kinsplit.stores.calls import get
 from kinsplit.support.telemetry import span
 from kinsplit.tokenizers import Tokenizer
 
@@ -52,22 +55,26 @@ async def search(
         scale. With a budget, the reranker reads only the candidates.
     """
     expansion = options.expansion
-    entries = await find_entries(question, options.weights, options.limit)
+    entries = await pick(options.ranking).find(question, options.weights, options.limit)
     budget = None if tokenizer is None else options.spending(tokenizer, terms)
     if budget is not None and options.top_k is None and options.candidates is None:
         entries = _enough(entries, budget.tokens)
     with span("kinsplit.search.fetch") as record:
-        chunks = await fetch_kin((scored.entry for scored in entries), expansion, fingerprint)
+        reader = VectorReader()
+        read = reader.read if options.diversity else get
+        chunks = await fetch_kin((scored.entry for scored in entries), expansion, fingerprint, read=read)
         record(chunks=len(chunks))
     found = to_candidates(entries, chunks)
     if reranker is not None:
         found = rerank(reranker, query, found, _CANDIDATES)
+    if options.diversity:
+        found = diversify(found, reader.vectors, options.diversity)
     with span("kinsplit.search.expand") as record:
         if budget is not None:
             passages = spend(budget, found, context_of(chunks, expansion, fingerprint))
             record(passages=len(passages))
             return passages
-        is_reranked = reranker is not None and any("rerank" in candidate.scores for candidate in found)
+        is_reranked = not options.diversity and any("rerank" in candidate.scores for candidate in found)
         number = options.limit if is_reranked else options.passages or options.limit
         passages = arrange(found, chunks, expansion, fingerprint, number)
         record(passages=len(passages))

@@ -40,8 +40,8 @@ class Evidence:
 
     Attributes:
         entries: The candidates by id.
-        dense: Cosine by chunk id, for the chunks of the dense ranking.
-        bm25: Term score by chunk id, for the chunks of the term ranking.
+        dense: Cosine by chunk id, of candidates and of their siblings.
+        bm25: Term score by chunk id, of candidates and of their siblings.
         parent: Term score by parent id.
         parent_dense: Cosine by parent id.
         document: Term score by source id.
@@ -58,8 +58,8 @@ class Evidence:
 def score_with_kin(evidence: Evidence, weights: KinWeights, limit: int | None = None) -> list[ScoredEntry]:
     """Rank candidates by the weighted sum of all evidence.
 
-    A chunk missing from the dense ranking gets its lowest score, which is an upper bound; one missing from the term
-    ranking gets 0, as no term matches. A sibling that isn't a candidate gets the score of the worst candidate.
+    A chunk without a cosine gets the lowest one, and one without a term score gets 0. A sibling without any score gets
+    that of the worst candidate.
 
     Args:
         evidence: The candidates and all scores.
@@ -72,16 +72,17 @@ def score_with_kin(evidence: Evidence, weights: KinWeights, limit: int | None = 
     entries = list(evidence.entries.values())
     if not entries:
         return []
-    ids, sources = [entry.id for entry in entries], [entry.source_id for entry in entries]
+    sources = [entry.source_id for entry in entries]
     parents = [entry.parent_id for entry in entries]
-    own = standard(_values(ids, evidence.dense, lowest=True)) + weights.bm25 * standard(_values(ids, evidence.bm25))
-    siblings = _siblings(entries, own)
+    own, siblings = _own_and_siblings(evidence, weights)
+    best_chunks = _best_of_each(sources, own)
     total = (
         own
         + sibling_weight(entries, weights) * standard(siblings)
-        + weights.parent * standard(_values(parents, evidence.parent))
-        + weights.parent_dense * standard(_values(parents, evidence.parent_dense, lowest=True))
-        + weights.document * standard(_values(sources, evidence.document))
+        + weights.parent * outstanding(_values(parents, evidence.parent))
+        + weights.parent_dense * outstanding(_values(parents, evidence.parent_dense, lowest=True))
+        + weights.document * outstanding(_values(sources, evidence.document))
+        + weights.best_chunk * standard(best_chunks)
     )
     order = zip((-total).tolist(), sources, [entry.index for entry in entries], range(len(entries)), strict=True)
     best = [row for *_, row in sorted(order)[:limit]]
@@ -95,6 +96,7 @@ def score_with_kin(evidence: Evidence, weights: KinWeights, limit: int | None = 
             "parent": evidence.parent.get(entry.parent_id or ""),
             "parent_dense": evidence.parent_dense.get(entry.parent_id or ""),
             "document": evidence.document.get(entry.source_id),
+            "best_chunk": float(best_chunks[row]) if weights.best_chunk else None,
             "kin": float(total[row]),
         }
         found.append(ScoredEntry(entry, float(total[row]), {name: s for name, s in stages.items() if s is not None}))
@@ -123,21 +125,46 @@ def _values(names: Sequence[str | None], scores: Mapping[str, float], *, lowest:
     return np.array([scores.get(name or "", missing) for name in names])
 
 
-def standard(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return standard scores: distances from the mean in standard deviations, 0 where all values are equal."""
-    deviation = values.std()
-    return (values - values.mean()) / deviation if deviation > 1e-9 else np.zeros_like(values)
+def standard(values: NDArray[np.float64], number: int | None = None) -> NDArray[np.float64]:
+    """Return standard scores: distances from the mean in standard deviations, 0 where all values are equal.
+
+    Args:
+        values: The values.
+        number: Number of values, from the first, whose mean and deviation count; None for all.
+    """
+    deviation = values[:number].std()
+    return (values - values[:number].mean()) / deviation if deviation > 1e-9 else np.zeros_like(values)
 
 
-def _siblings(entries: Sequence[Entry], own: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the mean score of each chunk's neighbours; its own score where it has none."""
-    # Two more rows: one for no neighbour, one for neighbours that aren't candidates.
-    nobody, others = len(entries), len(entries) + 1
-    rows: dict[str | None, int] = {entry.id: row for row, entry in enumerate(entries)}
+def outstanding(values: NDArray[np.float64], number: int | None = None) -> NDArray[np.float64]:
+    """Return standard scores times their peak, the highest of them; arguments as in `standard`."""
+    scores = standard(values, number)
+    return scores * scores[:number].max()
+
+
+def _own_and_siblings(evidence: Evidence, weights: KinWeights) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the own score of each candidate, and the mean own score of its neighbours, or its own if it has none."""
+    entries, number = evidence.entries, len(evidence.entries)
+    ids = [*entries, *({**evidence.dense, **evidence.bm25}.keys() - entries.keys())]
+    cosines = _values(ids, evidence.dense, lowest=True)
+    # Squared, since half of the question's words say less than half of what all of them say.
+    terms = _values(ids, evidence.bm25) ** 2
+    own = standard(outstanding(cosines, number) + weights.bm25 * outstanding(terms, number), number)
+    # Two more rows: one for no neighbour, one for neighbours without a score.
+    nobody, others = len(ids), len(ids) + 1
+    rows: dict[str | None, int] = {id_: row for row, id_ in enumerate(ids)}
     rows[None] = nobody
-    before = np.array([rows.get(entry.prev_id, others) for entry in entries])
-    after = np.array([rows.get(entry.next_id, others) for entry in entries])
-    scores = np.append(own, [0.0, own.min()])
-    number = (before != nobody).astype(int) + (after != nobody)
-    means: NDArray[np.float64] = np.divide(scores[before] + scores[after], number, out=own.copy(), where=number > 0)
-    return means
+    before = np.array([rows.get(entry.prev_id, others) for entry in entries.values()])
+    after = np.array([rows.get(entry.next_id, others) for entry in entries.values()])
+    scores = np.append(own, [0.0, own[:number].min()])
+    count = (before != nobody).astype(int) + (after != nobody)
+    own = own[:number]
+    return own, np.divide(scores[before] + scores[after], count, out=own.copy(), where=count > 0)
+
+
+def _best_of_each(sources: Sequence[str], own: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return for each candidate the best own score in its document."""
+    best: dict[str, float] = {}
+    for source_id, score in zip(sources, own.tolist(), strict=True):
+        best[source_id] = max(score, best.get(source_id, score))
+    return np.array([best[source_id] for source_id in sources])

@@ -1,4 +1,4 @@
-"""Rerankers and metadata filters as requests name them."""
+"""Rankings, rerankers and metadata filters as requests name them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kinsplit.errors import InvalidParameterError
-from kinsplit.retrieval import Reranker
+from kinsplit.retrieval import Reranker, rankings
 from kinsplit.server.collections import Collections
 from kinsplit.server.responses import is_hidden
 from kinsplit.stores.filters import check_where, parse_where
+
+#: Description and OpenAPI schema of the rankings, which `SearchOptions` validates.
+RANKING = "Ranking of the chunks. " + "; ".join(f"{each.name}: {each.description}" for each in rankings()) + "."
+RANKINGS: dict[str, Any] = {"enum": [each.name for each in rankings()]}
+
+DIVERSITY = "Weight of unlikeness among the candidates (MMR), from 0 for none to 1."
 
 
 def pick_reranker(rerank: str, collections: Collections) -> str | Reranker:

@@ -61,6 +61,11 @@ class AsyncChunkStore(Protocol):
         """Return the vectors of chunks by id; see `ChunkStore.vectors`."""
         ...
 
+    async def get_with_vectors(self, ids: Sequence[str]) -> list[tuple[Chunk, Vectors]]:
+        """Return chunks with their vectors by id; see `ChunkStore.get_with_vectors`."""
+        vectors = await self.vectors(ids)
+        return [(chunk, vectors[chunk.id]) for chunk in await self.get(ids) if chunk.id in vectors]
+
     async def export(self, source_id: str) -> list[tuple[Chunk, Vectors]]:
         """Return every chunk of a source with its vectors; see `ChunkStore.export`."""
         ...

@@ -39,6 +39,12 @@ def vectors(ids: Sequence[str]) -> Call[_Store, dict[str, Vectors]]:
     return Call(lambda store: store.vectors(ids))
 
 
+async def get_with_vectors(ids: Sequence[str]) -> list[tuple[Chunk, Vectors]]:
+    """See `ChunkStore.get_with_vectors`; makes no call if there are no ids."""
+    call: Call[_Store, list[tuple[Chunk, Vectors]]] = Call(lambda store: store.get_with_vectors(ids))
+    return await call if ids else []
+
+
 def count(level: int | None, where: Where | None) -> Call[_Store, int]:
     """See `ChunkStore.count`."""
     return Call(lambda store: store.count(level, where))

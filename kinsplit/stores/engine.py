@@ -112,6 +112,10 @@ class BlockingStore(ChunkStore):
         """Return the vectors of chunks by id; see `ChunkStore.vectors`."""
         return run(self._logic.vectors(ids))
 
+    def get_with_vectors(self, ids: Sequence[str]) -> list[tuple[Chunk, Vectors]]:
+        """Return chunks with their vectors by id; see `ChunkStore.get_with_vectors`."""
+        return run(self._logic.get_with_vectors(ids))
+
     def export(self, source_id: str) -> list[tuple[Chunk, Vectors]]:
         """Return every chunk of a source with its vectors; see `ChunkStore.export`."""
         return run(self._logic.export(source_id))
@@ -148,6 +152,10 @@ class EngineStore(BlockingStore):
         """Return the vectors of points by id, without those that are not stored, in one round trip per 500."""
 
     @abstractmethod
+    def _points(self, ids: Sequence[str]) -> dict[str, tuple[Payload, Vectors]]:
+        """Return the payloads and vectors of points by id, as `_fetch` and `_vectors` do, in one round trip per 500."""
+
+    @abstractmethod
     def _write(self, plan: Plan, vectors: Mapping[Content, Vectors]) -> None:
         """Execute a non-empty plan: upserts, payloads, then deletes, with vectors by content."""
 
@@ -174,6 +182,9 @@ class _Immediate(StoreLogic):
 
     async def _vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
         return self._engine._vectors(ids)
+
+    async def _points(self, ids: Sequence[str]) -> dict[str, tuple[Payload, Vectors]]:
+        return self._engine._points(ids)
 
     async def _write(self, plan: Plan, vectors: Mapping[Content, Vectors]) -> None:
         self._engine._write(plan, vectors)

@@ -183,7 +183,7 @@ def _check_size(where: object) -> None:
         layer = [
             inner
             for each in layer
-            if isinstance(each, Mapping | list | tuple | set | frozenset)
+            if not isinstance(each, str) and isinstance(each, Mapping | list | tuple | set | frozenset)
             for inner in (each.values() if isinstance(each, Mapping) else each)
         ]
         if not layer:

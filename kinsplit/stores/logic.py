@@ -119,6 +119,13 @@ class StoreLogic(ABC):
         check_ids(ids)
         return await self._vectors(list(dict.fromkeys(ids))) if ids else {}
 
+    async def get_with_vectors(self, ids: Sequence[str]) -> list[tuple[Chunk, Vectors]]:
+        """Return chunks with their vectors by id; see `ChunkStore.get_with_vectors`."""
+        check_ids(ids)
+        points = await self._points(list(dict.fromkeys(ids))) if ids else {}
+        found = {id_: (from_payload(id_, payload), vectors) for id_, (payload, vectors) in points.items()}
+        return [found[id_] for id_ in ids if id_ in found]
+
     async def export(self, source_id: str) -> list[tuple[Chunk, Vectors]]:
         """Return every chunk of a source with its vectors; see `ChunkStore.export`."""
         payloads = await self._payloads(_is_of(source_id))
@@ -141,6 +148,10 @@ class StoreLogic(ABC):
     @abstractmethod
     async def _vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
         """Return the vectors of points by id, without those that are not stored, in one round trip per 500."""
+
+    @abstractmethod
+    async def _points(self, ids: Sequence[str]) -> dict[str, tuple[Payload, Vectors]]:
+        """Return the payloads and vectors of points by id, as `_fetch` and `_vectors` do, in one round trip per 500."""
 
     @abstractmethod
     async def _write(self, plan: Plan, vectors: Mapping[Content, Vectors]) -> None:

@@ -345,6 +345,18 @@ class ChunkStore(Protocol):
         """
         ...
 
+    def get_with_vectors(self, ids: Sequence[str]) -> list[tuple[Chunk, Vectors]]:
+        """Return chunks with their vectors by id, in the order of the ids, without those that are not stored.
+
+        The vectors have the form that `vectors` returns. An engine reads both in one round trip per 500 chunks; this
+        default reads them one after the other.
+
+        Raises:
+            InvalidParameterError: An id does not have the form of kinsplit's ids.
+        """
+        vectors = self.vectors(ids)
+        return [(chunk, vectors[chunk.id]) for chunk in self.get(ids) if chunk.id in vectors]
+
     def export(self, source_id: str) -> list[tuple[Chunk, Vectors]]:
         """Return every chunk of a source with its vectors, in order of level and index, to copy it into another store.
 

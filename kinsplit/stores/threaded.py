@@ -67,6 +67,10 @@ class ThreadedStore(AsyncChunkStore):
         """Return the vectors of chunks by id; see `ChunkStore.vectors`."""
         return await to_thread(self._store.vectors, ids)
 
+    async def get_with_vectors(self, ids: Sequence[str]) -> list[tuple[Chunk, Vectors]]:
+        """Return chunks with their vectors by id; see `ChunkStore.get_with_vectors`."""
+        return await to_thread(self._store.get_with_vectors, ids)
+
     async def export(self, source_id: str) -> list[tuple[Chunk, Vectors]]:
         """Return every chunk of a source with its vectors; see `ChunkStore.export`."""
         return await to_thread(self._store.export, source_id)

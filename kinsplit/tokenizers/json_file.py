@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from kinsplit.errors import MissingExtraError, TokenizerError
+from kinsplit.support.extras import needs
 from kinsplit.tokenizers.fast import LONGEST, Encode, FastEncoder
 from kinsplit.tokenizers.protocol import IntArray, valid
 from kinsplit.tokenizers.unknown import extra, pieces, warn_of_scripts, words
@@ -113,10 +114,8 @@ class _LibraryTokenizer:
     """
 
     def __init__(self, raw: dict[str, Any]) -> None:
-        try:
+        with needs("tokenizers"):
             import tokenizers
-        except ImportError:
-            raise MissingExtraError("tokenizers", "tokenizers") from None
         self._tokenizer = tokenizers.Tokenizer.from_str(json.dumps(raw))
         #: Id of the unknown token, or None.
         self.unknown: int | None = raw["model"].get("unk_id")

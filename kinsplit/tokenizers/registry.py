@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from kinsplit.errors import InvalidParameterError, MissingExtraError, TokenizerError
+from kinsplit.errors import InvalidParameterError, TokenizerError
+from kinsplit.support.extras import needs
 from kinsplit.support.hub import check_repository
 from kinsplit.tokenizers.function import CallableTokenizer, describe
 from kinsplit.tokenizers.json_file import JsonTokenizer
@@ -87,10 +88,8 @@ def _bundled() -> bytes:
 
 
 def _hub_file(repository: str) -> Path:
-    try:
+    with needs("tokenizers"):
         from huggingface_hub import hf_hub_download
-    except ImportError:
-        raise MissingExtraError("huggingface-hub", "tokenizers") from None
     try:
         check_repository(repository, files=["tokenizer.json"])
         return Path(hf_hub_download(repository, "tokenizer.json"))
@@ -103,10 +102,8 @@ def _hub_file(repository: str) -> Path:
 
 
 def _tiktoken_encoding(name: str) -> Any:
-    try:
+    with needs("tiktoken"):
         import tiktoken
-    except ImportError:
-        raise MissingExtraError("tiktoken", "tiktoken") from None
     try:
         with _llama_index_cache(name):
             return tiktoken.get_encoding(name)

@@ -105,7 +105,8 @@ def test_explain_shows_a_score_of_every_stage_for_every_hit(indexed: Cli) -> Non
     lines = indexed("search", "merge sort", *HASH, "--explain").stdout.splitlines()
 
     heading = next(line for line in lines if line.startswith("Result"))
-    assert heading.split() == ["Result", "File", "Chunk", "dense", "bm25", "siblings", "parent", "document", "kin"]
+    stages = ["dense", "bm25", "siblings", "parent", "document", "best", "chunk", "kin"]
+    assert heading.split() == ["Result", "File", "Chunk", *stages]
     rows = lines[lines.index(heading) + 1 :]
     found = json.loads(indexed("search", "merge sort", *HASH, "--json").stdout)["passages"]
     assert len(rows) == sum(len(passage["hits"]) for passage in found)

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import Result
 
 from kinsplit import loaders
-from kinsplit.index import default_strategy
+from kinsplit.parsers import default_strategy
 from kinsplit.support.disk_cache import FILE
 from tests.cli.conftest import COURSE, Cli
 from tests.loaders.helpers import pdf

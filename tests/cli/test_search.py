@@ -12,6 +12,7 @@ from kinsplit import Index
 from kinsplit.cli.output.passages import QueryWords, clock, excerpt, section_of
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.retrieval import RerankWarning
+from kinsplit.retrieval.rankings import names
 from tests.cli.conftest import Cli
 
 HASH = ("--embedder", "hash")
@@ -50,6 +51,18 @@ def test_a_section_is_one_line_of_headings(context: str, section: str) -> None:
     assert section_of(context) == section
 
 
+def test_every_ranking_can_be_named(indexed: Cli) -> None:
+    stages = {"kin": "kin", "hybrid": "hybrid", "dense": "dense", "terms": "bm25"}
+    shown = " ".join(indexed("search", "--help").stdout.split())
+    for ranking in names():
+        result = indexed("search", "merge sort", *HASH, "--top-k", "1", "--ranking", ranking, "--json")
+        (passage,) = json.loads(result.stdout)["passages"]
+        assert passage["score"] == passage["scores"][stages[ranking]]
+        assert ranking in shown
+    refused = indexed("search", "merge sort", *HASH, "--ranking", "rrf")
+    assert "Use one of: kin, hybrid, dense, terms." in refused.stderr
+
+
 def test_a_preview_ends_with_its_text(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("A loop repeats." + "\n" * 12 + "And again it loops.")
     cli("index", "a.txt", *HASH)
@@ -85,7 +98,7 @@ def test_json_holds_whole_passages(indexed: Cli, tmp_path: Path) -> None:
     assert first["source_id"] == "course/cs/loops.txt"
     assert first["text"] == text[first["start"] : first["end"]]
     assert first["score"] == first["hits"][0]["score"]
-    assert {"dense", "bm25", "siblings", "parent", "document", "kin"} == set(first["hits"][0]["scores"])
+    assert {"dense", "bm25", "siblings", "parent", "document", "best_chunk", "kin"} == set(first["hits"][0]["scores"])
     assert first["metadata"]["group_id"] == "loops"
     assert set(first) == {
         *(

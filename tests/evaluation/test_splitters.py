@@ -15,8 +15,7 @@ from kinsplit.evaluation.splitters import ForeignStrategy, UnlocatedWarning, as_
 from kinsplit.evaluation.splitters.fingerprint import configuration
 from kinsplit.evaluation.splitters.locate import locate
 from kinsplit.evaluation.splitters.pieces import Piece
-from kinsplit.index import default_strategy
-from kinsplit.parsers import create
+from kinsplit.parsers import create, default_strategy
 from kinsplit.spans import Span
 
 TEXT = "Cats sleep. They dream.\n\nDogs run. Dogs bark.\n\n\tBirds  sing in the morning, and at night they sleep."

@@ -11,7 +11,7 @@ from kinsplit import Document, Index
 from kinsplit.embedding import create
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import CollectionNotFoundError, SchemaMismatchError, StoreError
-from kinsplit.index import default_strategy
+from kinsplit.parsers import default_strategy
 from kinsplit.stores import open_store
 from tests.index.helpers import RecordingEmbedder, open_index
 

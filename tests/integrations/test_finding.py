@@ -22,6 +22,7 @@ from qdrant_client import QdrantClient
 from kinsplit import Document, Index
 from kinsplit.errors import CollectionNotFoundError, InvalidParameterError
 from kinsplit.integrations import langchain, llama_index
+from kinsplit.retrieval.rankings import names
 from tests.integrations.finding import (
     FRAMEWORKS,
     HASH,
@@ -77,6 +78,18 @@ def test_a_retriever_checks_its_options_when_it_is_made(framework: str, index: I
         made(index, window=-1)
     with pytest.raises(InvalidParameterError, match="nonsense"):
         made(index, nonsense=1)
+
+
+@pytest.mark.parametrize("options", [*({"ranking": name} for name in names()), {"diversity": 0.5}])
+async def test_both_frameworks_rank_as_the_core_does(index: Index, options: Any) -> None:
+    query, options = "What does sorting mean?", {"top_k": 3, **options}
+    expected = [(passage.text, passage.score) for passage in index.search(query, **options)]
+    retriever = llama_index.KinsplitRetriever(index, **options)
+    for nodes in (retriever.retrieve(query), await retriever.aretrieve(query)):
+        assert [(hit.node.get_content(), hit.score) for hit in nodes] == expected
+    theirs = langchain.KinsplitRetriever(index, **options)
+    for documents in (theirs.invoke(query), await theirs.ainvoke(query)):
+        assert [(d.page_content, d.metadata["kinsplit"]["score"]) for d in documents] == expected
 
 
 async def test_every_option_counts_per_call_in_langchain(index: Index) -> None:

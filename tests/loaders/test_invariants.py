@@ -19,7 +19,7 @@ from .office import epub, presentation, saved
 
 _STRATEGY = create("structure", unit="character", chunk_size=60, min_chunk_size=1)
 _FRAGMENTS = {
-    ".txt": ["word ", "\r", "\ufeff", "\u2028"],
+    ".txt": ["word ", "ITEM 1. A\n", "ITEM 1A. B\n", "PART I\n", "\n1.1 C\n\n", "\r", "\ufeff", "\u2028"],
     ".md": ["# ", "---\n", "title: ", "```\n", "\n\n"],
     ".html": [
         "<p>",
@@ -32,6 +32,9 @@ _FRAGMENTS = {
         "&amp;",
         "&#0;",
         "<h1>",
+        "<b>",
+        "</b>",
+        "<p style='font-weight: 700'>",
         "<title>",
     ],
     ".c": ["// coding: utf-16\n", "/* coding: unicode_escape */\n", "\\ud800", "int a;\n"],
@@ -95,6 +98,10 @@ def check(document: Document) -> None:
         assert part.title.split()[-1] in text[part.start : part.end]
     for before, after in itertools.combinations(document.outline, 2):
         assert after.start >= before.end or after.end <= before.end, "parts lie apart or inside one another"
+    for heading in document.headings:
+        assert heading.start < heading.end <= len(text) or heading[:3] == (0, 0, 0)
+    for before, after in itertools.pairwise(document.headings):
+        assert before.end <= after.start
     for chunk in _STRATEGY.chunk(document):
         assert chunk.text == text[chunk.start : chunk.end]
 

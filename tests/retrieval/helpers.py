@@ -12,7 +12,7 @@ from kinsplit.parsers import Strategy
 from kinsplit.parsers import create as create_strategy
 from kinsplit.retrieval import Question
 from kinsplit.stores import ChunkStore, Entry, Query, Schema, open_store
-from kinsplit.stores.protocol import Where
+from kinsplit.stores.protocol import Vectors, Where
 
 EMBEDDER = create("hash")
 BM25 = Bm25Embedder()
@@ -59,6 +59,10 @@ class CountingStore:
     def get(self, ids: Sequence[str]) -> list[Chunk]:
         self.calls.append("get")
         return self.store.get(ids)
+
+    def get_with_vectors(self, ids: Sequence[str]) -> list[tuple[Chunk, Vectors]]:
+        self.calls.append("get_with_vectors")
+        return self.store.get_with_vectors(ids)
 
     def find(self, where: Where, level: int | None = 0) -> list[Chunk]:
         self.calls.append("find")

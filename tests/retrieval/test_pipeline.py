@@ -12,6 +12,7 @@ from kinsplit.embedding import create
 from kinsplit.errors import InvalidParameterError
 from kinsplit.retrieval import (
     NO_KIN,
+    KinWeights,
     Passage,
     Ranked,
     Reranker,
@@ -21,6 +22,7 @@ from kinsplit.retrieval import (
     find_candidates,
     search,
 )
+from kinsplit.retrieval.candidates import find_entries
 from kinsplit.stores.threaded import ThreadedStore
 from kinsplit.support.aio import run, run_async
 from kinsplit.tokenizers import resolve
@@ -69,6 +71,24 @@ def test_without_kin_the_documents_are_not_looked_into() -> None:
 
     assert ask(store, "what is recursion", weights=NO_KIN)
     assert store.calls == ["rank", "get"]
+
+
+@pytest.mark.parametrize("weights", [NO_KIN.model_copy(update={"pool": 4}), KinWeights(pool=4)])
+def test_every_chunk_that_either_ranking_finds_has_both_scores(weights: KinWeights) -> None:
+    store, asked = CountingStore(course(12)), question("what is recursion")
+    everything = KinWeights(pool=10_000)
+    whole = {found.entry.id: found for found in run(find_entries(asked, everything, 10_000), store)}  # type: ignore[arg-type]
+    store.calls.clear()
+
+    first = [asked.by_meaning(0, 4), asked.by_terms(0, 4)]
+    found = {found.entry.id: found for found in run(find_entries(asked, weights, 1), store)}  # type: ignore[arg-type]
+
+    assert store.calls == ["rank", "rank"]
+    evidence = run(find_entries(asked, weights.model_copy(update={"best_documents": 0}), 4), store)  # type: ignore[arg-type]
+    assert {entry.id for ranking in store.rank(first) for entry in ranking} >= {one.entry.id for one in evidence}
+    for one in (*found.values(), *evidence):
+        for stage in ("dense", "bm25"):
+            assert one.scores.get(stage) == pytest.approx(whole[one.entry.id].scores.get(stage))
 
 
 def test_passages_are_slices_of_their_documents() -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from kinsplit.errors import InvalidParameterError
 from kinsplit.retrieval import NO_KIN, KinWeights
@@ -31,14 +33,47 @@ def order(found: Evidence, weights: KinWeights) -> list[str]:
     return [scored.entry.id for scored in score_with_kin(found, weights)]
 
 
-def test_own_score_is_the_cosine_and_half_the_terms_in_standard_deviations() -> None:
+def standard(values: Sequence[float]) -> NDArray[np.float64]:
+    return (np.array(values) - np.mean(values)) / np.std(values)
+
+
+def test_cosines_and_squared_terms_count_by_their_peaks_in_the_own_score() -> None:
     entries = [entry(f"d{i}", i) for i in range(3)]
-    dense, terms = {"d0": 0.9, "d1": 0.5, "d2": 0.1}, {"d0": 1.0, "d1": 4.0, "d2": 1.0}
+    dense, terms = {"d0": 0.9, "d1": 0.5, "d2": 0.1}, {"d0": 1.0, "d1": 4.0, "d2": 2.0}
 
     found = {j.entry.id: j.score for j in score_with_kin(evidence(*entries, dense=dense, bm25=terms), ALONE)}
 
-    z = [(np.array(list(s.values())) - np.mean(list(s.values()))) / np.std(list(s.values())) for s in (dense, terms)]
-    assert found == pytest.approx(dict(zip(dense, z[0] + 0.5 * z[1], strict=True)))
+    cosines, squares = standard(list(dense.values())), standard([score**2 for score in terms.values()])
+    own = standard(cosines * max(cosines) + 0.5 * squares * max(squares))
+    assert found == pytest.approx(dict(zip(dense, own, strict=True)))
+
+
+def test_a_ranking_counts_the_more_the_further_its_best_stands_out() -> None:
+    entries = [entry(f"d{i}", i) for i in range(12)]
+    dense = {f"d{i}": 0.5 + 0.01 * i for i in range(12)}
+    clear, vague = {"d0": 9.0}, {f"d{i}": 9.0 for i in range(6)}
+
+    assert order(evidence(*entries, dense=dense, bm25=clear), ALONE)[0] == "d0"
+    assert order(evidence(*entries, dense=dense, bm25=vague), ALONE)[0] != "d5"
+
+
+def test_a_sibling_that_is_no_candidate_counts_by_its_own_scores() -> None:
+    pair = entry("d1", 1), entry("e1", 1, source="e")
+    far = entry("f0", source="f")
+    dense = {"d1": 0.5, "e1": 0.49, "f0": 0.1, "d0": 0.1, "d2": 0.1, "e0": 0.4, "e2": 0.4}
+
+    found = evidence(*pair, far, dense=dense)
+
+    assert order(found, NO_KIN) == ["d1", "e1", "f0"]
+    assert order(found, NO_KIN.model_copy(update={"siblings": 0.3})) == ["e1", "d1", "f0"]
+
+
+def test_the_best_chunk_of_a_document_speaks_for_its_other_chunks() -> None:
+    entries = entry("d0"), entry("d5", 5), entry("e0", source="e")
+    found = evidence(*entries, dense={"d0": 0.9, "d5": 0.4, "e0": 0.45})
+
+    assert order(found, NO_KIN) == ["d0", "e0", "d5"]
+    assert order(found, NO_KIN.model_copy(update={"best_chunk": 1.0})) == ["d0", "d5", "e0"]
 
 
 @pytest.mark.parametrize(

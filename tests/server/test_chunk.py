@@ -222,4 +222,5 @@ async def test_strategies_say_what_can_be_chosen(client: httpx.AsyncClient) -> N
     )
     assert (second["name"], second["default"], second["documents"]) == ("word", False, 3)
     assert first["parameters"]["chunk_size"] == 12
+    assert [row["name"] for row in answer["rankings"]] == ["kin", "hybrid", "dense", "terms"]
     assert answer["rerankers"] == ["none"]  # The embedder of these tests has no vectors for tokens.

@@ -10,6 +10,7 @@ import pytest
 from kinsplit import Index
 from kinsplit.parsers import RenamedStrategyWarning
 from kinsplit.retrieval import LanguageModelReranker, Ranked
+from kinsplit.retrieval.rankings import names
 from tests.server.conftest import HOME, STORE, Connect, error_of
 
 
@@ -23,6 +24,24 @@ async def test_it_answers_what_the_index_answers(client: httpx.AsyncClient) -> N
     assert [(p["source_id"], p["text"], p["score"]) for p in answer["passages"]] == [
         (p.source_id, p.text, p.score) for p in passages
     ]
+
+
+async def test_a_request_names_its_ranking(client: httpx.AsyncClient) -> None:
+    for ranking in names():
+        answer = (await client.get("/search", params={"q": "while loop asks", "ranking": ranking})).json()
+        with Index(STORE, collection="by-sentence", embedder="hash", must_exist=True) as index:
+            expected = index.search("while loop asks", ranking=ranking)
+        assert [(p["text"], p["score"]) for p in answer["passages"]] == [(p.text, p.score) for p in expected]
+    answer = (await client.get("/search", params={"q": "while loop asks", "diversity": 0.5})).json()
+    assert all("mmr" in passage["scores"] for passage in answer["passages"])
+    for error in (
+        error_of(await client.get("/search", params={"q": "loop", "ranking": "bm25"}), 422),
+        error_of(await client.post("/ask", json={"question": "loop", "ranking": "bm25"}), 422),
+    ):
+        assert (error["field"], error["remedy"]) == ("ranking", f"Use one of: {', '.join(names())}.")
+    paths = (await client.get("/openapi.json")).json()
+    (described,) = (p for p in paths["paths"]["/search"]["get"]["parameters"] if p["name"] == "ranking")
+    assert described["schema"]["enum"] == names()
 
 
 async def test_hits_are_marked_in_the_passage_in_both_units(client: httpx.AsyncClient) -> None:

@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kinsplit.cli.command import SOME_FAILED
-from kinsplit.cli.options import AsJson, Collection, ContextShare, Embedder, Rerank, Store, Where, parse_where
+from kinsplit.cli.options import (
+    AsJson,
+    Collection,
+    ContextShare,
+    Diversity,
+    Embedder,
+    Ranking,
+    Rerank,
+    Store,
+    Where,
+    parse_where,
+)
 from kinsplit.cli.output.progress import spinner
 from kinsplit.cli.output.terminal import Terminal
 
@@ -46,7 +57,9 @@ def ask(
             show_default=False,
         ),
     ] = None,
+    ranking: Ranking = "kin",
     rerank: Rerank = "none",
+    diversity: Diversity = 0.0,
     budget: Annotated[
         int | None,
         typer.Option(
@@ -80,7 +93,9 @@ def ask(
             max_tokens=max_tokens,
             top_k=top_k,
             window=window,
+            ranking=ranking,
             rerank=rerank,
+            diversity=diversity,
             budget=budget,
             context_share=context_share,
             where=conditions,

@@ -35,7 +35,7 @@ def compare(
     ] = None,
     top_k: Annotated[int, typer.Option(metavar="N", min=1, help="Number of chunks per strategy.")] = 1,
     ranker: Annotated[
-        str, typer.Option(metavar="NAME", help="Ranking for all strategies: dense, kin, hybrid or bm25.")
+        str, typer.Option(metavar="NAME", help="Ranking for all strategies: dense, kin, hybrid or terms.")
     ] = "dense",
     embedder: Annotated[
         str,

@@ -82,7 +82,7 @@ def evaluate(
     ] = None,
     top_k: Annotated[int, typer.Option(metavar="N", help="Number of chunks for measures without a cutoff.")] = 5,
     ranker: Annotated[
-        str, typer.Option(metavar="NAME", help="Ranking for all strategies: kin, hybrid, dense or bm25.")
+        str, typer.Option(metavar="NAME", help="Ranking for all strategies: kin, hybrid, dense or terms.")
     ] = "kin",
     embedder: Annotated[
         str,

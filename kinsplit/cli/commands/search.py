@@ -6,7 +6,18 @@ from typing import Annotated
 
 import typer
 
-from kinsplit.cli.options import AsJson, Collection, ContextShare, Embedder, Rerank, Store, Where, parse_where
+from kinsplit.cli.options import (
+    AsJson,
+    Collection,
+    ContextShare,
+    Diversity,
+    Embedder,
+    Ranking,
+    Rerank,
+    Store,
+    Where,
+    parse_where,
+)
 from kinsplit.cli.output.passages import PREVIEW, QueryWords, score_table, show, to_dict
 from kinsplit.cli.output.progress import spinner
 from kinsplit.cli.output.terminal import Terminal
@@ -50,7 +61,9 @@ def search(
         typer.Option("--full", help="Show whole passages with neighbours, instead of the best excerpt of the hit."),
     ] = False,
     sections: Annotated[bool, typer.Option("--sections", help="Add only neighbours of the same section.")] = False,
+    ranking: Ranking = "kin",
     rerank: Rerank = "none",
+    diversity: Diversity = 0.0,
     budget: Annotated[
         int | None, typer.Option(metavar="N", help="Maximum total tokens of the passages.", show_default=False)
     ] = None,
@@ -63,7 +76,7 @@ def search(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Find the passages that answer a question, by meaning and by words, scoring each chunk with its kin."""
+    """Find the passages that answer a question."""
     from kinsplit.index import Index
 
     terminal = Terminal(as_json=as_json)
@@ -79,7 +92,9 @@ def search(
             window=window,
             parents=parents,
             within_sections=sections,
+            ranking=ranking,
             rerank=rerank,
+            diversity=diversity,
             budget=budget,
             context_share=context_share,
             where=conditions,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from kinsplit.embedding.backends.base import Batch
 from kinsplit.embedding.backends.hub import repositories, unusable
 from kinsplit.embedding.backends.model_files import ModelFacts, facts_of
-from kinsplit.errors import MissingExtraError
+from kinsplit.support.extras import needs
 from kinsplit.support.hub import check_repository
 
 if TYPE_CHECKING:
@@ -88,10 +88,8 @@ def load_model(name: str, device: str = "cpu") -> SentenceTransformer:
         MissingExtraError: sentence-transformers is not installed.
         EmbeddingError: The model can't be loaded.
     """
-    try:
+    with needs("torch"):
         from sentence_transformers import SentenceTransformer
-    except ImportError as error:
-        raise MissingExtraError("sentence-transformers", "torch") from error
     try:
         if not Path(name).exists():
             check_repository(*repositories(name))

@@ -12,6 +12,7 @@ import numpy as np
 
 from kinsplit.embedding.backends.encoder import Array, Encoder
 from kinsplit.errors import EmbeddingError, MissingExtraError
+from kinsplit.support.extras import needs
 
 #: Architectures, as their `config.json` calls them.
 FAMILIES = ("bert", "camembert", "distilbert", "electra", "mpnet", "roberta", "xlm-roberta")
@@ -128,10 +129,8 @@ def _tensors(file: Path) -> dict[str, Array]:
         from safetensors.numpy import load_file
 
         return load_file(file)
-    try:
+    with needs("torch"):
         import torch
-    except ImportError:
-        raise MissingExtraError("torch", "torch") from None
     return {name: tensor.float().numpy() for name, tensor in torch.load(file, weights_only=True).items()}
 
 

@@ -1,19 +1,15 @@
-"""Registry of the rankers of an evaluation."""
+"""Rankers of an evaluation: the rankings of every search, and others with the same interface."""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from kinsplit.chunk import Chunk
 from kinsplit.errors import InvalidParameterError
-from kinsplit.retrieval import KinWeights, Question, find_candidates
+from kinsplit.retrieval import KIN, KinWeights, Question, Ranking, find_candidates, rankings
 from kinsplit.stores import ChunkStore
 from kinsplit.support.aio import run
-
-#: The constant of reciprocal rank fusion (Cormack, Clarke and Buettcher, SIGIR 2009).
-_RRF = 60
 
 
 class Ranked(NamedTuple):
@@ -38,51 +34,26 @@ class Ranker(NamedTuple):
 
 
 def kin(weights: KinWeights | None = None) -> Ranker:
-    """Return kin scoring, the ranker of every search of kinsplit.
+    """Return kin scoring, the default ranking of every search.
 
     Args:
         weights: Weights of the kin; None for the defaults.
     """
     chosen = weights or KinWeights()
+    ranker = _ranker(KIN, chosen)
+    own = ", ".join(f"{key}={value}" for key, value in chosen.model_dump(exclude_defaults=True).items())
+    return ranker._replace(name=f"kin({own})") if own else ranker
 
+
+def _ranker(ranking: Ranking, weights: KinWeights) -> Ranker:
     def rank(store: ChunkStore, question: Question, limit: int) -> list[Ranked]:
-        found = run(find_candidates(question, chosen, limit), store)
+        found = run(find_candidates(question, weights, limit, ranking), store)
         return [Ranked(candidate.chunk, candidate.score) for candidate in found]
 
-    own = ", ".join(f"{key}={value}" for key, value in chosen.model_dump(exclude_defaults=True).items())
-    return Ranker(f"kin({own})" if own else "kin", "By meaning and terms, each chunk with its kin", rank)
+    return Ranker(ranking.name, ranking.description, rank)
 
 
-def _dense(store: ChunkStore, question: Question, limit: int) -> list[Ranked]:
-    return _fetched(store, [(hit.id, hit.score) for hit in store.rank([question.by_meaning(0, limit)])[0]])
-
-
-def _bm25(store: ChunkStore, question: Question, limit: int) -> list[Ranked]:
-    return _fetched(store, [(hit.id, hit.score) for hit in store.rank([question.by_terms(0, limit)])[0]])
-
-
-def _hybrid(store: ChunkStore, question: Question, limit: int) -> list[Ranked]:
-    scores: dict[str, float] = defaultdict(float)
-    for entries in store.rank([question.by_meaning(0, limit), question.by_terms(0, limit)]):
-        for rank, entry in enumerate(entries, 1):
-            scores[entry.id] += 1 / (_RRF + rank)
-    return _fetched(store, sorted(scores.items(), key=lambda pair: -pair[1])[:limit])
-
-
-def _fetched(store: ChunkStore, best: Sequence[tuple[str, float]]) -> list[Ranked]:
-    scores = dict(best)
-    return [Ranked(chunk, scores[chunk.id]) for chunk in store.get(list(scores))]
-
-
-_RANKERS = {
-    ranker.name: ranker
-    for ranker in (
-        kin(),
-        Ranker("hybrid", "By meaning and terms, joined by reciprocal ranks (k = 60)", _hybrid),
-        Ranker("dense", "By meaning: cosine", _dense),
-        Ranker("bm25", "By terms: BM25", _bm25),
-    )
-}
+_RANKERS = {ranking.name: _ranker(ranking, KinWeights()) for ranking in rankings()}
 
 
 def names() -> list[str]:

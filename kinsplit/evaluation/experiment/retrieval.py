@@ -158,7 +158,7 @@ class Collection:
         return Answer(
             positions=[self._positions[chunk.id] for chunk, _ in found],
             scores=[float(score) for _, score in found],
-            cosines=[float(self.vectors[chunk.id] @ question.dense) for chunk, _ in found],
+            cosines=[float(self.vectors[chunk.id] @ question.vector) for chunk, _ in found],
             seconds=seconds,
         )
 

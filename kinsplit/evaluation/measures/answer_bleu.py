@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from kinsplit.errors import MissingExtraError
 from kinsplit.evaluation.labels import Question
 from kinsplit.evaluation.measures.answers import AnswerMeasure, has_reference, reference_text
 from kinsplit.evaluation.measures.protocol import Chunking
+from kinsplit.support.extras import needs
 
 
 class AnswerBleu(AnswerMeasure):
@@ -35,8 +35,6 @@ class AnswerBleu(AnswerMeasure):
 
 
 def _sentence_bleu() -> Callable[..., Any]:
-    try:
+    with needs("evaluation"):
         from sacrebleu import sentence_bleu
-    except ImportError as error:
-        raise MissingExtraError("sacrebleu", "evaluation") from error
     return sentence_bleu

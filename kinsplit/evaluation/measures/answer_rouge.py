@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar
 
-from kinsplit.errors import MissingExtraError
 from kinsplit.evaluation.labels import Question
 from kinsplit.evaluation.measures.answers import AnswerMeasure, has_reference, reference_text
 from kinsplit.evaluation.measures.protocol import Chunking
+from kinsplit.support.extras import needs
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,6 @@ class AnswerRougeL(AnswerRouge):
 
 @cache
 def _scorer(kind: str) -> Any:
-    try:
+    with needs("evaluation"):
         from rouge_score.rouge_scorer import RougeScorer
-    except ImportError as error:
-        raise MissingExtraError("rouge-score", "evaluation") from error
     return RougeScorer([kind], use_stemmer=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Self
 
-from kinsplit.errors import MissingExtraError
 from kinsplit.evaluation.measures.protocol import Chunking, Outcome
 from kinsplit.evaluation.qrels.rule import SpanRule
+from kinsplit.support.extras import needs
 
 #: Descriptions by pattern of the name.
 RANK_MEASURES = {
@@ -58,10 +58,8 @@ class RankMeasure:
         Raises:
             MissingExtraError: ir-measures is not installed.
         """
-        try:
+        with needs("evaluation"):
             import ir_measures
-        except ImportError as error:
-            raise MissingExtraError("ir-measures", "evaluation") from error
         base, at, number = name.partition("@")
         theirs = ir_measures.parse_measure(f"{_THEIRS.get(base, base)}{at}{number}")
         return cls(name, description, k, rule, theirs)

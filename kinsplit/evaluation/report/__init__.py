@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kinsplit.errors import MissingExtraError
 from kinsplit.evaluation.results import Results
+from kinsplit.support.extras import needs
 
 
 def write_report(results: Results, html: Path) -> list[Path]:
@@ -25,11 +25,6 @@ def write_report(results: Results, html: Path) -> list[Path]:
         InvalidParameterError: The results hold no strategy.
         MissingExtraError: matplotlib or jinja2 is not installed.
     """
-    try:
+    with needs("evaluation"):
         from kinsplit.evaluation.report.page import write
-    except ImportError as error:
-        package = (error.name or "").partition(".")[0]
-        if package not in ("jinja2", "matplotlib"):
-            raise
-        raise MissingExtraError(package, "evaluation") from error
     return write(results, html)

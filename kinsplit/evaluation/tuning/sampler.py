@@ -8,14 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from kinsplit.errors import MissingExtraError
 from kinsplit.evaluation.tuning.space import Choice, Space
 from kinsplit.parsers import Strategy
+from kinsplit.support.extras import needs
 
-try:
+with needs("evaluation"):
     import optuna
-except ImportError as _error:
-    raise MissingExtraError("optuna", "evaluation") from _error
 
 # Attempts of the estimator to propose a new combination before one is drawn at random.
 _AGAIN = 20

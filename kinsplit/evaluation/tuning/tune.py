@@ -16,8 +16,7 @@ from kinsplit.evaluation.tuning.sampler import Sampler
 from kinsplit.evaluation.tuning.search import Limits, search
 from kinsplit.evaluation.tuning.space import SPACES, needs
 from kinsplit.evaluation.tuning.trial import Bench, Caps, Trial
-from kinsplit.index import default_strategy
-from kinsplit.parsers import strategy_class
+from kinsplit.parsers import default_strategy, strategy_class
 
 #: Default token budget of recall.
 BUDGET = 1000

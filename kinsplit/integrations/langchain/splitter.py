@@ -14,7 +14,7 @@ from langchain_core.documents import Document
 from langchain_text_splitters import TextSplitter
 
 from kinsplit import chunk as core
-from kinsplit.errors import InvalidParameterError, MissingExtraError
+from kinsplit.errors import InvalidParameterError
 from kinsplit.identity import text_id
 from kinsplit.integrations.shared.generated import documentation, generated_name
 from kinsplit.integrations.shared.metadata import Piece, arrange, check_inputs, inherited
@@ -22,6 +22,7 @@ from kinsplit.integrations.shared.origins import Origin, has_chunk_metadata, is_
 from kinsplit.integrations.shared.pages import Joined, Text, join, pages_of
 from kinsplit.parsers import Strategy
 from kinsplit.parsers.packing.measure import Ruler, Unit
+from kinsplit.support.extras import needs
 from kinsplit.tokenizers import resolve
 
 if TYPE_CHECKING:
@@ -272,10 +273,8 @@ class KinsplitTextSplitter(TextSplitter):
 
 
 def _encoding_of(model: str) -> str:
-    try:
+    with needs("tiktoken"):
         from tiktoken import encoding_name_for_model
-    except ImportError:
-        raise MissingExtraError("tiktoken", "tiktoken") from None
     try:
         return encoding_name_for_model(model)
     except KeyError as error:

@@ -12,7 +12,10 @@ page, including pages without text. PDFium's output is made readable before offs
   occurs elsewhere in the document, or if the joined word doesn't but both halves do as words, or next to a digit.
   Otherwise the word is joined.
 - A soft hyphen (U+00AD) is visible on the page, so it becomes a hyphen.
-- Bullets and arrows of Symbol and Wingdings, which Word writes as private-use code points, become those of Unicode.
+- Bullets and arrows of Symbol and Wingdings, which Word writes as private-use code points, become those of Unicode;
+  other glyphs without a character become bullets, Greek letters or nothing (see `_with_characters`).
+
+Headings are found among the lines that remain (see `pdf_headings`), with their offsets in the final text.
 """
 
 from __future__ import annotations
@@ -22,148 +25,19 @@ import math
 import re
 import threading
 from bisect import bisect_left
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from itertools import pairwise
-from statistics import median
 from typing import Any, NamedTuple
 
 from kinsplit.loaders.content import Content, Format, Reading, UnreadableError
 from kinsplit.loaders.decoding import SYMBOLS
 from kinsplit.loaders.formats.headings import layered, titled
-from kinsplit.loaders.formats.pdf_headings import Bookmark, Line, as_headings, pdf_headings
+from kinsplit.loaders.formats.pdf_headings import Bookmark, as_headings, pdf_headings
+from kinsplit.loaders.formats.pdf_lines import Line, paragraphs, separators, without_running_lines
 from kinsplit.loaders.formats.plain_headings import filing_headings, numbered_headings
 from kinsplit.support.extras import needs
-from kinsplit.support.pages import continues, join_pages
-
-_MARGIN = 0.15  # share of the page's height at the top and bottom, for headers and footers
-_SAME_PLACE = 0.01  # share of the page's height
-_SAME_LINE = 0.002  # share of the page's height
-_FEWEST = 3  # pages
-_STRETCH = 8  # pages
-_MOST_WORDS = 30
-_COUNT = "\0"
-_NUMBER = re.compile(r"\d+")
-_WIDE = 1.35  # multiple of the usual line distance
-_FAR_LINES = 2.5  # multiple of the line height; double-spaced lines are closer
-_OTHER_SIZE = 1.15  # multiple of the height of the previous line
-
-
-class _Running(NamedTuple):
-    """Words that occur at one position on many pages, with a page number relative to the count of pages.
-
-    Attributes:
-        words: The words.
-        middle: The position; None for a page number that is the last line of each page.
-        first: The page on which they are kept; None for page numbers, which are kept nowhere.
-    """
-
-    words: frozenset[str]
-    middle: float | None
-    first: int | None
-
-
-def without_running_lines(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
-    """Return pages without their headers, footers and page numbers.
-
-    A line is a running line if it is in a page's margin, not larger than usual lines, and its text, in which one number
-    may count with the pages, is at the same height on more than half of the pages, or on half of at least 8 successive
-    pages. Parts of a running line are removed too, and so is a page number that is the last line of as many pages. A
-    line without a page number is kept at its first occurrence. If most pages would be left empty, nothing is removed.
-    """
-    running = [*_in_margins(pages), *_at_ends(pages)]
-    left = [
-        [line for at, line in enumerate(page) if not any(_runs(line, at + 1 == len(page), n, one) for one in running)]
-        for n, page in enumerate(pages)
-    ]
-    return left if 2 * sum(map(bool, left)) >= sum(map(bool, pages)) else [list(page) for page in pages]
-
-
-def _in_margins(pages: Sequence[Sequence[Line]]) -> Iterator[_Running]:
-    usual = median([line.height for page in pages for line in page if line.height] or [0.0])
-    places: defaultdict[tuple[str, ...], dict[int, float]] = defaultdict(dict)
-    for number, page in enumerate(pages):
-        for line in page:
-            if line.middle is None or line.height > _OTHER_SIZE * usual or _MARGIN < line.middle < 1 - _MARGIN:
-                continue
-            for words in _readings(line.text, number):
-                places[words].setdefault(number, line.middle)
-    for words, middles in places.items():
-        place = median(middles.values())
-        there = [number for number, middle in middles.items() if abs(middle - place) <= _SAME_PLACE]
-        if _often(there, pages):
-            counts = any(_COUNT in word for word in words)
-            yield _Running(frozenset(words), place, None if counts else there[0])
-
-
-def _at_ends(pages: Sequence[Sequence[Line]]) -> Iterator[_Running]:
-    ends: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
-    for number, page in enumerate(pages):
-        for words in _readings(page[-1].text if page else "", number):
-            if len(words) == 1 and _COUNT in words[0]:
-                ends[words].append(number)
-    return (_Running(frozenset(words), None, None) for words, there in ends.items() if _often(there, pages))
-
-
-def _often(there: Sequence[int], pages: Sequence[Sequence[Line]]) -> bool:
-    most = len(there) >= _FEWEST and 2 * len(there) > sum(map(bool, pages))
-    return most or (len(there) >= _STRETCH and 2 * len(there) > there[-1] - there[0])
-
-
-def _runs(line: Line, last: bool, page: int, running: _Running) -> bool:
-    if running.middle is None:
-        there = last
-    else:
-        there = line.middle is not None and abs(line.middle - running.middle) <= _SAME_PLACE
-    there = there and page != running.first
-    return there and any(running.words.issuperset(words) for words in _readings(line.text, page))
-
-
-def _readings(text: str, page: int) -> Iterator[tuple[str, ...]]:
-    """Yield a line's words, unchanged and with each of its numbers relative to the page's number."""
-    words = tuple(text.split())
-    if not words or len(words) > _MOST_WORDS:
-        return
-    yield words
-    for at, word in enumerate(words):
-        if match := _NUMBER.search(word):
-            counted = f"{word[: match.start()]}{_COUNT}{int(match[0][:9]) - page}{word[match.end() :]}"
-            yield (*words[:at], counted, *words[at + 1 :])
-
-
-def paragraphs(lines: Sequence[Line]) -> str:
-    """Return a page's lines as text, with a blank line after each paragraph.
-
-    A paragraph ends where the next line is farther away than usual on the page, is above, or has another size, except
-    in the middle of a sentence.
-    """
-    return "".join(f"{line.text}{after}" for line, after in zip(lines, _separators(lines), strict=True))
-
-
-def _separators(lines: Sequence[Line]) -> list[str]:
-    """Return the white space that follows each line of a page."""
-    places = [line.middle for line in lines if line.middle is not None]
-    usual = median([after - before for before, after in pairwise(places) if after - before > _SAME_LINE] or [0.0])
-    return [
-        *(
-            "\n\n" if _ends(before, after, usual) and not continues(before.text, after.text) else "\n"
-            for before, after in pairwise(lines)
-        ),
-        *("" for _ in lines[:1]),
-    ]
-
-
-def _ends(before: Line, after: Line, usual: float) -> bool:
-    if before.middle is None or after.middle is None or not before.text.strip() or not after.text.strip():
-        return False
-    distance = after.middle - before.middle
-    low, high = sorted((before.height, after.height))
-    same_line = abs(distance) < high / 2
-    return not same_line and (
-        distance < 0 or distance > min(_WIDE * usual, _FAR_LINES * high) or high > _OTHER_SIZE * low
-    )
-
+from kinsplit.support.pages import join_pages
 
 _MARK = re.compile("[\ufffe\x02]")
 _WORD = re.compile(r"\w+(?:-\w+)*")
@@ -424,7 +298,7 @@ def _spans(lines: Sequence[Line], page: _Page, start: int) -> list[tuple[int, in
     """Return start and end of each line of a page in the document."""
     found: list[tuple[int, int]] = []
     at = 0
-    for line, separator in zip(lines, _separators(lines), strict=True):
+    for line, separator in zip(lines, separators(lines), strict=True):
         first = at + len(line.text) - len(line.text.lstrip())
         last = max(first, at + len(line.text.rstrip()))
         found.append((start + first - bisect_left(page.dropped, first), start + last - bisect_left(page.dropped, last)))

@@ -15,6 +15,8 @@ from typing import NamedTuple
 
 from kinsplit.chunk import Heading
 from kinsplit.loaders.formats.headings import shortened
+from kinsplit.loaders.formats.pdf_lines import Line
+from kinsplit.support.pages import continues
 
 _LARGER = 1.12  # multiple of the usual size
 _ALIKE = 1.03  # ratio of two sizes
@@ -34,26 +36,6 @@ _PAGE_NUMBER = re.compile(r"\s\d{1,4}\s*$")
 _NUMBER = re.compile(r"\d{1,2}(?:\.\d{1,2}){0,4}(?=\.?\s)")
 _SERIES = re.compile(r"([^\W\d_]{2,20})\s\d{1,3}\b")
 _FINAL = (".", ",", ";")
-
-
-class Line(NamedTuple):
-    """A line of a page.
-
-    Attributes:
-        text: Text without its line end.
-        middle: Vertical position as a share of the page's height, from the top; None if unknown.
-        height: Font height as a share of the page's height; 0 if unknown.
-        size: Size of the font in points as it is displayed; 0 if unknown.
-        left: Distance from the page's left edge in points.
-        is_bold: Whether the whole line is bold.
-    """
-
-    text: str
-    middle: float | None = None
-    height: float = 0.0
-    size: float = 0.0
-    left: float = 0.0
-    is_bold: bool = False
 
 
 class Bookmark(NamedTuple):
@@ -199,7 +181,7 @@ def _outstanding(pages: Sequence[Sequence[Line]]) -> Iterator[Found]:
             if not (is_large or (is_bold and abs(first.left - left) <= _INDENT)) or len(group) > _MOST_LINES:
                 continue
             title = " ".join(page[at].text for at in group)
-            if _is_title(title, is_large) and _begins(page, group[0]) and not _shares_row(page, group):
+            if _is_title(title, is_large) and _stands_alone(page, group):
                 style = (round(2 * first.size) / 2 if is_large else usual, first.is_bold)
                 found.append(Found(number, group[0], group[-1], 1, shortened(title), style))
     times = Counter(_letters(one.title) for one in found)
@@ -251,6 +233,13 @@ def _is_title(title: str, is_large: bool) -> bool:
         and not _BULLET.match(title)
         and (is_large or len(_FIGURE.findall(title)) < 2)
     )
+
+
+def _stands_alone(page: Sequence[Line], group: Sequence[int]) -> bool:
+    """Return whether lines are no part of a sentence or of a table's row."""
+    below = page[group[-1] + 1].text if group[-1] + 1 < len(page) else ""
+    goes_on = continues(page[group[-1]].text, below)
+    return not goes_on and _begins(page, group[0]) and not _shares_row(page, group)
 
 
 def _begins(page: Sequence[Line], at: int) -> bool:

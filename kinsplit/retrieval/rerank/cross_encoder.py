@@ -13,6 +13,7 @@ from kinsplit.embedding.backends.hub import fetch, find_folder
 from kinsplit.embedding.backends.pairs import PairScorer, why_no_scorer
 from kinsplit.errors import EmbeddingError, InvalidParameterError, MissingExtraError
 from kinsplit.retrieval.rerank.protocol import Ranked, RerankWarning
+from kinsplit.support.extras import needs
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder
@@ -91,10 +92,8 @@ class _Torch:
     """A cross-encoder in sentence-transformers, whose tokenizer is not thread-safe."""
 
     def __init__(self, model: str) -> None:
-        try:
+        with needs("torch"):
             from sentence_transformers import CrossEncoder
-        except ImportError as error:
-            raise MissingExtraError("sentence-transformers", "torch") from error
         path = Path(model).expanduser()
         self._model: CrossEncoder = CrossEncoder(str(path) if path.exists() else model)
         self._lock = threading.Lock()

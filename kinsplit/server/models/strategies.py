@@ -52,6 +52,13 @@ class IndexedRow(Model):
     default: bool = Field(description="Whether requests without `strategy` use it.")
 
 
+class RankingRow(Model):
+    """A ranking of chunks."""
+
+    name: str
+    description: str = Field(description="Description in one line.")
+
+
 class UploadRules(Model):
     """The files that clients may upload."""
 
@@ -61,10 +68,11 @@ class UploadRules(Model):
 
 
 class Strategies(Model):
-    """The strategies, collections and rerankers of the service."""
+    """The strategies, collections, rankings and rerankers of the service."""
 
     strategies: list[StrategyRow] = Field(description="Strategies for POST /chunk.")
     indexed: list[IndexedRow] = Field(description="Collections for GET /search and /documents.")
+    rankings: list[RankingRow] = Field(description="Values of `ranking`, the default first.")
     rerankers: list[str] = Field(description="Values of `rerank`.")
     uploads: UploadRules | None = Field(description="Rules of POST /documents; null if uploads are not allowed.")
 

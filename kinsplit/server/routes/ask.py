@@ -14,7 +14,7 @@ from kinsplit.answering import LONGEST, TOP_K, answer
 from kinsplit.server import limits
 from kinsplit.server.dependencies import AnswersDep, CollectionsDep, ViewerDep
 from kinsplit.server.models.base import Model
-from kinsplit.server.request_options import parse_filter, pick_reranker
+from kinsplit.server.request_options import RANKINGS, parse_filter, pick_reranker
 
 router = APIRouter(tags=["search"])
 
@@ -33,7 +33,11 @@ class Question(Model):
         description=f"Maximum number of passages. Default: as many as fit, or {TOP_K} without a model.",
     )
     window: int | None = Field(default=None, ge=0, le=limits.WINDOW, description="See GET /search.")
+    ranking: str = Field(
+        default="kin", max_length=limits.NAME, description="See GET /search.", json_schema_extra=RANKINGS
+    )
     rerank: str = Field(default="none", max_length=limits.NAME, description="See GET /search.")
+    diversity: float = Field(default=0.0, ge=0, le=1, description="See GET /search.")
     budget: int | None = Field(default=None, ge=1, le=limits.BUDGET, description="See GET /search.")
     context_share: float | None = Field(default=None, ge=0, lt=1, description="See GET /search.")
     max_tokens: int = Field(
@@ -78,7 +82,9 @@ async def ask(
         max_tokens=question.max_tokens,
         top_k=question.top_k,
         window=question.window,
+        ranking=question.ranking,
         rerank=pick_reranker(question.rerank, collections),
+        diversity=question.diversity,
         budget=question.budget,
         context_share=question.context_share,
         where=parse_filter(question.where),

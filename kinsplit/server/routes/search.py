@@ -14,12 +14,28 @@ from kinsplit.server.collections import OpenCollection
 from kinsplit.server.dependencies import CollectionDep, CollectionsDep, ModelWorkersDep, ViewerDep, WorkersDep, respond
 from kinsplit.server.models.search import SearchAnswer
 from kinsplit.server.processes.viewer import Viewer, shown_passage
-from kinsplit.server.request_options import parse_filter, pick_reranker
+from kinsplit.server.request_options import DIVERSITY, RANKING, RANKINGS, parse_filter, pick_reranker
 from kinsplit.server.responses import to_found_passage
 
 router = APIRouter(tags=["search"])
 
 Condition = Annotated[str, Query(max_length=limits.CONDITION)]
+TopK = Annotated[
+    int | None,
+    Query(
+        ge=1,
+        le=limits.TOP_K,
+        description="Maximum number of passages. Default: 3, or with a budget as many as fit.",
+    ),
+]
+Window = Annotated[
+    int | None,
+    Query(
+        ge=0,
+        le=limits.WINDOW,
+        description="Siblings to add on each side of a hit. Default: 1, or with a budget what hits leave.",
+    ),
+]
 
 
 @router.get("/search", response_model=SearchAnswer, summary="Find the passages that answer a question")
@@ -30,24 +46,12 @@ async def search(
     model_workers: ModelWorkersDep,
     viewer: ViewerDep,
     q: Annotated[str, Query(min_length=1, max_length=limits.QUERY, description="The question.")],
-    top_k: Annotated[
-        int | None,
-        Query(
-            ge=1,
-            le=limits.TOP_K,
-            description="Maximum number of passages. Default: 3, or with a budget as many as fit.",
-        ),
-    ] = None,
-    window: Annotated[
-        int | None,
-        Query(
-            ge=0,
-            le=limits.WINDOW,
-            description="Siblings to add on each side of a hit. Default: 1, or with a budget what hits leave.",
-        ),
-    ] = None,
+    top_k: TopK = None,
+    window: Window = None,
     parents: Annotated[bool, Query(description="Return the whole parents of hits instead of their siblings.")] = False,
+    ranking: Annotated[str, Query(max_length=limits.NAME, description=RANKING, json_schema_extra=RANKINGS)] = "kin",
     rerank: Annotated[str, Query(max_length=limits.NAME, description="Reranker; GET /strategies lists them.")] = "none",
+    diversity: Annotated[float, Query(ge=0, le=1, description=DIVERSITY)] = 0.0,
     budget: Annotated[
         int | None, Query(ge=1, le=limits.BUDGET, description="Maximum total number of tokens of the passages.")
     ] = None,
@@ -72,7 +76,9 @@ async def search(
         "top_k": top_k,
         "window": window,
         "parents": parents,
+        "ranking": ranking,
         "rerank": pick_reranker(rerank, collections),
+        "diversity": diversity,
         "budget": budget,
         "context_share": context_share,
         "where": parse_filter(where),

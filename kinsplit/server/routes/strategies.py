@@ -1,4 +1,4 @@
-"""`GET /strategies`: strategies, collections and rerankers."""
+"""`GET /strategies`: strategies, collections, rankings and rerankers."""
 
 from __future__ import annotations
 
@@ -8,10 +8,19 @@ from fastapi.responses import Response
 from kinsplit.loaders import suffixes
 from kinsplit.parsers import names, strategy_class
 from kinsplit.parsers.reference import describe
+from kinsplit.retrieval import rankings
 from kinsplit.server import limits
 from kinsplit.server.collections import Collections, OpenCollection
 from kinsplit.server.dependencies import CollectionsDep, SettingsDep, WorkersDep, respond
-from kinsplit.server.models.strategies import IndexedRow, ParameterRow, Strategies, StrategyRow, UploadRules, WatchRow
+from kinsplit.server.models.strategies import (
+    IndexedRow,
+    ParameterRow,
+    RankingRow,
+    Strategies,
+    StrategyRow,
+    UploadRules,
+    WatchRow,
+)
 from kinsplit.server.routes.chunk import settable
 from kinsplit.server.settings import ServiceSettings
 from kinsplit.watch import WatchStatus
@@ -19,9 +28,9 @@ from kinsplit.watch import WatchStatus
 router = APIRouter(tags=["strategies"])
 
 
-@router.get("/strategies", response_model=Strategies, summary="List strategies, collections and rerankers")
+@router.get("/strategies", response_model=Strategies, summary="List strategies, collections, rankings and rerankers")
 async def strategies(collections: CollectionsDep, settings: SettingsDep, workers: WorkersDep) -> Response:
-    """List all strategies with their parameters, the indexed collections, and the rerankers."""
+    """List all strategies with their parameters, the indexed collections, the rankings and the rerankers."""
     return await respond(workers, _list, collections, settings)
 
 
@@ -34,6 +43,7 @@ def _list(collections: Collections, settings: ServiceSettings) -> Strategies:
     return Strategies(
         strategies=[_strategy(name) for name in names()],
         indexed=[_indexed(collection, collection is collections.default) for collection in collections],
+        rankings=[RankingRow(name=each.name, description=each.description) for each in rankings()],
         rerankers=list(collections.rerankers),
         uploads=uploads,
     )

@@ -101,6 +101,10 @@ class Bridge(ChunkStore):
         """See `ChunkStore.vectors`."""
         return self._run(self._store.vectors(ids))
 
+    def get_with_vectors(self, ids: Sequence[str]) -> list[tuple[Chunk, Vectors]]:
+        """See `ChunkStore.get_with_vectors`."""
+        return self._run(self._store.get_with_vectors(ids))
+
     def export(self, source_id: str) -> list[tuple[Chunk, Vectors]]:
         """See `ChunkStore.export`."""
         return self._run(self._store.export(source_id))

@@ -69,6 +69,25 @@ class Keeping(Contract):
         with pytest.raises(InvalidParameterError, match="UUID"):
             store.vectors(["chunk-1"])
 
+    def test_chunks_and_vectors_come_back_together(self, store: ChunkStore) -> None:
+        """They are those of `get` and `vectors`, in the order of the ids."""
+        chunks = make_chunks("doc", TEXTS)
+        save(store, "doc", [*chunks, make_document(chunks, "Objects")])
+        ids = [make_document(chunks, "Objects").id, chunks[2].id, chunk_id("nobody", "f1", 0, 0), chunks[0].id]
+        pairs, vectors = store.get_with_vectors(ids), store.vectors(ids)
+        assert [chunk for chunk, _ in pairs] == store.get(ids)
+        for chunk, found in pairs:
+            kept = vectors[chunk.id]
+            assert np.array_equal(found.dense, kept.dense)  # type: ignore[arg-type]
+            assert found.sparse is not None
+            assert kept.sparse is not None
+            assert dict(zip(found.sparse.indices, found.sparse.values, strict=True)) == dict(
+                zip(kept.sparse.indices, kept.sparse.values, strict=True)
+            )
+        assert store.get_with_vectors([]) == []
+        with pytest.raises(InvalidParameterError, match="UUID"):
+            store.get_with_vectors(["chunk-1"])
+
     def test_lone_surrogates_keep_their_length(self, store: ChunkStore) -> None:
         """They come back as U+FFFD, and the next sync does not count them as a change."""
         chunks = make_chunks("doc", ["broken \ud800 text"], title="x\udfff")

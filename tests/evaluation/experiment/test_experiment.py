@@ -183,7 +183,7 @@ def test_every_ranker_ranks(ranker: str) -> None:
 def test_a_question_that_finds_nothing_scores_nothing() -> None:
     label = DATASET.questions[0].labels
     asked = (Question("none", "xylophone zeppelin", label), *DATASET.questions)
-    found = experiment(dataset=replace(DATASET, questions=asked), ranker="bm25").run().results[0]
+    found = experiment(dataset=replace(DATASET, questions=asked), ranker="terms").run().results[0]
 
     assert found.hits == []
     assert found.measures["recall@20t"] == found.measures["query_terms"] == 0
@@ -198,7 +198,7 @@ def test_terms_are_those_of_the_language_that_is_named() -> None:
     strategies = {"sentence": create("sentence", chunk_size=12, chunk_overlap=0)}
 
     def hits(language: str) -> int:
-        found = experiment(dataset=german, strategies=strategies, ranker="bm25", language=language).run()
+        found = experiment(dataset=german, strategies=strategies, ranker="terms", language=language).run()
         return len(found.results[0].hits)
 
     assert (hits("german"), hits("any")) == (1, 0)
@@ -379,7 +379,7 @@ def test_more_questions_are_asked_alone(tmp_path: Path) -> None:
     "changes",
     [
         {"embedder": "hash:32"},
-        {"ranker": "bm25"},
+        {"ranker": "terms"},
         {"embedding_context": "none"},
         {"language": "any"},
         {"dataset": replace(DATASET, documents=(*DATASET.documents, Document("more", "One more.")))},
@@ -478,7 +478,7 @@ def test_a_plan_asks_no_language_model() -> None:
 
 def test_times_with_kept_vectors_are_not_told(tmp_path: Path) -> None:
     first = experiment(cache=tmp_path).run().strategies[0].statistics
-    second = experiment(cache=tmp_path, ranker="bm25").run().strategies[0].statistics
+    second = experiment(cache=tmp_path, ranker="terms").run().strategies[0].statistics
 
     assert {"split_seconds", "embed_seconds"} <= set(first)
     assert "embed_seconds" not in second

@@ -12,8 +12,8 @@ from kinsplit.errors import InvalidParameterError
 from kinsplit.evaluation.labels import Dataset, Label, Place, Question
 from kinsplit.evaluation.results import Comparison, Estimate
 from kinsplit.evaluation.tuning import Caps, Limits, Trial, Tuned, tune
-from kinsplit.index import default_strategy
 from kinsplit.indexing.configuration import Configuration
+from kinsplit.parsers import default_strategy
 from kinsplit.spans import Span
 
 pytestmark = pytest.mark.filterwarnings("ignore::kinsplit.evaluation.tuning.halves.FewQuestionsWarning")

@@ -10,8 +10,7 @@ from kinsplit.evaluation.tuning.sampler import Sampler
 from kinsplit.evaluation.tuning.search import Found, Limits, search
 from kinsplit.evaluation.tuning.space import SPACES, Choice, Space, needs
 from kinsplit.evaluation.tuning.trial import Caps, Cost, Trial
-from kinsplit.index import default_strategy
-from kinsplit.parsers import Strategy
+from kinsplit.parsers import Strategy, default_strategy
 
 RESOURCES = {"embedder": "hash", "model": "hash"}
 SMALL = {

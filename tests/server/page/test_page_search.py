@@ -133,8 +133,11 @@ def test_an_address_brings_back_what_was_seen(visit: Visit) -> None:
     page.get_by_text("Options and filters").click()
     expect(page.get_by_label("Passages", exact=True).first).to_have_value("2")
     expect(page.get_by_label("Strategy")).to_have_value("structure")
+    page.get_by_label("Rank by", exact=True).select_option("terms")
+    expect(page.locator(".passage .parts dt").first).to_have_text("Words BM25 of the words they share")
     page.reload()
     expect(page.locator(".passage")).to_have_count(2)
+    assert "ranking=terms" in page.url
 
 
 def test_an_answer_that_comes_too_late_is_dropped(visit: Visit) -> None:

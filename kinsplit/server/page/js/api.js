@@ -10,7 +10,7 @@ const answers = new Map();
 /** Search. `params` are those of GET /search. */
 export const search = (params, signal) => read("search", { ...params, render: true }, signal);
 
-/** Strategies, indexed collections and rerankers. */
+/** Strategies, indexed collections, rankings and rerankers. */
 export const strategies = (signal) => read("strategies", {}, signal);
 
 /** The metadata that documents can be filtered by. */

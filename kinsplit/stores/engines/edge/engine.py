@@ -26,7 +26,7 @@ from kinsplit.stores.protocol import Schema, Vectors
 from kinsplit.stores.schema import DENSE, SPARSE
 
 if TYPE_CHECKING:
-    from qdrant_edge import EdgeShard
+    from qdrant_edge import EdgeShard, Record
 
 
 #: Largest number of cached payloads, 1.2 kB each; the oldest are dropped first.
@@ -206,12 +206,18 @@ class EdgeEngine:
 
     def vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
         """Return the vectors of points by id, without those that are not stored."""
-        vectors: dict[str, Vectors] = {}
+        return {str(record.id): to_vectors(record) for record in self._records(ids, payload=False)}
+
+    def points(self, ids: Sequence[str]) -> dict[str, tuple[Payload, Vectors]]:
+        """Return the payloads and vectors of points by id, without those that are not stored."""
+        records = self._records(ids, payload=True)
+        return {str(record.id): (unwrapped(record.payload), to_vectors(record)) for record in records}
+
+    def _records(self, ids: Sequence[str], *, payload: bool) -> Iterator[Record]:
         for batch in batches(ids, _BATCH):
             with self.calling() as shard:
-                records = shard.retrieve(list(batch), False, [*DENSE, *SPARSE])
-            vectors.update((str(record.id), to_vectors(record)) for record in records)
-        return vectors
+                records = shard.retrieve(list(batch), payload, [*DENSE, *SPARSE])
+            yield from records
 
     def acknowledged(self) -> tuple[dict[str, dict[str, Mark]], bool]:
         """Return the marks of all points by source and by id, and whether every point must have one."""

@@ -116,6 +116,9 @@ class DetachedStore(EngineStore):
     def _vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
         return self._call(EngineStore._vectors, ids)
 
+    def _points(self, ids: Sequence[str]) -> dict[str, tuple[Payload, Vectors]]:
+        return self._call(EngineStore._points, ids)
+
     def _write(self, plan: Plan, vectors: Mapping[Content, Vectors]) -> None:
         self._has_written = True
         self._call(EngineStore._write, plan, vectors)

@@ -157,6 +157,9 @@ class EdgeStore(EngineStore):
     def _vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
         return self._lease.engine.vectors(ids)
 
+    def _points(self, ids: Sequence[str]) -> dict[str, tuple[Payload, Vectors]]:
+        return self._lease.engine.points(ids)
+
     def _write(self, plan: Plan, vectors: Mapping[Content, Vectors]) -> None:
         self._lease.engine.write(plan, vectors)
 

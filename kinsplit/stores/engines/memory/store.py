@@ -108,6 +108,10 @@ class MemoryStore(EngineStore):
         points = self._open().points
         return {id_: points[id_][1] for id_ in ids if id_ in points}
 
+    def _points(self, ids: Sequence[str]) -> dict[str, tuple[Payload, Vectors]]:
+        points = self._open().points
+        return {id_: points[id_] for id_ in ids if id_ in points}
+
     def _write(self, plan: Plan, vectors: Mapping[Content, Vectors]) -> None:
         collection = self._open()
         points, sources = dict(collection.points), {key: dict.fromkeys(ids) for key, ids in collection.sources.items()}

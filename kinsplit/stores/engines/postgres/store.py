@@ -8,23 +8,22 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from kinsplit.chunk import Content
-from kinsplit.errors import MissingExtraError, StoreError
+from kinsplit.errors import StoreError
 from kinsplit.stores.engine import EngineStore
 from kinsplit.stores.filters import to_conditions
 from kinsplit.stores.logic import Found, batches
 from kinsplit.stores.payload import Payload
 from kinsplit.stores.plan import Plan, check_source
 from kinsplit.stores.protocol import Query, Schema, Vectors, Where
+from kinsplit.support.extras import needs
 
-try:
+with needs("pgvector"):
     from psycopg import sql
     from psycopg.types.json import Jsonb
 
     from kinsplit.stores.engines.postgres.points import COLUMNS, to_vectors, upsert
     from kinsplit.stores.engines.postgres.query import decode_text, dump, encode_text, to_statement, to_where
     from kinsplit.stores.engines.postgres.tables import LOCK, open_tables, postgres_errors
-except ImportError as error:
-    raise MissingExtraError("psycopg or pgvector", "pgvector") from error
 
 if TYPE_CHECKING:
     from psycopg import Cursor
@@ -34,6 +33,11 @@ if TYPE_CHECKING:
 
 #: Points per statement.
 _BATCH = 500
+#: The columns that `to_vectors` takes, of points by id.
+_VECTORS = (
+    "coalesce({dense}), array_agg(term ORDER BY term), array_agg(weight ORDER BY term)"
+    " FROM {chunks} LEFT JOIN {terms} ON chunk = key WHERE id = ANY(%s::uuid[]) GROUP BY key"
+)
 
 
 class PostgresStore(EngineStore):
@@ -141,13 +145,12 @@ class PostgresStore(EngineStore):
         return {str(id_): payload for id_, payload in rows}
 
     def _vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
-        rows = self._read(
-            "SELECT id, coalesce({dense}), array_agg(term ORDER BY term), array_agg(weight ORDER BY term)"
-            " FROM {chunks} LEFT JOIN {terms} ON chunk = key WHERE id = ANY(%s::uuid[]) GROUP BY key",
-            [list(ids)],
-            dense=COLUMNS,
-        )
+        rows = self._read(f"SELECT id, {_VECTORS}", [list(ids)], dense=COLUMNS)
         return {str(id_): to_vectors(*vectors) for id_, *vectors in rows}
+
+    def _points(self, ids: Sequence[str]) -> dict[str, tuple[Payload, Vectors]]:
+        rows = self._read(f"SELECT id, payload, {_VECTORS}", [list(ids)], dense=COLUMNS)
+        return {str(id_): (payload, to_vectors(*vectors)) for id_, payload, *vectors in rows}
 
     def _write(self, plan: Plan, vectors: Mapping[Content, Vectors]) -> None:
         with self._writer.connection.cursor() as cursor:

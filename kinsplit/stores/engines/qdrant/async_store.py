@@ -6,7 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from kinsplit.chunk import Content
 from kinsplit.errors import StoreError
@@ -150,14 +150,20 @@ class AsyncQdrantStore(StoreLogic, AsyncChunkStore):
                 return payloads
 
     async def _vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
-        vectors: dict[str, Vectors] = {}
+        return {str(record.id): to_vectors(record) for record in await self._records(ids, False)}
+
+    async def _points(self, ids: Sequence[str]) -> dict[str, tuple[Payload, Vectors]]:
+        records = await self._records(ids, own_payload())
+        return {str(record.id): (unwrapped(record.payload), to_vectors(record)) for record in records}
+
+    async def _records(self, ids: Sequence[str], payload: Any) -> list[models.Record]:
+        found: list[models.Record] = []
         for batch in batches(ids, _BATCH):
             with self._engine() as client:
-                records = await client.retrieve(
-                    self._collection, list(batch), with_payload=False, with_vectors=[*DENSE, *SPARSE]
+                found += await client.retrieve(
+                    self._collection, list(batch), with_payload=payload, with_vectors=[*DENSE, *SPARSE]
                 )
-            vectors.update((str(record.id), to_vectors(record)) for record in records)
-        return vectors
+        return found
 
     async def _write(self, plan: Plan, vectors: Mapping[Content, Vectors]) -> None:
         for operations in batches(list(to_operations(plan, vectors)), _BATCH):

@@ -10,11 +10,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kinsplit.errors import KinsplitError, MissingExtraError, StoreError, StoreLockedError
+from kinsplit.errors import KinsplitError, StoreError, StoreLockedError
 from kinsplit.stores.engines.qdrant.options import QdrantOptions, is_url
 from kinsplit.stores.engines.qdrant.payload import INDEXES
 from kinsplit.stores.protocol import Schema
 from kinsplit.stores.schema import DENSE, SPARSE, check_schema, parse_schema, schema_to_create
+from kinsplit.support.extras import needs
 
 if TYPE_CHECKING:
     from qdrant_client import AsyncQdrantClient, QdrantClient, models
@@ -77,10 +78,8 @@ def open_client(place: str, options: QdrantOptions) -> QdrantClient:
         StoreLockedError: The folder is already open.
         StoreError: The folder can't be opened.
     """
-    try:
+    with needs("qdrant"):
         from qdrant_client import QdrantClient
-    except ImportError:
-        raise MissingExtraError("qdrant-client", "qdrant") from None
     if is_url(place) or place == ":memory:":
         return QdrantClient(**_arguments(place, options))
     # If the folder is locked, the client leaves its lock file to the garbage collector.
@@ -104,10 +103,8 @@ def open_async_client(place: str, options: QdrantOptions) -> AsyncQdrantClient:
     Raises:
         MissingExtraError: qdrant-client is not installed.
     """
-    try:
+    with needs("qdrant"):
         from qdrant_client import AsyncQdrantClient
-    except ImportError:
-        raise MissingExtraError("qdrant-client", "qdrant") from None
     return AsyncQdrantClient(**_arguments(place, options))
 
 

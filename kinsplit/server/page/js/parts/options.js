@@ -1,10 +1,10 @@
-// Search options: strategy, limits, reranking and filters.
+// Search options: strategy, limits, ranking, reranking and filters.
 
 import { counted, el } from "../dom.js";
 import { choice, number, tick } from "./fields.js";
 import { Filters } from "./filters.js";
 
-const NAMES = ["top_k", "window", "rerank", "parents", "budget"];
+const NAMES = ["top_k", "window", "ranking", "rerank", "diversity", "parents", "budget"];
 
 /** Return the indexed strategies as options of a select field. */
 export function indexed(catalogue) {
@@ -46,7 +46,9 @@ export class Options {
       choice("Strategy", "strategy", indexed(catalogue), usual(catalogue, params.get("strategy"))),
       number("Passages", "top_k", params.get("top_k"), { min: 1, max: 50, placeholder: "5, or as many as fit" }),
       number("Siblings on each side", "window", params.get("window"), { min: 0, max: 10, placeholder: "1, if they fit" }),
+      choice("Rank by", "ranking", catalogue.rankings.map(({ name }) => name), params.get("ranking") ?? "kin"),
       choice("Rerank by", "rerank", catalogue.rerankers, params.get("rerank") ?? "none"),
+      number("Diversity, from 0 to 1", "diversity", params.get("diversity"), { min: 0, max: 1, step: 0.1, placeholder: "0" }),
       number("Budget in tokens", "budget", params.get("budget"), { min: 1, max: 100000, placeholder: "none" }),
       tick("Whole parents instead of siblings", "parents", params.get("parents") === "true"),
     );

@@ -5,12 +5,15 @@ import { el } from "../dom.js";
 const STAGES = {
   dense: ["Meaning", "cosine of question and chunk"],
   bm25: ["Words", "BM25 of the words they share"],
-  siblings: ["Siblings", "mean score of the chunks before and after"],
+  siblings: ["Siblings", "mean own score of the chunks before and after"],
   parent: ["Parent", "BM25 of its section"],
   parent_dense: ["Parent’s meaning", "cosine of question and section"],
   document: ["Document", "BM25 of the document"],
+  best_chunk: ["Best chunk", "best own score in the document"],
+  hybrid: ["Ranks", "sum of the reciprocal ranks by meaning and words"],
   rerank: ["Reranked", "the reranker’s score of the chunk"],
   rerank_passage: ["Reranked whole", "the reranker’s score of the passage"],
+  mmr: ["Diversity", "relevance, less what earlier passages already say"],
   kin: ["Together", "weighted sum, in standard deviations"],
 };
 
@@ -26,9 +29,10 @@ export function largest(passages) {
   return most;
 }
 
-/** Return a score as text. */
+/** Return a score as text; sums of reciprocal ranks, which are small, need more digits. */
 export function written(score) {
-  return score.toLocaleString("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 }).replace("-", "−");
+  const digits = score && Math.abs(score) < 0.1 ? 4 : 2;
+  return score.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits }).replace("-", "−");
 }
 
 /**
