@@ -186,14 +186,15 @@ def located(letters: str, text: str, before: str = "") -> list[tuple[int, int]]:
     wanted = _letters(text)[0]
     if not wanted:
         return []
-    if found := _best(letters, wanted, _letters(before)[0]):
-        return [found]
+    if whole := _best(letters, wanted, _letters(before)[0]):
+        return [whole]
     lines = text.splitlines()
     found: list[list[tuple[int, int]]] = []
     after = None
     for line in lines:
-        found.append(list(_parts(letters, line, after)))
+        found.append(list(_parts(letters, line, after, before)))
         after = found[-1][-1][1] if found[-1] else after
+        before += line
     _find_before(letters, lines, found)
     return _merged([each for parts in found for each in parts])
 
@@ -227,23 +228,25 @@ def _best(letters: str, wanted: str, before: str) -> tuple[int, int] | None:
     return start, start + len(wanted)
 
 
-def _parts(letters: str, line: str, after: int | None) -> Iterator[tuple[int, int]]:
+def _parts(letters: str, line: str, after: int | None, before: str) -> Iterator[tuple[int, int]]:
+    """Yield the place of a line, or of its parts, preferably soon after what was found last."""
     wanted = _letters(line)[0]
     if not wanted:
         return
-    start = letters.find(wanted, after or 0)
-    if len(wanted) < _FEWEST_LETTERS and (after is None or start - after > _NEAR):
+    start = -1 if after is None else letters.find(wanted, after)
+    if len(wanted) < _FEWEST_LETTERS:
+        if after is not None and 0 <= start - after <= _NEAR:
+            yield start, start + len(wanted)
         return
-    if start < 0 and len(wanted) >= _FEWEST_LETTERS:
-        start = letters.find(wanted)
-    if start >= 0:
-        yield start, start + len(wanted)
+    place = (start, start + len(wanted)) if start >= 0 else _best(letters, wanted, _letters(before[-_NEAR:])[0])
+    if place is not None:
+        yield place
         return
     words = line.split()
     if len(words) >= 2 * _FEWEST_WORDS:
-        middle = len(words) // 2
-        yield from _parts(letters, " ".join(words[:middle]), after)
-        yield from _parts(letters, " ".join(words[middle:]), after)
+        halves = " ".join(words[: len(words) // 2]), " ".join(words[len(words) // 2 :])
+        yield from _parts(letters, halves[0], after, before)
+        yield from _parts(letters, halves[1], after, before + halves[0])
 
 
 def _merged(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

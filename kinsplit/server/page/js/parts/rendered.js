@@ -35,7 +35,11 @@ function children(parent) {
 
 function copies(node) {
   const name = node.localName;
-  if (node.namespaceURI === MATHML) return FORMULAS.test(name) ? [formula(node, name)] : [];
+  if (node.namespaceURI === MATHML) {
+    if (!FORMULAS.test(name)) return [];
+    const copy = formula(node, name);
+    return [name === "math" && copy.getAttribute("display") === "block" ? wide(copy, "Formula") : copy];
+  }
   const heading = /^h([1-6])$/.exec(name);
   // The page's own headings lead to the passages.
   if (heading) return [el("p", { class: `title level-${heading[1]}` }, children(node))];
@@ -43,9 +47,17 @@ function copies(node) {
   const copy = el(name, { class: CLASSES.test(node.className) ? node.className : null }, children(node));
   if (name === "ol" && /^\d{1,9}$/.test(node.getAttribute("start") ?? "")) copy.setAttribute("start", node.getAttribute("start"));
   if (name === "a") link(copy, node.getAttribute("href") ?? "");
-  if (name !== "table") return [copy];
-  // It scrolls where it is too wide, also by the keyboard.
-  return [el("div", { class: "grid", tabindex: 0, role: "group", "aria-label": "Table" }, copy)];
+  return [name === "table" ? wide(copy, "Table") : copy];
+}
+
+/** Return content that scrolls where it is too wide, then also by the keyboard. */
+function wide(content, label) {
+  const box = el("span", { class: "wide", role: "group", "aria-label": label }, content);
+  new ResizeObserver(() => {
+    if (box.scrollWidth > box.clientWidth) box.setAttribute("tabindex", "0");
+    else box.removeAttribute("tabindex");
+  }).observe(box);
+  return box;
 }
 
 function link(copy, href) {
