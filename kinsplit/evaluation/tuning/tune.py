@@ -94,7 +94,10 @@ def _with_weights(result: Tuned, benches: Sequence[Bench]) -> Tuned:
     chosen = choose(searched.recall)
     if chosen == KinWeights():
         return result
-    values = {"default": held_out.values(KinWeights()), "chosen": held_out.values(chosen)}
+    values: dict[str, Sequence[float | None]] = {
+        "default": held_out.values(KinWeights()),
+        "chosen": held_out.values(chosen),
+    }
     (comparison,) = compare(result.measure, "default", values)
     return replace(result, weights=chosen, weighing=comparison)
 
