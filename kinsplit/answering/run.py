@@ -29,7 +29,7 @@ from kinsplit.errors import LanguageModelError
 from kinsplit.index import Index
 from kinsplit.language_models import LanguageModel, stream
 from kinsplit.retrieval import SearchKeywords
-from kinsplit.spans import Span
+from kinsplit.spans import Span, overlap, unite
 from kinsplit.support.telemetry import model_span, span
 
 
@@ -194,12 +194,18 @@ def _quote(draft: Draft, index: Index) -> Events:
 
 def _left_out(found: list[Source], fitting: list[Source], model: LanguageModel) -> str:
     """Return a message about sources that a model's window has no room for; empty if all fit."""
-    texts = {source.text for source in found}
-    shortened, missing = sum(source.text not in texts for source in fitting), len(found) - len(fitting)
+    whole = {source.text for source in fitting}
+    # One passage may have become several, of a hit each.
+    kept = [one for one in found if any(_shares_text(one, other) for other in fitting)]
+    shortened, missing = sum(source.text not in whole for source in kept), len(found) - len(kept)
     parts = [f"{shortened} shortened"] * bool(shortened) + [f"{missing} left out"] * bool(missing)
     if not parts:
         return ""
     return f"Of {len(found)} passages, {' and '.join(parts)} to fit the window of {model.name}, {model.window} tokens."
+
+
+def _shares_text(source: Source, other: Source) -> bool:
+    return source.best.source_id == other.best.source_id and overlap(source.spans, unite(other.spans)) > 0
 
 
 def _without_fragment(checks: list[Check], text: str) -> list[Check]:

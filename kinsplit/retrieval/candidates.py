@@ -61,7 +61,7 @@ class Question:
 
     def of_ids(self, using: Literal["dense", "bm25"], ids: Collection[str]) -> list[Query]:
         """Return the query for the scores of some chunks, whatever the filter; none if there are no chunks."""
-        vector = self.dense if using == "dense" else self.terms
+        vector = self.vector if using == "dense" else self.terms
         return [Query(using, vector, len(ids), self.level, {"$id": sorted(ids)})] if ids else []
 
     def _within(self, source_id: str | None) -> Where | None:

@@ -239,10 +239,9 @@ def passage_card(passage: Passage, rank: int | None = None) -> str:
 
 def _places(passage: Passage) -> list[tuple[int, int]]:
     """Return the ranges of a passage's text that are hits, in order; none if all of it is."""
-    found = stretches(passage.spans, passage.text) or []
     hits = sorted(span for hit in passage.hits for span in hit.chunk.spans)
     ranges: list[tuple[int, int]] = []
-    for at, (start, end) in found:
+    for at, (start, end) in stretches(passage.spans, passage.text) or ():
         for hit in hits:
             first, last = max(hit.start, start) - start + at, min(hit.end, end) - start + at
             first = max(first, ranges[-1][1]) if ranges else first

@@ -6,6 +6,7 @@ siblings and reranked as whole passages, and the best 3 are returned.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import accumulate
 from operator import attrgetter
 

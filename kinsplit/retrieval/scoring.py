@@ -139,7 +139,7 @@ def standard(values: NDArray[np.float64], number: int | None = None) -> NDArray[
 def outstanding(values: NDArray[np.float64], number: int | None = None) -> NDArray[np.float64]:
     """Return standard scores times their peak, the highest of them; arguments as in `standard`."""
     scores = standard(values, number)
-    return scores * scores[:number].max()
+    return scores * float(scores[:number].max())
 
 
 def _own_and_siblings(evidence: Evidence, weights: KinWeights) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

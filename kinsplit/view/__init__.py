@@ -1,5 +1,5 @@
 """Views of chunks and passages, for notebooks and terminals."""
 
-from kinsplit.view.show import View, show
+from kinsplit.view.views import View, show
 
 __all__ = ["View", "show"]

@@ -71,7 +71,6 @@ def tune(
     found = search(benches[0], Sampler(spaces, resources, seed), baseline, caps or Caps(), limits or Limits(), on_trial)
     labels = {spec_of(strategy): strategy for strategy in (baseline, found.best.strategy)}
     values: dict[str, Sequence[float]] = {label: benches[1].values(strategy) for label, strategy in labels.items()}
-    comparisons = compare(measure, spec_of(baseline), dict(values))
     result = Tuned(
         dataset=dataset.name,
         measure=measure,
@@ -83,7 +82,7 @@ def tune(
         held_out=len(split.held_out.questions),
         found=found,
         estimates={label: estimate(own) for label, own in values.items()},
-        comparison=comparisons[0] if comparisons else None,
+        comparison=next(iter(compare(measure, spec_of(baseline), dict(values))), None),
     )
     return result if found.ending == "stopped" else _with_weights(result, benches)
 
