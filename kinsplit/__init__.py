@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from kinsplit.parsers import split
     from kinsplit.retrieval import KinWeights, Passage, SearchOptions
     from kinsplit.spans import Span
-    from kinsplit.view import show
+    from kinsplit.view.views import show
 
 __version__ = "0.1.0"
 
