@@ -71,7 +71,7 @@ LAYERS: dict[str, set[str]] = {
     },
     "server": {
         *("answering", "chunk", "compat", "embedding", "errors", "identity", "index", "indexing", "language_models"),
-        *("loaders", "parsers", "retrieval", "spans", "stores", "support", "tokenizers", "watch"),
+        *("loaders", "markup", "parsers", "retrieval", "spans", "stores", "support", "tokenizers", "watch"),
     },
     "mcp": {"answering", "chunk", "errors", "identity", "retrieval", "server"},
     "cli": {

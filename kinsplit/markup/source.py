@@ -14,9 +14,9 @@ Kind = Literal["markdown", "code", "text"]
 # What loaders write as Markdown, by `file_type`.
 _MARKDOWN = frozenset({"epub", "html", "markdown", "notebook", "slides", "spreadsheet", "table", "word"})
 _SUFFIXES = (".md", ".markdown")
-_FENCE = re.compile(r"^ {0,3}(?:`{3,}|~{3,})[ \t]*(\S*)", re.MULTILINE)
+_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})[ \t]*(\S*)", re.MULTILINE)
 _ROW = re.compile(r"[ \t]*\|.*\|[ \t]*")
-_DELIMITERS = re.compile(r"[ \t]*\|[-:| \t]*-[-:| \t]*")
+_DELIMITERS = re.compile(r"[ \t]*(?:\|[ \t]*)?(?::?-+:?[ \t]*\|[ \t]*)+(?::?-+:?[ \t]*)?\r?")
 
 
 def kind_of(source_id: str, metadata: Mapping[str, Any]) -> Kind:
@@ -37,19 +37,26 @@ def opening(text: str, context: str) -> str:
     if _begins_in_fence(text):
         return "```\n"
     rows = text.split("\n", 2)
-    if _ROW.fullmatch(rows[0]) and not any(map(_DELIMITERS.fullmatch, rows[:2])):
+    if _ROW.fullmatch(rows[0].rstrip("\r")) and not any(map(_DELIMITERS.fullmatch, rows[:2])):
         header = context.split("\n")[-2:]
         if len(header) == 2 and _DELIMITERS.fullmatch(header[1]):
             return "\n".join(header) + "\n"
-        cells = rows[0].strip().count("|") - 1
+        cells = rows[0].strip().strip("|").count("|") + 1
         return f"|{' |' * cells}\n|{'---|' * cells}\n"
     return ""
 
 
 def _begins_in_fence(text: str) -> bool:
-    """Return whether the first fence in a text ends a code block."""
+    """Return whether the first fence in a text ends code that began before it."""
     fences = list(_FENCE.finditer(text))
-    return bool(fences) and len(fences) % 2 == 1 and not fences[0][1] and bool(text[: fences[0].start()].strip())
+    if not fences or fences[0][2]:
+        return False
+    if any(fence[2] for fence in fences[1::2]):  # Where code would end, other code begins.
+        return True
+    first = fences[0]
+    before, after = text[: first.start()], text[first.end() :]
+    is_after_code = not before.endswith("\n\n") and bool(before.strip())
+    return len(fences) % 2 == 1 and is_after_code and (not after.strip() or after.startswith(("\n\n", "\r\n\r\n")))
 
 
 def parser() -> MarkdownIt:

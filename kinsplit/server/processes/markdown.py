@@ -21,6 +21,7 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 from mdit_py_plugins.front_matter import front_matter_plugin
 from mdit_py_plugins.texmath import texmath_plugin
 
+from kinsplit.markup.source import opening
 from kinsplit.server.processes.code import code, language_of
 from kinsplit.server.processes.marks import Mark, MarkedLines, marked, strongest, within, wrapped
 
@@ -30,9 +31,6 @@ SCHEMES = frozenset({"http", "https", "mailto"})
 # Characters of the longest formula that is set.
 _FORMULA = 2_000
 _SAME_LENGTH = str.maketrans({"\r": "\n", "\0": "\ufffd"})
-_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})[ \t]*(\S*)", re.MULTILINE)
-_DELIMITERS = re.compile(r"[ \t]*\|?(?:[ \t]*:?-+:?[ \t]*\|)+(?:[ \t]*:?-+:?)?[ \t]*")
-_ROW = re.compile(r"[ \t]*\|.*\|[ \t]*")
 
 
 def markdown(text: str, marks: Sequence[Mark], *, context: str = "", is_beginning: bool = True) -> str:
@@ -44,40 +42,13 @@ def markdown(text: str, marks: Sequence[Mark], *, context: str = "", is_beginnin
         context: Heading path, or header of the table that the text begins in.
         is_beginning: Whether it begins where its document does, so that front matter is recognised.
     """
-    before = _opening(text, context)
+    before = opening(text, context)
     source = f"{before}{text}".replace("\r\n", " \n").translate(_SAME_LENGTH)
     lines = MarkedLines(source, [Mark(start + len(before), end + len(before), best) for start, end, best in marks])
     parser = _parser(is_beginning)
     tokens = parser.parse(source)
     _place(tokens, lines)
     return str(parser.renderer.render(tokens, parser.options, {}))
-
-
-def _opening(text: str, context: str) -> str:
-    """Return what has to come before a text that begins inside a fence or below the header of a table."""
-    if _begins_in_fence(text):
-        return "```\n"
-    rows = text.split("\n", 2)
-    if _ROW.fullmatch(rows[0].rstrip("\r")) and not any(map(_DELIMITERS.fullmatch, rows[:2])):
-        header = context.split("\n")
-        if len(header) > 1 and _DELIMITERS.fullmatch(header[1]):
-            return f"{header[0]}\n{header[1]}\n"
-        cells = rows[0].strip().strip("|").count("|") + 1
-        return f"|{' |' * cells}\n|{'---|' * cells}\n"
-    return ""
-
-
-def _begins_in_fence(text: str) -> bool:
-    """Return whether the first fence in a text ends code that began before it."""
-    fences = list(_FENCE.finditer(text))
-    if not fences or fences[0][2]:
-        return False
-    if any(fence[2] for fence in fences[1::2]):  # Where code would end, other code begins.
-        return True
-    first = fences[0]
-    before, after = text[: first.start()], text[first.end() :]
-    is_after_code = not before.endswith("\n\n") and bool(before.strip())
-    return len(fences) % 2 == 1 and is_after_code and (not after.strip() or after.startswith(("\n\n", "\r\n\r\n")))
 
 
 @cache
