@@ -20,7 +20,6 @@ NOTEBOOKS = sorted((ROOT / "examples" / "notebooks").glob("*.ipynb"))
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-@pytest.mark.usefixtures("fast_models")
 def test_a_notebook_shows_what_it_prints(path: Path) -> None:
     names: dict[str, Any] = {}
     cells = [cell for cell in json.loads(path.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"]

@@ -15,7 +15,8 @@ from kinsplit.text.graphemes import trim
 
 #: Maximum length of a list that is quoted as a whole, with its lead-in; of a longer one, items are.
 LONGEST = 600
-_FEWEST_WORDS = 4
+# Fewest words of a sentence, and of a part without its stop.
+_FEWEST_WORDS, _FEWEST_UNCLOSED = 3, 4
 # Type of files whose whole text is code.
 _CODE = "code"
 _LEAD_IN, _QUESTION = (":", "："), ("?", "？", "؟")
@@ -144,4 +145,5 @@ def _is_closed(line: str) -> bool:
 
 def _is_statement(text: str) -> bool:
     end = text.rstrip().rstrip(_CLOSING)
-    return len(words(text).starts) >= _FEWEST_WORDS and not end.endswith((*_LEAD_IN, *_QUESTION))
+    fewest = _FEWEST_WORDS if _is_closed(text) else _FEWEST_UNCLOSED
+    return len(words(text).starts) >= fewest and not end.endswith((*_LEAD_IN, *_QUESTION))

@@ -81,7 +81,7 @@ def test_a_labelled_folder_is_compared_by_recall(labelled: Cli) -> None:
     lines = result.stdout.splitlines()
     assert result.exit_code == 0
     assert lines[0] == "No strategy is better than default beyond chance, by recall@15t."
-    assert lines[3].split() == ["Strategy", "chunks", "recall@15t", "(%)"]
+    assert lines[3].split() == ["Strategy", "recall@15t", "(%)", "chunks"]
     assert [line.split()[0] for line in lines[4:7]] == ["default", "small", "words"]
     assert lines[8] == "Compared with default, question by question"
     assert lines[-1].startswith("3 questions, 3 documents; written to evaluation_results.json.")

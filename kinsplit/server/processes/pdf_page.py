@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -214,7 +213,10 @@ def _find_before(letters: str, lines: Sequence[str], found: list[list[tuple[int,
 
 def _best(letters: str, wanted: str, before: str) -> tuple[int, int] | None:
     """Return the occurrence before which the most of a text stands."""
-    found = [match.start() for match in re.finditer(f"(?={re.escape(wanted)})", letters)]
+    found, at = [], letters.find(wanted)
+    while at >= 0:
+        found.append(at)
+        at = letters.find(wanted, at + 1)
     if not found:
         return None
 

@@ -38,12 +38,12 @@ def test_a_passage_tells_headings_pages_and_the_parts_of_its_score(visit: Visit)
     expect(first.get_by_text("Meaning")).to_be_hidden()
     summary.click()
     expect(first.locator(".parts dt")).to_contain_text(
-        ["Meaning", "Words", "Siblings", "Parent", "Document", "Together"]
+        ["Meaning", "Words", "Siblings", "Parent", "Document", "Best chunk", "Together"]
     )
     total = first.locator(".part", has_text="Together").locator(".figure").inner_text()
     assert total == summary.locator(".figure").inner_text()
     widths = first.locator(".parts .fill").evaluate_all("bars => bars.map(bar => parseFloat(bar.style.width))")
-    assert len(widths) == 6
+    assert len(widths) == 7
     assert all(0 <= width <= 100 for width in widths)
     assert max(widths) == 100
 

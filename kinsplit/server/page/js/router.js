@@ -30,17 +30,21 @@ export function go(view, params) {
  * @param {boolean} [isStep] Whether the back button returns to the previous state.
  */
 export function restate(view, params, isStep = false) {
-  // The user has already gone to another view.
-  if (current().view !== view) return;
+  // The user has already gone elsewhere; the view there follows only after this.
+  if (current().view !== view || location.hash !== stated) return;
   if (isStep) history.pushState(null, "", address(view, params));
   else history.replaceState(history.state, "", address(view, params));
+  stated = location.hash;
 }
 
 let steps = 0;
+// The URL fragment that the view was given or gave.
+let stated = location.hash;
 
 /** Count a view that is shown. */
 export function arrive() {
   steps += 1;
+  stated = location.hash;
 }
 
 /** Go back if that stays on this page, or else to the given URL. */
