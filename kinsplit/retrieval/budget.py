@@ -27,7 +27,7 @@ Terms = Callable[[Sequence[str]], Sequence[frozenset[int]]]
 _TRIES = 5
 _LINE = re.compile(r"\S[^\n]*")
 # Ends of lead-ins, list items and table rows, which need not be ends of sentences.
-_ITEM = re.compile(r"(?<=[:;|])\s*\n|\n(?=\s*(?:[-*+•|]|\(?\w{1,3}[.)])\s)")
+_ITEM = re.compile(r"(?<=[:;|])[^\S\n]*\n|\n(?=[^\S\n]*(?:[-*+•|]|\(?\w{1,3}[.)])\s)")
 
 
 def no_terms(texts: Sequence[str]) -> list[frozenset[int]]:

@@ -33,7 +33,7 @@ _BEFORE = " \t\f*0123456789"
 _NEXT_LINE = re.compile(r"[ \t\r]*\n([^\n\f]{1,250})")
 _NUMBERED = re.compile(r"^[ \t]{0,3}(\d{1,2}(?:\.\d{1,2}){0,4})\.?[ \t\xa0]{1,8}(\S[^\n]*)", re.M)
 _TITLE_LINE = re.compile(r"\s{0,20}([^\n]{1,250})")
-_PAGE = re.compile(r"[\s.|]*\d{0,4}[\s|]*")
+_PAGE = re.compile(r"[\s.|]*(?:\d{1,4}[\s|]*)?")
 _FINAL = re.compile(r"[.,;:!?…]$")
 
 
