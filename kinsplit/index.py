@@ -7,7 +7,7 @@ import json
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self, Unpack
@@ -152,7 +152,7 @@ class Index:
         """Context that is embedded with a chunk's text."""
         return self._embedding_context or "headings"
 
-    @property
+    @cached_property
     def weights(self) -> KinWeights:
         """Weights of kin scoring for searches that give none."""
         return self._weights or KinWeights.model_validate_json(self.store.schema.weights)

@@ -127,7 +127,7 @@ ContextShare = Annotated[
     float | None,
     typer.Option(
         metavar="X",
-        help="Share of --budget for what stands around hits, from 0 to below 1. Default: what hits leave.",
+        help="Share of --budget for the context around hits, from 0 to below 1. Default: what hits leave.",
         show_default=False,
     ),
 ]

@@ -11,8 +11,11 @@ from markdown_it.rules_core import StateCore
 
 Kind = Literal["markdown", "code", "text"]
 
-# What loaders write as Markdown, by `file_type`.
-_MARKDOWN = frozenset({"epub", "html", "markdown", "notebook", "slides", "spreadsheet", "table", "word"})
+#: Markup that loaders write, by `file_type`; all others write plain text.
+MARKUP: Mapping[str, Literal["markdown", "code"]] = {
+    "code": "code",
+    **dict.fromkeys(("epub", "html", "markdown", "notebook", "slides", "spreadsheet", "table", "word"), "markdown"),
+}
 _SUFFIXES = (".md", ".markdown")
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})[ \t]*(\S*)", re.MULTILINE)
 _ROW = re.compile(r"[ \t]*\|.*\|[ \t]*")
@@ -22,9 +25,9 @@ _DELIMITERS = re.compile(r"[ \t]*(?:\|[ \t]*)?(?::?-+:?[ \t]*\|[ \t]*)+(?::?-+:?
 def kind_of(source_id: str, metadata: Mapping[str, Any]) -> Kind:
     """Return the markup of a document: that of its format, or else of its id's suffix."""
     file_type = metadata.get("file_type")
-    if file_type in _MARKDOWN or (file_type is None and source_id.lower().endswith(_SUFFIXES)):
-        return "markdown"
-    return "code" if file_type == "code" else "text"
+    if file_type is None:
+        return "markdown" if source_id.lower().endswith(_SUFFIXES) else "text"
+    return MARKUP.get(file_type, "text")
 
 
 def opening(text: str, context: str) -> str:

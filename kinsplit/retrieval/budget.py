@@ -86,7 +86,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What stands around hits.
+    """The context of hits: their siblings or parents, and related files.
 
     Attributes:
         around: Returns the consecutive siblings of a chunk with the chunk itself, or its parent alone.
@@ -143,7 +143,7 @@ def spend(budget: Budget, hits: Sequence[Candidate], context: Context) -> list[P
     Args:
         budget: The budget.
         hits: Hits, best first.
-        context: What stands around them.
+        context: Their context.
 
     Returns:
         Passages in the order of their best hits.

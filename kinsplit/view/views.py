@@ -23,7 +23,7 @@ _WIDTH = 100
 
 
 class View:
-    """What `show` returns: HTML in a notebook, colours in a terminal with `rich.print`, and otherwise text.
+    """A view of chunks or passages: HTML in a notebook, colours in a terminal with `rich.print`, text elsewhere.
 
     Args:
         html: Function that returns the HTML.

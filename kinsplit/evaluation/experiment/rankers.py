@@ -20,6 +20,7 @@ from kinsplit.retrieval import (
     find_candidates,
     rankings,
 )
+from kinsplit.retrieval.rankings import pick
 from kinsplit.stores import ChunkStore
 from kinsplit.support.aio import run
 
@@ -96,8 +97,7 @@ def ask(**options: Unpack[SearchKeywords]) -> Ranker:
 def _rank_of(options: SearchKeywords) -> Callable[[ChunkStore, Question, int], Sequence[Ranked]]:
     """Return the function that ranks leaves as a search with these options does."""
     asked = SearchOptions(**_within(1, options))
-    (ranking,) = (ranking for ranking in rankings() if ranking.name == asked.ranking)
-    return _ranker(ranking, asked.weights).rank
+    return _ranker(pick(asked.ranking), asked.weights).rank
 
 
 def _within(budget: int, options: SearchKeywords) -> SearchKeywords:

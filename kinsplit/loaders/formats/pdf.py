@@ -111,7 +111,7 @@ def read(data: bytes) -> Reading:
 
 
 class _File(NamedTuple):
-    """What PDFium finds in a file.
+    """The contents of a PDF file, as PDFium reads them.
 
     Attributes:
         pages: Lines of each page.

@@ -11,20 +11,16 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 from kinsplit.answering import Source
 from kinsplit.indexing.origins import ABSOLUTE_PATH
 from kinsplit.loaders.registry import format_of
+from kinsplit.markup.source import MARKUP
 from kinsplit.retrieval import Passage
 from kinsplit.server.models.base import TextRange, View
-from kinsplit.server.processes.excerpts import Excerpt, Kind
+from kinsplit.server.processes.excerpts import Excerpt
 from kinsplit.server.processes.marks import Mark
 from kinsplit.server.processes.renderer import Renderer
 from kinsplit.server.responses import SpanLocator
 from kinsplit.server.settings import ServiceSettings
 
 _PDF = "pdf"
-# What loaders write as Markdown.
-_KINDS: dict[str, Kind] = {
-    "code": "code",
-    **dict.fromkeys(("epub", "html", "markdown", "notebook", "slides", "spreadsheet", "table", "word"), "markdown"),
-}
 # Share of a text of which a mark says nothing.
 _WHOLE = 0.9
 _PROBLEM = "It could not be rendered within the service's limits, so it is shown as text."
@@ -79,7 +75,7 @@ class Viewer:
             texts: The texts.
             render: Whether to render those that are Markdown or code.
         """
-        kinds = [_KINDS.get(_type_of(each.source_id, each.metadata)) for each in texts]
+        kinds = [MARKUP.get(_type_of(each.source_id, each.metadata)) for each in texts]
         wanted = kinds if render else [None] * len(texts)
         excerpts = [
             Excerpt(kind, each.text, each.marks, each.source_id.rpartition("/")[2], each.context, each.start == 0)

@@ -57,7 +57,7 @@ async def search(
     ] = None,
     context_share: Annotated[
         float | None,
-        Query(ge=0, lt=1, description="Share of the budget for what stands around hits. Default: what hits leave."),
+        Query(ge=0, lt=1, description="Share of the budget for the context around hits. Default: what hits leave."),
     ] = None,
     where: Annotated[
         list[Condition] | None,
