@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from kinsplit.server.errors import RequestError
 from kinsplit.server.middleware.access import AccessControl
 from kinsplit.server.middleware.metrics import Metrics
-from kinsplit.server.run import address_of, listen
+from kinsplit.server.run import NotifyingServer, address_of, listen
 from kinsplit.server.settings import ServiceSettings
 
 
@@ -69,7 +69,7 @@ def run(server: MCPServer, settings: ServiceSettings, on_start: Callable[[str], 
     Args:
         server: The tools.
         settings: The settings.
-        on_start: Called with the server's address once it listens.
+        on_start: Called with the server's address once it accepts requests.
     """
     config = uvicorn.Config(
         create_app(server, settings),
@@ -79,5 +79,4 @@ def run(server: MCPServer, settings: ServiceSettings, on_start: Callable[[str], 
         limit_concurrency=settings.connections,
     )
     with listen(settings) as listening:
-        on_start(address_of(listening))
-        uvicorn.Server(config).run(sockets=[listening])
+        NotifyingServer(config, lambda: on_start(address_of(listening))).run(sockets=[listening])

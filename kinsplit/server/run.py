@@ -198,15 +198,23 @@ def make_server(app: FastAPI, settings: ServiceSettings, on_start: Callable[[], 
         backlog=max(64, settings.connections // 2),
         timeout_graceful_shutdown=int(settings.timeout) + 1,
     )
-    return _Server(config, on_start)
+    return NotifyingServer(config, on_start)
 
 
-class _Server(uvicorn.Server):
+class NotifyingServer(uvicorn.Server):
+    """Server that says when it accepts requests.
+
+    Args:
+        config: Its configuration.
+        on_start: Called once the server accepts requests.
+    """
+
     def __init__(self, config: uvicorn.Config, on_start: Callable[[], None]) -> None:
         super().__init__(config)
         self._on_start = on_start
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen, then call `on_start`."""
         await super().startup(sockets)
         if self.started:
             # Exclude everything loaded so far from garbage collection, which would pause all requests.

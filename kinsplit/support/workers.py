@@ -149,7 +149,7 @@ class WorkerPool:
         if self._process != os.getpid():  # After a fork, the workers belong to the parent.
             self._set_up()
         if self._closed:
-            raise WorkerError("The pool of workers is closed. Create a new one.")
+            raise _closed()
 
     def _run(self, call: _Call[_T]) -> None:
         if not call.set_running_or_notify_cancel():
@@ -236,6 +236,10 @@ class _Worker:
             raise WorkerError(f"can't start a worker process: {error}") from error
         self._requests, self._replies = cast(IO[bytes], self._process.stdin), cast(IO[bytes], self._process.stdout)
         watchdog.workers.add(self)
+        # In this order, since `end` does both in reverse: a call that passed its check just before isn't missed.
+        if watchdog.is_ended:
+            self.end()
+            raise _closed()
         try:
             outcome, answer = self._exchange(self, prepare, Limits(_START, 0, 0))
         except BaseException as error:
@@ -328,13 +332,14 @@ class _Watchdog:
 
     Attributes:
         workers: The workers with a running process.
+        is_ended: Whether the pool is closed.
     """
 
     def __init__(self) -> None:
         self.workers: set[_Worker] = set()
         self._thread: threading.Thread | None = None
         self._lock, self._wake = threading.Lock(), threading.Event()
-        self._wakes_at, self._is_ended = math.inf, False
+        self._wakes_at, self.is_ended = math.inf, False
 
     def expect(self, deadline: float) -> None:
         """Wake up at a deadline, in seconds of `time.monotonic`."""
@@ -348,7 +353,7 @@ class _Watchdog:
 
     def end(self) -> None:
         """End all workers, and the thread."""
-        self._is_ended = True
+        self.is_ended = True
         self._wake.set()
         for worker in tuple(self.workers):
             worker.end()
@@ -357,7 +362,7 @@ class _Watchdog:
         while True:
             # Before the check, so that it can't clear the event that `end` sets.
             self._wake.clear()
-            if self._is_ended:
+            if self.is_ended:
                 return
             # Any deadline set from here on is earlier, and wakes the thread.
             self._wakes_at = math.inf
@@ -366,6 +371,10 @@ class _Watchdog:
             self._wakes_at = nearest = min((worker.deadline for worker in tuple(self.workers)), default=math.inf)
             # A deadline set between the two lines above has already set the event.
             self._wake.wait(None if nearest == math.inf else max(nearest - time.monotonic(), 0))
+
+
+def _closed() -> WorkerError:
+    return WorkerError("The pool of workers is closed. Create a new one.")
 
 
 def _working_directory() -> str | None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
+import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -19,7 +22,7 @@ from mcp.shared.exceptions import MCPError
 
 from kinsplit import Document, Index
 from kinsplit.mcp import results
-from kinsplit.mcp.http import create_app
+from kinsplit.mcp.http import create_app, run
 from kinsplit.mcp.server import create_server
 from kinsplit.parsers import create
 from kinsplit.server.collections import Collections
@@ -259,6 +262,15 @@ async def test_over_http_keys_and_host_names_are_checked(server: MCPServer) -> N
             assert "list_documents" in listed.text
         foreign = await client.post("/mcp", json=message, headers={"X-API-Key": "secret", "Host": "evil.example"})
         assert foreign.status_code == 421
+
+
+def test_the_address_is_written_once_it_accepts_connections(server: MCPServer, socket_enabled: None) -> None:
+    def connect_and_stop(address: str) -> None:
+        socket.create_connection(("127.0.0.1", urlsplit(address).port)).close()
+        signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        run(server, ServiceSettings.load(port=0), connect_and_stop)
 
 
 @pytest.mark.parametrize("http", [False, True])

@@ -157,6 +157,18 @@ def test_closing_ends_calls_and_refuses_new_ones():
     assert not _runs(worker)
 
 
+def test_a_call_that_looks_for_a_worker_while_the_pool_closes_fails(monkeypatch):
+    pool = WorkerPool()
+
+    def close_meanwhile():
+        pool.close()
+
+    monkeypatch.setattr(pool, "_idle_worker", close_meanwhile)
+    with pytest.raises(WorkerError, match="is closed"):
+        pool.call(time.sleep, 60)
+    assert not pool._watchdog.workers
+
+
 _SCRIPT = """
 import math, os
 from kinsplit.support import workers
