@@ -206,15 +206,18 @@ def test_a_server_gets_the_key_as_a_header_and_the_options_with_the_collection(m
         def do_GET(self):
             body = self.rfile.read(int(self.headers.get("content-length", 0)))
             requests.append((self.command, self.path, self.headers.get("api-key"), json.loads(body or "{}")))
-            result = {"exists": False} if self.path.endswith("/exists") else True
+            result = {"/aliases": {"aliases": []}, "/collections/cs/exists": {"exists": False}}.get(self.path, True)
             answer = json.dumps({"result": result, "status": "ok", "time": 0}).encode()
-            self.send_response(200 if len(requests) < 3 else 500)
+            self.send_response(200 if len(requests) < 5 else 500)
             self.send_header("content-type", "application/json")
             self.send_header("content-length", str(len(answer)))
             self.end_headers()
             self.wfile.write(answer)
 
         def do_PUT(self):
+            self.do_GET()
+
+        def do_POST(self):
             self.do_GET()
 
         def log_message(self, *arguments):
@@ -232,11 +235,14 @@ def test_a_server_gets_the_key_as_a_header_and_the_options_with_the_collection(m
         server.shutdown()
         thread.join()
     assert [(method, path, key) for method, path, key, _ in requests] == [
+        ("GET", "/aliases", "secret"),
         ("GET", "/collections/cs/exists", "secret"),
-        ("PUT", "/collections/cs", "secret"),
-        ("GET", "/collections/cs", "secret"),
+        ("PUT", "/collections/cs%401", "secret"),
+        ("POST", "/collections/aliases", "secret"),
+        ("GET", "/collections/cs%401", "secret"),
     ]
-    created = requests[1][3]
+    assert requests[3][3] == {"actions": [{"create_alias": {"collection_name": "cs@1", "alias_name": "cs"}}]}
+    created = requests[2][3]
     assert (created["shard_number"], created["replication_factor"]) == (2, 3)
     assert created["quantization_config"] == {"binary": {"always_ram": True}}
     assert created["metadata"]["kinsplit"]["model"] == SCHEMA.model

@@ -1,4 +1,8 @@
-"""Clients of Qdrant, and collections, whose schema is stored in their metadata when they are created."""
+"""Clients of Qdrant, and collections, whose schema is stored in their metadata when they are created.
+
+A collection of Qdrant can't be renamed, but an alias can be moved in one step. Therefore a new collection `notes` is
+created as `notes@1` with the alias `notes`. One that was created without an alias is found under its own name.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,8 +32,11 @@ _METADATA = "kinsplit"
 
 async def open_collection(
     client: AsyncQdrantClient, place: str, options: QdrantOptions, collection: str, schema: Schema | None
-) -> Schema:
-    """Open a collection, creating it if it does not exist, and return its schema. On errors, close the client.
+) -> tuple[str, Schema]:
+    """Open a collection, creating it if it does not exist. On errors, close the client.
+
+    Returns:
+        The name of the collection that has the given alias, which stays the same when the alias moves; and its schema.
 
     Raises:
         StoreError: An error or one of its subclasses; see `kinsplit.stores.open_store`.
@@ -36,26 +44,62 @@ async def open_collection(
     name = f"{place}/{collection}"
     try:
         with qdrant_errors(name):
-            if not await client.collection_exists(collection):
-                known = [] if schema else [found.name for found in (await client.get_collections()).collections]
-                await _create(client, options, collection, schema_to_create(place, collection, schema, known))
-            info = await client.get_collection(collection)
-            stored = (info.config.metadata or {}).get(_METADATA)
-            if not isinstance(stored, dict):
+            aliases = await aliases_of(client)
+            own_name = aliases.get(collection, collection)
+            if own_name == collection and not await client.collection_exists(collection):
+                new = schema_to_create(place, collection, schema, [] if schema else await names_of(client))
+                # One without an alias was left by an interrupted creation.
+                numbered = (f"{collection}@{number}" for number in count(1))
+                own_name = next(name for name in numbered if name not in aliases.values())
+                await _create(client, options, own_name, new)
+                await client.update_collection_aliases([alias(collection, own_name)])
+            info = await client.get_collection(own_name)
+            found = own_schema(name, info)
+            if found is None:
                 raise StoreError(
                     f"{name} holds no schema of kinsplit in its metadata, so something else made it, or a server older "
                     "than Qdrant 1.16. Choose another name."
                 )
-            check_schema(name, found := parse_schema(name, stored), schema)
+            check_schema(name, found, schema)
             # An interrupted creation may have left some out.
             missing = INDEXES.keys() - info.payload_schema.keys() if is_url(place) else set()
             for key, kind in _indexes().items():
                 if key in missing:
-                    await client.create_payload_index(collection, key, kind, wait=True)
+                    await client.create_payload_index(own_name, key, kind, wait=True)
     except BaseException:
         await client.close()
         raise
-    return found
+    return own_name, found
+
+
+def own_schema(name: str, info: models.CollectionInfo) -> Schema | None:
+    """Return the schema in a collection's metadata, or None if something else made the collection.
+
+    Raises:
+        StoreError: This version of kinsplit can't read it.
+    """
+    stored = (info.config.metadata or {}).get(_METADATA)
+    return parse_schema(name, stored) if isinstance(stored, dict) else None
+
+
+async def aliases_of(client: AsyncQdrantClient) -> dict[str, str]:
+    """Return the own names of the collections by alias."""
+    return {each.alias_name: each.collection_name for each in (await client.get_aliases()).aliases}
+
+
+async def names_of(client: AsyncQdrantClient) -> dict[str, str]:
+    """Return the own names of all collections by the names that they are opened by."""
+    aliases = await aliases_of(client)
+    named = set(aliases.values())
+    found = (await client.get_collections()).collections
+    return {**{each.name: each.name for each in found if each.name not in named}, **aliases}
+
+
+def alias(name: str, own_name: str) -> models.CreateAliasOperation:
+    """Return the operation that makes a name the alias of a collection, whatever it was before."""
+    from qdrant_client import models
+
+    return models.CreateAliasOperation(create_alias=models.CreateAlias(collection_name=own_name, alias_name=name))
 
 
 @contextmanager
