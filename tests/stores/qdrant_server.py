@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 from pydantic import TypeAdapter
 from pydantic_core import to_jsonable_python
@@ -79,9 +79,9 @@ class Server:
 
     def answer(self, method: str, place: str, query: dict[str, Any], body: Any) -> Any:
         """Return the result of a request."""
-        if (method, place) == ("GET", "/"):
-            return None
-        _, _, *parts = place.split("/")
+        if (method, place) == ("GET", "/aliases"):
+            return self.client.get_aliases()
+        _, _, *parts = map(unquote, place.split("/"))
         if not parts:
             return self.client.get_collections()
         name = parts[0]

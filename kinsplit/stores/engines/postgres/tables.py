@@ -148,13 +148,13 @@ def open_tables(dsn: str, collection: str, schema: Schema | None) -> Opened:
         StoreError: An error or one of its subclasses; see `kinsplit.stores.open_store`.
     """
     check_collection(collection)
-    place = _place(dsn)
+    place = place_of(dsn)
     name = f"{place}/{collection}"
     with postgres_errors(name), ExitStack() as stack:
         with closing(psycopg.connect(dsn, autocommit=True)) as connection:
             found = _find(connection, collection)
             if found is None:
-                _create(connection, collection, schema_to_create(place, collection, schema, _names(connection)))
+                _create(connection, collection, schema_to_create(place, collection, schema, names_in(connection)))
                 found = _find(connection, collection)
         if found is None:
             raise StoreError(f"{name}: was deleted while it was opened. Open it again.")
@@ -163,7 +163,7 @@ def open_tables(dsn: str, collection: str, schema: Schema | None) -> Opened:
         reader = stack.enter_context(closing(Session(dsn)))
         writer = Session(dsn)
         stack.pop_all()
-    return Opened(name, number, made, _tables(number), reader, writer)
+    return Opened(name, number, made, tables_of(number), reader, writer)
 
 
 @contextmanager
@@ -178,7 +178,12 @@ def postgres_errors(name: str) -> Iterator[None]:
         raise StoreError(f"{name}: {reason or type(error).__name__}") from error
 
 
-def _place(dsn: str) -> str:
+def place_of(dsn: str) -> str:
+    """Return the name of a database for errors, without user and password.
+
+    Raises:
+        StoreError: The address is no connection string.
+    """
     try:
         parts = conninfo_to_dict(dsn)
     except psycopg.Error:
@@ -189,11 +194,13 @@ def _place(dsn: str) -> str:
     return f"pgvector:{parts.get('host') or 'localhost'}/{parts.get('dbname') or ''}"
 
 
-def _tables(number: int) -> Tables:
+def tables_of(number: int) -> Tables:
+    """Return the tables of a collection by its number."""
     return Tables(sql.Identifier("kinsplit", f"chunks_{number}"), sql.Identifier("kinsplit", f"terms_{number}"))
 
 
-def _names(connection: Connection) -> list[str]:
+def names_in(connection: Connection) -> list[str]:
+    """Return the names of all collections."""
     if not _is_set_up(connection):
         return []
     return [name for (name,) in connection.execute("SELECT name FROM kinsplit.collections")]
@@ -223,7 +230,7 @@ def _create(connection: Connection, collection: str, schema: Schema) -> None:
         ).fetchone()
         if row is None:
             return
-        tables = _tables(row[0])
+        tables = tables_of(row[0])
         columns = [
             sql.SQL(_DENSE).format(name=sql.Identifier(name), dimension=sql.Literal(schema.dimension)) for name in DENSE
         ]

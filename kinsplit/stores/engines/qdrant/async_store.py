@@ -48,7 +48,7 @@ class AsyncQdrantStore(StoreLogic, AsyncChunkStore):
     Args:
         client: Connected client, which is closed with the store.
         name: Name of the server or folder, for errors.
-        collection: Name of the collection.
+        collection: Own name of the collection; see `open_collection`.
         schema: Schema of the collection.
         writing: Lock of the writers.
         params: Parameters of dense searches.
@@ -84,8 +84,8 @@ class AsyncQdrantStore(StoreLogic, AsyncChunkStore):
         """
         check_collection(collection)
         client = open_async_client(place, options)
-        stored = await open_collection(client, place, options, collection, schema)
-        return cls(client, f"{place}/{collection}", collection, stored, asyncio.Lock(), search_params(place, options))
+        own_name, stored = await open_collection(client, place, options, collection, schema)
+        return cls(client, f"{place}/{collection}", own_name, stored, asyncio.Lock(), search_params(place, options))
 
     async def delete(self, source_id: str) -> int:
         """Delete all chunks of a source with one filter and return the number of its leaves."""

@@ -1,4 +1,8 @@
-"""Clients of Qdrant, and collections, whose schema is stored in their metadata when they are created."""
+"""Clients of Qdrant, and collections, whose schema is stored in their metadata when they are created.
+
+A collection of Qdrant can't be renamed, but an alias can be moved in one step. Therefore a new collection `notes` is
+created as `notes@1` with the alias `notes`. One that was created without an alias is found under its own name.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import os
 import re
 import warnings
 from dataclasses import asdict
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,8 +35,11 @@ _OLDEST = (1, 16)
 
 async def open_collection(
     client: AsyncQdrantClient, place: str, options: QdrantOptions, collection: str, schema: Schema | None
-) -> Schema:
-    """Open a collection, creating it if it does not exist, and return its schema. On errors, close the client.
+) -> tuple[str, Schema]:
+    """Open a collection, creating it if it does not exist. On errors, close the client.
+
+    Returns:
+        The name of the collection that has the given alias, which stays the same when the alias moves; and its schema.
 
     Raises:
         InvalidParameterError: The collection was made with other options.
@@ -42,23 +50,59 @@ async def open_collection(
         with qdrant_errors(name):
             if is_url(place):
                 _check_version(place, await client.info())
-            exists = await client.collection_exists(collection)
+            aliases = await aliases_of(client)
+            own_name = aliases.get(collection, collection)
+            exists = own_name != collection or await client.collection_exists(collection)
             if not exists:
-                known = [] if schema else [found.name for found in (await client.get_collections()).collections]
-                await _create(client, options, collection, schema_to_create(place, collection, schema, known))
-            info = await client.get_collection(collection)
-            stored = (info.config.metadata or {}).get(_METADATA)
-            if not isinstance(stored, dict):
+                new = schema_to_create(place, collection, schema, [] if schema else await names_of(client))
+                # One without an alias was left by an interrupted creation.
+                numbered = (f"{collection}@{number}" for number in count(1))
+                own_name = next(name for name in numbered if name not in aliases.values())
+                await _create(client, options, own_name, new)
+                await client.update_collection_aliases([alias(collection, own_name)])
+            info = await client.get_collection(own_name)
+            found = own_schema(name, info)
+            if found is None:
                 raise StoreError(f"{name} holds no schema of kinsplit, so something else made it. Choose another name.")
-            check_schema(name, found := parse_schema(name, stored), schema)
+            check_schema(name, found, schema)
             if is_url(place):
                 if exists:
                     options.check_made(name, _made(info, options))
-                await _complete(client, collection, info, options)
+                await _complete(client, own_name, info, options)
     except BaseException:
         await client.close()
         raise
-    return found
+    return own_name, found
+
+
+def own_schema(name: str, info: models.CollectionInfo) -> Schema | None:
+    """Return the schema in a collection's metadata, or None if something else made the collection.
+
+    Raises:
+        StoreError: This version of kinsplit can't read it.
+    """
+    stored = (info.config.metadata or {}).get(_METADATA)
+    return parse_schema(name, stored) if isinstance(stored, dict) else None
+
+
+async def aliases_of(client: AsyncQdrantClient) -> dict[str, str]:
+    """Return the own names of the collections by alias."""
+    return {each.alias_name: each.collection_name for each in (await client.get_aliases()).aliases}
+
+
+async def names_of(client: AsyncQdrantClient) -> dict[str, str]:
+    """Return the own names of all collections by the names that they are opened by."""
+    aliases = await aliases_of(client)
+    named = set(aliases.values())
+    found = (await client.get_collections()).collections
+    return {**{each.name: each.name for each in found if each.name not in named}, **aliases}
+
+
+def alias(name: str, own_name: str) -> models.CreateAliasOperation:
+    """Return the operation that makes a name the alias of a collection, whatever it was before."""
+    from qdrant_client import models
+
+    return models.CreateAliasOperation(create_alias=models.CreateAlias(collection_name=own_name, alias_name=name))
 
 
 def _check_version(place: str, found: models.VersionInfo) -> None:

@@ -73,10 +73,10 @@ class QdrantStore(BlockingStore):
 
     def __init__(self, place: str, options: QdrantOptions, collection: str, schema: Schema | None = None) -> None:
         check_collection(collection)
-        client, writing = _open(place, options)
-        stored = run(open_collection(client, place, options, collection, schema))
+        client, writing = open_blocking(place, options)
+        own_name, stored = run(open_collection(client, place, options, collection, schema))
         params = search_params(place, options)
-        self._store = AsyncQdrantStore(client, f"{place}/{collection}", collection, stored, Held(writing), params)
+        self._store = AsyncQdrantStore(client, f"{place}/{collection}", own_name, stored, Held(writing), params)
         self._on_server = is_url(place)
         super().__init__(self._store)
 
@@ -103,8 +103,8 @@ class QdrantStore(BlockingStore):
         run(self._store.close())
 
 
-def _open(place: str, options: QdrantOptions) -> tuple[AsyncQdrantClient, AbstractContextManager[object]]:
-    """Return a client of a location and the lock of its writers."""
+def open_blocking(place: str, options: QdrantOptions) -> tuple[AsyncQdrantClient, AbstractContextManager[object]]:
+    """Return a client of a location, whose coroutines never suspend, and the lock of its writers."""
     if is_url(place) or place == ":memory:":
         # The client's local mode loses points when two threads use it.
         calling: AbstractContextManager[object] = nullcontext() if is_url(place) else threading.RLock()
