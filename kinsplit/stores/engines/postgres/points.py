@@ -27,6 +27,7 @@ COLUMNS = sql.SQL(", ").join(map(sql.Identifier, DENSE))
 _KEYS = "SELECT nextval(pg_get_serial_sequence(%s, 'key')) FROM generate_series(1, %s)"
 _CHUNKS = "COPY {chunks} (key, id, payload, has_terms, {part}{dense}) FROM STDIN (FORMAT BINARY)"
 _TERMS = "COPY {terms} (chunk, field, term, weight) FROM STDIN (FORMAT BINARY)"
+_MOVE = "UPDATE {} SET payload = %s, part = %s WHERE id = %s"
 # The array makes Postgres look the terms up by their index, whatever it knows of the tables.
 _DELETE = """
 WITH gone AS (DELETE FROM {chunks} WHERE {where} RETURNING key, level),
@@ -73,6 +74,26 @@ def upsert(
     _copy(cursor, sql.SQL(_TERMS).format(terms=tables.terms), ["int8", "int2", "int8", "float4"], terms)
 
 
+def update(cursor: Cursor[Any], tables: Tables, made: PostgresOptions, points: Sequence[tuple[str, Payload]]) -> None:
+    """Replace the payloads of stored points.
+
+    Args:
+        cursor: Cursor in a transaction that excludes other writers.
+        tables: Tables of the collection.
+        made: Options that the collection was made with.
+        points: Ids and payloads.
+
+    Raises:
+        InvalidParameterError: See `upsert`.
+    """
+    key = made.partition_by
+    text = "UPDATE {} SET payload = %s WHERE id = %s" if key is None else _MOVE
+    rows = [
+        (Jsonb(payload, dumps=dump), *([] if key is None else [_part(payload, key)]), id_) for id_, payload in points
+    ]
+    cursor.executemany(sql.SQL(text).format(tables.chunks), rows)
+
+
 def delete(cursor: Cursor[Any] | Connection[Any], tables: Tables, where: Statement) -> int:
     """Delete points with their terms and return the number of leaves."""
     text = sql.SQL(_DELETE).format(chunks=tables.chunks, terms=tables.terms, where=where.text)
@@ -104,9 +125,9 @@ def _part(payload: Payload, key: str) -> str:
     return encode_text(value)
 
 
-def to_vectors(dense: Any, terms: Sequence[int | None], weights: Sequence[float]) -> Vectors:
-    """Return the vectors of a row, from pgvector's dense vector or None, and terms, which are None if it has none."""
+def to_vectors(dense: Any, terms: Sequence[int] | None, weights: Sequence[float] | None) -> Vectors:
+    """Return the vectors of a row, from pgvector's dense vector or None, and terms and weights, or None without any."""
     return Vectors(
         None if dense is None else np.asarray(dense.to_numpy(), dtype=np.float32),
-        None if terms[0] is None else SparseVector(tuple(term for term in terms if term is not None), tuple(weights)),
+        None if terms is None or weights is None else SparseVector(tuple(terms), tuple(weights)),
     )

@@ -20,10 +20,9 @@ from kinsplit.support.extras import needs
 
 with needs("pgvector"):
     from psycopg import sql
-    from psycopg.types.json import Jsonb
 
-    from kinsplit.stores.engines.postgres.points import COLUMNS, delete, to_vectors, upsert
-    from kinsplit.stores.engines.postgres.query import Statement, decode_text, dump, to_statement, to_where
+    from kinsplit.stores.engines.postgres.points import COLUMNS, delete, to_vectors, update, upsert
+    from kinsplit.stores.engines.postgres.query import Statement, decode_text, to_statement, to_where
     from kinsplit.stores.engines.postgres.session import postgres_errors
     from kinsplit.stores.engines.postgres.tables import LOCK, open_tables
 
@@ -37,8 +36,8 @@ if TYPE_CHECKING:
 _BATCH = 500
 #: The columns that `to_vectors` takes, of points by id.
 _VECTORS = (
-    "coalesce({dense}), array_agg(term ORDER BY term), array_agg(weight ORDER BY term)"
-    " FROM {chunks} LEFT JOIN {terms} ON chunk = key WHERE id = ANY(%s::uuid[]) GROUP BY key"
+    "coalesce({dense}), terms, weights FROM {chunks}, LATERAL (SELECT array_agg(term ORDER BY term) AS terms,"
+    " array_agg(weight ORDER BY term) AS weights FROM {terms} WHERE chunk = key) AS sparse WHERE id = ANY(%s::uuid[])"
 )
 
 
@@ -164,10 +163,7 @@ class PostgresStore(EngineStore):
             for batch in batches(plan.upserts, _BATCH):
                 upsert(cursor, self._tables, self._made, batch, vectors)
             if plan.payloads:
-                cursor.executemany(
-                    sql.SQL("UPDATE {} SET payload = %s WHERE id = %s").format(self._tables.chunks),
-                    [(Jsonb(payload, dumps=dump), id_) for id_, payload in plan.payloads],
-                )
+                update(cursor, self._tables, self._made, plan.payloads)
             if plan.deletes:
                 delete(cursor, self._tables, self._where([HasId(tuple(plan.deletes))]))
 
