@@ -94,6 +94,31 @@ def test_a_collection_is_not_copied_onto_itself(indexed: Cli) -> None:
     assert indexed("copy", "edge:./kinsplit-data", "edge:./kinsplit-data", "--as", "twin").exit_code == 0
 
 
+def test_collections_are_listed_renamed_switched_and_dropped(indexed: Cli) -> None:
+    assert indexed("copy", "edge:./kinsplit-data", "edge:./kinsplit-data", "--as", "twin").exit_code == 0
+    assert indexed("delete", "course/cs/loops.txt", "--collection", "twin").exit_code == 0
+    first, second = json.loads(indexed("collections", "--json").stdout)
+
+    assert [first["name"], second["name"]] == ["default", "twin"]
+    assert (first["documents"], second["documents"]) == (5, 4)
+    assert first["schema"]["strategy"]["name"] == "structure"
+    assert first["chunks"] - second["chunks"] == 3
+    assert first["bytes"] > 1000
+    lines = indexed("collections", "edge:./kinsplit-data").stdout.splitlines()
+    assert lines[1].split()[:2] == ["default", "structure"]
+
+    assert indexed("rename", "twin", "next").stdout == "Renamed twin to next.\n"
+    assert indexed("switch", "default", "next").exit_code == 0
+    assert json.loads(indexed("info", "--json").stdout)["documents"] == 4
+    asked = indexed("drop", "next")
+    assert asked.exit_code == 2
+    assert "It deletes the collection next with 5 documents." in asked.stderr
+    assert indexed("drop", "next", "--yes").stdout == "Dropped next with 5 documents.\n"
+    assert [each["name"] for each in json.loads(indexed("collections", "--json").stdout)] == ["default"]
+    assert indexed("drop", "next", "--yes").exit_code == 2
+    assert indexed("collections", "memory:nothing").stdout == "There are no collections.\n"
+
+
 def test_stores_lists_every_engine(cli: Cli) -> None:
     engines = json.loads(cli("stores", "--json").stdout)
 

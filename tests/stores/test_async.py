@@ -84,7 +84,8 @@ def slow_server() -> Iterator[tuple[str, threading.Event, threading.Event]]:
 
     class Server(BaseHTTPRequestHandler):
         def do_GET(self):
-            self.answer({"exists": True} if self.path.endswith("/exists") else collection)
+            names = {"aliases": [{"alias_name": "cs", "collection_name": "cs@1"}]}
+            self.answer(names if self.path == "/aliases" else collection)
 
         def do_POST(self):
             self.rfile.read(int(self.headers["content-length"]))
