@@ -16,6 +16,7 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 import kinsplit
 from kinsplit.cli.command import command
 from kinsplit.cli.commands.ask import ask
+from kinsplit.cli.commands.backup import backup
 from kinsplit.cli.commands.chunk import chunk
 from kinsplit.cli.commands.collections import collections
 from kinsplit.cli.commands.compare import compare
@@ -33,6 +34,7 @@ from kinsplit.cli.commands.questions import questions
 from kinsplit.cli.commands.readers import readers
 from kinsplit.cli.commands.rename import rename
 from kinsplit.cli.commands.report import report
+from kinsplit.cli.commands.restore import restore
 from kinsplit.cli.commands.search import search
 from kinsplit.cli.commands.serve import serve
 from kinsplit.cli.commands.show import show
@@ -103,6 +105,8 @@ for _command in (
     switch,
     drop,
     copy,
+    backup,
+    restore,
     compare,
     evaluate,
     show,

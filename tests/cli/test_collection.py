@@ -83,7 +83,27 @@ def test_copy_moves_a_collection_without_a_model(indexed: Cli) -> None:
         for place in ((), ("--store", "edge:./other", "--collection", "twin"))
     )
     assert ours == theirs
+    again = json.loads(indexed("copy", "edge:./kinsplit-data", "edge:./other", "--as", "twin", "--json").stdout)
+    assert again == {"documents": 5, "chunks": chunks, "skipped": 5}
     assert indexed("copy", "edge:./nowhere", "edge:./other").exit_code == 2
+
+
+def test_a_backup_is_restored_under_any_name(indexed: Cli) -> None:
+    pytest.importorskip("pyarrow")
+    made = json.loads(indexed("backup", "default", "notes.parquet", "--json").stdout)
+    assert (made["documents"], made["bytes"]) == (5, Path("notes.parquet").stat().st_size)
+    taken = indexed("restore", "notes.parquet")
+    assert (taken.exit_code, "--replace" in taken.stderr) == (2, True)
+    assert indexed("restore", "notes.parquet", "--as", "twin").stdout == (
+        f"Restored twin: 5 documents in {made['chunks']} chunks.\n"
+    )
+    assert indexed("verify", "--collection", "twin").exit_code == 0
+    assert indexed("delete", "course/cs/loops.txt").exit_code == 0
+    assert indexed("restore", "notes.parquet", "--replace").exit_code == 0
+    names = [(each["name"], each["documents"]) for each in json.loads(indexed("collections", "--json").stdout)]
+    assert names == [("default", 5), ("twin", 5)]
+    assert indexed("backup", "nothing", "notes.parquet").exit_code == 2
+    assert indexed("restore", "missing.parquet").exit_code == 2
 
 
 def test_a_collection_is_not_copied_onto_itself(indexed: Cli) -> None:
