@@ -87,7 +87,8 @@ def slow_server() -> Iterator[tuple[str, threading.Event, threading.Event]]:
             if self.path == "/":
                 self.send({"title": "qdrant - vector search engine", "version": "1.16.3"})
             else:
-                self.answer({"exists": True} if self.path.endswith("/exists") else collection)
+                names = {"aliases": [{"alias_name": "cs", "collection_name": "cs@1"}]}
+                self.answer(names if self.path == "/aliases" else collection)
 
         def do_POST(self):
             self.rfile.read(int(self.headers["content-length"]))
