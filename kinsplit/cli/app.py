@@ -23,6 +23,7 @@ from kinsplit.cli.commands.compare import compare
 from kinsplit.cli.commands.copy import copy
 from kinsplit.cli.commands.delete import delete
 from kinsplit.cli.commands.demo import demo
+from kinsplit.cli.commands.doctor import doctor
 from kinsplit.cli.commands.drop import drop
 from kinsplit.cli.commands.evaluate import evaluate
 from kinsplit.cli.commands.fetch_wikipedia import fetch_wikipedia
@@ -100,6 +101,7 @@ for _command in (
     verify,
     delete,
     stores,
+    doctor,
     collections,
     rename,
     switch,

@@ -11,8 +11,9 @@ from weakref import WeakKeyDictionary
 from kinsplit.errors import InvalidParameterError
 from kinsplit.stores.async_protocol import AsyncChunkStore
 from kinsplit.stores.engines.catalog import Catalog
-from kinsplit.stores.engines.postgres.options import parse_dsn
-from kinsplit.stores.engines.qdrant.options import is_url, parse_location
+from kinsplit.stores.engines.options import StoreOptions
+from kinsplit.stores.engines.postgres.options import PostgresOptions, parse_dsn
+from kinsplit.stores.engines.qdrant.options import QdrantOptions, is_url, parse_location
 from kinsplit.stores.protocol import ChunkStore, Schema
 from kinsplit.stores.threaded import ThreadedStore
 
@@ -27,6 +28,8 @@ def open_store(address: str, collection: str, schema: Schema | None = None) -> C
             - "qdrant:URL", "qdrant:PATH" or "qdrant::memory:": `kinsplit.stores.engines.qdrant.store.QdrantStore`.
             - "pgvector:DSN": Postgres, `kinsplit.stores.engines.postgres.store.PostgresStore`.
             - "memory:NAME" or "memory:": this process's memory, `kinsplit.stores.engines.memory.store.MemoryStore`.
+
+            A URL of Qdrant or Postgres may end with options as query parameters, which `kinsplit stores NAME` lists.
         collection: Name of the collection: letters and digits, and after the first character also "-", "_" and ".".
         schema: Schema that the collection must have; a new collection gets it. None opens an existing collection.
 
@@ -198,6 +201,7 @@ class Engine:
         package: Required module, if any.
         extra: Extra of kinsplit that installs the module.
         holds_lock: Whether it holds the GIL during its calls.
+        options: Options in the query string of a server's URL, if there are any.
     """
 
     open: Callable[[str, str, Schema | None], ChunkStore]
@@ -207,6 +211,7 @@ class Engine:
     package: str | None = None
     extra: str | None = None
     holds_lock: bool = False
+    options: type[StoreOptions] | None = None
 
     @property
     def installed(self) -> bool:
@@ -232,9 +237,16 @@ ENGINES: dict[str, Engine] = {
         "a Qdrant server, a cluster or Qdrant Cloud; a path or memory for some 20,000 chunks",
         "qdrant_client",
         "qdrant",
+        options=QdrantOptions,
     ),
     "pgvector": Engine(
-        _pgvector, _pgvector_catalog, ("pgvector:DSN",), "those who run Postgres", "psycopg", "pgvector"
+        _pgvector,
+        _pgvector_catalog,
+        ("pgvector:DSN",),
+        "those who run Postgres",
+        "psycopg",
+        "pgvector",
+        options=PostgresOptions,
     ),
     "memory": Engine(
         _memory, _memory_catalog, ("memory:", "memory:NAME"), "tests and notebooks: exact, gone with the process"

@@ -50,17 +50,18 @@ def copy(source: ChunkStore, target: ChunkStore, progress: Progress | None = Non
     check_schema("The target", target.schema, source.schema)
     sizes, held = source.sources(), target.sources()
     documents = chunks = skipped = 0
-    for names in batches_of(sizes):
-        found = read(source, names)
-        changed = unequal(target, held, found)
-        vectors = source.vectors([chunk.id for name in changed for chunk in found[name]])
-        for name in changed:
-            write(target, found[name], vectors)
-        documents += len(found)
-        chunks += sum(chunk.level == 0 for of_source in found.values() for chunk in of_source)
-        skipped += len(found) - len(changed)
-        if progress is not None:
-            progress(documents, len(sizes))
+    with target.first_load():
+        for names in batches_of(sizes):
+            found = read(source, names)
+            changed = unequal(target, held, found)
+            vectors = source.vectors([chunk.id for name in changed for chunk in found[name]])
+            for name in changed:
+                write(target, found[name], vectors)
+            documents += len(found)
+            chunks += sum(chunk.level == 0 for of_source in found.values() for chunk in of_source)
+            skipped += len(found) - len(changed)
+            if progress is not None:
+                progress(documents, len(sizes))
     return Copied(documents, chunks, skipped)
 
 

@@ -18,12 +18,7 @@ import pytest
 
 from kinsplit.stores.address import open_async_store
 from kinsplit.stores.async_protocol import AsyncChunkStore
-from kinsplit.stores.protocol import ChunkStore, Schema
-from kinsplit.stores.testing.batches import Batches
-from kinsplit.stores.testing.bridge import Bridge, running_loop
-from kinsplit.stores.testing.catalog import Naming
-from kinsplit.stores.testing.data import (
-    COLLECTION,
+from kinsplit.stores.maintenance.samples import (
     DENSE,
     SCHEMA,
     SPARSE,
@@ -33,6 +28,11 @@ from kinsplit.stores.testing.data import (
     make_document,
     save,
 )
+from kinsplit.stores.protocol import ChunkStore, Schema
+from kinsplit.stores.testing.base import COLLECTION
+from kinsplit.stores.testing.batches import Batches
+from kinsplit.stores.testing.bridge import Bridge, running_loop
+from kinsplit.stores.testing.catalog import Naming
 from kinsplit.stores.testing.durability import Keeping
 from kinsplit.stores.testing.filters import Filtering
 from kinsplit.stores.testing.levels import Levels

@@ -8,8 +8,11 @@ from typing import ClassVar, Literal
 import pytest
 
 from kinsplit.stores.address import open_store
+from kinsplit.stores.maintenance.samples import SCHEMA
 from kinsplit.stores.protocol import ChunkStore, Schema
-from kinsplit.stores.testing.data import COLLECTION, SCHEMA
+
+#: Name of the collection of a test.
+COLLECTION = "contract"
 
 
 class Contract:

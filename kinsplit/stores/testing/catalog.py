@@ -12,8 +12,8 @@ import pytest
 from kinsplit.errors import CollectionNotFoundError, InvalidParameterError, StoreError, StoreLockedError
 from kinsplit.stores.address import open_catalog
 from kinsplit.stores.engines.catalog import Catalog
-from kinsplit.stores.testing.base import Contract
-from kinsplit.stores.testing.data import COLLECTION, SCHEMA, TEXTS, make_chunks, save
+from kinsplit.stores.maintenance.samples import SCHEMA, TEXTS, make_chunks, save
+from kinsplit.stores.testing.base import COLLECTION, Contract
 
 _OTHER = f"{COLLECTION}-second"
 

@@ -12,9 +12,9 @@ import pytest
 from kinsplit.errors import InvalidParameterError
 from kinsplit.identity import chunk_id
 from kinsplit.spans import Span
+from kinsplit.stores.maintenance.samples import DENSE, TEXTS, embed, make_chunks, make_document, save
 from kinsplit.stores.protocol import ChunkStore, Query, SyncReport
 from kinsplit.stores.testing.base import Contract
-from kinsplit.stores.testing.data import DENSE, TEXTS, embed, make_chunks, make_document, save
 
 
 class Keeping(Contract):

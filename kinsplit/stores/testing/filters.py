@@ -12,9 +12,9 @@ import pytest
 
 from kinsplit.errors import InvalidParameterError
 from kinsplit.stores.filters import MOST_CONDITIONS, MOST_DEPTH, MOST_VALUES
+from kinsplit.stores.maintenance.samples import DENSE, SPARSE, TEXTS, make_chunks, save
 from kinsplit.stores.protocol import ChunkStore, Query, Where
 from kinsplit.stores.testing.base import Contract
-from kinsplit.stores.testing.data import DENSE, SPARSE, TEXTS, make_chunks, save
 
 #: Metadata by source id; "e" has none.
 _SOURCES: dict[str, dict[str, Any]] = {

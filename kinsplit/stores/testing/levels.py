@@ -12,9 +12,9 @@ import pytest
 
 from kinsplit.chunk import DOCUMENT, Chunk
 from kinsplit.errors import InvalidParameterError
+from kinsplit.stores.maintenance.samples import DENSE, SPARSE, TEXTS, embed, make_chunks, make_document, save
 from kinsplit.stores.protocol import ChunkStore, Entry, Query, SyncReport, Vectors
 from kinsplit.stores.testing.base import Contract
-from kinsplit.stores.testing.data import DENSE, SPARSE, TEXTS, embed, make_chunks, make_document, save
 
 
 def _family(source_id: str, title: str, **metadata: Any) -> list[Chunk]:

@@ -13,9 +13,9 @@ import pytest
 
 from kinsplit.errors import InvalidParameterError, SchemaMismatchError, StoreError
 from kinsplit.identity import chunk_id
+from kinsplit.stores.maintenance.samples import SCHEMA, SPARSE, TEXTS, make_chunks, save
 from kinsplit.stores.protocol import LAYOUT, ChunkStore, Query, SyncReport
-from kinsplit.stores.testing.base import Contract
-from kinsplit.stores.testing.data import COLLECTION, SCHEMA, SPARSE, TEXTS, make_chunks, save
+from kinsplit.stores.testing.base import COLLECTION, Contract
 
 
 class Opening(Contract):

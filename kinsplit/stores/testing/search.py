@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from kinsplit.errors import InvalidParameterError
+from kinsplit.stores.maintenance.samples import DENSE, SPARSE, TEXTS, make_chunks, save
 from kinsplit.stores.protocol import ChunkStore, Query, Vectors
 from kinsplit.stores.testing.base import Contract
-from kinsplit.stores.testing.data import DENSE, SPARSE, TEXTS, make_chunks, save
 
 
 class Searching(Contract):

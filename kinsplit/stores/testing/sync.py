@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from kinsplit.errors import InvalidParameterError
+from kinsplit.stores.maintenance.samples import DENSE, SPARSE, TEXTS, embed, make_chunks, save
 from kinsplit.stores.protocol import ChunkStore, Query, SyncReport
 from kinsplit.stores.testing.base import Contract
-from kinsplit.stores.testing.data import DENSE, SPARSE, TEXTS, embed, make_chunks, save
 
 
 class Syncing(Contract):

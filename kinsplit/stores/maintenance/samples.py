@@ -1,4 +1,4 @@
-"""Chunks and vectors for tests."""
+"""Chunks and vectors for the tests of a store, and for its examination."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from kinsplit.identity import chunk_id, content_hash, document_hash
 from kinsplit.spans import Span
 from kinsplit.stores.protocol import ChunkStore, Schema, SyncReport, Vectors
 
-COLLECTION = "contract"
 DENSE = HashEmbedder()
 SPARSE = Bm25Embedder()
 SCHEMA = Schema(DENSE.fingerprint, DENSE.dimension, SPARSE.fingerprint, "sentence(chunk_size=500)", "f1")
