@@ -14,6 +14,7 @@ from kinsplit.stores.testing import DENSE, SCHEMA, SPARSE, TEXTS, embed, make_ch
 
 psycopg = pytest.importorskip("psycopg")
 pytest.importorskip("pgvector")
+from kinsplit.stores.engines.postgres.graphs import GraphWarning  # noqa: E402
 
 
 @pytest.fixture
@@ -87,6 +88,15 @@ def test_the_graph_is_made_at_the_end_of_a_first_load_only(postgres, connection)
         assert len(graphs(connection)) == 2
         with store.first_load():
             assert len(graphs(connection)) == 2
+
+
+def test_a_graph_that_does_not_fit_into_memory_is_a_warning(postgres):
+    rng = np.random.default_rng(1)
+    with open_store(f"{postgres}&maintenance_work_mem=1MB", "cs", replace(SCHEMA, dimension=512)) as store:
+        chunks = make_chunks("doc", [f"text {number}" for number in range(500)])
+        rows = rng.standard_normal((500, 512)).astype(np.float32)
+        with pytest.warns(GraphWarning, match="maintenance_work_mem"), store.first_load():
+            store.sync("doc", chunks, {c.content: Vectors(row) for c, row in zip(chunks, rows, strict=True)})
 
 
 def test_a_first_load_that_died_is_ended_by_the_next_opening(postgres, connection):

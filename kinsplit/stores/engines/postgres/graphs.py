@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from typing import NamedTuple
 
 from psycopg import sql
+from psycopg.errors import Diagnostic
 
+from kinsplit.errors import KinsplitWarning
 from kinsplit.stores.engines.postgres.options import PostgresOptions
 from kinsplit.stores.engines.postgres.query import Tables, type_of
 from kinsplit.stores.engines.postgres.session import Connection, postgres_errors
@@ -22,6 +25,10 @@ _CREATE = """
 CREATE INDEX IF NOT EXISTS {index} ON {chunks} USING hnsw ({name} {ops}) WITH (m = {m}, ef_construction = {ef})
 """
 _SETTING = "SELECT set_config(%s, %s, false)"
+
+
+class GraphWarning(KinsplitWarning):
+    """An HNSW index does not fit into the memory in which it is built, which takes many times longer."""
 
 
 class Graphs(NamedTuple):
@@ -53,6 +60,7 @@ class Graphs(NamedTuple):
             connection.execute(_SETTING, ["maintenance_work_mem", self.options.maintenance_work_mem])
         if self.options.build_workers is not None:
             connection.execute(_SETTING, ["max_parallel_maintenance_workers", str(self.options.build_workers)])
+        connection.add_notice_handler(self._warn)
         for name in DENSE:
             connection.execute(
                 sql.SQL(_CREATE).format(
@@ -92,6 +100,11 @@ class Graphs(NamedTuple):
                 if is_first:
                     with postgres_errors(self.name):
                         self.create(connection)
+
+    def _warn(self, notice: Diagnostic) -> None:
+        if "maintenance_work_mem" in (message := notice.message_primary or ""):
+            remedy = "Give the address more of it, such as ?maintenance_work_mem=8GB"
+            warnings.warn(f"{self.name}: {message}. {remedy}.", GraphWarning, stacklevel=2)
 
     @property
     def _chunks(self) -> str:
