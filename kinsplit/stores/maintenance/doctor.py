@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -38,7 +38,7 @@ class Check:
     problem: str | None = None
 
 
-def examine(address: str) -> Iterator[Check]:
+def examine(address: str) -> Generator[Check, None, None]:
     """Try every operation of a store, on a new collection that is dropped whatever happens.
 
     Args:
