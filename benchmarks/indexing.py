@@ -29,8 +29,11 @@ from scaling import peak
 from texts import corpus
 
 from kinsplit import Index, embedding
-from kinsplit.embedding import VectorCache
+from kinsplit.embedding import Embedder, VectorCache
+from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.indexing import indexer, run
+from kinsplit.parsers import Strategy
+from kinsplit.stores import ChunkStore
 
 #: Minimum share of the wall time in which the model is busy, and maximum growth of the peak for twice the documents.
 SHARE, GROWTH = 0.95, 1.1
@@ -116,6 +119,10 @@ class Stages:
         self.seconds: Counter[str] = Counter()
         self._lock = threading.Lock()
 
+    def table(self) -> dict[str, float]:
+        """Return the seconds of all stages, in the order of the table."""
+        return {stage: self.seconds[stage] for stage in STAGES}
+
     @contextmanager
     def busy(self, stage: str) -> Iterator[None]:
         """Add the time of the block to a stage."""
@@ -177,29 +184,43 @@ def measure(spec: str, embedding_context: str, limit: int | None) -> Measured:
     stages = Stages()
     model = embedding.resolve(spec)
     model.embed_query("load")
-    watched = _WatchedTokens if hasattr(model, "embed_tokens") else _Watched
     with tempfile.TemporaryDirectory() as folder:
         files = _files(Path(folder) / "corpora", 1, limit)
-        embedder = watched(model, stages, "model", {"windows": "count windows"})
+        embedder = watched_model(model, stages)
+        with Index(f"edge:{folder}/store", embedder=embedder, embedding_context=embedding_context) as index:
+            # Load everything that is loaded only once before measuring.
+            index.strategy.split("Warm. " * 100)
+            with watched(index, stages):
+                begin, used = time.perf_counter(), time.process_time()
+                report = index.add(files)
+                wall, used = time.perf_counter() - begin, time.process_time() - used
+        if report.failed:
+            raise report.failed[0].error
+    return Measured(stages.table(), wall, used / wall)
+
+
+def watched_model(model: Embedder, stages: Stages) -> Embedder:
+    """Return an embedder that adds its time to the stages."""
+    kind = _WatchedTokens if hasattr(model, "embed_tokens") else _Watched
+    return cast(Embedder, kind(model, stages, "model", {"windows": "count windows"}))
+
+
+@contextmanager
+def watched(index: Index, stages: Stages) -> Iterator[None]:
+    """Add the time of every other part of an index to the stages, inside the block."""
+    store, strategy, bm25 = index.store, index.strategy, index.bm25
+    stages.seconds.clear()
+    try:
+        index.store = cast(ChunkStore, _Watched(store, stages, "look up", {"sync": "write"}))
+        index.strategy = cast(Strategy, _Watched(strategy, stages, "split"))
+        index.bm25 = cast(Bm25Embedder, _Watched(bm25, stages, "terms"))
         with (
-            Index(f"edge:{folder}/store", embedder=embedder, embedding_context=embedding_context) as index,
             patch.object(run, "load_files", stages.waiting(run.load_files, "read files")),
             patch.object(indexer, "complete", stages.timed(indexer.complete, "place chunks")),
         ):
-            # Load everything that is loaded only once before measuring.
-            index.strategy.split("Warm. " * 100)
-            store = index.store
-            index.store = _Watched(store, stages, "look up", {"sync": "write"})  # type: ignore[assignment]
-            index.strategy = _Watched(index.strategy, stages, "split")  # type: ignore[assignment]
-            index.bm25 = _Watched(index.bm25, stages, "terms")  # type: ignore[assignment]
-            stages.seconds.clear()
-            begin, used = time.perf_counter(), time.process_time()
-            report = index.add(files)
-            wall, used = time.perf_counter() - begin, time.process_time() - used
-            index.store = store
-        if report.failed:
-            raise report.failed[0].error
-    return Measured({stage: stages.seconds[stage] for stage in STAGES}, wall, used / wall)
+            yield
+    finally:
+        index.store, index.strategy, index.bm25 = store, strategy, bm25
 
 
 def _files(folder: Path, copies: int, limit: int | None) -> Path:
