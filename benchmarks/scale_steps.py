@@ -144,8 +144,8 @@ def add(engine: str, folder: Path, spec: str) -> dict[str, Any]:
     """Index the corpus, or index it again.
 
     Returns:
-        Numbers of documents, chunks and embedded texts, `seconds` in all, `processor` time, `stages`, `close`: seconds until all
-        is on disk, `memory` in MB by process, and `disk` in bytes.
+        Numbers of documents, chunks and embedded texts, `seconds` in all, `processor` time, `stages`, `close`: seconds
+        until all is on disk, `memory` in MB by process, and `disk` in bytes.
     """
     stages = Stages()
     model = embedding.create(spec)
