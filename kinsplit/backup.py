@@ -150,7 +150,7 @@ def restore(
             remedy = "Choose another name with --as, or replace it with --replace."
             raise InvalidParameterError("collection", "must not exist yet", name, remedy)
         draft = f"{name}.restoring-{backup.id[:8]}"
-        with open_store(address, draft, backup.schema) as target:
+        with open_store(address, draft, backup.schema) as target, target.first_load():
             done = _fill(target, file, backup, progress)
         if exists:
             catalog.switch(draft, name)

@@ -6,7 +6,7 @@ import pytest
 
 from kinsplit.chunk import DOCUMENT
 from kinsplit.errors import InvalidParameterError, StoreError
-from kinsplit.stores import open_store
+from kinsplit.stores import open_catalog, open_store
 from kinsplit.stores.engines.qdrant.options import QdrantOptions, parse_location
 from kinsplit.stores.protocol import Query
 from kinsplit.stores.testing import (
@@ -43,19 +43,17 @@ class TestQdrantServer(ChunkStoreContract):
     @pytest.fixture
     def address(self) -> Iterator[str]:
         """Address of the server, without collections of earlier tests."""
-        from qdrant_client import QdrantClient
-
         if SERVER is None:
             with qdrant_server() as server:
                 yield f"qdrant:{server.url}"
             return
-        client = QdrantClient(SERVER, api_key=os.environ.get("KINSPLIT_QDRANT_API_KEY"))
+        address = f"qdrant:{SERVER}"
         for when in ("before", "after"):
-            for name in (COLLECTION, f"{COLLECTION}-second"):
-                client.delete_collection(name)
+            with open_catalog(address) as catalog:
+                for name in {COLLECTION, f"{COLLECTION}-second", "new"} & {info.name for info in catalog.collections()}:
+                    catalog.drop(name)
             if when == "before":
-                yield f"qdrant:{SERVER}"
-        client.close()
+                yield address
 
 
 class Recorder:

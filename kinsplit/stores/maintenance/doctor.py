@@ -9,6 +9,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -98,7 +99,7 @@ def _expect(what: str, found: object, wanted: object) -> None:
 def _family(source_id: str, texts: Sequence[str]) -> list[Chunk]:
     """Return the leaves, parents and document of a text, with metadata of every kind."""
     year = 2000 + len(source_id)
-    metadata = {
+    metadata: dict[str, Any] = {
         "subject": source_id,
         "year": year,
         "day": f"{year}-05-31",

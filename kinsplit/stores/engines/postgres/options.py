@@ -63,7 +63,8 @@ def parse_dsn(dsn: str) -> tuple[str, PostgresOptions]:
     if not dsn.startswith(("postgresql://", "postgres://")):
         return dsn, PostgresOptions()
     place, _, query = dsn.partition("?")
-    own, others = [], []
+    own: list[str] = []
+    others: list[str] = []
     for part in query.split("&"):
         (own if part.partition("=")[0] in PostgresOptions.model_fields else others).append(part)
     rest = "&".join(filter(None, others))
