@@ -51,10 +51,11 @@ class StoreOptions(BaseModel):
             fault = first_fault(error.errors())
             if fault.cause is not None:
                 raise fault.cause from None
-            # The value of an unknown option may be an API key.
-            value = None if fault.is_unknown_field else fault.value
-            remedy = f"Options are {', '.join(cls.model_fields)}; see: kinsplit stores ENGINE"
-            raise InvalidParameterError(f"store option {fault.field!r}", fault.rule, value, f"{remedy}.") from None
+            remedy = f"Options are {', '.join(cls.model_fields)}."
+            if fault.is_unknown_field:
+                # Without the value, which may be an API key.
+                raise InvalidParameterError(f"store option {fault.field!r}", "is not known", None, remedy) from None
+            raise InvalidParameterError(f"store option {fault.field!r}", fault.rule, fault.value, remedy) from None
 
     def of_new(self) -> dict[str, Any]:
         """Return the options of new collections by name."""
