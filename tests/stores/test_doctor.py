@@ -32,13 +32,13 @@ def test_every_operation_of_an_engine_works_and_nothing_is_left(engine, request)
 
 
 @pytest.mark.enable_socket
-@pytest.mark.parametrize("options", ["", "?tenant=subject&quantization=scalar&shard_number=3&hnsw_ef=64"])
-def test_every_request_to_a_server_is_one_that_it_accepts(options):
+def test_every_request_to_a_server_is_one_that_it_accepts():
     pytest.importorskip("qdrant_client")
     from tests.stores.qdrant_server import qdrant_server
 
     with qdrant_server() as server:
-        assert [check.problem for check in examine(f"qdrant:{server.url}{options}")] == [None] * 18
+        address = f"qdrant:{server.url}?tenant=subject&quantization=scalar&shard_number=3&hnsw_ef=64"
+        assert [check.problem for check in examine(address)] == [None] * 18
         assert server.client.get_collections().collections == []
 
 
@@ -119,3 +119,18 @@ def test_the_docs_hold_the_options(request):
     for engine in REGISTRY.values():
         if engine.options is not None:
             assert reference(engine.options) in page
+
+
+@pytest.mark.enable_socket
+def test_grpc_does_what_http_does():
+    pytest.importorskip("qdrant_client")
+    from tests.stores.qdrant_grpc import qdrant_grpc
+    from tests.stores.qdrant_server import qdrant_server
+
+    with qdrant_server() as server, qdrant_grpc(server) as port:
+        options = f"?grpc=true&grpc_port={port}&tenant=subject&quantization=binary&hnsw_ef=64&oversampling=2&hnsw_m=8"
+        checks = list(examine(f"qdrant:http://127.0.0.1:9{options}"))
+    assert [check.problem for check in checks] == [None] * 18
+    (dense, *_), *_ = (body["searches"] for body in server.sent("POST", "/C/points/query/batch"))
+    assert dense["params"]["hnsw_ef"] == 64
+    assert dense["params"]["quantization"] == {"ignore": False, "rescore": True, "oversampling": 2.0}

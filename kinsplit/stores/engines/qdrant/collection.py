@@ -138,8 +138,8 @@ def _made(info: models.CollectionInfo, options: QdrantOptions) -> dict[str, Any]
 
 def _tenant(info: models.CollectionInfo) -> str | None:
     """Return the key of a collection's tenants, if any."""
-    indexes = info.payload_schema.items()
-    return next((key for key, found in indexes if getattr(found.params, "is_tenant", None)), None)
+    tenants = [key for key, found in info.payload_schema.items() if getattr(found.params, "is_tenant", None)]
+    return tenants[0].removeprefix(f"{ABOVE}.") if tenants else None
 
 
 async def _complete(
