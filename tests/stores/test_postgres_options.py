@@ -90,6 +90,25 @@ def test_the_graph_is_made_at_the_end_of_a_first_load_only(postgres, connection)
             assert len(graphs(connection)) == 2
 
 
+def test_adding_to_an_empty_index_is_a_first_load(postgres, connection):
+    from kinsplit import Document, Index
+
+    seen = []
+    with Index(postgres, embedder="hash") as index:
+        for number in range(2):
+            document = Document(str(number), "A loop repeats statements.")
+            index.add(document, on_document=lambda report: seen.append(len(graphs(connection))))
+    assert seen == [0, 2]
+    assert len(graphs(connection)) == 2
+
+
+def test_a_session_that_ends_during_a_first_load_does_not_keep_the_graph_away(postgres, connection):
+    with open_store(postgres, "cs", SCHEMA) as store, store.first_load():
+        save(store, "doc", make_chunks("doc", TEXTS))
+        connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
+    assert len(graphs(connection)) == 2
+
+
 def test_a_graph_that_does_not_fit_into_memory_is_a_warning(postgres):
     rng = np.random.default_rng(1)
     with open_store(f"{postgres}&maintenance_work_mem=1MB", "cs", replace(SCHEMA, dimension=512)) as store:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from typing import NamedTuple
 
-from psycopg import sql
+from psycopg import OperationalError, sql
 from psycopg.errors import Diagnostic
 
 from kinsplit.errors import KinsplitWarning
@@ -99,7 +99,17 @@ class Graphs(NamedTuple):
             finally:
                 if is_first:
                     with postgres_errors(self.name):
-                        self.create(connection)
+                        self._end(connection)
+
+    def _end(self, connection: Connection) -> None:
+        try:
+            self.create(connection)
+        except OperationalError:
+            if not connection.closed:
+                raise
+            # The server ended the session, which was idle during the load, and with it the lock.
+            with closing(self.connect()) as another:
+                self.complete(another)
 
     def _warn(self, notice: Diagnostic) -> None:
         if "maintenance_work_mem" in (message := notice.message_primary or ""):
