@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import threading
 from collections.abc import Callable, Iterator
@@ -86,7 +87,7 @@ class Session:
 
 def connect(dsn: str) -> Connection:
     """Return a new connection, whose statements are transactions of their own."""
-    given = conninfo_to_dict(dsn).get("connect_timeout")
+    given = conninfo_to_dict(dsn).get("connect_timeout") or os.environ.get("PGCONNECT_TIMEOUT")
     return psycopg.connect(dsn, autocommit=True, connect_timeout=given or _TIMEOUT)
 
 
