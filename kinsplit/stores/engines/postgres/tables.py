@@ -18,7 +18,7 @@ from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.types.json import Jsonb, set_json_loads
 
-from kinsplit.errors import KinsplitError, StoreError
+from kinsplit.errors import CollectionNotFoundError, KinsplitError, StoreError
 from kinsplit.stores.engines.postgres.query import Tables, load
 from kinsplit.stores.protocol import Schema
 from kinsplit.stores.schema import DENSE, check_collection, check_schema, parse_schema, schema_to_create
@@ -173,6 +173,8 @@ def postgres_errors(name: str) -> Iterator[None]:
         yield
     except KinsplitError:
         raise
+    except psycopg.errors.UndefinedTable as error:
+        raise CollectionNotFoundError(f"{name} was dropped. Open the collection that has its name now.") from error
     except psycopg.Error as error:
         reason = " ".join(str(error).split())
         raise StoreError(f"{name}: {reason or type(error).__name__}") from error

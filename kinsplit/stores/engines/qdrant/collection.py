@@ -7,6 +7,7 @@ created as `notes@1` with the alias `notes`. One that was created without an ali
 from __future__ import annotations
 
 import os
+import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kinsplit.errors import KinsplitError, StoreError, StoreLockedError
+from kinsplit.errors import CollectionNotFoundError, KinsplitError, StoreError, StoreLockedError
 from kinsplit.stores.engines.qdrant.options import QdrantOptions, is_url
 from kinsplit.stores.engines.qdrant.payload import INDEXES
 from kinsplit.stores.protocol import Schema
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from qdrant_client import AsyncQdrantClient, QdrantClient, models
 
 API_KEY = "KINSPLIT_QDRANT_API_KEY"
+#: What a server and the local mode say of a collection that was deleted.
+_GONE = re.compile("Collection [^ ]+ (doesn't exist|not found)")
 #: Key of the schema in the collection's metadata.
 _METADATA = "kinsplit"
 
@@ -111,6 +114,8 @@ def qdrant_errors(name: str) -> Iterator[None]:
         raise
     except Exception as error:  # The client's REST, gRPC and local modes raise different errors.
         reason = " ".join(str(error).split())
+        if _GONE.search(reason):
+            raise CollectionNotFoundError(f"{name} was dropped. Open the collection that has its name now.") from error
         raise StoreError(f"{name}: {reason or type(error).__name__}") from error
 
 
