@@ -111,7 +111,7 @@ ONLY_IN: dict[str, set[str]] = {
     "pptx": {"loaders"},
     "mammoth": {"loaders"},
     "webvtt": {"loaders"},
-    "httpx": {"support", "model_servers", "language_models", "wikipedia"},
+    "httpx": {"support", "model_servers", "language_models", "stores", "wikipedia"},
     "openai": {"model_servers", "embedding", "language_models"},
     "watchfiles": {"watch"},
     "pandas": {"frames"},

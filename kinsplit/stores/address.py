@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 from kinsplit.errors import InvalidParameterError
 from kinsplit.stores.async_protocol import AsyncChunkStore
 from kinsplit.stores.engines.catalog import Catalog
+from kinsplit.stores.engines.postgres.options import parse_dsn
 from kinsplit.stores.engines.qdrant.options import is_url, parse_location
 from kinsplit.stores.protocol import ChunkStore, Schema
 from kinsplit.stores.threaded import ThreadedStore
@@ -164,13 +165,13 @@ def _qdrant_catalog(location: str) -> Catalog:
 def _pgvector(location: str, collection: str, schema: Schema | None) -> ChunkStore:
     from kinsplit.stores.engines.postgres.store import PostgresStore
 
-    return PostgresStore(location, collection, schema)
+    return PostgresStore(*parse_dsn(location), collection, schema)
 
 
 def _pgvector_catalog(location: str) -> Catalog:
     from kinsplit.stores.engines.postgres.catalog import PostgresCatalog
 
-    return PostgresCatalog(location)
+    return PostgresCatalog(parse_dsn(location)[0])
 
 
 def _memory(location: str, collection: str, schema: Schema | None) -> ChunkStore:

@@ -12,10 +12,10 @@ from kinsplit.stores.schema import LISTED, check_change, no_collection, parse_sc
 from kinsplit.support.extras import needs
 
 with needs("pgvector"):
-    import psycopg
     from psycopg import sql
 
-    from kinsplit.stores.engines.postgres.tables import LOCK, Connection, names_in, place_of, postgres_errors, tables_of
+    from kinsplit.stores.engines.postgres.session import Connection, connect, place_of, postgres_errors
+    from kinsplit.stores.engines.postgres.tables import LOCK, names_in, tables_of
 
 _COUNTS = "SELECT count(DISTINCT source_id), count(*) FROM {chunks} WHERE level = 0"
 # Partitions count for themselves.
@@ -44,7 +44,7 @@ class PostgresCatalog(Catalog):
     def __init__(self, dsn: str) -> None:
         self._place = place_of(dsn)
         with postgres_errors(self._place):
-            self._connection: Connection = psycopg.connect(dsn, autocommit=True)
+            self._connection: Connection = connect(dsn)
 
     def collections(self) -> list[CollectionInfo]:
         """Return the collections; see `Catalog.collections`."""

@@ -8,7 +8,8 @@ from kinsplit.errors import StoreError
 from kinsplit.stores.engine import Held
 from kinsplit.stores.engines.catalog import Catalog, CollectionInfo
 from kinsplit.stores.engines.qdrant.async_store import AsyncQdrantStore
-from kinsplit.stores.engines.qdrant.collection import alias, aliases_of, names_of, own_schema, qdrant_errors
+from kinsplit.stores.engines.qdrant.collection import alias, aliases_of, names_of, own_schema
+from kinsplit.stores.engines.qdrant.errors import qdrant_errors
 from kinsplit.stores.engines.qdrant.options import QdrantOptions, is_url
 from kinsplit.stores.engines.qdrant.store import open_blocking
 from kinsplit.stores.schema import LISTED, check_change, no_collection

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -12,6 +13,7 @@ from kinsplit.stores.engines.open_engines import Lease, Sharing
 from kinsplit.stores.engines.qdrant.async_store import AsyncQdrantStore
 from kinsplit.stores.engines.qdrant.collection import open_client, open_collection
 from kinsplit.stores.engines.qdrant.options import QdrantOptions, is_url
+from kinsplit.stores.engines.qdrant.points import search_params
 from kinsplit.stores.protocol import Schema, Where
 from kinsplit.stores.schema import check_collection
 from kinsplit.support.aio import run
@@ -73,7 +75,9 @@ class QdrantStore(BlockingStore):
         check_collection(collection)
         client, writing = open_blocking(place, options)
         own_name, stored = run(open_collection(client, place, options, collection, schema))
-        self._store = AsyncQdrantStore(client, f"{place}/{collection}", own_name, stored, Held(writing))
+        params = search_params(place, options)
+        self._store = AsyncQdrantStore(client, f"{place}/{collection}", own_name, stored, Held(writing), params)
+        self._on_server = is_url(place)
         super().__init__(self._store)
 
     def count(self, level: int | None = None, where: Where | None = None) -> int:
@@ -83,6 +87,16 @@ class QdrantStore(BlockingStore):
     def sources(self, level: int | None = None, where: Where | None = None) -> dict[str, int]:
         """Return the number of matching chunks by source; see `ChunkStore.sources`."""
         return run(self._store.sources(level, where))
+
+    @contextmanager
+    def first_load(self) -> Iterator[None]:
+        """Postpone the server's HNSW graph while an empty collection is filled; see `ChunkStore.first_load`."""
+        postponed = self._on_server and run(self._store.postpone_graph())
+        try:
+            yield
+        finally:
+            if postponed:
+                run(self._store.build_graph())
 
     def close(self) -> None:
         """Release the collection. A second call does nothing."""

@@ -22,11 +22,11 @@ from kinsplit.index import DEFAULT_COLLECTION, AddReport, Index
 from kinsplit.language_models import LanguageModel
 from kinsplit.parsers import current_name
 from kinsplit.retrieval import Reranker, create_reranker
-from kinsplit.server.facets import FacetCounts
+from kinsplit.server.collections.facets import FacetCounts
+from kinsplit.server.collections.switches import Switches
 from kinsplit.server.middleware.logs import log_failure
 from kinsplit.server.middleware.metrics import Metrics, timed
 from kinsplit.server.settings import ServiceSettings
-from kinsplit.server.switches import Switches
 from kinsplit.stores.engines.edge.process import open_detached
 from kinsplit.watch import BackgroundWatch
 
