@@ -160,7 +160,7 @@ def restore(
     return done
 
 
-def _fill(target: ChunkStore, file: parquet.ParquetFile, backup: Backup, progress: Progress) -> Copied:
+def _fill(target: ChunkStore, file: parquet.ParquetFile, backup: Backup, progress: Progress | None) -> Copied:
     held = target.sources()
     documents = leaves = skipped = rows = 0
     for found in _documents(file, backup.schema.dimension):

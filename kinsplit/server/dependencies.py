@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Annotated, Any, ParamSpec
+from dataclasses import dataclass
+from typing import Annotated, Any, Concatenate, ParamSpec, TypeVar
 
 from fastapi import Depends, Query, Request
 from fastapi.responses import Response
@@ -18,6 +19,7 @@ from kinsplit.server.settings import ServiceSettings
 from kinsplit.server.threads import Workers
 
 _P = ParamSpec("_P")
+_T = TypeVar("_T")
 
 StrategyName = Annotated[
     str | None,
@@ -54,11 +56,28 @@ ViewerDep = Annotated[Viewer, Depends(_state("viewer"))]
 AnswersDep = Annotated[AnswerStreams, Depends(_state("answers"))]
 
 
-async def _collection(collections: CollectionsDep, strategy: StrategyName = None) -> OpenCollection:
-    return collections.pick(strategy)
+@dataclass(frozen=True, slots=True)
+class PickedCollection:
+    """The collection that a request has picked.
+
+    Attributes:
+        collection: The collection.
+        collections: All collections.
+    """
+
+    collection: OpenCollection
+    collections: Collections
+
+    def call(self, function: Callable[Concatenate[OpenCollection, _P], _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
+        """Call a function with the collection; see `Collections.call`."""
+        return self.collections.call(self.collection, function, *args, **kwargs)
 
 
-CollectionDep = Annotated[OpenCollection, Depends(_collection)]
+async def _collection(collections: CollectionsDep, strategy: StrategyName = None) -> PickedCollection:
+    return PickedCollection(collections.pick(strategy), collections)
+
+
+CollectionDep = Annotated[PickedCollection, Depends(_collection)]
 
 
 async def respond(workers: Workers, function: Callable[_P, BaseModel], *args: _P.args, **kwargs: _P.kwargs) -> Response:

@@ -49,6 +49,24 @@ def labelled(plain: Cli, tmp_path: Path) -> Cli:
     return plain
 
 
+def test_a_collection_is_evaluated_where_it_lies(labelled: Cli, tmp_path: Path) -> None:
+    made = labelled("index", "set/docs.jsonl", *HASH, "--strategy", "sentence", "--set", "chunk_size=12")
+    assert made.exit_code == 0, made.stderr
+    options = ("--docs", "set", *HASH, "--no-cache", "--json")
+    stored = labelled("evaluate", "--store", "edge:./kinsplit-data", *options)
+    assert stored.exit_code == 0, stored.stderr
+    (found,) = json.loads(stored.stdout)["strategies"]
+    from_files = labelled("evaluate", *options, "--strategy", found["spec"])
+    others = {own["spec"]: own["measures"] for own in json.loads(from_files.stdout)["strategies"]}
+    same = [name for name, figure in found["measures"].items() if name != "seconds" and figure["mean"] is not None]
+    assert len(same) > 10
+    for name in same:
+        assert found["measures"][name]["mean"] == pytest.approx(others[found["spec"]][name]["mean"], abs=1e-6), name
+    assert (found["label"], found["spec"].partition(":")[0]) == ("default", "sentence")
+    wrong = labelled("evaluate", "--collection", "default", *options)
+    assert (wrong.exit_code, "--store: is required with --collection" in wrong.stderr) == (2, True)
+
+
 def test_rag_evals_command_needs_no_options(plain: Cli, tmp_path: Path) -> None:
     result = plain("evaluate", *HASH)
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -19,7 +21,9 @@ from kinsplit.compat import rag_eval
 from kinsplit.errors import CacheWarning, InvalidParameterError, KinsplitWarning
 
 if TYPE_CHECKING:
+    from kinsplit.evaluation.experiment.experiment import Experiment
     from kinsplit.evaluation.labels import Dataset
+    from kinsplit.index import Index
     from kinsplit.parsers import Strategy
 
 #: kinsplit's default as the baseline, and the four strategies of rag_eval under their names there.
@@ -56,11 +60,28 @@ def evaluate(
             show_default=False,
         ),
     ] = None,
+    store: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Address of a store, to evaluate collections there as they are indexed, without embedding documents.",
+            show_default=False,
+        ),
+    ] = None,
+    collection: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Collection in --store that holds the documents; repeatable. Default: default.",
+            show_default=False,
+        ),
+    ] = None,
     baseline: Annotated[
         str | None,
         typer.Option(
             metavar="LABEL",
-            help="Strategy to compare the others with. Default: kinsplit's default strategy, added as `default`.",
+            help="Strategy or collection to compare the others with. Default: the first collection, or without --store "
+            "kinsplit's default strategy, added as `default`.",
             show_default=False,
         ),
     ] = None,
@@ -132,39 +153,53 @@ def evaluate(
 
     terminal = Terminal(as_json=as_json)
     _check_output(output, [*(docs or ()), *(queries or ()), _QUESTIONS])
-    strategies = _with_baseline(strategies_of(strategy, tokenizer, embedder), baseline)
-    experiment = Experiment(
-        _dataset(docs or [Path("docs")], queries),
-        strategies,
-        embedder=embedder,
-        ranker=ranker,
-        measures=measure or None,
-        headline=headline,
-        top_k=top_k,
-        embedding_context=embedding_context,
-        language=language,
-        tokenizer=tokenizer,
-        rule=SpanRule(span_coverage=span_coverage, chunk_coverage=chunk_coverage),
-        model=model,
-        cache=not no_cache,
-    )
-    if dry_run:
-        plans = experiment.plan()
-        if as_json:
-            terminal.document({"strategies": [plan_to_dict(plan) for plan in plans]})
+    with _opened(store, collection, embedder, embedding_context, language) as indexes:
+        if indexes:
+            first = next(iter(indexes.values()))
+            embedding_context, language = first.embedding_context, first.bm25.language or "any"
+            strategies = {**indexes, **(strategies_of(strategy, tokenizer, embedder) if strategy else {})}
+            strategies = _with_baseline(strategies, baseline or next(iter(indexes)))
         else:
-            terminal.table(plan_table(plans))
-        return
-    use = Use(embedder)
+            strategies = _with_baseline(strategies_of(strategy, tokenizer, embedder), baseline)
+        experiment = Experiment(
+            _dataset(docs or [Path("docs")], queries),
+            strategies,
+            embedder=embedder,
+            ranker=ranker,
+            measures=measure or None,
+            headline=headline,
+            top_k=top_k,
+            embedding_context=embedding_context,
+            language=language,
+            tokenizer=tokenizer,
+            rule=SpanRule(span_coverage=span_coverage, chunk_coverage=chunk_coverage),
+            model=model,
+            cache=not no_cache,
+        )
+        if dry_run:
+            _show_plan(experiment, terminal)
+        else:
+            _run(experiment, output, Use(embedder), terminal)
+
+
+def _show_plan(experiment: Experiment, terminal: Terminal) -> None:
+    plans = experiment.plan()
+    if terminal.as_json:
+        terminal.document({"strategies": [plan_to_dict(plan) for plan in plans]})
+    else:
+        terminal.table(plan_table(plans))
+
+
+def _run(experiment: Experiment, output: Path, use: Use, terminal: Terminal) -> None:
     # The results hold each strategy's warnings, except cache warnings, which may come before there are results.
     silence = warnings.catch_warnings(action="ignore", category=KinsplitWarning)
-    with steps(terminal.screen, len(strategies)) as update, silence:
+    with steps(terminal.screen, len(experiment.strategies)) as update, silence:
         warnings.simplefilter("always", CacheWarning)
         results = experiment.run(lambda step: update(step.label, step.stage, step.done, step.total))
     results.write(output)
     for text in results.warnings:
         terminal.warning(text)
-    if as_json:
+    if terminal.as_json:
         written = results.model_dump(mode="json", include={"setting", "strategies", "comparisons", "warnings"})
         for own in written["strategies"]:
             del own["lengths"], own["chunks_per_document"]
@@ -175,6 +210,41 @@ def evaluate(
         found = counted(len(results.questions), "question"), counted(results.setting.documents, "document")
         terminal.line("")
         terminal.line(f"{found[0]}, {found[1]}; written to {output}. Full results: kinsplit show {output}")
+
+
+@contextmanager
+def _opened(
+    store: str | None, collections: list[str] | None, embedder: str, embedding_context: str, language: str
+) -> Iterator[dict[str, Index]]:
+    """Open the collections to evaluate, by name; none without a store.
+
+    Raises:
+        InvalidParameterError: Collections are named without a store.
+        KinsplitError: See `Index`.
+    """
+    from kinsplit.index import DEFAULT_COLLECTION, Index
+
+    if store is None:
+        if collections:
+            rule = "is required with --collection"
+            raise InvalidParameterError("--store", rule, None, "Give the address of the store that has it.")
+        yield {}
+        return
+    with ExitStack() as stack:
+        yield {
+            name: stack.enter_context(
+                Index(
+                    store,
+                    collection=name,
+                    embedder=embedder,
+                    # Those of the collection, unless others are asked for, which it refuses.
+                    embedding_context=None if embedding_context == "headings" else embedding_context,
+                    language=None if language == "english" else language,
+                    must_exist=True,
+                )
+            )
+            for name in dict.fromkeys(collections or [DEFAULT_COLLECTION])
+        }
 
 
 def strategies_of(
@@ -197,7 +267,7 @@ def strategies_of(
     return made
 
 
-def _with_baseline(made: dict[str, Strategy], baseline: str | None) -> dict[str, Strategy]:
+def _with_baseline(made: dict[str, Any], baseline: str | None) -> dict[str, Any]:
     """Return the strategies with the baseline first."""
     from kinsplit.evaluation.splitters import from_spec
 

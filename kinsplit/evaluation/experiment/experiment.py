@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 from kinsplit.embedding import resolve as resolve_embedder
 from kinsplit.embedding.cached import without_cache
 from kinsplit.embedding.late_chunking import token_embedder
+from kinsplit.embedding.protocol import Embedder
 from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import InvalidParameterError
 from kinsplit.evaluation.experiment import rankers
@@ -27,7 +28,8 @@ from kinsplit.evaluation.measures.registry import create_many, own_name
 from kinsplit.evaluation.qrels.rule import SC_QRELS, SpanRule
 from kinsplit.evaluation.results import Results
 from kinsplit.evaluation.splitters import GivenChunks, as_strategy
-from kinsplit.indexing.embedding_context import check_embedding_context
+from kinsplit.index import Index
+from kinsplit.indexing.embedding_context import EmbeddingContext, check_embedding_context
 from kinsplit.parsers import Strategy
 from kinsplit.support.paths import cache_folder
 from kinsplit.tokenizers import BUNDLED, resolve
@@ -52,7 +54,8 @@ class Experiment:
         dataset: The documents and questions.
         strategies: Splitters by label, the baseline first: strategies, anything that
             `kinsplit.evaluation.as_strategy` takes, or lists with the texts of chunks, in the order of the documents.
-            All are converted to strategies.
+            All are converted to strategies. An open `kinsplit.Index` that holds exactly the documents of the dataset is
+            searched where it is: its documents are neither split nor embedded.
         embedder: Name of an embedder, an embedder of kinsplit, LlamaIndex or LangChain, or any object with
             `embed(texts)`.
         ranker: Name of a ranker (see `kinsplit.evaluation.ranker_names`), or a ranker.
@@ -95,6 +98,7 @@ class Experiment:
     rule: SpanRule = SC_QRELS
     model: object = None
     cache: bool | Path = True
+    _indexes: Mapping[str, Index] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not self.strategies:
@@ -105,10 +109,14 @@ class Experiment:
             raise InvalidParameterError("dataset", "must have documents", self.dataset.name, "Give some.")
         if not self.dataset.questions:
             raise InvalidParameterError("dataset", "must have questions", self.dataset.name, "Give some.")
+        indexes = {label: one for label, one in self.strategies.items() if isinstance(one, Index)}
+        object.__setattr__(self, "_indexes", indexes)
         object.__setattr__(self, "strategies", {label: self._strategy(one) for label, one in self.strategies.items()})
         _ = self.setup  # Raise for a wrong name before any work is done.
 
     def _strategy(self, splitter: object) -> Strategy:
+        if isinstance(splitter, Index):
+            return splitter.strategy
         if isinstance(splitter, list | tuple) and all(isinstance(chunk, str) for chunk in splitter):
             splitter = GivenChunks(splitter, [document.text for document in self.dataset.documents])
         return as_strategy(splitter, tokenizer=self.tokenizer)
@@ -120,10 +128,14 @@ class Experiment:
         embedder = without_cache(resolve_embedder(self.embedder))
         if embedding_context == "late":
             token_embedder(embedder)
+        bm25 = Bm25Embedder(self.language)
+        for index in self._indexes.values():
+            _check(index, embedder, bm25, embedding_context)
         headline = own_name(self.headline or (HEADLINE if self.dataset.labelled else UNLABELLED))
         return Setup(
             dataset=self.dataset,
             strategies=self.strategies,
+            indexes=self._indexes,
             embedder=embedder,
             ranker=rankers.create(self.ranker) if isinstance(self.ranker, str) else self.ranker,
             ranker_is_named=isinstance(self.ranker, str),
@@ -132,7 +144,7 @@ class Experiment:
             top_k=self.top_k,
             embedding_context=embedding_context,
             language=self.language,
-            bm25=Bm25Embedder(self.language),
+            bm25=bm25,
             tokenizer=resolve(self.tokenizer),
         )
 
@@ -195,3 +207,20 @@ class Experiment:
             stack.callback(outcomes.close)
             questions = Questions(setup.embedder, setup.bm25)
             yield [StrategyRun(setup, label, outcomes, vectors, questions, progress) for label in self.strategies]
+
+
+def _check(index: Index, embedder: Embedder, bm25: Bm25Embedder, embedding_context: EmbeddingContext) -> None:
+    """Check that a collection was made with the models of the experiment.
+
+    Raises:
+        InvalidParameterError: It was made with others.
+    """
+    pairs = {
+        "embedder": (index.embedder.fingerprint, embedder.fingerprint),
+        "language": (index.bm25.fingerprint, bm25.fingerprint),
+        "embedding_context": (index.embedding_context, embedding_context),
+    }
+    for name, (made, asked) in pairs.items():
+        if made != asked:
+            remedy = "Give the experiment that one; all collections and strategies in it share it."
+            raise InvalidParameterError(name, f"must be that of the collection, {made}", asked, remedy)

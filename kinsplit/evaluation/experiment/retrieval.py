@@ -144,6 +144,7 @@ class Collection:
         vectors: Vectors by id of the leaf.
         index: The index over the store.
         tokenizer: Counts the tokens of passages.
+        closes: Whether the store is closed in the end.
     """
 
     store: ChunkStore
@@ -152,6 +153,7 @@ class Collection:
     vectors: Mapping[str, NDArray[np.float32]]
     index: Index
     tokenizer: Tokenizer
+    closes: bool = True
     _positions: Mapping[str, int] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -204,7 +206,8 @@ class Collection:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self.store.close()
+        if self.closes:
+            self.store.close()
 
 
 def index(

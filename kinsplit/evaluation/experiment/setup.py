@@ -14,6 +14,7 @@ from kinsplit.evaluation.experiment.rankers import Ranker
 from kinsplit.evaluation.experiment.retrieval import Depth
 from kinsplit.evaluation.labels import Dataset
 from kinsplit.evaluation.measures.protocol import Measure
+from kinsplit.index import Index
 from kinsplit.indexing.embedding_context import EmbeddingContext
 from kinsplit.parsers import Strategy
 from kinsplit.tokenizers import Tokenizer
@@ -29,6 +30,7 @@ class Setup:
     Attributes:
         dataset: The documents and questions.
         strategies: Strategies by label; the first is the baseline.
+        indexes: Collections by label that were made with the strategies of these labels.
         embedder: Embedding model, without a cache.
         ranker: Ranker of the chunks.
         ranker_is_named: Whether the ranker was given by name, which then identifies its code.
@@ -43,6 +45,7 @@ class Setup:
 
     dataset: Dataset
     strategies: Mapping[str, Strategy]
+    indexes: Mapping[str, Index]
     embedder: Embedder
     ranker: Ranker
     ranker_is_named: bool

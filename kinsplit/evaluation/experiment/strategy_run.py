@@ -14,10 +14,11 @@ from kinsplit.chunk import embedded_text
 from kinsplit.embedding import Embedder, Progress, VectorCache, use_vector_cache
 from kinsplit.embedding import resolve as resolve_embedder
 from kinsplit.embedding.protocol import repeatable
+from kinsplit.evaluation.experiment.collection import read_chunks, stored_collection
 from kinsplit.evaluation.experiment.outcome_cache import OutcomeCache, code_version, hashed
 from kinsplit.evaluation.experiment.plan import Plan
 from kinsplit.evaluation.experiment.records import Record
-from kinsplit.evaluation.experiment.retrieval import Clock, Questions, index, split
+from kinsplit.evaluation.experiment.retrieval import Clock, Collection, Questions, index, split
 from kinsplit.evaluation.experiment.setup import Setup
 from kinsplit.evaluation.measures.protocol import Chunking, Outcome
 from kinsplit.evaluation.splitters import ForeignStrategy, UnlocatedWarning
@@ -130,6 +131,9 @@ class StrategyRun:
         setup, strategy = self.setup, self.strategy
         documents, questions = setup.dataset.documents, setup.dataset.questions
         with use_vector_cache(self.vectors or False):
+            if self.label in setup.indexes:
+                chunks = setup.indexes[self.label].count()
+                return Plan(self.label, chunks, 0, 0, 0, len(questions), 0, Cost())
             embedder = resolve_embedder(setup.embedder)
             record = self._load(self._key(embedder))
             cost = Cost() if record else strategy.cost([document.text for document in documents])
@@ -155,6 +159,8 @@ class StrategyRun:
         named = all(isinstance(getattr(strategy, name), str) for name in strategy.resources if name != "splitter")
         is_own = type(strategy).__module__.startswith("kinsplit.")
         if not (named and is_own and setup.ranker_is_named and repeatable(embedder)):
+            return None
+        if self.label in setup.indexes:  # Its content may change.
             return None
         if isinstance(strategy, ForeignStrategy) and not strategy.repeatable:
             return None
@@ -185,6 +191,8 @@ class StrategyRun:
 
     def _split(self, key: str | None) -> tuple[Record, str | None]:
         """Return the chunks and the cache key, or None as the key if a model failed, since it may answer later."""
+        if self.label in self.setup.indexes:
+            return Record(read_chunks(self.setup.indexes[self.label], self.setup.dataset)), key
         before = self._hits
         with record_warnings() as raised:
             chunks, seconds = split(self.strategy, self.setup.dataset.documents, self._step("split"))
@@ -199,18 +207,9 @@ class StrategyRun:
         """Embed the chunks and add the rankings of questions to the record, which is stored even if interrupted."""
         setup, step, before = self.setup, self._step("ask"), self._hits
         with record_warnings() as raised, contextlib.ExitStack() as stack:
-            collection = index(
-                record.chunks,
-                setup.tokenizer,
-                self.strategy,
-                setup.dataset.documents,
-                embedder,
-                setup.bm25,
-                setup.embedding_context,
-                self._step("embed"),
-            )
+            collection = self._collection(record, embedder)
             stack.enter_context(collection)
-            if self._hits == before:
+            if self._hits == before and self.label not in setup.indexes:
                 record.embed_seconds = clock.seconds
             stack.callback(self._store, key, record)
             for done, text in enumerate(texts, 1):
@@ -219,6 +218,22 @@ class StrategyRun:
                 if step:
                     step(done, len(texts))
         record.warnings.extend(text for text in map(str, raised) if text not in record.warnings)
+
+    def _collection(self, record: Record, embedder: Embedder) -> Collection:
+        """Return the collection, embedding the chunks unless they are indexed already."""
+        setup = self.setup
+        if self.label in setup.indexes:
+            return stored_collection(setup.indexes[self.label], record.leaves, setup.tokenizer)
+        return index(
+            record.chunks,
+            setup.tokenizer,
+            self.strategy,
+            setup.dataset.documents,
+            embedder,
+            setup.bm25,
+            setup.embedding_context,
+            self._step("embed"),
+        )
 
     @property
     def _hits(self) -> int:

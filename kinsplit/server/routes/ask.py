@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from typing import Annotated, Any
@@ -11,7 +12,9 @@ from fastapi.responses import Response, StreamingResponse
 from pydantic import Field
 
 from kinsplit.answering import LONGEST, TOP_K, answer
+from kinsplit.errors import CollectionNotFoundError
 from kinsplit.server import limits
+from kinsplit.server.collections import OpenCollection
 from kinsplit.server.dependencies import AnswersDep, CollectionsDep, ViewerDep
 from kinsplit.server.models.base import Model
 from kinsplit.server.request_options import RANKINGS, parse_filter, pick_reranker
@@ -75,23 +78,36 @@ async def ask(
     citation marker, `notice` a remark for the reader. `finished` comes last, with the whole answer, its verdict and its
     checks; on failure `error` takes its place. Without a language model the best sentences are quoted.
     """
-    events = answer(
-        collections.pick(question.strategy).index,
-        question.question,
-        collections.model,
-        max_tokens=question.max_tokens,
-        top_k=question.top_k,
-        window=question.window,
-        ranking=question.ranking,
-        rerank=pick_reranker(question.rerank, collections),
-        diversity=question.diversity,
-        budget=question.budget,
-        context_share=question.context_share,
-        where=parse_filter(question.where),
-    )
-    stream = answers.stream(events, viewer if question.render else None)
-    # A failure before the first event becomes an ordinary error response.
-    first = await anext(stream)
+    where, rerank = parse_filter(question.where), pick_reranker(question.rerank, collections)
+
+    async def begin(collection: OpenCollection) -> tuple[bytes, AsyncGenerator[bytes, None]]:
+        events = answer(
+            collection.index,
+            question.question,
+            collections.model,
+            max_tokens=question.max_tokens,
+            top_k=question.top_k,
+            window=question.window,
+            ranking=question.ranking,
+            rerank=rerank,
+            diversity=question.diversity,
+            budget=question.budget,
+            context_share=question.context_share,
+            where=where,
+        )
+        stream = answers.stream(events, viewer if question.render else None)
+        # A failure before the first event becomes an ordinary error response.
+        return await anext(stream), stream
+
+    collection = collections.pick(question.strategy)
+    try:
+        first, stream = await begin(collection)
+    except CollectionNotFoundError:
+        # Dropped, and another may have its name.
+        current = await asyncio.to_thread(collections.follow, collection)
+        if current is collection:
+            raise
+        first, stream = await begin(current)
     # Keeps nginx from buffering the events.
     headers = {"X-Accel-Buffering": "no"}
     return StreamingResponse(_chain(first, stream), headers=headers, media_type="text/event-stream")

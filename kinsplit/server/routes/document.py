@@ -83,7 +83,7 @@ async def document_chunks(
     limit: Limit = 50,
 ) -> Response:
     """Return the chunks of one level of a document, in document order."""
-    return await respond(workers, _chunk_page, collection, id, level, offset, limit)
+    return await respond(workers, collection.call, _chunk_page, id, level, offset, limit)
 
 
 @router.get("/documents/{id:id}", response_model=DocumentText, summary="Read a document")
@@ -100,7 +100,7 @@ async def document(
 
     In the HTML, the range from `start` to `end` is marked.
     """
-    return await respond(workers, _document_text, collection, viewer, id, range_of(start, end), render)
+    return await respond(workers, collection.call, _document_text, viewer, id, range_of(start, end), render)
 
 
 def range_of(start: int | None, end: int | None) -> Span | None:

@@ -22,7 +22,7 @@ Limit = Annotated[int, Query(ge=1, le=limits.PAGE, description="Maximum number o
 @router.get("/documents", response_model=DocumentPage, summary="List the documents")
 async def documents(collection: CollectionDep, workers: WorkersDep, offset: Offset = 0, limit: Limit = 50) -> Response:
     """List the documents of a collection, ordered by id."""
-    return await respond(workers, _list, collection, offset, limit)
+    return await respond(workers, collection.call, _list, offset, limit)
 
 
 def _list(collection: OpenCollection, offset: int, limit: int) -> DocumentPage:

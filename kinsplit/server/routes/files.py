@@ -68,7 +68,7 @@ async def page_picture(
 
     The lines are found by their text; X-Marked-Lines is 0 if none of it is on the page.
     """
-    picture = await workers.run(_draw, collection, viewer, id, page, range_of(start, end), width)
+    picture = await workers.run(collection.call, _draw, viewer, id, page, range_of(start, end), width)
     headers = {"X-Marked-Lines": str(len(picture.lines))}
     if picture.lines:
         headers["X-Marked-Top"] = f"{picture.lines[0].top:.4f}"
@@ -83,7 +83,7 @@ async def page_picture(
 )
 async def original(collection: CollectionDep, workers: WorkersDep, viewer: ViewerDep, id: DocumentId) -> Response:
     """Return the file of a document, if the service may serve it and it hasn't changed since it was indexed."""
-    file, size = await workers.run(_open, collection, viewer, id)
+    file, size = await workers.run(collection.call, _open, viewer, id)
     headers = {
         # Never shown by the browser: a page of somebody's would run in the service's name.
         "Content-Disposition": f"attachment; filename*=UTF-8''{quote(Path(file.name).name, safe='')}",

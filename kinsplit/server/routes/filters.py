@@ -15,7 +15,7 @@ router = APIRouter(tags=["documents"])
 @router.get("/filters", response_model=Filters, summary="List the filters")
 async def filters(collection: CollectionDep, workers: WorkersDep) -> Response:
     """List the metadata keys and values that `where` can test; at most a minute old."""
-    return await respond(workers, _list, collection)
+    return await respond(workers, collection.call, _list)
 
 
 def _list(collection: OpenCollection) -> Filters:

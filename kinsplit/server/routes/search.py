@@ -85,7 +85,7 @@ async def search(
     }
     uses_model = isinstance(options["rerank"], LanguageModelReranker)
     shows = viewer if render else None
-    return await respond(model_workers if uses_model else workers, _search, collection, q, options, shows)
+    return await respond(model_workers if uses_model else workers, collection.call, _search, q, options, shows)
 
 
 def _search(collection: OpenCollection, query: str, options: SearchKeywords, viewer: Viewer | None) -> SearchAnswer:

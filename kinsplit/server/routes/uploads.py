@@ -61,7 +61,7 @@ async def upload(
     if len(files) > limits.UPLOADS:
         remedy = "Send several requests."
         raise InvalidParameterError("files", f"must be at most {limits.UPLOADS}", len(files), remedy)
-    return await respond(workers, _store_all, collection, settings, files)
+    return await respond(workers, _store_all, collection.collection, settings, files)
 
 
 @router.delete("/documents/{id:id}", response_model=Deleted, summary="Delete an uploaded file")
@@ -69,7 +69,7 @@ async def delete(
     collection: CollectionDep, settings: SettingsDep, workers: UploadWorkersDep, id: DocumentId
 ) -> Response:
     """Delete the documents of an uploaded file from a collection, and the file."""
-    return await respond(workers, _delete, collection, settings, id)
+    return await respond(workers, collection.call, _delete, settings, id)
 
 
 # One writer at a time: two files of one name would overtake each other.

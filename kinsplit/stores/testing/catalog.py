@@ -110,3 +110,8 @@ class Naming(Contract):
             assert list(store.sources()) == ["four", "one", "two"]
         with self.open(address, _OTHER) as store:
             assert list(store.sources()) == ["four", "one", "two"]
+            if self.reach == "process":  # There it keeps the content, too.
+                return
+            catalog.drop(_OTHER)
+            with pytest.raises(CollectionNotFoundError, match="was dropped"):
+                store.count()

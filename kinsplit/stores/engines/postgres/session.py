@@ -15,7 +15,7 @@ from psycopg import pq
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.types.json import set_json_loads
 
-from kinsplit.errors import KinsplitError, StoreError
+from kinsplit.errors import CollectionNotFoundError, KinsplitError, StoreError
 from kinsplit.stores.engines.postgres.options import unknown_options
 from kinsplit.stores.engines.postgres.query import load
 
@@ -121,12 +121,15 @@ def postgres_errors(name: str) -> Iterator[None]:
         name: Collection or database.
 
     Raises:
-        StoreError: The driver raised an error.
+        CollectionNotFoundError: The collection was dropped after it was opened.
+        StoreError: The driver raised another error.
     """
     try:
         yield
     except KinsplitError:
         raise
+    except psycopg.errors.UndefinedTable as error:
+        raise CollectionNotFoundError(f"{name} was dropped. Open the collection that has its name now.") from error
     except psycopg.Error as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         remedy = f". {_ACCESS}." if "password" in reason and isinstance(error, psycopg.OperationalError) else ""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from kinsplit.errors import KinsplitError, StoreError
+from kinsplit.errors import CollectionNotFoundError, KinsplitError, StoreError
 from kinsplit.stores.engines.qdrant.options import API_KEY
 
 _REFUSED = (
@@ -14,6 +15,8 @@ _REFUSED = (
 )
 _UNREACHABLE = "no server answers: {}. Check the address, and that the server is running"
 _SLOW = "the server did not answer in time. Give the address a higher timeout, such as ?timeout=300"
+#: What servers and the local mode say of a collection that does not exist.
+_GONE = re.compile("Collection .* (doesn't exist|not found)")
 _STRANGER = "the answer is not that of a Qdrant server. Check the address"
 
 
@@ -25,14 +28,17 @@ def qdrant_errors(name: str) -> Iterator[None]:
         name: Collection or server.
 
     Raises:
-        StoreError: The client raised an error.
+        CollectionNotFoundError: The collection was dropped after it was opened.
+        StoreError: The client raised another error.
     """
     try:
         yield
     except KinsplitError:
         raise
     except Exception as error:  # The client's REST, gRPC and local modes raise different errors.
-        raise StoreError(f"{name}: {_reason(error)}") from error
+        if _GONE.search(reason := _reason(error)):
+            raise CollectionNotFoundError(f"{name} was dropped. Open the collection that has its name now.") from error
+        raise StoreError(f"{name}: {reason}") from error
 
 
 def _reason(error: Exception) -> str:

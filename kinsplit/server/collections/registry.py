@@ -2,146 +2,72 @@
 
 from __future__ import annotations
 
-import heapq
 import logging
-import re
 import threading
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Concatenate, ParamSpec, Self, TypeVar
 
 from kinsplit import embedding, language_models
-from kinsplit.chunk import DOCUMENT
 from kinsplit.compat import SEARCH_SERVICE_STRATEGIES
 from kinsplit.embedding import Embedder
 from kinsplit.embedding.protocol import TokenEmbedder
-from kinsplit.errors import CollectionNotFoundError, InvalidParameterError
-from kinsplit.index import DEFAULT_COLLECTION, AddReport, Index, Opener
+from kinsplit.errors import CollectionNotFoundError, InvalidParameterError, KinsplitError
+from kinsplit.index import DEFAULT_COLLECTION, AddReport, Index
 from kinsplit.language_models import LanguageModel
 from kinsplit.parsers import current_name
 from kinsplit.retrieval import Reranker, create_reranker
-from kinsplit.server import limits
+from kinsplit.server.collections.facets import FacetCounts
+from kinsplit.server.collections.switches import Switches
 from kinsplit.server.middleware.logs import log_failure
 from kinsplit.server.middleware.metrics import Metrics, timed
-from kinsplit.server.responses import visible_metadata
 from kinsplit.server.settings import ServiceSettings
-from kinsplit.stores import ChunkStore
 from kinsplit.stores.engines.edge.process import open_detached
-from kinsplit.stores.payload import PLACED
 from kinsplit.watch import BackgroundWatch
-
-#: Lifetime of the counts in seconds: other processes may write to a server's collection.
-_LIFETIME = 60.0
-#: Keys that can be written as `key=value`.
-_KEY = re.compile(r'[^$=!<>"\\\s][^=!<>"\\]*')
-
-
-@dataclass(frozen=True, slots=True)
-class Facet:
-    """A metadata key with its values.
-
-    Attributes:
-        key: The key.
-        distinct: Number of distinct values.
-        values: The most frequent values, each with its number of documents.
-    """
-
-    key: str
-    distinct: int
-    values: list[tuple[str | float, int]]
-
-
-class FacetCounts:
-    """Counts of the metadata values of a collection, cached for a minute.
-
-    Args:
-        store: The collection. Counting reads one point per document.
-        now: Clock in seconds.
-    """
-
-    def __init__(self, store: ChunkStore, now: Callable[[], float] = time.monotonic) -> None:
-        self._store, self._now = store, now
-        self._lock = threading.Lock()
-        self._facets: list[Facet] = []
-        self._expires = float("-inf")
-
-    def get(self) -> list[Facet]:
-        """Return the facets, the most frequent keys first."""
-        with self._lock:
-            if self._now() >= self._expires:
-                self._facets = self._count()
-                self._expires = self._now() + _LIFETIME
-            return self._facets
-
-    def expire(self) -> None:
-        """Count anew for the next request, since documents have changed."""
-        with self._lock:
-            self._expires = float("-inf")
-
-    def _count(self) -> list[Facet]:
-        counts: defaultdict[str, Counter[_Value]] = defaultdict(Counter)
-        for document in self._store.find({}, level=DOCUMENT):
-            for key, value in _filterable(document.metadata):
-                counts[key][value] += 1
-        found = sorted(counts.items(), key=lambda item: (-item[1].total(), item[0]))
-        return [Facet(key, len(values), _most_frequent(values)) for key, values in found[: limits.FACETS]]
-
-
-class _Value(NamedTuple):
-    """A value with its type, since True equals 1."""
-
-    is_bool: bool
-    value: str | float
-
-
-def _most_frequent(values: Counter[_Value]) -> list[tuple[str | float, int]]:
-    most = heapq.nsmallest(limits.VALUES, values.items(), key=lambda item: (-item[1], str(item[0].value)))
-    return [(each.value, number) for each, number in most]
-
-
-def _filterable(metadata: Mapping[str, Any]) -> Iterator[tuple[str, _Value]]:
-    """Yield the metadata of a document that a filter can test; each member of a list is a value."""
-    for key, stored in visible_metadata(metadata).items():
-        if key in PLACED or not _KEY.fullmatch(key):
-            continue
-        members = stored if isinstance(stored, list) else [stored]
-        for each in {_Value(isinstance(m, bool), m) for m in members if isinstance(m, str | float | int)}:
-            if len(key) + len(str(each.value)) < limits.CONDITION:
-                yield key, each
-
 
 #: Collection of `kinsplit demo`.
 _DEMO = "demo"
+
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
 class OpenCollection:
     """A collection that requests can search.
 
+    It stays the same while its name is given to another one, so that an answer comes from one of them alone.
+
     Attributes:
         name: Name in requests.
         stored_name: Name in the store.
         index: The index over it.
         facets: Metadata that its documents can be filtered by.
+        identity: Identity in the store's catalog; None if that doesn't list it.
         watches: Watches that keep it in sync with folders.
+        watched: Arguments of the calls of `watch`.
     """
 
     name: str
     stored_name: str
     index: Index
     facets: FacetCounts
+    identity: str | None = None
     watches: list[BackgroundWatch] = field(default_factory=list)
+    watched: list[tuple[Sequence[Path], Metrics, bool]] = field(default_factory=list)
 
     @classmethod
-    def of(cls, index: Index, stored_name: str, name: str = "") -> Self:
+    def of(cls, index: Index, stored_name: str, name: str = "", identity: str | None = None) -> Self:
         """Return a collection under the given name, or else under that of its strategy."""
-        return cls(name or index.strategy.name, stored_name, index, FacetCounts(index.store))
+        return cls(name or index.strategy.name, stored_name, index, FacetCounts(index.store), identity)
 
-    def watch(self, paths: Sequence[Path], metrics: Metrics, *, log_text: bool) -> None:
+    def watch(self, paths: Sequence[Path], metrics: Metrics, log_text: bool) -> None:
         """Prepare to keep the collection in sync with some paths."""
 
         def report(added: AddReport) -> None:
@@ -158,7 +84,18 @@ class OpenCollection:
         def fail(error: Exception) -> None:
             log_failure(error, log_text=log_text)
 
+        self.watched.append((paths, metrics, log_text))
         self.watches.append(BackgroundWatch(self.index, paths, on_report=report, on_error=fail))
+
+    def stop(self) -> None:
+        """Stop watching. A second call does nothing."""
+        for watch in self.watches:
+            watch.stop()
+
+    def close(self) -> None:
+        """Stop watching, and release the collection."""
+        self.stop()
+        self.index.close()
 
 
 class Collections:
@@ -170,6 +107,9 @@ class Collections:
         metrics: Metrics of the service.
         rerankers: Rerankers by their names in requests.
         model: Language model for answers.
+        opener: Opens the collection that has a name in the store, given that and its name in requests.
+        switches: Names in the store.
+        patience: Seconds after which no request uses a collection that it began with.
 
     Raises:
         InvalidParameterError: Two collections share a name, or none has the default's.
@@ -182,8 +122,15 @@ class Collections:
         metrics: Metrics,
         rerankers: Mapping[str, str | Reranker],
         model: LanguageModel | None,
+        opener: Callable[[str, str], OpenCollection],
+        switches: Switches,
+        patience: float,
     ) -> None:
         self._collections = collections
+        self._opener, self._switches, self._patience = opener, switches, patience
+        self._following = threading.Lock()
+        # Collections that lost their names, with the time to close them.
+        self._retired: list[tuple[float, OpenCollection]] = []
         self.metrics, self.rerankers, self.model = metrics, rerankers, model
         names = [collection.name.casefold() for collection in collections]
         for name in names:
@@ -207,27 +154,32 @@ class Collections:
         rerankers = _rerankers(settings.rerankers, embedder)
         # Its threads end once no request waits for them.
         model = None if settings.model is None else language_models.resolve(settings.model, settings.answer_timeout)
+        switches = Switches(settings.store)
         opener = partial(open_detached, time_limit=settings.timeout)
+
+        def reopen(stored_name: str, name: str, *, must_exist: bool = True) -> OpenCollection:
+            # Before it is opened: a switch in between is found by the next look.
+            identity = switches.identity(stored_name)
+            index = Index(
+                settings.store, collection=stored_name, embedder=embedder, must_exist=must_exist, opener=opener
+            )
+            return OpenCollection.of(index, stored_name, name, identity or switches.identity(stored_name))
+
         opened: list[OpenCollection] = []
         try:
             for choice in settings.collections:
                 name, _, stored_name = choice.rpartition("=")
-                index = Index(
-                    settings.store,
-                    collection=stored_name,
-                    embedder=embedder,
-                    must_exist=not settings.fills,
-                    opener=opener,
-                )
-                opened.append(OpenCollection.of(index, stored_name, name))
+                opened.append(reopen(stored_name, name, must_exist=not settings.fills))
             if not opened:
-                opened.append(_open_default(settings, embedder, opener))
-            collections = cls(opened, settings.strategy, metrics, rerankers, model)
+                opened.append(_open_default(settings, reopen))
+            patience = settings.timeout + settings.answer_timeout
+            collections = cls(opened, settings.strategy, metrics, rerankers, model, reopen, switches, patience)
             collections._watch(settings)
             return collections
         except BaseException:
             for collection in opened:
                 collection.index.close()
+            switches.close()
             raise
 
     def __iter__(self) -> Iterator[OpenCollection]:
@@ -270,13 +222,76 @@ class Collections:
                 raise InvalidParameterError("watch", "must be an existing folder or file", path, remedy)
             folders[picked.name].append(Path(path))
         for name, paths in folders.items():
-            self._find(name).watch(paths, self.metrics, log_text=settings.log_text)
+            self._find(name).watch(paths, self.metrics, settings.log_text)
+
+    def call(
+        self,
+        collection: OpenCollection,
+        function: Callable[Concatenate[OpenCollection, _P], _T],
+        *args: _P.args,
+        **kwargs: _P.kwargs,
+    ) -> _T:
+        """Call a function with a collection; once more if the collection was dropped and another has its name.
+
+        Args:
+            collection: The collection that a request has picked.
+            function: Function that can be repeated.
+            *args: Its other arguments.
+            **kwargs: Its keyword arguments.
+        """
+        try:
+            return function(collection, *args, **kwargs)
+        except CollectionNotFoundError:
+            current = self.follow(collection)
+            if current is collection:
+                raise
+        return function(current, *args, **kwargs)
+
+    def follow(self, collection: OpenCollection) -> OpenCollection:
+        """Return the collection that has the name of an open one now, opening it if it is another one.
+
+        The one that lost the name stays open for the requests that began with it.
+
+        Raises:
+            KinsplitError: The store can't be reached, or the other collection was made with another model.
+        """
+        with self._following:
+            current = next(each for each in self if each.name == collection.name)
+            identity = self._switches.identity(current.stored_name)
+            if current is not collection or identity in (None, current.identity):
+                return current
+            fresh = self._opener(current.stored_name, current.name)
+            for arguments in current.watched:
+                fresh.watch(*arguments)
+            for watch in fresh.watches:
+                watch.start()
+            self._collections = [fresh if each is current else each for each in self]
+            if self.default is current:
+                self.default = fresh
+            self._retired.append((time.monotonic() + self._patience, current))
+        logging.getLogger("kinsplit.server").info("switched", extra={"facts": {"collection": fresh.name}})
+        return fresh
+
+    def _look(self) -> None:
+        for collection in self:
+            # A store that can't be reached fails requests too, and a collection that can't be opened can be replaced.
+            with suppress(KinsplitError):
+                self.follow(collection)
+        with self._following:
+            waiting = [each for each in self._retired if each[0] > time.monotonic()]
+            gone = [each for each in self._retired if each not in waiting]
+            self._retired = waiting
+        for _, collection in waiting:
+            collection.stop()
+        for _, collection in gone:
+            collection.close()
 
     def start(self) -> None:
-        """Begin to watch the folders."""
+        """Begin to watch the folders, and to follow the names of the collections."""
         for collection in self:
             for watch in collection.watches:
                 watch.start()
+        self._switches.start(self._look)
 
     def check(self) -> None:
         """Send every store a small request.
@@ -298,10 +313,9 @@ class Collections:
 
     def close(self) -> None:
         """Stop watching, and close all collections."""
-        for collection in self:
-            for watch in collection.watches:
-                watch.stop()
-            collection.index.close()
+        self._switches.close()
+        for collection in [*self, *(each for _, each in self._retired)]:
+            collection.close()
 
 
 def _rerankers(names: tuple[str, ...] | None, embedder: Embedder) -> dict[str, str | Reranker]:
@@ -314,18 +328,14 @@ def _rerankers(names: tuple[str, ...] | None, embedder: Embedder) -> dict[str, s
         raise InvalidParameterError("rerankers", error.rule, error.value, error.remedy) from None
 
 
-def _open_default(settings: ServiceSettings, embedder: Embedder, opener: Opener) -> OpenCollection:
+def _open_default(settings: ServiceSettings, reopen: Callable[..., OpenCollection]) -> OpenCollection:
     """Open the default collection of `kinsplit index`, or else that of `kinsplit demo`; or create the first one."""
     store = settings.store
     if settings.fills:
-        index = Index(store, collection=DEFAULT_COLLECTION, embedder=embedder, opener=opener)
-        return OpenCollection.of(index, DEFAULT_COLLECTION)
+        return reopen(DEFAULT_COLLECTION, "", must_exist=False)
     for stored_name in (DEFAULT_COLLECTION, _DEMO):
-        try:
-            index = Index(store, collection=stored_name, embedder=embedder, must_exist=True, opener=opener)
-        except CollectionNotFoundError:
-            continue
-        return OpenCollection.of(index, stored_name)
+        with suppress(CollectionNotFoundError):
+            return reopen(stored_name, "")
     raise CollectionNotFoundError(
         f"There is neither a collection {DEFAULT_COLLECTION!r} nor {_DEMO!r} in {_without_secret(store)}. "
         "Run kinsplit index PATHS or kinsplit demo first, or name a collection: --collection NAME."

@@ -1,0 +1,87 @@
+"""Evaluation of collections where they lie."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from kinsplit import Index
+from kinsplit.embedding import resolve
+from kinsplit.errors import InvalidParameterError
+from kinsplit.evaluation import Dataset, Experiment
+from kinsplit.evaluation.datasets import load
+from kinsplit.parsers import create
+
+COURSE = Path("examples/course")
+#: Measures that are not times.
+MEASURES = ("recall@100t", "recall@1000t", "P@5", "nDCG@10", "iou@5", "cosine", "jaccard", "query_terms")
+
+
+class Counting:
+    """An embedder that counts the documents that it embeds."""
+
+    def __init__(self) -> None:
+        self._embedder, self.texts = resolve("hash"), 0
+
+    def embed(self, texts: Sequence[str], progress: Any = None) -> NDArray[np.float32]:
+        self.texts += len(texts)
+        return self._embedder.embed(texts, progress)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._embedder, name)
+
+
+@pytest.fixture(scope="module")
+def dataset() -> Dataset:
+    whole = load([COURSE], [Path("examples/course_labels.jsonl")])
+    return Dataset("course", whole.documents, whole.questions[:12])
+
+
+STRATEGY = create("hierarchical", parent_size=1200, child_size=400)
+
+
+@pytest.fixture(scope="module")
+def address(dataset: Dataset, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Address of a store that was indexed from the files."""
+    address = f"edge:{tmp_path_factory.mktemp('stored')}"
+    with Index(address, collection="course", strategy=STRATEGY, embedder="hash") as index:
+        assert not index.add(COURSE).failed
+    return address
+
+
+def test_the_figures_are_those_of_an_evaluation_from_files(address: str, dataset: Dataset) -> None:
+    counting = Counting()
+    # Both the ranking and the passages of a search.
+    options: dict[str, Any] = {"ranker": "search", "measures": MEASURES, "cache": False}
+    with Index(address, collection="course", embedder=counting, must_exist=True) as index:
+        stored = Experiment(dataset, {"it": index}, embedder=counting, **options)
+        found = stored.run()
+    assert counting.texts == 0
+    expected = Experiment(dataset, {"it": STRATEGY}, embedder="hash", **options).run()
+    ours, theirs = found.strategies[0], expected.strategies[0]
+    assert ours.spec == theirs.spec
+    assert ours.lengths == theirs.lengths
+    assert ours.measures.keys() == theirs.measures.keys()
+    for name, figure in ours.measures.items():
+        assert figure.mean == pytest.approx(theirs.measures[name].mean, abs=1e-6), name
+
+
+def test_a_collection_that_does_not_fit_is_refused(address: str, dataset: Dataset) -> None:
+    with Index(address, collection="course", embedder="hash", must_exist=True) as index:
+        fewer = Dataset("fewer", dataset.documents[:-1], dataset.questions)
+        with pytest.raises(InvalidParameterError, match="no other documents, and has 1 more"):
+            Experiment(fewer, {"it": index}, embedder="hash", cache=False).run()
+        first, *others = dataset.documents
+        changed = Dataset("changed", (type(first)(first.id, "!" + first.text), *others), dataset.questions)
+        with pytest.raises(InvalidParameterError, match="another text"):
+            Experiment(changed, {"it": index}, embedder="hash", cache=False).run()
+        more = Dataset("more", (*dataset.documents, type(first)("new.md", "New.")), dataset.questions)
+        with pytest.raises(InvalidParameterError, match=r"lacks 1 of .*new\.md"):
+            Experiment(more, {"it": index}, embedder="hash", cache=False).run()
+        with pytest.raises(InvalidParameterError, match="language: must be that of the collection"):
+            Experiment(dataset, {"it": index}, embedder="hash", language="german")
