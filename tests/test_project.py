@@ -63,3 +63,17 @@ def test_publishing_needs_no_secret() -> None:
 def test_workflows_may_only_read_unless_a_job_says_more() -> None:
     for path in sorted((ROOT / ".github" / "workflows").glob("*.yml")):
         assert read(f".github/workflows/{path.name}")["permissions"] == {"contents": "read"}, path.name
+
+
+def test_a_profile_starts_a_cluster_of_three_nodes() -> None:
+    services = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))["services"]
+    nodes = {name: node for name, node in services.items() if "cluster" in node.get("profiles", [])}
+    assert len(nodes) == 3
+    first, *others = nodes
+    for name, node in nodes.items():
+        assert node["environment"] == {"QDRANT__CLUSTER__ENABLED": "true"}
+        assert node["command"][:3] == ["./qdrant", "--uri", f"http://{name}:6335"]
+        assert node["command"][3:] == (["--bootstrap", f"http://{first}:6335"] if name in others else [])
+    for key in ("ports", "volumes"):
+        used = [each for service in services.values() for each in service.get(key, [])]
+        assert len({each.rpartition(":")[0] for each in used}) == len(used)
