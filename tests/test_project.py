@@ -66,7 +66,7 @@ def test_workflows_may_only_read_unless_a_job_says_more() -> None:
 
 
 def test_a_profile_starts_a_cluster_of_three_nodes() -> None:
-    services = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))["services"]
+    services = read("docker-compose.yml")["services"]
     nodes = {name: node for name, node in services.items() if "cluster" in node.get("profiles", [])}
     assert len(nodes) == 3
     first, *others = nodes
