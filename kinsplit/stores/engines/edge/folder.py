@@ -178,7 +178,7 @@ def _load(folder: Path, dimension: int) -> EdgeShard:
         except Exception as error:
             if "WouldBlock" in str(error):
                 raise StoreLockedError(
-                    f"{folder} is open in another process, and Edge locks a collection even for reading. Close it there "
-                    "first, or let one process serve it to the others with `kinsplit serve`."
+                    f"{folder} is open in another process, and Edge locks a collection even for reading. Close it "
+                    "there first, or let one process serve it to the others with `kinsplit serve`."
                 ) from None
             raise
