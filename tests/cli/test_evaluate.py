@@ -63,6 +63,8 @@ def test_a_collection_is_evaluated_where_it_lies(labelled: Cli, tmp_path: Path) 
     for name in same:
         assert found["measures"][name]["mean"] == pytest.approx(others[found["spec"]][name]["mean"], abs=1e-6), name
     assert (found["label"], found["spec"].partition(":")[0]) == ("default", "sentence")
+    asked = labelled("tune", "set", "--store", "edge:./kinsplit-data", *HASH, "--strategies", "word")
+    assert (asked.exit_code, "its weights alone can be tuned there" in asked.stderr) == (2, True)
     wrong = labelled("evaluate", "--collection", "default", *options)
     assert (wrong.exit_code, "--store: is required with --collection" in wrong.stderr) == (2, True)
 

@@ -69,6 +69,7 @@ def mcp(
         collections = Collections.open(settings)
     try:
         server = create_server(collections)
+        collections.start()
         if http:
             _listen(server, settings, terminal)
         else:

@@ -9,7 +9,15 @@ import typer
 from rich.status import Status
 
 from kinsplit.cli.command import INTERRUPTED
-from kinsplit.cli.options import AsJson, Embedder, Paths, SharedEmbeddingContext, SharedLanguage, parse_names
+from kinsplit.cli.options import (
+    AsJson,
+    Collection,
+    Embedder,
+    Paths,
+    SharedEmbeddingContext,
+    SharedLanguage,
+    parse_names,
+)
 from kinsplit.cli.output.cost import Use
 from kinsplit.cli.output.progress import spinner
 from kinsplit.cli.output.tables import counted, text_table
@@ -55,6 +63,15 @@ def tune(
         str | None,
         typer.Option(metavar="A,B", help="Strategies to try. Default: all; llm only with --model.", show_default=False),
     ] = None,
+    store: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Address of a store, to tune the weights of kin scoring for a collection there, as it is indexed.",
+            show_default=False,
+        ),
+    ] = None,
+    collection: Collection = "default",
     embedder: Embedder = "bundled",
     embedding_context: SharedEmbeddingContext = "headings",
     language: SharedLanguage = "english",
@@ -74,14 +91,24 @@ def tune(
     best so far; another run with the same options continues it.
     """
     from kinsplit.evaluation.datasets import load
-    from kinsplit.evaluation.tuning import Caps, Limits
+    from kinsplit.evaluation.tuning import Caps, Limits, tune_weights
     from kinsplit.evaluation.tuning import tune as search
+    from kinsplit.index import Index
 
     terminal = Terminal(as_json=as_json)
     _check_output(output)
     caps, limits = Caps(ratio=max_cost, chunks=max_chunks), Limits(trials=trials, minutes=minutes)
     dataset = load(paths, queries or None, format=dataset_format)
     use = Use(embedder)
+    if store is not None:
+        _check_indexed(strategies, model)
+        with (
+            spinner(terminal.screen, "Weighing"),
+            Index(store, collection=collection, embedder=embedder, must_exist=True) as index,
+        ):
+            found = tune_weights(dataset, index, embedder=embedder, budget=budget, seed=seed)
+        _finish(found, output, use, terminal)
+        return
     with spinner(terminal.screen, "Trying the library default") as shown:
         reporter = _TrialReporter(terminal, shown if isinstance(shown, Status) else None)
         found = search(
@@ -97,16 +124,35 @@ def tune(
             model=model,
             on_trial=reporter.tried,
         )
+    _finish(found, output, use, terminal)
+    if found.found.ending == "stopped":
+        terminal.warning("Stopped.")
+        raise typer.Exit(INTERRUPTED)
+
+
+def _check_indexed(strategies: str | None, model: str | None) -> None:
+    """Check that no strategy is asked for, since a collection has one.
+
+    Raises:
+        InvalidParameterError: One is asked for.
+    """
+    for option, value in (("--strategies", strategies), ("--model", model)):
+        if value is not None:
+            rule = (
+                "can't be given with --store: a collection has one strategy, and its weights alone can be tuned there"
+            )
+            raise InvalidParameterError(option, rule, value, "Leave out --store to try strategies on the files.")
+
+
+def _finish(found: Tuned, output: Path, use: Use, terminal: Terminal) -> None:
+    """Write the result to its file and to the terminal."""
     found.configuration().write(output, found.remarks())
-    if as_json:
+    if terminal.as_json:
         terminal.document({**found.to_json(), "output": str(output), **use.to_json()})
     else:
         _show(found, terminal)
         use.show(terminal)
         terminal.line(f"Written: {output}. Use it with: kinsplit index ... --config {output}")
-    if found.found.ending == "stopped":
-        terminal.warning("Stopped.")
-        raise typer.Exit(INTERRUPTED)
 
 
 class _TrialReporter:
@@ -149,6 +195,8 @@ def _show(found: Tuned, terminal: Terminal) -> None:
     table = text_table("", *halves, "Tokens", "Chunks")
     table.columns[2].no_wrap = True
     rows = {"Library default": search.baseline, "Best found": search.best}
+    if found.indexed:
+        rows = {"Collection": search.best}
     for name, trial in rows.items():
         spec, cost = spec_of(trial.strategy), trial.cost
         held = found.estimates[spec]

@@ -12,6 +12,6 @@ from __future__ import annotations
 from kinsplit.evaluation.tuning.result import Tuned
 from kinsplit.evaluation.tuning.search import Limits
 from kinsplit.evaluation.tuning.trial import Caps, Cost, Trial
-from kinsplit.evaluation.tuning.tune import tune
+from kinsplit.evaluation.tuning.tune import tune, tune_weights
 
-__all__ = ["Caps", "Cost", "Limits", "Trial", "Tuned", "tune"]
+__all__ = ["Caps", "Cost", "Limits", "Trial", "Tuned", "tune", "tune_weights"]

@@ -41,6 +41,7 @@ class Tuned:
             the best.
         weights: The best weights of kin scoring on the searched half, with the choice of strategy.
         weighing: Comparison of these weights with the defaults on the held-out half; None if they are the defaults.
+        indexed: Whether the questions were asked of a collection, whose strategy is the only one.
     """
 
     dataset: str
@@ -56,6 +57,7 @@ class Tuned:
     comparison: Comparison | None
     weights: KinWeights = field(default_factory=KinWeights)
     weighing: Comparison | None = None
+    indexed: bool = False
 
     @property
     def beats(self) -> bool:
@@ -76,6 +78,8 @@ class Tuned:
     def verdict(self) -> str:
         """The verdict in one sentence."""
         result = self.comparison
+        if self.indexed:
+            return "The collection's strategy stays: only weights can be tuned where it is indexed"
         if result is None:
             others = sum(trial.recall is not None for trial in self.found.trials) - 1
             return f"Nothing found beats the library default: none of {others:,} others is better on the searched half"

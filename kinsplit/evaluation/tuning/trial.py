@@ -15,6 +15,7 @@ from kinsplit.evaluation.statistics import ChunkingProfile
 from kinsplit.evaluation.statistics.cost import TokensEmbedded
 from kinsplit.evaluation.tuning.space import needs
 from kinsplit.evaluation.tuning.weights import WeightBench
+from kinsplit.index import Index
 from kinsplit.parsers import Strategy
 from kinsplit.tokenizers import BUNDLED, resolve
 
@@ -86,18 +87,20 @@ class Bench:
     Attributes:
         dataset: The documents and one half of the questions.
         measure: Name of the measure: "recall@1000t".
-        embedder: Spec of the embedding model.
+        embedder: Embedding model or its spec.
         embedding_context: Kind of context that is embedded with a chunk's text.
         language: Language of BM25.
         cache: Whether to cache vectors and outcomes in kinsplit's cache folder; or another folder for them.
+        index: Collection that holds the documents, made with the only strategy to measure; None to split them.
     """
 
     dataset: Dataset
     measure: str
-    embedder: str = "bundled"
+    embedder: object = "bundled"
     embedding_context: str = "headings"
     language: str = "english"
     cache: bool | Path = True
+    index: Index | None = None
 
     def cost(self, strategy: Strategy) -> Cost:
         """Split the documents and return the cost of embedding them.
@@ -129,7 +132,7 @@ class Bench:
         """Return a bench that measures weights of kin scoring with a strategy."""
         return WeightBench.of(
             self.dataset,
-            strategy,
+            self.index or strategy,
             self.measure,
             embedder=self.embedder,
             embedding_context=self.embedding_context,
@@ -145,7 +148,7 @@ class Bench:
     def _experiment(self, strategy: Strategy) -> Experiment:
         return Experiment(
             self.dataset,
-            {strategy.name: strategy},
+            {strategy.name: self.index or strategy},
             embedder=self.embedder,
             measures=[self.measure],
             headline=self.measure,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from kinsplit import language_models
+from kinsplit.embedding.sparse import ANY
 from kinsplit.errors import InvalidParameterError
 from kinsplit.evaluation.labels import Dataset
 from kinsplit.evaluation.significance import compare, estimate
@@ -14,10 +16,11 @@ from kinsplit.evaluation.splitters import spec_of
 from kinsplit.evaluation.tuning.halves import halves
 from kinsplit.evaluation.tuning.result import Tuned
 from kinsplit.evaluation.tuning.sampler import Sampler
-from kinsplit.evaluation.tuning.search import Limits, search
+from kinsplit.evaluation.tuning.search import Found, Limits, search
 from kinsplit.evaluation.tuning.space import SPACES, needs
 from kinsplit.evaluation.tuning.trial import Bench, Caps, Trial
 from kinsplit.evaluation.tuning.weights import choose
+from kinsplit.index import Index
 from kinsplit.parsers import default_strategy, strategy_class
 from kinsplit.retrieval import KinWeights
 
@@ -120,3 +123,47 @@ def _names(wanted: Sequence[str], model: str | None) -> list[str]:
             rule = f"must be given for {name}, which asks a language model"
             raise InvalidParameterError("model", rule, model, "Give for example 'ollama:llama3'.")
     return [name for name in SPACES if (name in wanted if wanted else model is not None or "model" not in needs(name))]
+
+
+def tune_weights(
+    dataset: Dataset, index: Index, *, embedder: str = "bundled", budget: int = BUDGET, seed: int = 0
+) -> Tuned:
+    """Choose weights of kin scoring for a collection, whose documents are neither split nor embedded.
+
+    Its strategy and its model stay, since others need another collection.
+
+    Args:
+        dataset: The documents in the collection, and labelled questions.
+        index: The collection.
+        embedder: Spec of its embedding model.
+        budget: Token budget of recall.
+        seed: Seed of the halves.
+
+    Returns:
+        The result, with the collection's strategy as the only trial.
+
+    Raises:
+        InvalidParameterError: The collection holds other documents, or the questions can't be divided into two halves.
+    """
+    _check(budget, None)
+    split, measure, strategy = halves(dataset, seed), f"recall@{budget}t", index.strategy
+    context, language = index.embedding_context, index.bm25.language or ANY
+    benches = [Bench(half, measure, index.embedder, context, language, False, index) for half in split]
+    begin = time.perf_counter()
+    cost, recall = benches[0].cost(strategy), benches[0].recall(strategy)
+    trial = Trial(strategy, cost, recall, "", time.perf_counter() - begin)
+    result = Tuned(
+        dataset=dataset.name,
+        measure=measure,
+        embedder=embedder,
+        embedding_context=context,
+        language=language,
+        seed=seed,
+        searched=len(split.search.questions),
+        held_out=len(split.held_out.questions),
+        found=Found((trial,), "all tried"),
+        estimates={spec_of(strategy): estimate(benches[1].values(strategy))},
+        comparison=None,
+        indexed=True,
+    )
+    return _with_weights(result, benches)

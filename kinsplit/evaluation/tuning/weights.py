@@ -12,6 +12,7 @@ from kinsplit.evaluation.experiment.experiment import Experiment
 from kinsplit.evaluation.experiment.rankers import Ranked, Ranker
 from kinsplit.evaluation.labels import Dataset, Question
 from kinsplit.evaluation.measures.protocol import Chunking, Measure, Outcome
+from kinsplit.index import Index
 from kinsplit.parsers import Strategy
 from kinsplit.retrieval import KinWeights
 from kinsplit.retrieval import Question as Asked
@@ -54,10 +55,10 @@ class WeightBench:
     def of(
         cls,
         dataset: Dataset,
-        strategy: Strategy,
+        strategy: Strategy | Index,
         measure: str,
         *,
-        embedder: str = "bundled",
+        embedder: object = "bundled",
         embedding_context: str = "headings",
         language: str = "english",
         cache: bool | Path = True,
@@ -66,9 +67,9 @@ class WeightBench:
 
         Args:
             dataset: Documents and labelled questions.
-            strategy: Strategy that splits them.
+            strategy: Strategy that splits them, or the collection that holds them.
             measure: Name of the measure: "recall@1000t".
-            embedder: Spec of the embedding model.
+            embedder: Embedding model or its spec.
             embedding_context: Kind of context that is embedded with a chunk's text.
             language: Language of BM25.
             cache: Whether to cache vectors in kinsplit's cache folder; or another folder for them.
@@ -84,7 +85,7 @@ class WeightBench:
 
         experiment = Experiment(
             dataset,
-            {strategy.name: strategy},
+            {"weighed": strategy},
             embedder=embedder,
             ranker=Ranker("evidence", "Kin scoring, with all evidence kept", rank),
             measures=[measure],

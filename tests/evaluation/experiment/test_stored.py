@@ -15,6 +15,8 @@ from kinsplit.embedding import resolve
 from kinsplit.errors import InvalidParameterError
 from kinsplit.evaluation import Dataset, Experiment
 from kinsplit.evaluation.datasets import load
+from kinsplit.evaluation.tuning import tune_weights
+from kinsplit.evaluation.tuning.halves import FewQuestionsWarning
 from kinsplit.parsers import create
 
 COURSE = Path("examples/course")
@@ -85,3 +87,17 @@ def test_a_collection_that_does_not_fit_is_refused(address: str, dataset: Datase
             Experiment(more, {"it": index}, embedder="hash", cache=False).run()
         with pytest.raises(InvalidParameterError, match="language: must be that of the collection"):
             Experiment(dataset, {"it": index}, embedder="hash", language="german")
+
+
+def test_weights_are_tuned_where_the_collection_lies(address: str, dataset: Dataset) -> None:
+    counting = Counting()
+    with (
+        Index(address, collection="course", embedder=counting, must_exist=True) as index,
+        pytest.warns(FewQuestionsWarning),
+    ):
+        found = tune_weights(dataset, index, embedder="hash")
+    assert counting.texts == 0
+    assert found.choice == STRATEGY
+    assert found.searched + found.held_out == len(dataset.questions)
+    assert found.configuration().index.strategy == "hierarchical"
+    assert "only weights can be tuned" in found.verdict

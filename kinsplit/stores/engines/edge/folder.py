@@ -177,5 +177,8 @@ def _load(folder: Path, dimension: int) -> EdgeShard:
             return qe.EdgeShard.load(str(folder / SHARD), _config(dimension))
         except Exception as error:
             if "WouldBlock" in str(error):
-                raise StoreLockedError(f"{folder} is open in another process. Close it there first.") from None
+                raise StoreLockedError(
+                    f"{folder} is open in another process, and Edge locks a collection even for reading. Close it "
+                    "there first, or let one process serve it to the others with `kinsplit serve`."
+                ) from None
             raise
