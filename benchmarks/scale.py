@@ -91,14 +91,19 @@ def report(result: Mapping[str, Any]) -> str:
     """Return the tables of a run as Markdown."""
     parts = [f"{result['machine']['system']}, {result['machine']['cores']} cores; embedder `{result['embedder']}`."]
     for engine, by_size in result["engines"].items():
-        figures: Figures = {int(size): by_size[size] for size in sorted(by_size, key=int) if "changed" in by_size[size]}
-        if figures:
-            parts += [f"### {engine}", _table(figures), "", _wanted(outcomes(figures))]
+        if figures := complete(by_size):
+            parts += [f"### {engine}", table(by_size), "", _wanted(outcomes(figures))]
     return "\n\n".join(parts).replace("\n\n\n\n", "\n\n") + "\n"
 
 
-def _table(figures: Figures) -> str:
+def complete(by_size: Mapping[str, Mapping[str, Any]]) -> Figures:
+    """Return the sizes whose steps have all been run, in order."""
+    return {int(size): dict(by_size[size]) for size in sorted(by_size, key=int) if "changed" in by_size[size]}
+
+
+def table(by_size: Mapping[str, Mapping[str, Any]]) -> str:
     """Return a table with a row per figure and a column per size."""
+    figures = complete(by_size)
     columns = [_column(steps) for steps in figures.values()]
     lines = ["| | " + " | ".join(f"{size:,}" for size in figures) + " |", "|---|" + "---:|" * len(figures)]
     lines += [f"| {name} | " + " | ".join(column[name] for column in columns) + " |" for name in columns[0]]
