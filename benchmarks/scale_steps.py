@@ -185,8 +185,8 @@ def add(engine: str, folder: Path, spec: str) -> dict[str, Any]:
     """Index the corpus, or index it again.
 
     Returns:
-        Numbers of documents, chunks and embedded texts; `seconds` in all and until everything is on disk, of which the
-        last ones are `close`; `processor` time; `stages`; `memory` in MB by process; `disk` in bytes.
+        Numbers of documents, chunks and embedded texts; `seconds` until everything is on disk, of which the last ones
+        are `close`; `processor` time; `stages`; `memory` in MB by process; `disk` in bytes.
     """
     stages = Stages()
     model = _model(spec)
