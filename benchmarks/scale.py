@@ -37,13 +37,15 @@ Figures = dict[int, dict[str, dict[str, Any]]]
 @app.command()
 def main(
     sizes: Annotated[str, typer.Option(help="Numbers of chunks, with commas between them.")] = "50000,200000",
-    engines: Annotated[str, typer.Option(help="Engines, with commas between them.")] = ",".join(scale_steps.ENGINES),
+    engines: Annotated[
+        str, typer.Option(help="Engines, with commas between them; ray needs that extra.")
+    ] = "edge,postgres",
     embedder: Annotated[
         str, typer.Option(help="Spec of the embedder, or words for one that takes next to no time.")
     ] = scale_steps.WORDS,
     questions: Annotated[int, typer.Option(min=2, help="Questions to ask.")] = 60,
     folder: Annotated[Path | None, typer.Option(help="Folder for the corpus and the engines; a temporary one.")] = None,
-    json_file: Annotated[Path | None, typer.Option("--json", help="Write the numbers to this file.")] = None,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Add the numbers to this file.")] = None,
     markdown: Annotated[Path | None, typer.Option(help="Write the tables to this file.")] = None,
 ) -> None:
     """Index, search and index again, at several sizes."""
@@ -51,7 +53,7 @@ def main(
     if unknown := set(names) - set(scale_steps.ENGINES):
         known = ", ".join(scale_steps.ENGINES)
         raise typer.BadParameter(f"{', '.join(sorted(unknown))}: choose from {known}.", param_hint="--engines")
-    result: dict[str, Any] = {"machine": machine(), "embedder": embedder, "engines": {name: {} for name in names}}
+    result = read(json_file, embedder)
     for size in map(int, sizes.split(",")):
         with tempfile.TemporaryDirectory(prefix="kinsplit", dir=folder) as place:
             scale_corpus.write(Path(place) / "corpus", size * CHARACTERS)
@@ -59,7 +61,7 @@ def main(
                 steps: dict[str, dict[str, Any]] = {}
                 for step, figures in measure(name, Path(place), embedder, questions):
                     steps[step] = figures
-                    result["engines"][name][str(steps["first"]["chunks"])] = steps
+                    result["engines"].setdefault(name, {})[str(steps["first"]["chunks"])] = steps
                     print(f"{size:,} {name} {step}: {json.dumps(figures)}", file=sys.stderr, flush=True)
                     if json_file:
                         json_file.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
@@ -67,6 +69,13 @@ def main(
     print(text)
     if markdown:
         markdown.write_text(text, encoding="utf-8")
+
+
+def read(path: Path | None, embedder: str) -> dict[str, Any]:
+    """Return the numbers that a file has from runs with the same embedder, or none."""
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path and path.is_file() else {}
+    known = found["engines"] if found.get("embedder") == embedder else {}
+    return {"machine": machine(), "embedder": embedder, "engines": known}
 
 
 def measure(engine: str, place: Path, embedder: str, questions: int) -> Iterator[tuple[str, dict[str, Any]]]:

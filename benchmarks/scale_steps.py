@@ -26,11 +26,10 @@ from store_engines import running
 
 from kinsplit import Index, embedding
 from kinsplit.embedding import Embedder, Progress
-from kinsplit.indexing.reports import AddReport
 from kinsplit.stores.protocol import Query
 
-#: Address prefixes of the engines.
-ENGINES = {"edge": "edge", "postgres": "pgvector"}
+#: Address prefixes of the engines; "ray" writes into Postgres from a local cluster.
+ENGINES = {"edge": "edge", "postgres": "pgvector", "ray": "pgvector"}
 _COLLECTION = "scale"
 #: Spec of `WordVectors`, and the number of its vectors.
 WORDS, _ROWS = "words", 8192
@@ -94,6 +93,8 @@ class RecordedEmbedder:
         self._embedder, self._path = embedder, path
 
     def __getattr__(self, name: str) -> Any:
+        if name == "_embedder":  # While it is unpickled by a worker.
+            raise AttributeError(name)
         return getattr(self._embedder, name)
 
     def embed(self, texts: Sequence[str], progress: Progress | None = None) -> NDArray[np.float32]:
@@ -116,7 +117,7 @@ class Processes:
     """
 
     def __init__(self, server: int | None) -> None:
-        self.peaks = dict.fromkeys(("indexer", "mapped files", "file readers", "server"), 0.0)
+        self.peaks = dict.fromkeys(("indexer", "mapped files", "workers", "server"), 0.0)
         self._seconds: dict[int, float] = {}
         self._server, self._end = server, threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
@@ -151,7 +152,7 @@ class Processes:
         now = {
             "indexer": here["RssAnon"],
             "mapped files": here["RssFile"],
-            "file readers": sum(_held(pid)["RssAnon"] for pid in readers),
+            "workers": sum(_held(pid)["RssAnon"] for pid in readers),
             "server": sum(held["RssAnon"] for held in shared) + max((held["RssShmem"] for held in shared), default=0),
         }
         self.peaks = {name: max(peak, now[name]) for name, peak in self.peaks.items()}
@@ -177,8 +178,13 @@ def _opened(engine: str, folder: Path, embedder: Embedder) -> Iterator[tuple[Ind
     home = folder / engine
     home.mkdir(exist_ok=True)
     with running(ENGINES[engine], home) as address, Index(address, collection=_COLLECTION, embedder=embedder) as index:
-        pid = home / "data" / "postmaster.pid"
-        yield index, int(pid.read_text().split("\n")[0]) if pid.is_file() else None
+        yield index, _server(home)
+
+
+def _server(home: Path) -> int | None:
+    """Return the process id of the Postgres server in a folder, if there is one."""
+    pid = home / "data" / "postmaster.pid"
+    return int(pid.read_text().split("\n")[0]) if pid.is_file() else None
 
 
 def add(engine: str, folder: Path, spec: str) -> dict[str, Any]:
@@ -188,10 +194,11 @@ def add(engine: str, folder: Path, spec: str) -> dict[str, Any]:
         Numbers of documents, chunks and embedded texts; `seconds` until everything is on disk, of which the last ones
         are `close`; `processor` time; `stages`; `memory` in MB by process; `disk` in bytes.
     """
+    recorded = RecordedEmbedder(_model(spec), folder / f"{engine}.vectors")
+    if engine == "ray":
+        return _add_on_ray(folder, recorded)
     stages = Stages()
-    model = _model(spec)
-    recorded = watched_model(RecordedEmbedder(model, folder / f"{engine}.vectors"), stages)
-    with _opened(engine, folder, recorded) as (index, server), Processes(server) as processes:
+    with _opened(engine, folder, watched_model(recorded, stages)) as (index, server), Processes(server) as processes:
         index.strategy.split("Warm. " * 100)
         with watched(index, stages):
             begun = time.perf_counter()
@@ -202,25 +209,30 @@ def add(engine: str, folder: Path, spec: str) -> dict[str, Any]:
         took = time.perf_counter() - begun
     if report.failed:
         raise report.failed[0].error
+    counts = {"documents": len(report.documents), "chunks": sum(document.chunks for document in report.documents)}
+    counts |= {"embedded": report.embedded, "added": report.added}
+    return {**counts, "stages": stages.table(), "close": took, **_figures(engine, folder, seconds + took, processes)}
+
+
+def _add_on_ray(folder: Path, embedder: Embedder) -> dict[str, Any]:
+    """Do the same on a local Ray cluster, without its start and without the stages."""
+    from kinsplit.integrations.ray import connected, index
+
+    home = folder / "ray"
+    home.mkdir(exist_ok=True)
+    with connected("local"), running("pgvector", home) as address, Processes(_server(home)) as processes:
+        report = index(folder / "corpus", address, collection=_COLLECTION, embedder=embedder)
+    if report.failed:
+        raise report.failed[0].error
+    changes = report.changes
+    chunks = changes.added + changes.updated + changes.unchanged
+    counts = {"documents": report.documents, "chunks": chunks, "embedded": report.embedded, "added": changes.added}
+    return {**counts, "stages": {}, "close": 0.0, **_figures("ray", folder, report.seconds, processes)}
+
+
+def _figures(engine: str, folder: Path, seconds: float, processes: Processes) -> dict[str, Any]:
     size = sum(file.stat().st_blocks * 512 for file in (folder / engine).rglob("*") if file.is_file())
-    return {
-        **_counts(report),
-        "seconds": seconds + took,
-        "processor": processes.seconds,
-        "stages": stages.table(),
-        "close": took,
-        "memory": processes.peaks,
-        "disk": size,
-    }
-
-
-def _counts(report: AddReport) -> dict[str, int]:
-    return {
-        "documents": len(report.documents),
-        "chunks": sum(document.chunks for document in report.documents),
-        "embedded": report.embedded,
-        "added": report.added,
-    }
+    return {"seconds": seconds, "processor": processes.seconds, "memory": processes.peaks, "disk": size}
 
 
 def search(engine: str, folder: Path, spec: str, number: int) -> dict[str, Any]:
