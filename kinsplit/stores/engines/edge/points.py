@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from qdrant_edge import Point, Record
 
 
-# Candidates during a search of the HNSW graph that a large collection has. For questions that are unlike the chunks they
-# find, pgvector's graph finds 95 % of the nearest ones with 100, and 99 % with 400.
+# Candidates during a search of the HNSW graph that a large collection has. If questions are unlike chunks,
+# pgvector's graph finds 95 % of the nearest ones with 100, and 99 % with 400.
 _CANDIDATES = 400
 
 
