@@ -137,6 +137,7 @@ def _column(steps: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
             f"search in {where}, p50 and p95 ms": f"{p50(times):,.1f}, {p95(times):,.1f}"
             for where, times in search["times"].items()
         },
+        "processor time of a search, ms": f"{search['processor']:,.1f}" if "processor" in search else "",
         "private memory while searching, and the server's, MB": f"{memory['indexer']:,.0f} + {memory['server']:,.0f}",
         "recall@10": f"{search['recall']:.3f}",
         "unchanged run, s": f"{again['seconds']:,.1f}",

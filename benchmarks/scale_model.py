@@ -25,7 +25,7 @@ PREPARE, WRITE = ("split", "place chunks", "look up", "terms"), ("write",)
 #: Numbers of chunks that the table shows.
 SIZES = tuple(10**power for power in range(5, 10))
 _HOUR, _MONTH, _GB = 3600.0, 730.0, 1e9
-_BLOCK = re.compile(r"(<!-- (?P<name>[a-z ]+) -->\n)(?P<body>.*?)(\n<!-- end -->)", re.DOTALL)
+_BLOCK = re.compile(r"(?<=<!-- )(?P<name>(?!end )[a-z ]+)( -->\n)(?P<table>.*?)(?=<!-- end -->)", re.DOTALL)
 
 app = typer.Typer(add_completion=False)
 
@@ -213,7 +213,12 @@ def _plan(engine: Engine, assumed: Assumed) -> str:
 
 def replaced(page: str, tables: Mapping[str, str]) -> str:
     """Return a page with its tables replaced, each between a comment with its name and one that says "end"."""
-    return _BLOCK.sub(lambda found: f"{found[1]}{tables.get(found['name'], found['body'])}{found[4]}", page)
+
+    def fill(found: re.Match[str]) -> str:
+        table = tables.get(found["name"])
+        return found[0] if table is None else f"{found['name']}{found[2]}{table}\n"
+
+    return _BLOCK.sub(fill, page)
 
 
 if __name__ == "__main__":

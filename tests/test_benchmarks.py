@@ -317,3 +317,12 @@ def test_a_plan_has_the_machines_that_are_needed_in_time() -> None:
     assert (plan.disk, plan.memory, plan.shards) == pytest.approx((1_000, 200, 13))
     assert plan.once == pytest.approx(100 + 10 + 2_777.78, abs=0.01)
     assert plan.monthly == pytest.approx(300)
+
+
+def test_the_tables_of_the_page_on_scaling_are_computed() -> None:
+    run = json.loads(scale_model.FIGURES.read_text())
+    page = (Path(__file__).parents[1] / "docs" / "scaling.md").read_text()
+    default = scale_model.Assumed(1000.0, 0.04, 2.0, 0.10, 3.0, 64.0, 1.0)
+    tables = scale_model.tables_of(run, default)
+    assert scale_model.replaced(page, tables) == page
+    assert all(f"<!-- {name} -->" in page for name in tables)
