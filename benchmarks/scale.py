@@ -9,7 +9,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -37,11 +37,15 @@ Figures = dict[int, dict[str, dict[str, Any]]]
 @app.command()
 def main(
     sizes: Annotated[str, typer.Option(help="Numbers of chunks, with commas between them.")] = "50000,200000",
-    engines: Annotated[str, typer.Option(help="Engines, with commas between them.")] = ",".join(scale_steps.ENGINES),
-    embedder: Annotated[str, typer.Option(help="Spec of the embedder.")] = "hash:384",
+    engines: Annotated[
+        str, typer.Option(help="Engines, with commas between them; ray needs that extra.")
+    ] = "edge,postgres",
+    embedder: Annotated[
+        str, typer.Option(help="Spec of the embedder, or words for one that takes next to no time.")
+    ] = scale_steps.WORDS,
     questions: Annotated[int, typer.Option(min=2, help="Questions to ask.")] = 60,
     folder: Annotated[Path | None, typer.Option(help="Folder for the corpus and the engines; a temporary one.")] = None,
-    json_file: Annotated[Path | None, typer.Option("--json", help="Write the numbers to this file.")] = None,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Add the numbers to this file.")] = None,
     markdown: Annotated[Path | None, typer.Option(help="Write the tables to this file.")] = None,
 ) -> None:
     """Index, search and index again, at several sizes."""
@@ -49,86 +53,98 @@ def main(
     if unknown := set(names) - set(scale_steps.ENGINES):
         known = ", ".join(scale_steps.ENGINES)
         raise typer.BadParameter(f"{', '.join(sorted(unknown))}: choose from {known}.", param_hint="--engines")
-    result: dict[str, Any] = {"machine": machine(), "embedder": embedder, "engines": {name: {} for name in names}}
-    for size in sorted(map(int, sizes.split(","))):
+    result = read(json_file, embedder)
+    for size in map(int, sizes.split(",")):
         with tempfile.TemporaryDirectory(prefix="kinsplit", dir=folder) as place:
             scale_corpus.write(Path(place) / "corpus", size * CHARACTERS)
             for name in names:
-                measured = measure(name, Path(place), embedder, questions)
-                result["engines"][name][str(measured["first"]["chunks"])] = measured
-                print(f"{name}: {json.dumps(measured)}", file=sys.stderr, flush=True)
-                if json_file:
-                    json_file.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+                steps: dict[str, dict[str, Any]] = {}
+                for step, figures in measure(name, Path(place), embedder, questions):
+                    steps[step] = figures
+                    result["engines"].setdefault(name, {})[str(steps["first"]["chunks"])] = steps
+                    print(f"{size:,} {name} {step}: {json.dumps(figures)}", file=sys.stderr, flush=True)
+                    if json_file:
+                        json_file.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
     text = report(result)
     print(text)
     if markdown:
         markdown.write_text(text, encoding="utf-8")
 
 
-def measure(engine: str, place: Path, embedder: str, questions: int) -> dict[str, dict[str, Any]]:
-    """Run the steps of one engine on a corpus, each in a process of its own."""
+def read(path: Path | None, embedder: str) -> dict[str, Any]:
+    """Return the numbers that a file has from runs with the same embedder, or none."""
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path and path.is_file() else {}
+    known = found["engines"] if found.get("embedder") == embedder else {}
+    return {"machine": machine(), "embedder": embedder, "engines": known}
 
-    def step(name: str) -> dict[str, Any]:
-        command = [sys.executable, scale_steps.__file__, name, engine, str(place), embedder, str(questions)]
+
+def measure(engine: str, place: Path, embedder: str, questions: int) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Run the steps of one engine on a corpus, each in a process of its own, and yield the figures of each."""
+
+    def run(step: str) -> dict[str, Any]:
+        command = [sys.executable, scale_steps.__file__, step, engine, str(place), embedder, str(questions)]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
         output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment).stdout
         figures: dict[str, Any] = json.loads(output.splitlines()[-1])
         return figures
 
-    measured = {"first": step("add"), "search": step("search"), "unchanged": step("add")}
+    yield "first", run("add")
+    yield "search", run("search")
+    yield "unchanged", run("add")
     # Another round for each engine, so that its files differ from those that it has indexed.
     scale_corpus.change(place / "corpus", CHANGED, list(scale_steps.ENGINES).index(engine))
-    return {**measured, "changed": step("add")}
+    yield "changed", run("add")
 
 
 def report(result: Mapping[str, Any]) -> str:
     """Return the tables of a run as Markdown."""
     parts = [f"{result['machine']['system']}, {result['machine']['cores']} cores; embedder `{result['embedder']}`."]
     for engine, by_size in result["engines"].items():
-        figures: Figures = {int(size): steps for size, steps in by_size.items()}
-        if figures:
-            parts += [f"### {engine}", _table(figures), "", _wanted(outcomes(figures))]
+        if figures := complete(by_size):
+            parts += [f"### {engine}", table(by_size), "", _wanted(outcomes(figures))]
     return "\n\n".join(parts).replace("\n\n\n\n", "\n\n") + "\n"
 
 
-def _table(figures: Figures) -> str:
+def complete(by_size: Mapping[str, Mapping[str, Any]]) -> Figures:
+    """Return the sizes whose steps have all been run, in order."""
+    return {int(size): dict(by_size[size]) for size in sorted(by_size, key=int) if "changed" in by_size[size]}
+
+
+def table(by_size: Mapping[str, Mapping[str, Any]]) -> str:
     """Return a table with a row per figure and a column per size."""
-    rows: dict[str, Callable[[Mapping[str, Any]], str]] = {
-        "documents": lambda s: f"{s['first']['documents']:,}",
-        "first run, s": lambda s: f"{s['first']['seconds']:,.0f}",
-        "processor time of all processes, s": lambda s: f"{s['first']['processor']:,.0f}",
-        "chunks/s": lambda s: f"{s['first']['chunks'] / s['first']['seconds']:,.0f}",
-        **{
-            f"{stage}, chunks/s": lambda s, stage=stage: _rate(s["first"]["chunks"], s["first"]["stages"][stage])
-            for stage in next(iter(figures.values()))["first"]["stages"]
-        },
-        "close, s": lambda s: f"{s['first']['close']:,.1f}",
-        **{
-            f"memory while indexing, {process}, MB": lambda s, process=process: f"{s['first']['memory'][process]:,.0f}"
-            for process in next(iter(figures.values()))["first"]["memory"]
-        },
-        "disk, bytes per chunk": lambda s: f"{s['first']['disk'] / s['first']['chunks']:,.0f}",
-        "reopen, ms": lambda s: f"{s['search']['reopen']:,.0f}",
-        **{
-            f"search in {where}, p50 and p95 ms": lambda s, where=where: (
-                f"{p50(s['search']['times'][where]):,.1f}, {p95(s['search']['times'][where]):,.1f}"
-            )
-            for where in next(iter(figures.values()))["search"]["times"]
-        },
-        "memory while searching, private and mapped, MB": lambda s: " + ".join(
-            f"{s['search']['memory'][process]:,.0f}" for process in ("indexer", "mapped files")
-        ),
-        "recall@10": lambda s: f"{s['search']['recall']:.3f}",
-        "unchanged run, s": lambda s: f"{s['unchanged']['seconds']:,.1f}",
-        "texts embedded in it": lambda s: f"{s['unchanged']['embedded']:,}",
-        "run after 1 % changed, s": lambda s: f"{s['changed']['seconds']:,.1f}",
-        "texts embedded in that": lambda s: f"{s['changed']['embedded']:,}",
-    }
+    figures = complete(by_size)
+    columns = [_column(steps) for steps in figures.values()]
     lines = ["| | " + " | ".join(f"{size:,}" for size in figures) + " |", "|---|" + "---:|" * len(figures)]
-    lines += [
-        f"| {name} | " + " | ".join(cell(steps) for steps in figures.values()) + " |" for name, cell in rows.items()
-    ]
+    lines += [f"| {name} | " + " | ".join(column[name] for column in columns) + " |" for name in columns[0]]
     return "\n".join(lines)
+
+
+def _column(steps: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """Return the figures of one size by name, as the table shows them."""
+    first, search, again, changed = (steps[step] for step in ("first", "search", "unchanged", "changed"))
+    chunks, memory = first["chunks"], search["memory"]
+    return {
+        "documents": f"{first['documents']:,}",
+        "first run, s": f"{first['seconds']:,.0f}",
+        "processor time of all processes, s": f"{first['processor']:,.0f}",
+        "chunks/s": _rate(chunks, first["seconds"]),
+        **{f"chunks/s while busy, {stage}": _rate(chunks, seconds) for stage, seconds in first["stages"].items()},
+        "close, s": f"{first['close']:,.1f}",
+        **{f"peak memory, {process}, MB": f"{peak:,.0f}" for process, peak in first["memory"].items()},
+        "disk, bytes per chunk": f"{first['disk'] / chunks:,.0f}",
+        "reopen, ms": f"{search['reopen']:,.0f}",
+        **{
+            f"search in {where}, p50 and p95 ms": f"{p50(times):,.1f}, {p95(times):,.1f}"
+            for where, times in search["times"].items()
+        },
+        "processor time of a search, ms": f"{search['processor']:,.1f}" if "processor" in search else "",
+        "private memory while searching, and the server's, MB": f"{memory['indexer']:,.0f} + {memory['server']:,.0f}",
+        "recall@10": f"{search['recall']:.3f}",
+        "unchanged run, s": f"{again['seconds']:,.1f}",
+        "texts embedded in it": f"{again['embedded']:,}",
+        f"run after {CHANGED:.0%} of the files changed, s": f"{changed['seconds']:,.1f}",
+        "texts embedded in that one": f"{changed['embedded']:,}",
+    }
 
 
 def _rate(chunks: int, seconds: float) -> str:
@@ -140,13 +156,13 @@ def outcomes(figures: Figures) -> list[Outcome]:
     small, large = min(figures), max(figures)
     first, last = figures[small], figures[large]
     found = []
-    for what, value in {
-        "time of the first run": lambda s: s["first"]["seconds"],
-        "processor time of the first run": lambda s: s["first"]["processor"],
-        "private memory of the first run": lambda s: s["first"]["memory"]["indexer"] + s["first"]["memory"]["server"],
-        "bytes on disk": lambda s: s["first"]["disk"],
+    for what, values in {
+        "time of the first run": {size: steps["first"]["seconds"] for size, steps in figures.items()},
+        "processor time of the first run": {size: steps["first"]["processor"] for size, steps in figures.items()},
+        "memory of the first run": {size: sum(steps["first"]["memory"].values()) for size, steps in figures.items()},
+        "bytes on disk": {size: steps["first"]["disk"] for size, steps in figures.items()},
     }.items():
-        slope = exponent({size: value(steps) for size, steps in figures.items()})
+        slope = exponent(values)
         shown = "" if slope is None else f"{slope:.2f}"
         found.append(Outcome(f"exponent of the {what}", shown, f"<= {EXPONENT}", _met(slope, most=EXPONENT)))
     ratio = p95(last["search"]["times"]["all"]) / p95(first["search"]["times"]["all"]) if small < large else None

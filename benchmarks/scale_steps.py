@@ -11,6 +11,7 @@ import re
 import sys
 import threading
 import time
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -25,18 +26,57 @@ from store_engines import running
 
 from kinsplit import Index, embedding
 from kinsplit.embedding import Embedder, Progress
-from kinsplit.indexing.reports import AddReport
 from kinsplit.stores.protocol import Query
 
-#: Address prefixes of the engines.
-ENGINES = {"edge": "edge", "postgres": "pgvector"}
+#: Address prefixes of the engines; "ray" writes into Postgres from a local cluster.
+ENGINES = {"edge": "edge", "postgres": "pgvector", "ray": "pgvector"}
 _COLLECTION = "scale"
+#: Spec of `WordVectors`, and the number of its vectors.
+WORDS, _ROWS = "words", 8192
 #: Neighbours that recall compares, and what two equal similarities may differ by in 32 bits.
 _NEIGHBOURS, _TOLERANCE = 10, 1e-4
 #: Seconds between two looks at the processes' memory.
 _PAUSE = 1.0
 #: Vectors multiplied at once.
 _BLOCK = 50_000
+
+
+class WordVectors:
+    """An embedder that takes next to no time: the sum of a random vector for each word, whose texts are alike if they
+    share words.
+
+    Args:
+        dimension: Length of a vector.
+    """
+
+    name, window, repeatable = WORDS, 10**6, True
+
+    def __init__(self, dimension: int = 384) -> None:
+        self.dimension, self.fingerprint = dimension, f"{WORDS}:{dimension}"
+        self._table = np.random.default_rng(0).standard_normal((_ROWS, dimension)).astype(np.float32)
+
+    def windows(self, texts: Sequence[str]) -> list[int]:
+        """Count the windows of each text."""
+        return [1] * len(texts)
+
+    def embed(self, texts: Sequence[str], progress: Progress | None = None) -> NDArray[np.float32]:
+        """Embed texts."""
+        vectors = np.stack([self.embed_query(text) for text in texts])
+        if progress:
+            progress(len(texts), len(texts))
+        return vectors
+
+    def embed_query(self, text: str) -> NDArray[np.float32]:
+        """Embed a question like any other text."""
+        rows = [zlib.crc32(word.encode()) % _ROWS for word in text.lower().split()] or [0]
+        total = self._table[rows].sum(axis=0)
+        return np.asarray(total / np.linalg.norm(total), dtype=np.float32)
+
+
+def _model(spec: str) -> Embedder:
+    model = WordVectors() if spec == WORDS else embedding.create(spec)
+    model.embed_query("load")
+    return model
 
 
 class RecordedEmbedder:
@@ -53,6 +93,8 @@ class RecordedEmbedder:
         self._embedder, self._path = embedder, path
 
     def __getattr__(self, name: str) -> Any:
+        if name == "_embedder":  # While it is unpickled by a worker.
+            raise AttributeError(name)
         return getattr(self._embedder, name)
 
     def embed(self, texts: Sequence[str], progress: Progress | None = None) -> NDArray[np.float32]:
@@ -75,7 +117,7 @@ class Processes:
     """
 
     def __init__(self, server: int | None) -> None:
-        self.peaks = dict.fromkeys(("indexer", "mapped files", "file readers", "server"), 0.0)
+        self.peaks = dict.fromkeys(("indexer", "mapped files", "workers", "server"), 0.0)
         self._seconds: dict[int, float] = {}
         self._server, self._end = server, threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
@@ -91,6 +133,11 @@ class Processes:
         self._end.set()
         self._thread.join()
         self._look()
+
+    def used(self) -> float:
+        """Return the seconds so far."""
+        self._look()
+        return self.seconds
 
     @property
     def seconds(self) -> float:
@@ -110,7 +157,7 @@ class Processes:
         now = {
             "indexer": here["RssAnon"],
             "mapped files": here["RssFile"],
-            "file readers": sum(_held(pid)["RssAnon"] for pid in readers),
+            "workers": sum(_held(pid)["RssAnon"] for pid in readers),
             "server": sum(held["RssAnon"] for held in shared) + max((held["RssShmem"] for held in shared), default=0),
         }
         self.peaks = {name: max(peak, now[name]) for name, peak in self.peaks.items()}
@@ -136,22 +183,27 @@ def _opened(engine: str, folder: Path, embedder: Embedder) -> Iterator[tuple[Ind
     home = folder / engine
     home.mkdir(exist_ok=True)
     with running(ENGINES[engine], home) as address, Index(address, collection=_COLLECTION, embedder=embedder) as index:
-        pid = home / "data" / "postmaster.pid"
-        yield index, int(pid.read_text().split("\n")[0]) if pid.is_file() else None
+        yield index, _server(home)
+
+
+def _server(home: Path) -> int | None:
+    """Return the process id of the Postgres server in a folder, if there is one."""
+    pid = home / "data" / "postmaster.pid"
+    return int(pid.read_text().split("\n")[0]) if pid.is_file() else None
 
 
 def add(engine: str, folder: Path, spec: str) -> dict[str, Any]:
     """Index the corpus, or index it again.
 
     Returns:
-        Numbers of documents, chunks and embedded texts, `seconds` in all, `processor` time, `stages`, `close`: seconds
-        until all is on disk, `memory` in MB by process, and `disk` in bytes.
+        Numbers of documents, chunks and embedded texts; `seconds` until everything is on disk, of which the last ones
+        are `close`; `processor` time; `stages`; `memory` in MB by process; `disk` in bytes.
     """
+    recorded = RecordedEmbedder(_model(spec), folder / f"{engine}.vectors")
+    if engine == "ray":
+        return _add_on_ray(folder, recorded)
     stages = Stages()
-    model = embedding.create(spec)
-    model.embed_query("load")
-    recorded = watched_model(RecordedEmbedder(model, folder / f"{engine}.vectors"), stages)
-    with _opened(engine, folder, recorded) as (index, server), Processes(server) as processes:
+    with _opened(engine, folder, watched_model(recorded, stages)) as (index, server), Processes(server) as processes:
         index.strategy.split("Warm. " * 100)
         with watched(index, stages):
             begun = time.perf_counter()
@@ -162,41 +214,48 @@ def add(engine: str, folder: Path, spec: str) -> dict[str, Any]:
         took = time.perf_counter() - begun
     if report.failed:
         raise report.failed[0].error
-    size = sum(file.stat().st_blocks * 512 for file in (folder / engine).rglob("*") if file.is_file())
-    return {
-        **_counts(report),
-        "seconds": seconds + took,
-        "processor": processes.seconds,
-        "stages": stages.table(),
-        "close": took,
-        "memory": processes.peaks,
-        "disk": size,
-    }
+    counts = {"documents": len(report.documents), "chunks": sum(document.chunks for document in report.documents)}
+    counts |= {"embedded": report.embedded, "added": report.added}
+    return {**counts, "stages": stages.table(), "close": took, **_figures(engine, folder, seconds + took, processes)}
 
 
-def _counts(report: AddReport) -> dict[str, int]:
-    return {
-        "documents": len(report.documents),
-        "chunks": sum(document.chunks for document in report.documents),
-        "embedded": report.embedded,
-        "added": report.added,
-    }
+def _add_on_ray(folder: Path, embedder: Embedder) -> dict[str, Any]:
+    """Do the same on a local Ray cluster, without its start and without the stages."""
+    from kinsplit.integrations.ray import connected, index
+
+    home = folder / "ray"
+    home.mkdir(exist_ok=True)
+    with connected("local"), running("pgvector", home) as address, Processes(_server(home)) as processes:
+        report = index(folder / "corpus", address, collection=_COLLECTION, embedder=embedder)
+    if report.failed:
+        raise report.failed[0].error
+    changes = report.changes
+    chunks = changes.added + changes.updated + changes.unchanged
+    counts = {"documents": report.documents, "chunks": chunks, "embedded": report.embedded, "added": changes.added}
+    return {**counts, "stages": {}, "close": 0.0, **_figures("ray", folder, report.seconds, processes)}
+
+
+def _figures(engine: str, folder: Path, seconds: float, processes: Processes) -> dict[str, Any]:
+    # Without the write-ahead log of Postgres, which has a size of its own.
+    files = (file for file in (folder / engine).rglob("*") if "pg_wal" not in file.parts and file.is_file())
+    size = sum(file.stat().st_blocks * 512 for file in files)
+    return {"seconds": seconds, "processor": processes.seconds, "memory": processes.peaks, "disk": size}
 
 
 def search(engine: str, folder: Path, spec: str, number: int) -> dict[str, Any]:
     """Ask questions, alone and with filters, and compare the nearest chunks with the exact ones.
 
     Returns:
-        `times`: milliseconds of each search by kind; `recall`: share of the exact neighbours found; `reopen` in
-        milliseconds; `memory` in MB by process.
+        `times`: milliseconds of each search by kind; `processor`: average processor time of a search in milliseconds;
+        `recall`: share of the exact neighbours found; `reopen` in milliseconds; `memory` in MB by process.
     """
     asked = list(scale_corpus.questions(folder / "corpus", number))
-    model = embedding.create(spec)
-    model.embed_query("load")
+    model = _model(spec)
     begun = time.perf_counter()
     with _opened(engine, folder, model) as (index, server), Processes(server) as processes:
         reopen = (time.perf_counter() - begun) * 1e3
         times: dict[str, list[float]] = {}
+        before = 0.0
         for turn, question in enumerate(asked):
             kinds: dict[str, dict[str, Any] | None] = {
                 "all": None,
@@ -208,12 +267,15 @@ def search(engine: str, folder: Path, spec: str, number: int) -> dict[str, Any]:
                 index.search(question.text, where=where)
                 if turn:  # The first question opens indexes and fills caches.
                     times.setdefault(kind, []).append((time.perf_counter() - begun) * 1e3)
+            before = before or processes.used()
+        used = (processes.used() - before) * 1e3 / sum(map(len, times.values()))
         vectors = np.stack([model.embed_query(question.text) for question in asked])
         rankings = index.store.rank([Query("dense", vector, _NEIGHBOURS) for vector in vectors])
     found = [[entry.score for entry in ranking] for ranking in rankings]
     exact = _exact(np.memmap(folder / f"{engine}.vectors", np.float32).reshape(-1, model.dimension), vectors)
     shares = [np.mean(np.sort(own)[::-1] >= least - _TOLERANCE) for own, least in zip(found, exact, strict=True)]
-    return {"reopen": reopen, "times": times, "recall": float(np.mean(shares)), "memory": processes.peaks}
+    recall = float(np.mean(shares))
+    return {"reopen": reopen, "times": times, "processor": used, "recall": recall, "memory": processes.peaks}
 
 
 def _exact(stored: NDArray[np.float32], asked: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -180,6 +180,9 @@ class Index:
         same id is refused while the first one exists. A folder that has moved keeps its ids, and nothing is embedded
         again.
 
+        While the model embeds, threads read and split the next documents and write the last ones. The calling thread
+        runs the model and the callbacks.
+
         Args:
             items: Files, folders and documents.
             subjects: Names of the sub-folders of the given folders to read; empty for all.

@@ -22,6 +22,10 @@ with pytest.MonkeyPatch.context() as path:
     import labelled
     import parsers
     import retrieval
+    import scale
+    import scale_corpus
+    import scale_model
+    import scale_steps
     import scaling
     import seed_rules
     import seed_tables
@@ -275,3 +279,50 @@ def test_the_rule_of_the_10k_search_makes_its_published_figures() -> None:
     chunks = seed_rules.packed(sentences)
     assert len(chunks) == 403
     assert round(sum(map(seed_rules.counted_words, chunks)) / 403) == 433
+
+
+def test_a_collection_is_measured_at_every_step(tmp_path: Path) -> None:
+    assert scale_corpus.write(tmp_path / "corpus", 40_000) == 3
+    first = scale_steps.add("edge", tmp_path, scale_steps.WORDS)
+    search = scale_steps.search("edge", tmp_path, scale_steps.WORDS, 3)
+    unchanged = scale_steps.add("edge", tmp_path, scale_steps.WORDS)
+    assert scale_corpus.change(tmp_path / "corpus", 0.4) == 1
+    changed = scale_steps.add("edge", tmp_path, scale_steps.WORDS)
+
+    assert first["embedded"] == first["added"] == first["chunks"]
+    assert (unchanged["embedded"], 0 < changed["embedded"] < 20) == (0, True)
+    assert search["recall"] == 1
+    assert {len(times) for times in search["times"].values()} == {2}
+    steps = {"first": first, "search": search, "unchanged": unchanged, "changed": changed}
+    small = {"first": {**first, "chunks": 10, "seconds": 0.5}, **{name: steps[name] for name in list(steps)[1:]}}
+    result = {"machine": {"system": "one", "cores": 2}, "embedder": "words", "engines": {"edge": {"10": small}}}
+    assert "| exponent of the time of the first run |  | <= 1.05 | not measured |" in scale.report(result)
+    result["engines"]["edge"][str(first["chunks"])] = steps
+    assert "| texts embedded in an unchanged run | 0 | 0 | yes |" in scale.report(result)
+    assert "| documents | 3 | 3 |" in scale.report(result)
+
+
+def test_growth_is_the_slope_of_the_logarithms() -> None:
+    assert scale.exponent({10: 5.0, 100: 50.0, 1000: 500.0}) == pytest.approx(1)
+    assert scale.exponent({10: 5.0, 1000: 50_000.0}) == pytest.approx(2)
+    assert scale.exponent({10: 5.0}) is None
+
+
+def test_a_plan_has_the_machines_that_are_needed_in_time() -> None:
+    engine = scale_model.Engine("one", 10**5, 50.0, 0.0036, 0.00036, 10_000.0, 2_000.0, 0.1)
+    assumed = scale_model.Assumed(100.0, 1.0, 10.0, 0.1, 1.0, 16.0, 1.0)
+    plan = scale_model.Plan.of(engine, assumed, 10**8)
+    # 360,000 s and 36,000 s of a core, and a million seconds of a model, in the 86,400 s of a day.
+    assert (plan.cores, plan.writers, plan.models) == (5, 1, 12)
+    assert (plan.disk, plan.memory, plan.shards) == pytest.approx((1_000, 200, 13))
+    assert plan.once == pytest.approx(100 + 10 + 2_777.78, abs=0.01)
+    assert plan.monthly == pytest.approx(300)
+
+
+def test_the_tables_of_the_page_on_scaling_are_computed() -> None:
+    run = json.loads(scale_model.FIGURES.read_text())
+    page = (Path(__file__).parents[1] / "docs" / "scaling.md").read_text()
+    default = scale_model.Assumed(1000.0, 0.04, 2.0, 0.10, 3.0, 64.0, 1.0)
+    tables = scale_model.tables_of(run, default)
+    assert scale_model.replaced(page, tables) == page
+    assert all(f"<!-- {name} -->" in page for name in tables)

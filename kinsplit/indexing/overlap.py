@@ -94,7 +94,7 @@ class Overlap(Generic[Item, Work, Result]):
         self._is_interrupted = False
         # The caller's thread alone uses what follows.
         self._ready, self._results = deque[Item](), deque[Result]()
-        self._unfinished, self._has_more = 0, True
+        self._unfinished, self._has_more, self._can_finish = 0, True, True
         self._error: BaseException | None = None
 
     def __iter__(self) -> Generator[Result, None, None]:
@@ -136,8 +136,9 @@ class Overlap(Generic[Item, Work, Result]):
             self._end(error)
             self._ready.clear()
         else:
-            self._unfinished += 1
-            self._worked.put(worked)
+            if self._can_finish:  # The last stage may have failed in the meantime.
+                self._unfinished += 1
+                self._worked.put(worked)
 
     def _end(self, error: BaseException | None = None) -> None:
         """Take no more items."""
@@ -187,7 +188,7 @@ class Overlap(Generic[Item, Work, Result]):
     def _abort(self, error: BaseException) -> None:
         self._end(error)
         self._ready.clear()
-        self._unfinished = 0
+        self._unfinished, self._can_finish = 0, False
 
     def _count(self) -> None:
         self._unfinished -= 1

@@ -92,6 +92,20 @@ def test_an_error_ends_the_run_once_the_items_before_it_are_finished(stage: str)
     assert stages.closed
 
 
+def test_an_error_of_the_last_stage_that_comes_during_the_work_ends_the_run() -> None:
+    stages, inbox = Stages(fail="finish", at=0), Inbox()
+
+    def work(number: int) -> int:
+        while number == 1 and overlap._error is None:
+            inbox.make(wait=True)
+        return number
+
+    overlap = Overlap(stages.prepare(), work, stages.finish, inbox)
+    with pytest.raises(FailedError, match="finish"):
+        list(overlap)
+    assert stages.closed
+
+
 def test_a_closed_run_finishes_what_was_worked_on_and_ends_its_threads() -> None:
     stages, before = Stages(), threading.active_count()
     results = stages.run()

@@ -27,6 +27,11 @@ if TYPE_CHECKING:
     from qdrant_edge import Point, Record
 
 
+# Candidates during a search of the HNSW graph that a large collection has. If questions are unlike chunks,
+# pgvector's graph finds 95 % of the nearest ones with 100, and 99 % with 400.
+_CANDIDATES = 400
+
+
 def to_request(query: Query, *, whole: bool) -> QueryRequest:
     """Return the request of a query, with whole payloads or none."""
     import qdrant_edge as qe
@@ -40,7 +45,8 @@ def to_request(query: Query, *, whole: bool) -> QueryRequest:
     # A vector name that only one level uses needs no filter by level, which would take half as long again.
     conditions = to_conditions(query.level if len(layer.levels) > 1 else None, query.where)
     wanted = _all(conditions, roots_of(query.level)) if conditions else None
-    return qe.QueryRequest(query.limit, query=nearest, filter=wanted, with_payload=whole)
+    params = qe.SearchParams(hnsw_ef=_CANDIDATES)
+    return qe.QueryRequest(query.limit, query=nearest, filter=wanted, with_payload=whole, params=params)
 
 
 def to_filter(conditions: Sequence[Condition]) -> Filter | None:

@@ -23,7 +23,7 @@ class PostgresOptions(StoreOptions):
     )
     hnsw_m: int = option(16, "new collection", "Links per row of the HNSW graph.", ge=2, le=100)
     hnsw_ef_construct: int = option(
-        64, "new collection", "Number of neighbours considered when a row is added to the HNSW graph.", ge=4, le=1000
+        128, "new collection", "Number of neighbours considered when a row is added to the HNSW graph.", ge=4, le=1000
     )
     partition_by: str | None = option(
         None,
@@ -39,7 +39,7 @@ class PostgresOptions(StoreOptions):
     build_workers: int | None = option(
         None, "first load", "Number of further processes of the server that build the HNSW graph.", ge=0, le=1024
     )
-    hnsw_ef: int = option(200, "search", "Number of candidates during a search of the HNSW graph.", ge=1, le=1000)
+    hnsw_ef: int = option(400, "search", "Number of candidates during a search of the HNSW graph.", ge=1, le=1000)
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

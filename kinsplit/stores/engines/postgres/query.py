@@ -108,15 +108,57 @@ def to_statement(
     """
     payload = sql.SQL("payload") if keys is None else _picked(keys)
     parts = [
-        _terms(tables, made, number, query, query.vector, payload)
+        _terms(tables, made, number, query, payload)
         if isinstance(query.vector, SparseVector)
         else _cosines(tables, made, number, query, payload)
         for number, query in enumerate(queries)
     ]
-    text = sql.SQL("SELECT * FROM ({}) AS found ORDER BY number, distance").format(
-        sql.SQL(" UNION ALL ").join(part.text for part in parts)
+    weights = _weights(tables, queries)
+    text = sql.SQL("{} SELECT * FROM ({}) AS found ORDER BY number, distance").format(
+        weights.text, sql.SQL(" UNION ALL ").join(part.text for part in parts)
     )
-    return Statement(text, tuple(value for part in parts for value in part.values))
+    return Statement(text, (*weights.values, *(value for part in parts for value in part.values)))
+
+
+def _weights(tables: Tables, queries: Sequence[Query]) -> Statement:
+    """Return a WITH clause of the table `rare`: the terms of each query, by its number, with their IDF as weights.
+
+    As in Qdrant, the IDF counts all chunks of the field, filtered or not. The queries of a search have most of their
+    terms in common, so each is counted once: counting takes longer than ranking within a document.
+    """
+    by_terms = [
+        (number, query, query.vector) for number, query in enumerate(queries) if isinstance(query.vector, SparseVector)
+    ]
+    if not by_terms:
+        return Statement(sql.SQL(""))
+    asked = [
+        (number, field_of(query.level), *pair)
+        for number, query, vector in by_terms
+        for pair in zip(vector.indices, vector.values, strict=True)
+    ]
+    columns = [list(column) for column in zip(*asked, strict=True)] or [[], [], [], []]
+    sizes = [
+        sql.SQL(
+            "SELECT {field}::smallint AS field, count(*)::float8 AS n FROM {chunks}"
+            " WHERE level BETWEEN {first} AND {last} AND has_terms"
+        ).format(
+            field=sql.Literal(field),
+            chunks=tables.chunks,
+            first=sql.Literal(LAYERS[field].levels[0]),
+            last=sql.Literal(LAYERS[field].levels[-1]),
+        )
+        for field in sorted({field_of(query.level) for _, query, _ in by_terms})
+    ]
+    text = sql.SQL(
+        "WITH asked AS MATERIALIZED (SELECT * FROM unnest(%s::int[], %s::smallint[], %s::bigint[], %s::float8[])"
+        "  AS a(number, field, term, asked)),"
+        " size AS MATERIALIZED ({sizes}),"
+        " counted AS MATERIALIZED (SELECT field, term, df FROM (SELECT DISTINCT field, term FROM asked) AS a,"
+        "  LATERAL (SELECT count(*)::float8 AS df FROM {terms} AS t WHERE t.field = a.field AND t.term = a.term)),"
+        " rare AS MATERIALIZED (SELECT number, term, asked * ln((n - df + 0.5) / (df + 0.5) + 1) AS idf"
+        "  FROM asked JOIN counted USING (field, term) JOIN size USING (field))"
+    ).format(sizes=sql.SQL(" UNION ALL ").join(sizes), terms=tables.terms)
+    return Statement(text, tuple(columns))
 
 
 def _picked(keys: Sequence[str]) -> sql.Composed:
@@ -140,25 +182,19 @@ def _cosines(tables: Tables, made: PostgresOptions, number: int, query: Query, p
     return Statement(text, (query.vector, *where.values, query.vector, query.limit))
 
 
-def _terms(
-    tables: Tables, made: PostgresOptions, number: int, query: Query, vector: SparseVector, payload: sql.Composable
-) -> Statement:
-    """Return a BM25 ranking over the term table; as in Qdrant, the IDF counts all chunks of the field, filtered or not.
-
-    MATERIALIZED computes the IDF once; otherwise Postgres may compute it for every chunk.
-    """
-    levels = layer_of(query.level).levels
+def _terms(tables: Tables, made: PostgresOptions, number: int, query: Query, payload: sql.Composable) -> Statement:
+    """Return a BM25 ranking over the term table, with the weights of `_weights`."""
     # A field of a single level needs no filter by level.
-    others = to_conditions(query.level if len(levels) > 1 else None, query.where)
+    others = to_conditions(query.level if len(layer_of(query.level).levels) > 1 else None, query.where)
     chosen = to_where(others, made.partition_by)
+    # An array makes Postgres look up the terms of a few chunks, although it expects few chunks with those terms.
+    few = any(isinstance(one, HasId) or (isinstance(one, OneOf) and one.key == "source_id") for one in others)
+    test = "= ANY(ARRAY({}))" if few else "IN ({})"
+    keys = sql.SQL("SELECT key FROM {} WHERE {}").format(tables.chunks, chosen.text)
     text = sql.SQL(
-        "(WITH asked AS (SELECT * FROM unnest(%s::bigint[], %s::float8[]) AS a(term, asked)),"
-        " size AS MATERIALIZED (SELECT count(*)::float8 AS n FROM {chunks}"
-        "  WHERE level BETWEEN {first} AND {last} AND has_terms),"
-        " rare AS MATERIALIZED (SELECT term, asked * ln((n - df + 0.5) / (df + 0.5) + 1) AS idf FROM asked, size,"
-        "  LATERAL (SELECT count(*)::float8 AS df FROM {terms} AS t WHERE field = {field} AND t.term = asked.term)),"
-        " best AS MATERIALIZED (SELECT chunk AS key, sum(weight * idf) AS score FROM rare JOIN {terms} USING (term)"
-        "  WHERE field = {field}{among} GROUP BY chunk ORDER BY score DESC, chunk LIMIT %s)"
+        "(WITH best AS MATERIALIZED (SELECT chunk AS key, sum(weight * idf) AS score"
+        "  FROM rare JOIN {terms} USING (term) WHERE number = {number} AND field = {field}{among}"
+        "  GROUP BY chunk ORDER BY score DESC, chunk LIMIT %s)"
         " SELECT {number} AS number, id, {payload}, -score AS distance FROM best JOIN {chunks} USING (key))"
     ).format(
         number=sql.Literal(number),
@@ -166,13 +202,9 @@ def _terms(
         chunks=tables.chunks,
         terms=tables.terms,
         field=sql.Literal(field_of(query.level)),
-        first=sql.Literal(levels[0]),
-        last=sql.Literal(levels[-1]),
-        among=sql.SQL(" AND chunk IN (SELECT key FROM {} WHERE {})").format(tables.chunks, chosen.text)
-        if others
-        else sql.SQL(""),
+        among=sql.SQL(f" AND chunk {test}").format(keys) if others else sql.SQL(""),
     )
-    return Statement(text, (list(vector.indices), list(vector.values), *chosen.values, query.limit))
+    return Statement(text, (*chosen.values, query.limit))
 
 
 def type_of(made: PostgresOptions) -> str:

@@ -71,6 +71,10 @@ CREATE TABLE {terms} (
 CREATE INDEX ON {terms} (chunk)
 """
 _DENSE = "    {name} {type}({dimension})"
+# A comparison with a vector outside its row takes ten times as long, which Postgres doesn't expect when it plans.
+_INLINE = "ALTER TABLE {chunks} ALTER COLUMN {name} SET STORAGE PLAIN"
+#: Largest size of a vector in bytes that leaves room for the rest of its row in a page of 8 kB.
+_MOST_INLINE = 6000
 _PART = "    part text NOT NULL"
 _PARTITION = "CREATE TABLE {name} PARTITION OF {chunks} FOR VALUES WITH (MODULUS {count}, REMAINDER {number})"
 
@@ -187,6 +191,8 @@ def _create_tables(connection: Connection, number: int, schema: Schema, options:
             partitioned=sql.SQL(" PARTITION BY HASH (part)" if is_partitioned else ""),
         )
     )
+    for name in DENSE if schema.dimension * (2 if options.halfvec else 4) <= _MOST_INLINE else ():
+        connection.execute(sql.SQL(_INLINE).format(chunks=tables.chunks, name=sql.Identifier(name)))
     for part in range(options.partitions if is_partitioned else 0):
         connection.execute(
             sql.SQL(_PARTITION).format(
