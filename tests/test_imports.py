@@ -66,8 +66,8 @@ LAYERS: dict[str, set[str]] = {
         *("loaders", "markup", "parsers", "retrieval", "spans", "stores", "support", "text", "tokenizers"),
     },
     "integrations": {
-        *("chunk", "embedding", "errors", "identity", "index", "parsers", "retrieval", "spans", "stores", "support"),
-        "tokenizers",
+        *("chunk", "embedding", "errors", "frames", "identity", "index", "indexing", "loaders", "parsers", "retrieval"),
+        *("spans", "stores", "support", "tokenizers"),
     },
     "server": {
         *("answering", "chunk", "compat", "embedding", "errors", "identity", "index", "indexing", "language_models"),
@@ -113,7 +113,8 @@ ONLY_IN: dict[str, set[str]] = {
     "openai": {"model_servers", "embedding", "language_models"},
     "watchfiles": {"watch"},
     "pandas": {"frames"},
-    "pyarrow": {"frames"},
+    "pyarrow": {"frames", "integrations"},
+    "ray": {"integrations"},
     "psycopg": {"stores"},
     "qdrant_client": {"stores", "integrations"},
     "ir_measures": {"evaluation"},

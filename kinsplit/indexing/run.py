@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import ParamSpec, TypedDict
@@ -67,7 +67,7 @@ def add(
     check_same(store, fingerprint, found.files)
     changed = [source for source in found.files if known is None or not known(source)]
     reading = _Reading(store, fingerprint, found, changed, limits, on_file)
-    reading.warnings += _warn_of_duplicates(find_duplicates(store, fingerprint, changed))
+    reading.warnings += warn_of_duplicates(find_duplicates(store, fingerprint, changed))
 
     stored: list[DocumentReport] = []
     with span("kinsplit.index") as record:
@@ -109,7 +109,7 @@ class _Reading:
         changed: The files to read.
         limits: Limits of each file; see `kinsplit.loaders.Limits`.
         on_file: Function called with each file that was read or couldn't be read.
-        read: Files that were read, without their documents.
+        read: Files that were read.
         failed: Files that couldn't be read.
         warnings: Warnings, each beginning with the file's name.
     """
@@ -120,7 +120,7 @@ class _Reading:
     changed: Sequence[SourceFile]
     limits: Limits | None
     on_file: Callable[[Loaded], None] | None
-    read: list[Loaded] = field(default_factory=list)
+    read: list[SourceFile] = field(default_factory=list)
     failed: list[Failure] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
@@ -131,14 +131,14 @@ class _Reading:
             if self.on_file is not None:
                 self.on_file(loaded)
             if loaded.error is None:
-                self.read.append(replace(loaded, documents=()))
+                self.read.append(loaded.source)
             else:
                 self.failed.append(Failure(loaded.source.source_id, loaded.error))
             self.warnings.extend(inline(f"{loaded.path}: {warning}") for warning in loaded.warnings)
             yield from with_paths(loaded)
 
 
-def _warn_of_duplicates(duplicates: dict[str, str]) -> list[str]:
+def warn_of_duplicates(duplicates: dict[str, str]) -> list[str]:
     """Warn of files that are indexed under two ids, and return the warning, if any."""
     if not duplicates:
         return []
