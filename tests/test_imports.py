@@ -77,6 +77,7 @@ LAYERS: dict[str, set[str]] = {
     "cli": {
         *("answering", "chunk", "compat", "display", "embedding", "errors", "evaluation", "index", "indexing"),
         *(
+            "integrations",
             "loaders",
             "markup",
             "mcp",

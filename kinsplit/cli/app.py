@@ -51,6 +51,9 @@ class _Command(TyperCommand):
         for param in self.params:
             if isinstance(param, TyperOption) and param.help:
                 param.help = escape(param.help)
+            if param.name == "ray":
+                # Typer has no options whose value may be left out, and Click, which parses them, has.
+                param.flag_value, param._flag_needs_value = "auto", True  # type: ignore[attr-defined]
 
     def get_params(self, ctx: Any) -> list[Any]:
         return _hide_flag_types(super().get_params(ctx))

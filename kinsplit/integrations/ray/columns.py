@@ -200,10 +200,7 @@ def to_lists(chunks: Sequence[Sequence[Chunk] | None]) -> pa.ListArray:
     """Return a column of lists of chunks, of type `CHUNK`; None becomes null."""
     flat = to_arrow(chunk for each in chunks for chunk in each or ()).combine_chunks()
     columns = [column.combine_chunks() for column in flat.columns]
-    return _lists(
-        [None if each is None else len(each) for each in chunks],
-        pa.StructArray.from_arrays(columns, fields=list(CHUNK)),
-    )
+    return _lists(chunks, pa.StructArray.from_arrays(columns, fields=list(CHUNK)))
 
 
 def from_lists(column: pa.ChunkedArray) -> list[list[Chunk] | None]:
@@ -221,9 +218,7 @@ def to_vectors(vectors: Sequence[Any], dimension: int) -> pa.ListArray:
     flat = pa.array([], pa.float32())
     if given := [each.reshape(-1) for each in vectors if each is not None and len(each)]:
         flat = pa.concat_arrays([pa.array(each, pa.float32()) for each in given])
-    return _lists(
-        [None if each is None else len(each) for each in vectors], pa.FixedSizeListArray.from_arrays(flat, dimension)
-    )
+    return _lists(vectors, pa.FixedSizeListArray.from_arrays(flat, dimension))
 
 
 def _lists(rows: Sequence[Sequence[Any] | None], values: pa.Array) -> pa.ListArray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -49,7 +49,7 @@ class RayReport:
         failed: The first 1,000 of them.
         warnings: The first 1,000 warnings of the loaders, each beginning with the file's id.
         pruned: Number of chunks deleted because their file is gone.
-        gone: Number of documents deleted because their file is gone.
+        gone: Ids of documents deleted because their file is gone.
         seconds: Wall time, without that of Ray's start.
         used: Requests, tokens and cost of an embedding model on a server; None for other models.
     """
@@ -62,7 +62,7 @@ class RayReport:
     failed: tuple[Failure, ...]
     warnings: tuple[str, ...]
     pruned: int
-    gone: int
+    gone: tuple[str, ...]
     seconds: float
     used: Used | None = None
 
@@ -140,12 +140,12 @@ class Totals:
                 self.windowed += one.report.windowed
             yield one
 
-    def report(self, pruned: int, gone: int, seconds: float, usage: Usage | None) -> RayReport:
+    def report(self, pruned: int, gone: Sequence[str], seconds: float, usage: Usage | None) -> RayReport:
         """Return the sums so far.
 
         Args:
             pruned: Number of chunks deleted because their file is gone.
-            gone: Number of their documents.
+            gone: Ids of their documents.
             seconds: Wall time.
             usage: Usage of a model on a server, which knows its price.
         """
@@ -159,7 +159,7 @@ class Totals:
             tuple(self.failed),
             tuple(self.warnings),
             pruned,
-            gone,
+            tuple(gone),
             seconds,
             None if usage is None else Used(self.requests, self.tokens, cost),
         )
