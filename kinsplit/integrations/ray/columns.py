@@ -103,10 +103,9 @@ def check_documents(names: Iterable[str]) -> None:
     """
     given = list(names)
     if lacking := [name for name in ("id", "text") if name not in given]:
+        rule = f"must have the columns 'id' and 'text', and lacks {' and '.join(map(repr, lacking))}"
         remedy = "Rename its columns first: dataset.rename_columns({'old': 'new'})."
-        raise InvalidParameterError(
-            "source", f"must have the columns 'id' and 'text'; {lacking} missing", given, remedy
-        )
+        raise InvalidParameterError("source", rule, given, remedy)
 
 
 def to_files(sources: Iterable[SourceFile], addresses: Mapping[str, str]) -> pa.Table:

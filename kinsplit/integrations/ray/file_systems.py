@@ -142,6 +142,8 @@ def _single(
         folders.setdefault(path.parent, []).append(path)
     found: list[SourceFile] = []
     for folder, files in sorted(folders.items()):
+        if _is_hidden(folder, root):
+            continue
         courses = _courses(system, CourseFiles(), folder, files)
         found += sources_of(folder, folder, _readable(files, readers), courses, readers)
     pattern = re.compile(translate(wanted.replace("**/", "*")) if is_pattern else re.escape(wanted))
@@ -162,9 +164,8 @@ def _below(
         if not any(folder.is_relative_to(top) for folder in folders):
             raise LoadError(top, "doesn't exist. Give the names of sub-folders as subjects.")
     for folder, files in sorted(folders.items()):
-        hidden = any(part.startswith(".") or part in NEVER_WALKED for part in folder.relative_to(base).parts)
         top = next((top for top in tops if folder.is_relative_to(top)), None)
-        if hidden or top is None or collections.intersection((folder, *folder.parents)):
+        if _is_hidden(folder, base) or top is None or collections.intersection((folder, *folder.parents)):
             continue
         courses = CourseFiles()
         for above in (*reversed(folder.parents), folder):
@@ -178,6 +179,12 @@ def _below(
 def _listed(system: fs.FileSystem, folder: str, *, recursive: bool = False) -> list[PurePosixPath]:
     infos = system.get_file_info(fs.FileSelector(folder, recursive=recursive))
     return sorted(PurePosixPath(info.path) for info in infos if info.type == fs.FileType.File)
+
+
+def _is_hidden(folder: PurePosixPath, base: PurePosixPath) -> bool:
+    """Return whether a search of a folder leaves out a folder below it."""
+    inside = folder.relative_to(base).parts if folder.is_relative_to(base) else ()
+    return any(part.startswith(".") or part in NEVER_WALKED for part in inside)
 
 
 def _readable(files: Sequence[PurePosixPath], readers: Sequence[str]) -> list[PurePosixPath]:
