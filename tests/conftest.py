@@ -17,7 +17,7 @@ from tests.hostile_server import Hostile, serving
 # Derandomised, so that a run depends on the code alone; a counterexample becomes a test of its own.
 settings.register_profile(
     "kinsplit",
-    max_examples=int(os.environ.get("KINSPLIT_TEST_EXAMPLES", "40")),
+    max_examples=int(os.environ.get("KINSPLIT_TEST_EXAMPLES", "25")),
     derandomize=True,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

@@ -221,7 +221,7 @@ def slow_patterns() -> Iterator[str]:
     """Yield the patterns whose time grows faster than the length of the text."""
     for where, pattern, ways in package_patterns():
         for unit, way in itertools.product(units(pattern), ways):
-            if not is_linear(partial(_try, pattern, way), unit, 8192, 0.003):
+            if not is_linear(partial(_try, pattern, way), unit, 4096, 0.003):
                 yield f"{where} {pattern.pattern!r}: {way} on {unit!r}"
                 break
 
