@@ -195,6 +195,7 @@ def test_the_stages_work_on_tables_without_a_cluster(postgres: str, course: Path
     others = on_ray.Split("structure")(pa.table({"id": ["x"], "text": ["A text."]}))
     with pytest.raises(InvalidParameterError, match="Give Split the same strategy"):
         next(stages[3](next(stages[2](next(others)))))
+    stages[3].close()
 
 
 def test_files_of_an_object_store_have_the_ids_and_facts_of_a_folder(

@@ -58,9 +58,6 @@ class Load:
 
     Args:
         limits: Limits of each file; None for the defaults of `kinsplit.loaders.Limits`.
-
-    Example:
-        >>> documents = ray.data.from_arrow(list_files("courses")).map_batches(Load(), batch_format="pyarrow")
     """
 
     def __init__(self, limits: Limits | None = None) -> None:
@@ -107,9 +104,6 @@ class Split:
     Args:
         strategy: Strategy or its name; None for `kinsplit.default_strategy`.
         embedding_context: Context that the chunks will be embedded with; see `kinsplit.Index`.
-
-    Example:
-        >>> chunks = documents.map_batches(Split("sentence"), batch_format="pyarrow")
     """
 
     def __init__(self, strategy: str | Strategy | None = None, embedding_context: str = "headings") -> None:
@@ -221,12 +215,6 @@ class Embed:
         embedding_context: Context that the chunks are embedded with; see `kinsplit.Index`.
         tokens: Number of tokens, estimated, to embed in one call of the model.
         vector_cache: Whether vectors are cached on disk; see `kinsplit.embedding.use_vector_cache`.
-
-    Example:
-        >>> vectors = chunks.map_batches(
-        ...     Embed, fn_constructor_args=["st:BAAI/bge-m3"], concurrency=4, num_gpus=1, batch_size=16,
-        ...     batch_format="pyarrow",
-        ... )
     """
 
     def __init__(
@@ -304,21 +292,21 @@ class Write:
         store: Address of the store; see `kinsplit.stores.open_store`.
         collection: Name of the collection, which must exist: `Index(store, collection=...)` creates it.
         embedder: Model of the collection, for contents that another writer deletes in the meantime.
-
-    Example:
-        >>> reports = vectors.map_batches(
-        ...     Write, fn_constructor_args=["pgvector:..."], concurrency=4, batch_format="pyarrow"
-        ... )
     """
 
     def __init__(self, store: str, collection: str = "default", embedder: object = "bundled") -> None:
         index = Index(store, collection=collection, embedder=embedder, must_exist=True)
+        self._index = index
         self._indexer = Indexer(index.store, index.strategy, index.embedder, index.bm25, index.embedding_context)
 
     def __call__(self, documents: pa.Table) -> Iterator[pa.Table]:
         """Store the documents of a batch."""
         for table in cut(documents):
             yield self._write(table)
+
+    def close(self) -> None:
+        """Close the collection. An actor that ends closes it anyway."""
+        self._index.close()
 
     def _write(self, table: pa.Table) -> pa.Table:
         chunks = from_lists(table["chunks"])
