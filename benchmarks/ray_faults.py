@@ -5,17 +5,17 @@ python benchmarks/ray_faults.py                 # 20 kills, some ten minutes
 python benchmarks/ray_faults.py --kills 4 --seed 7
 ```
 
-Two nodes (`ray.cluster_utils.Cluster`) write into a Postgres server in a temporary folder. The corpora of Chroma's chunking
-evaluation, if they are there, and the sample course are indexed once without Ray and once with it; then, for each kill, the
-course is indexed into a new collection, a process is killed with SIGKILL at a random moment, and the same command runs again.
-The exit code is 1 if any collection differs or is not consistent.
+Two nodes (`ray.cluster_utils.Cluster`) write into a Postgres server in a temporary folder. The five chroma corpora and
+the sample course are indexed once without Ray and once with it; then, for each kill, the course is indexed into a new
+collection, a process is killed with SIGKILL at a random moment, and the same files are indexed again. The exit code
+is 1 if any collection differs or is not consistent.
 """
 
 from __future__ import annotations
 
 import argparse
 import hashlib
-import os
+import logging
 import random
 import shutil
 import signal
@@ -24,6 +24,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -31,12 +32,13 @@ from typing import Any
 import psutil
 from rich.console import Console
 from rich.table import Table
+from texts import corpus
 
 from kinsplit import Index
 from kinsplit.stores.maintenance import verify
 
 ROOT = Path(__file__).parents[1]
-CHROMA = Path(os.environ.get("KINSPLIT_SHARED_DATA") or ROOT.parent / "shared" / "data") / "chroma"
+SMALL = {"num_cpus": 2, "object_store_memory": 100 * 2**20}
 KINDS = ("worker", "actor", "node", "driver")
 
 
@@ -53,23 +55,35 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="kinsplit") as folder, postgres(folder) as store, nodes() as cluster:
         corpora = Path(folder) / "corpora"
         corpora.mkdir()
-        for text in CHROMA.glob("*.md"):
-            shutil.copy(text, corpora)
+        for name, text in corpus().by_name.items():
+            (corpora / f"{name}.md").write_text(text, encoding="utf-8")
         shutil.copytree(ROOT / "examples" / "course", corpora / "course")
         return report(corpora, store, cluster, arguments)
 
 
 def drive(cluster: str, folder: str, store: str, collection: str) -> int:
-    """Index a folder on a running cluster; the process that is killed as the driver."""
+    """Connect to a running cluster and index a folder: the process that is killed as the driver."""
+    connect(cluster)
+    print("connected", flush=True)
+    print(run(Path(folder), store, collection), flush=True)
+    return 0
+
+
+def connect(cluster: str) -> None:
     import ray
 
+    ray.init(cluster, log_to_driver=False, logging_level="ERROR")
+    logging.getLogger("ray.data").setLevel(logging.ERROR)
+
+
+def run(folder: Path, store: str, collection: str) -> str:
+    """Index a folder on the cluster and return what was done."""
     from kinsplit.integrations.ray import Resources, index
 
-    ray.init(cluster, log_to_driver=False, logging_level="ERROR")
-    print("begun", flush=True)
     found = index(folder, store, collection=collection, embedder="hash", resources=Resources(concurrency=1, writers=2))
-    print(f"+{found.added} ={found.unchanged} embedded {found.embedded}", flush=True)
-    return int(bool(found.failures))
+    return f"+{found.added} ={found.unchanged} embedded {found.embedded}" + f" failed {found.failures}" * bool(
+        found.failures
+    )
 
 
 def report(corpora: Path, store: str, cluster: Any, arguments: argparse.Namespace) -> int:
@@ -82,20 +96,20 @@ def report(corpora: Path, store: str, cluster: Any, arguments: argparse.Namespac
     for name, folder in (("corpora", corpora), ("course", course)):
         with Index(store, collection=f"{name}-near", embedder="hash") as index:
             index.add(folder)
-    began = time.perf_counter()
-    quiet = run(cluster, corpora, store, "corpora-far")
+    connect(cluster.address)
+    quiet = run(corpora, store, "corpora-far")
     same = content(store, "corpora-far") == content(store, "corpora-near")
     wrong += not same
     table.add_row("nothing, all corpora", "", "", quiet, "", "same" if same else "DIFFERENT")
     began = time.perf_counter()
-    run(cluster, course, store, "course-far")
+    run(course, store, "course-far")
     duration = time.perf_counter() - began
     wanted = content(store, "course-near")
     for number in range(arguments.kills):
         kind, collection = KINDS[number % len(KINDS)], f"killed-{number}"
         moment = chance.uniform(0, 0.9 * duration)
         first, victim = disturbed(cluster, course, store, collection, kind, moment, chance)
-        again = run(cluster, course, store, collection)
+        again = run(course, store, collection)
         same = content(store, collection) == wanted
         wrong += not same
         row = (kind, f"{moment:.1f}", victim, first, again, "same" if same else "DIFFERENT")
@@ -105,41 +119,32 @@ def report(corpora: Path, store: str, cluster: Any, arguments: argparse.Namespac
     return int(wrong > 0)
 
 
-def run(cluster: Any, folder: Path, store: str, collection: str) -> str:
-    """Index a folder undisturbed and return what the driver printed last."""
-    with subprocess.Popen(command(cluster, folder, store, collection), stdout=subprocess.PIPE, text=True) as driver:
-        return outcome(driver)
-
-
-def command(cluster: Any, folder: Path, store: str, collection: str) -> list[str]:
-    return [sys.executable, __file__, "--drive", cluster.address, str(folder), store, collection]
-
-
-def outcome(driver: subprocess.Popen[str]) -> str:
-    output, _ = driver.communicate(timeout=300)
-    last = (output.strip().splitlines() or [""])[-1]
-    return last if driver.returncode == 0 else f"exit code {driver.returncode}"
-
-
 def disturbed(
     cluster: Any, folder: Path, store: str, collection: str, kind: str, moment: float, chance: random.Random
 ) -> tuple[str, str]:
-    """Index a folder, kill a process, and return the driver's outcome and the process's name."""
-    driver = subprocess.Popen(command(cluster, folder, store, collection), stdout=subprocess.PIPE, text=True)
-    assert driver.stdout is not None
-    driver.stdout.readline()  # connected
-    time.sleep(moment)
+    """Index a folder, kill a process, and return the outcome and the process's name."""
     if kind == "driver":
-        driver.kill()
-        victim = "driver"
-    elif kind == "node":
-        node = cluster.worker_nodes and next(iter(cluster.worker_nodes))
-        cluster.remove_node(node, allow_graceful=False)
-        cluster.add_node(num_cpus=2, object_store_memory=100 * 2**20)
-        victim = "node with all its workers"
-    else:
-        victim = kill_worker(kind, chance)
-    return outcome(driver), victim
+        arguments = ["--drive", cluster.address, str(folder), store, collection]
+        with subprocess.Popen([sys.executable, __file__, *arguments], stdout=subprocess.PIPE, text=True) as driver:
+            assert driver.stdout is not None
+            driver.stdout.readline()  # connected
+            time.sleep(moment)
+            driver.kill()
+            last = driver.stdout.read().strip()
+        return last or f"exit code {driver.returncode}", "driver"
+    with ThreadPoolExecutor(1) as thread:
+        running = thread.submit(run, folder, store, collection)
+        time.sleep(moment)
+        if kind == "node":
+            cluster.remove_node(cluster.list_all_nodes()[-1], allow_graceful=False)
+            cluster.add_node(**SMALL)
+            victim = "node with its workers"
+        else:
+            victim = kill_worker(kind, chance)
+        try:
+            return running.result(timeout=300), victim
+        except Exception as error:  # what Ray raises when it gives up
+            return f"{type(error).__name__}: {error}"[:60], victim
 
 
 def kill_worker(kind: str, chance: random.Random) -> str:
@@ -184,9 +189,8 @@ def postgres(folder: str) -> Iterator[str]:
 def nodes() -> Iterator[Any]:
     from ray.cluster_utils import Cluster
 
-    small = {"num_cpus": 2, "object_store_memory": 100 * 2**20}
-    cluster = Cluster(initialize_head=True, head_node_args={**small, "include_dashboard": False})
-    cluster.add_node(**small)
+    cluster = Cluster(initialize_head=True, head_node_args={**SMALL, "include_dashboard": False})
+    cluster.add_node(**SMALL)
     try:
         yield cluster
     finally:

@@ -1,6 +1,6 @@
 """Cost of coordination on Ray: `python benchmarks/ray_overhead.py`, some ten minutes.
 
-1. The five chroma corpora, in files, are indexed in Postgres by `Index.add` and on Ray, in turns and with the same cores.
+1. The five chroma corpora, in files, are indexed in Postgres by `Index.add` and on Ray, in turns and on the same cores.
    Target: Ray takes at most 1.15 times as long after its start.
 2. An embedder and a store that only wait, with a growing number of actors. Target: 0.9 of the ideal rate with 64.
 3. Peak memory of the driver for datasets of 1,000 to 100,000 documents. Target: the same.
@@ -65,7 +65,9 @@ def main(
     if "3" in parts:
         table = Table("documents", "driver's peak, MiB", title="Memory of the driver")
         for number in documents.split(","):
-            done = subprocess.run([sys.executable, __file__, "--memory", number], capture_output=True, text=True, check=True)
+            done = subprocess.run(
+                [sys.executable, __file__, "--memory", number], capture_output=True, text=True, check=True
+            )
             table.add_row(f"{int(number):,}", done.stdout.split()[-1])
         console.print(table)
 
@@ -93,7 +95,9 @@ def compare(folder: Path, store: str, embedder: str, rounds: int, limit: int | N
             spent.append(time.perf_counter() - began)
             table.add_row(name, f"{spent[-1]:.1f}", f"{processor_time() - before:.1f}", f"{added:,}")
     console.print(table)
-    console.print(f"Ray takes {min(times['Ray']) / min(times['Index.add']):.2f} times as long; best of {rounds} rounds.")
+    console.print(
+        f"Ray takes {min(times['Ray']) / min(times['Index.add']):.2f} times as long; best of {rounds} rounds."
+    )
 
 
 def processor_time() -> float:
@@ -128,7 +132,7 @@ class WaitingModel:
     def windows(self, texts: Sequence[str]) -> list[int]:
         return [1] * len(texts)
 
-    def embed(self, texts: Sequence[str], progress: Any = None) -> np.ndarray:
+    def embed(self, texts: Sequence[str], progress: Any = None) -> np.ndarray:  # noqa: ARG002
         time.sleep(self.seconds)
         return np.full((len(texts), self.dimension), self.dimension**-0.5, dtype=np.float32)
 
