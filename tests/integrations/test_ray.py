@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
@@ -242,7 +243,10 @@ def test_a_missing_package_and_a_wrong_address_cost_one_line(course: Path, monke
         result = run_command("index", course, "--ray", address)
         assert (result.exit_code, len(result.stderr.splitlines())) == (2, 1)
         assert message in result.stderr
-    monkeypatch.setitem(__import__("sys").modules, "ray", None)
+    result = run_command("index", "s3://bucket/course")
+    assert (result.exit_code, len(result.stderr.splitlines())) == (2, 1)
+    assert "PATHS: can't be addresses without --ray (got 's3://bucket/course')" in result.stderr
+    monkeypatch.setitem(sys.modules, "ray", None)
     result = run_command("index", course, "--ray")
     assert (result.exit_code, result.stderr) == (
         2,

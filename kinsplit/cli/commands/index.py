@@ -35,7 +35,7 @@ from kinsplit.cli.output.progress import Bar, bar
 from kinsplit.cli.output.tables import figures
 from kinsplit.cli.output.terminal import Terminal
 from kinsplit.display import inline
-from kinsplit.errors import CollectionNotFoundError
+from kinsplit.errors import CollectionNotFoundError, InvalidParameterError
 
 if TYPE_CHECKING:
     from kinsplit.index import AddReport, Index
@@ -121,6 +121,10 @@ def index(
             "vector_cache": cache,
         }
         raise typer.Exit(_index_on_ray(ray, paths, store, terminal, options))
+    if address := next((path for path in paths if "://" in path), None):
+        raise InvalidParameterError(
+            "PATHS", "can't be addresses without --ray", address, "Add --ray, or copy the files."
+        )
     found = discover(paths, subjects=names, readers=reader or ())  # Reports wrong paths before a collection is created.
     report_skipped(found.skipped, terminal)
     if dry_run:

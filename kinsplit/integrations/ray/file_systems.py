@@ -164,14 +164,14 @@ def _below(
         if not any(folder.is_relative_to(top) for folder in folders):
             raise LoadError(top, "doesn't exist. Give the names of sub-folders as subjects.")
     for folder, files in sorted(folders.items()):
-        top = next((top for top in tops if folder.is_relative_to(top)), None)
-        if _is_hidden(folder, base) or top is None or collections.intersection((folder, *folder.parents)):
+        searched = next((top for top in tops if folder.is_relative_to(top)), None)
+        if _is_hidden(folder, base) or searched is None or collections.intersection((folder, *folder.parents)):
             continue
         courses = CourseFiles()
         for above in (*reversed(folder.parents), folder):
             if above.is_relative_to(base):
                 courses = _courses(system, courses, above, folders.get(above, ()))
-        subject = top.name if subjects else None
+        subject = searched.name if subjects else None
         found += sources_of(base, folder, _readable(files, readers), courses, readers, subject)
     return found, tuple(folder_id(base, top) for top in tops)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
@@ -14,6 +15,7 @@ from kinsplit.embedding.protocol import Embedder
 from kinsplit.embedding.remote_models.usage import usage_of
 from kinsplit.errors import InvalidParameterError, KinsplitError
 from kinsplit.index import DEFAULT_COLLECTION, Index
+from kinsplit.indexing.embedding_context import warn_of_long
 from kinsplit.indexing.origins import check_same, find_duplicates, find_gone
 from kinsplit.indexing.run import warn_of_duplicates
 from kinsplit.integrations.ray.columns import check_documents, to_files
@@ -141,7 +143,7 @@ def _run(
         .map_batches(Embed, fn_constructor_args=embed, **pool.embedding)
         .map_batches(Write, fn_constructor_args=write, **pool.writing)
     )
-    _consume(reports, totals, on_stored)
+    _consume(reports, totals, on_stored, partial(warn_of_long, opened.embedder))
 
 
 def _start() -> Mapping[str, float]:
@@ -224,8 +226,19 @@ def _portable(given: object, resolved: Embedder) -> object:
     return given
 
 
-def _consume(reports: Dataset, totals: Totals, on_stored: Callable[[Stored], None] | None) -> None:
+def _consume(
+    reports: Dataset,
+    totals: Totals,
+    on_stored: Callable[[Stored], None] | None,
+    warn: Callable[[int, int], None],
+) -> None:
     """Run a pipeline, and add up its reports as they arrive.
+
+    Args:
+        reports: The pipeline.
+        totals: The sums.
+        on_stored: Function called with each report.
+        warn: Function called once with the numbers of windowed and of embedded texts, if any are windowed.
 
     Raises:
         KinsplitError: The error that ended it.
@@ -237,9 +250,12 @@ def _consume(reports: Dataset, totals: Totals, on_stored: Callable[[Stored], Non
     context.target_max_block_size = _BLOCK
     try:
         for table in reports.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=1):
+            is_first = not totals.windowed
             for one in totals.add(table.to_pylist()):
                 if on_stored is not None:
                     on_stored(one)
+            if is_first and totals.windowed:
+                warn(totals.windowed, totals.embedded)
     except RayError as error:
         raise _cause(error) from None
 
