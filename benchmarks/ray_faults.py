@@ -150,9 +150,9 @@ def disturbed(
 def kill_worker(kind: str, chance: random.Random) -> str:
     """Kill a random process that runs an actor or tasks of the pipeline, and return its name."""
     found = []
-    for process in psutil.process_iter(["name", "cmdline"]):
+    for process in psutil.process_iter(["cmdline"]):
         title = " ".join(process.info["cmdline"] or ())
-        if title.startswith("ray::") and ("MapWorker" in title) == (kind == "actor") and "Stats" not in title:
+        if title.startswith(("ray::MapWorker",) if kind == "actor" else ("ray::MapBatches", "ray::IDLE")):
             found.append((process, title))
     if not found:
         return "none ran"

@@ -68,7 +68,7 @@ def write(engine: str, data: Path, folder: Path, patience: float) -> dict[str, A
         `written`, the number of leaves written, with their parents and documents; `seconds`; `disk` in MB.
     """
     seconds, leaves = 0.0, 0
-    with _running(engine, folder) as address:
+    with running(engine, folder) as address:
         put, close = _writer(engine, address)
         for batch in store_data.documents(data):
             begun = time.perf_counter()
@@ -92,7 +92,7 @@ def ask(engine: str, data: Path, folder: Path, patience: float) -> dict[str, Any
         `reopen` in milliseconds, `memory` in MB, and `times`: milliseconds for each question, by task.
     """
     questions = store_data.questions(data)
-    with _running(engine, folder) as address:
+    with running(engine, folder) as address:
         before = settled()
         begun = time.perf_counter()
         tasks_of = _reader(engine, address)
@@ -113,7 +113,7 @@ def ask(engine: str, data: Path, folder: Path, patience: float) -> dict[str, Any
 
 
 @contextmanager
-def _running(engine: str, folder: Path) -> Iterator[str]:
+def running(engine: str, folder: Path) -> Iterator[str]:
     """Yield the engine's address in a folder, with its server running if it has one."""
     if engine != "pgvector":
         yield f"{engine}:{folder}" if engine in {"edge", "qdrant"} else str(folder)

@@ -72,19 +72,19 @@ def prose(size: int, seed: int = 0, *, one_line: bool = False) -> str:
 
     The sections are shared until they are joined, so that a large text needs little more memory than its own size.
     """
-    sections, choice = _sections(one_line), random.Random(seed).choice
+    found, choice = sections(one_line), random.Random(seed).choice
     gap = " " if one_line else "\n\n"
     pieces: list[str] = []
     left = size
     while left > 0:
-        for piece in (f"## Section {len(pieces) // 3 + 1}: ", choice(sections), gap):
+        for piece in (f"## Section {len(pieces) // 3 + 1}: ", choice(found), gap):
             pieces.append(piece[:left])
             left -= len(pieces[-1])
     return "".join(pieces)
 
 
 @functools.cache
-def _sections(one_line: bool) -> tuple[str, ...]:
+def sections(one_line: bool) -> tuple[str, ...]:
     files = sorted((ROOT / "examples" / "course").glob("*.md"))
     texts = [file.read_text(encoding="utf-8") for file in files]
     sections = [section.strip() for text in texts for section in re.split(r"^## ", text, flags=re.MULTILINE)[1:]]

@@ -204,7 +204,7 @@ class Index:
             InvalidParameterError: Documents share an id or have metadata that can't be stored, or no reader has one of
                 the names. Nothing is written then, unless they are rows of files: documents before them stay.
         """
-        with use_vector_cache(self._vector_cache):
+        with use_vector_cache(self._vector_cache), self.store.first_load():
             return add(
                 self._indexer(),
                 items,

@@ -41,6 +41,7 @@ LAYERS: dict[str, set[str]] = {
     },
     "stores": {"chunk", "display", "embedding", "errors", "identity", "spans", "support"},
     "frames": {"chunk", "stores", "support", "tokenizers"},
+    "backup": {"chunk", "embedding", "errors", "frames", "spans", "stores", "support"},
     "retrieval": {
         *("chunk", "embedding", "errors", "identity", "language_models", "markup", "parsers", "spans", "stores"),
         *("support", "text", "tokenizers"),
@@ -75,8 +76,9 @@ LAYERS: dict[str, set[str]] = {
     },
     "mcp": {"answering", "chunk", "errors", "identity", "retrieval", "server"},
     "cli": {
-        *("answering", "chunk", "compat", "display", "embedding", "errors", "evaluation", "index", "indexing"),
+        *("answering", "backup", "chunk", "compat", "display", "embedding", "errors", "evaluation", "index"),
         *(
+            "indexing",
             "integrations",
             "loaders",
             "markup",
@@ -110,11 +112,11 @@ ONLY_IN: dict[str, set[str]] = {
     "pptx": {"loaders"},
     "mammoth": {"loaders"},
     "webvtt": {"loaders"},
-    "httpx": {"support", "model_servers", "language_models", "wikipedia"},
+    "httpx": {"support", "model_servers", "language_models", "stores", "wikipedia"},
     "openai": {"model_servers", "embedding", "language_models"},
     "watchfiles": {"watch"},
     "pandas": {"frames"},
-    "pyarrow": {"frames", "integrations"},
+    "pyarrow": {"backup", "frames", "integrations"},
     "ray": {"integrations"},
     "psycopg": {"stores"},
     "qdrant_client": {"stores", "integrations"},

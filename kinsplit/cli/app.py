@@ -16,11 +16,14 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 import kinsplit
 from kinsplit.cli.command import command
 from kinsplit.cli.commands.ask import ask
+from kinsplit.cli.commands.backup import backup
 from kinsplit.cli.commands.chunk import chunk
+from kinsplit.cli.commands.collections import collections
 from kinsplit.cli.commands.compare import compare
 from kinsplit.cli.commands.copy import copy
 from kinsplit.cli.commands.delete import delete
 from kinsplit.cli.commands.demo import demo
+from kinsplit.cli.commands.drop import drop
 from kinsplit.cli.commands.evaluate import evaluate
 from kinsplit.cli.commands.fetch_wikipedia import fetch_wikipedia
 from kinsplit.cli.commands.index import index
@@ -29,12 +32,15 @@ from kinsplit.cli.commands.mcp import mcp
 from kinsplit.cli.commands.qrels import qrels
 from kinsplit.cli.commands.questions import questions
 from kinsplit.cli.commands.readers import readers
+from kinsplit.cli.commands.rename import rename
 from kinsplit.cli.commands.report import report
+from kinsplit.cli.commands.restore import restore
 from kinsplit.cli.commands.search import search
 from kinsplit.cli.commands.serve import serve
 from kinsplit.cli.commands.show import show
 from kinsplit.cli.commands.stores import stores
 from kinsplit.cli.commands.strategies import strategies
+from kinsplit.cli.commands.switch import switch
 from kinsplit.cli.commands.tune import tune
 from kinsplit.cli.commands.verify import verify
 from kinsplit.cli.commands.watch import watch
@@ -102,7 +108,13 @@ for _command in (
     verify,
     delete,
     stores,
+    collections,
+    rename,
+    switch,
+    drop,
     copy,
+    backup,
+    restore,
     compare,
     evaluate,
     show,

@@ -8,7 +8,8 @@ question with a phrase looks for the acronym.
 from __future__ import annotations
 
 import string
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 import regex
@@ -31,6 +32,8 @@ _SMALL = frozenset(
 )
 #: Numbers of words of the phrases whose initials count: of names, and of other runs of content words.
 NAMES, PHRASES = range(2, 7), range(3, 5)
+# Number of phrases whose initials are kept: those of a document.
+_MOST_PHRASES = 4096
 
 
 class Acronyms(NamedTuple):
@@ -55,7 +58,7 @@ def acronyms(text: str, is_stop_word: Callable[[str], bool]) -> Acronyms:
         text: A text in any script; only those with capitals have acronyms.
         is_stop_word: Function that returns whether a word in lower case ends a phrase.
     """
-    initials = [letters for phrase in _phrases(text) for letters in _initials(phrase, is_stop_word)]
+    initials = [letters for phrase in _PHRASE.findall(text) for letters in _initials(phrase, is_stop_word)]
     return Acronyms([letters.lower() for letters in _written(text)], initials)
 
 
@@ -66,18 +69,14 @@ def _written(text: str) -> Iterator[str]:
             yield from (word.rstrip("s'’").replace(".", "") for word in words)
 
 
-def _phrases(text: str) -> Iterator[list[str]]:
-    """Yield the words between punctuation, if they are several."""
-    for phrase in _PHRASE.findall(text):
-        yield phrase.replace("-", " ").split()
-
-
-def _initials(words: Sequence[str], is_stop_word: Callable[[str], bool]) -> set[str]:
+# A phrase of a leaf comes again in its parent and in the whole document, which are read next.
+@lru_cache(_MOST_PHRASES)
+def _initials(phrase: str, is_stop_word: Callable[[str], bool]) -> frozenset[str]:
     """Return the initials of the names and of the runs of content words in a phrase."""
     found: set[str] = set()
     content = name = ""
     # Initials of small words inside a name are in lower case.
-    for word in (*words, ""):
+    for word in (*phrase.replace("-", " ").split(), ""):
         lower = word.lower()
         if word != lower and lower not in _SMALL:
             name += word[0].upper()
@@ -91,7 +90,7 @@ def _initials(words: Sequence[str], is_stop_word: Callable[[str], bool]) -> set[
         elif content:
             found.update(content[at : at + size] for size in PHRASES for at in range(len(content) - size + 1))
             content = ""
-    return found
+    return frozenset(found)
 
 
 def _of_name(letters: str) -> Iterator[str]:

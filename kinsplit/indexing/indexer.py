@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from kinsplit.embedding.sparse import Bm25Embedder
 from kinsplit.errors import InvalidParameterError, LimitTooSmallError, MissingContentError
 from kinsplit.indexing.embedding_context import EmbeddingContext, embed_leaves, warn_of_windows
 from kinsplit.indexing.levels import complete
+from kinsplit.indexing.overlap import Inbox, Overlap
 from kinsplit.indexing.reports import DocumentReport
 from kinsplit.parsers import Strategy
 from kinsplit.spans import holds
@@ -25,6 +27,8 @@ from kinsplit.support.telemetry import model_span, span
 # New texts embedded together: enough for full batches whatever the documents' sizes, few enough to keep in memory and
 # to report progress by.
 _BATCH = 256
+# Chunks held together, most of them unchanged.
+_CHUNKS = 2048
 # Characters split together: few calls of a strategy's model, and little text in memory.
 _CHARACTERS = 500_000
 # Attempts to store a document again after another writer deleted contents that it shares with its former state.
@@ -50,6 +54,38 @@ class Job:
         return [chunk for chunk in self.missing if chunk.level == 0]
 
 
+@dataclass(slots=True)
+class _Batch:
+    """Documents whose new leaves are embedded together.
+
+    Attributes:
+        is_first: Whether nothing was embedded before it.
+        jobs: The documents.
+        failed: Reports of documents that can't be split.
+        missing: Number of chunks whose contents the store does not hold.
+        chunks: Number of all chunks.
+        vectors: Vectors and numbers of windows of the missing leaves, once they are embedded.
+    """
+
+    is_first: bool
+    jobs: list[Job] = field(default_factory=list)
+    failed: list[DocumentReport] = field(default_factory=list)
+    missing: int = 0
+    chunks: int = 0
+    vectors: list[tuple[NDArray[np.float32], int]] = field(default_factory=list)
+
+    def add(self, job: Job) -> None:
+        """Add a document."""
+        self.jobs.append(job)
+        self.missing += len(job.missing)
+        self.chunks += len(job.chunks)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether another document belongs into the next batch."""
+        return self.missing >= _BATCH or self.chunks >= _CHUNKS
+
+
 @dataclass(frozen=True, slots=True)
 class Indexer:
     """Writes documents into a store.
@@ -69,12 +105,15 @@ class Indexer:
     bm25: Bm25Embedder
     embedding_context: EmbeddingContext = "headings"
 
-    def run(self, documents: Iterable[Document], progress: Progress | None = None) -> Iterator[DocumentReport]:
-        """Store documents, several at a time.
+    def run(
+        self, documents: Iterable[Document], progress: Progress | None = None, inbox: Inbox | None = None
+    ) -> Generator[DocumentReport, None, None]:
+        """Store documents, several at a time: while the model embeds some, threads split the next and write the last.
 
         Args:
-            documents: The documents.
+            documents: The documents, which are taken in a thread.
             progress: Function called with the number of embedded texts of a batch and their total.
+            inbox: Calls that the documents' iterator leaves for the caller's thread.
 
         Yields:
             A report of each document once it is stored, in order; documents that can't be split come earlier.
@@ -82,30 +121,43 @@ class Indexer:
         Raises:
             InvalidParameterError: An id comes twice, or metadata can't be stored.
         """
-        batch: list[Job] = []
-        waiting = written = 0
+        calls = inbox or Inbox()
+
+        def show(done: int, total: int) -> None:
+            calls.make()
+            if progress is not None:
+                progress(done, total)
+
+        yield from Overlap(self._batches(documents), partial(self._embed_batch, progress=show), self._write, calls)
+
+    def _batches(self, documents: Iterable[Document]) -> Generator[_Batch, None, None]:
+        batch = _Batch(is_first=True)
         for document, chunks in chunk_documents(_checked(documents), self.strategy, self.embedding_context):
             if isinstance(chunks, LimitTooSmallError):
-                yield DocumentReport(document.id, 0, SyncReport(), 0, 0, chunks)
+                batch.failed.append(DocumentReport(document.id, 0, SyncReport(), 0, 0, chunks))
                 continue
-            missing = self.store.missing(document.id, chunks)
-            batch.append(Job(document, chunks, missing))
-            waiting += len(missing)
-            if waiting >= _BATCH:
-                yield from self._write(batch, progress, is_first=not written)
-                batch, waiting, written = [], 0, written + waiting
-        yield from self._write(batch, progress, is_first=not written)
+            batch.add(Job(document, chunks, self.store.missing(document.id, chunks)))
+            if batch.is_full:
+                yield batch
+                batch = _Batch(is_first=batch.is_first and not batch.missing)
+        yield batch
 
     def chunk(self, document: Document) -> list[Chunk]:
         """Split a document into chunks of all levels, as they are stored."""
         return complete(document, self.strategy.chunk(document), self.strategy, late=self.embedding_context == "late")
 
-    def _write(self, batch: Sequence[Job], progress: Progress | None, *, is_first: bool) -> Iterator[DocumentReport]:
-        new = [(job.document, leaf) for job in batch for leaf in job.missing_leaves()]
-        if is_first:
+    def _embed_batch(self, batch: _Batch, progress: Progress) -> _Batch:
+        """Return a batch with the vectors of its new leaves."""
+        new = [(job.document, leaf) for job in batch.jobs for leaf in job.missing_leaves()]
+        if batch.is_first:
             warn_of_windows(self.embedder, self.embedding_context, [leaf for _, leaf in new])
-        embedded = iter(self._embed(new, progress))
-        for job in batch:
+        batch.vectors = self._embed(new, progress)
+        return batch
+
+    def _write(self, batch: _Batch) -> Iterator[DocumentReport]:
+        yield from batch.failed
+        embedded = iter(batch.vectors)
+        for job in batch.jobs:
             yield self.write(job, {leaf.content_hash: next(embedded) for leaf in job.missing_leaves()})
 
     def write(self, job: Job, leaves: dict[str, tuple[NDArray[np.float32], int]]) -> DocumentReport:

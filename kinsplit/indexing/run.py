@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import ParamSpec, TypedDict
@@ -17,6 +19,7 @@ from kinsplit.embedding.remote_models.usage import usage_of
 from kinsplit.errors import KinsplitWarning
 from kinsplit.indexing.indexer import Indexer, check_documents
 from kinsplit.indexing.origins import check_rows, check_same, find_duplicates, find_gone, with_paths
+from kinsplit.indexing.overlap import Inbox
 from kinsplit.indexing.reports import AddReport, DocumentReport, Failure
 from kinsplit.loaders import Discovery, Limits, Loaded, SourceFile, discover, load_files
 from kinsplit.stores.protocol import ChunkStore, SyncReport
@@ -66,12 +69,16 @@ def add(
     found = discover(paths, subjects=subjects, readers=readers) if paths else Discovery()
     check_same(store, fingerprint, found.files)
     changed = [source for source in found.files if known is None or not known(source)]
-    reading = _Reading(store, fingerprint, found, changed, limits, on_file)
+    inbox = Inbox()
+    reading = _Reading(store, fingerprint, found, changed, limits, on_file, inbox)
     reading.warnings += warn_of_duplicates(find_duplicates(store, fingerprint, changed))
 
     stored: list[DocumentReport] = []
-    with span("kinsplit.index") as record:
-        for report in indexer.run(chain(documents, reading), progress):
+    with (
+        span("kinsplit.index") as record,
+        closing(indexer.run(chain(documents, reading), progress, inbox)) as reports,
+    ):
+        for report in reports:
             if report.error is None:
                 stored.append(report)
             else:
@@ -100,7 +107,7 @@ def add(
 
 @dataclass(slots=True)
 class _Reading:
-    """Documents of files, which are read lazily.
+    """Documents of files, which are read lazily, in a thread of the indexer.
 
     Attributes:
         store: Store of the documents so far.
@@ -109,6 +116,7 @@ class _Reading:
         changed: The files to read.
         limits: Limits of each file; see `kinsplit.loaders.Limits`.
         on_file: Function called with each file that was read or couldn't be read.
+        inbox: Calls for the thread that called `add`.
         read: Files that were read.
         failed: Files that couldn't be read.
         warnings: Warnings, each beginning with the file's name.
@@ -120,6 +128,7 @@ class _Reading:
     changed: Sequence[SourceFile]
     limits: Limits | None
     on_file: Callable[[Loaded], None] | None
+    inbox: Inbox
     read: list[SourceFile] = field(default_factory=list)
     failed: list[Failure] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -129,7 +138,7 @@ class _Reading:
         for file in load_files(self.changed, self.limits):
             loaded = check_rows(self.store, self.fingerprint, file, files)
             if self.on_file is not None:
-                self.on_file(loaded)
+                self.inbox.leave(partial(self.on_file, loaded))
             if loaded.error is None:
                 self.read.append(loaded.source)
             else:

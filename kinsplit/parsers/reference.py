@@ -9,11 +9,11 @@ import inspect
 import json
 import sys
 import textwrap
-import types
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Any
 
 from kinsplit.parsers.registry import names, parameters, strategy_class
+from kinsplit.support.literals import type_name
 
 
 def describe(name: str) -> dict[str, Any]:
@@ -35,22 +35,6 @@ def describe(name: str) -> dict[str, Any]:
             for p in parameters(kind.name)
         ],
     }
-
-
-def type_name(annotation: object) -> str:
-    """Return an annotation in words: `int`, `keep | drop`, `list of int`."""
-    origin, arguments = get_origin(annotation), get_args(annotation)
-    if origin is Annotated:
-        return type_name(arguments[0])
-    if origin is Literal:
-        return " | ".join(map(str, arguments))
-    if origin in (Union, types.UnionType):
-        return " | ".join(map(type_name, arguments))
-    if origin in (tuple, list):
-        return f"list of {type_name(arguments[0])}"
-    if annotation is Any:
-        return "str"
-    return "null" if annotation is type(None) else getattr(annotation, "__name__", str(annotation))
 
 
 def default_text(value: object) -> str:

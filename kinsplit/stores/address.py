@@ -10,6 +10,8 @@ from weakref import WeakKeyDictionary
 
 from kinsplit.errors import InvalidParameterError
 from kinsplit.stores.async_protocol import AsyncChunkStore
+from kinsplit.stores.engines.catalog import Catalog
+from kinsplit.stores.engines.postgres.options import parse_dsn
 from kinsplit.stores.engines.qdrant.options import is_url, parse_location
 from kinsplit.stores.protocol import ChunkStore, Schema
 from kinsplit.stores.threaded import ThreadedStore
@@ -60,6 +62,22 @@ async def open_async_store(address: str, collection: str, schema: Schema | None 
 
         return await AsyncQdrantStore.open(*parse_location(location), collection, schema)
     return ThreadedStore(await asyncio.to_thread(ENGINES[engine].open, location, collection, schema))
+
+
+def open_catalog(address: str) -> Catalog:
+    """Open the catalog of an address, to list, drop and rename its collections.
+
+    Args:
+        address: Address of the store; see `open_store`.
+
+    Raises:
+        InvalidParameterError: No engine has that name.
+        MissingExtraError: The engine's client is not installed.
+        StoreLockedError: Another process holds the store.
+        StoreError: The store can't be reached.
+    """
+    engine, location = _split(address)
+    return ENGINES[engine].catalog(location)
 
 
 def has_async_client(address: str) -> bool:
@@ -131,16 +149,34 @@ def _edge(location: str, collection: str, schema: Schema | None) -> ChunkStore:
     return EdgeStore(location, collection, schema)
 
 
+def _edge_catalog(location: str) -> Catalog:
+    from kinsplit.stores.engines.edge.catalog import EdgeCatalog
+
+    return EdgeCatalog(location)
+
+
 def _qdrant(location: str, collection: str, schema: Schema | None) -> ChunkStore:
     from kinsplit.stores.engines.qdrant.store import QdrantStore
 
     return QdrantStore(*parse_location(location), collection, schema)
 
 
+def _qdrant_catalog(location: str) -> Catalog:
+    from kinsplit.stores.engines.qdrant.catalog import QdrantCatalog
+
+    return QdrantCatalog(*parse_location(location))
+
+
 def _pgvector(location: str, collection: str, schema: Schema | None) -> ChunkStore:
     from kinsplit.stores.engines.postgres.store import PostgresStore
 
-    return PostgresStore(location, collection, schema)
+    return PostgresStore(*parse_dsn(location), collection, schema)
+
+
+def _pgvector_catalog(location: str) -> Catalog:
+    from kinsplit.stores.engines.postgres.catalog import PostgresCatalog
+
+    return PostgresCatalog(parse_dsn(location)[0])
 
 
 def _memory(location: str, collection: str, schema: Schema | None) -> ChunkStore:
@@ -149,12 +185,19 @@ def _memory(location: str, collection: str, schema: Schema | None) -> ChunkStore
     return MemoryStore(location, collection, schema)
 
 
+def _memory_catalog(location: str) -> Catalog:
+    from kinsplit.stores.engines.memory.catalog import MemoryCatalog
+
+    return MemoryCatalog(location)
+
+
 @dataclass(frozen=True, slots=True)
 class Engine:
     """A kind of store.
 
     Attributes:
         open: Function that opens a collection, given the address after the colon, its name and its schema.
+        catalog: Function that opens the catalog, given the address after the colon.
         addresses: Forms of its addresses.
         purpose: Intended users, for a table of the engines.
         package: Required module, if any.
@@ -163,6 +206,7 @@ class Engine:
     """
 
     open: Callable[[str, str, Schema | None], ChunkStore]
+    catalog: Callable[[str], Catalog]
     addresses: tuple[str, ...]
     purpose: str
     package: str | None = None
@@ -179,6 +223,7 @@ class Engine:
 ENGINES: dict[str, Engine] = {
     "edge": Engine(
         _edge,
+        _edge_catalog,
         ("edge:PATH",),
         "one process without a server: Qdrant's engine in a folder; the default",
         "qdrant_edge",
@@ -187,11 +232,16 @@ ENGINES: dict[str, Engine] = {
     ),
     "qdrant": Engine(
         _qdrant,
+        _qdrant_catalog,
         ("qdrant:URL", "qdrant:PATH", "qdrant::memory:"),
         "a Qdrant server, a cluster or Qdrant Cloud; a path or memory for some 20,000 chunks",
         "qdrant_client",
         "qdrant",
     ),
-    "pgvector": Engine(_pgvector, ("pgvector:DSN",), "those who run Postgres", "psycopg", "pgvector"),
-    "memory": Engine(_memory, ("memory:", "memory:NAME"), "tests and notebooks: exact, gone with the process"),
+    "pgvector": Engine(
+        _pgvector, _pgvector_catalog, ("pgvector:DSN",), "those who run Postgres", "psycopg", "pgvector"
+    ),
+    "memory": Engine(
+        _memory, _memory_catalog, ("memory:", "memory:NAME"), "tests and notebooks: exact, gone with the process"
+    ),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Literal, Protocol, Self
@@ -397,6 +398,15 @@ class ChunkStore(Protocol):
         durability themselves, and memory holds nothing for long.
         """
         return []
+
+    def first_load(self) -> AbstractContextManager[object]:
+        """Return a context manager for filling an empty collection fast.
+
+        A server's index of approximate neighbours is built once, when the block ends, instead of growing with every
+        write; until then, searches compare all vectors. If the process dies, a later opening builds it. In a collection
+        that holds chunks, or in an embedded engine, the block changes nothing.
+        """
+        return nullcontext()
 
     def close(self) -> None:
         """Write everything to disk and release the collection. A second call does nothing."""

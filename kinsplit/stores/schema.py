@@ -15,6 +15,8 @@ from kinsplit.identity import RENAMED
 from kinsplit.stores.protocol import LAYOUT, Schema
 
 _REMEDY = "Delete the collection and index again, or open it with the version of kinsplit that made it."
+#: Advice to those who name a collection that does not exist.
+LISTED = "`kinsplit collections` lists them."
 _COLLECTION = re.compile(r"\w[\w.-]*")
 # Largest number of other collections that an error names.
 _SHOWN = 10
@@ -45,10 +47,49 @@ def schema_to_create(location: object, collection: str, schema: Schema | None, k
         CollectionNotFoundError: There is no schema.
     """
     if schema is None:
-        raise CollectionNotFoundError(
-            f"There is no collection {collection!r} in {location}{_others(known)}. Index documents into it first."
-        )
+        raise no_collection(location, collection, known, "Index documents into it first.")
     return schema
+
+
+def no_collection(location: object, collection: str, known: Iterable[str], remedy: str) -> CollectionNotFoundError:
+    """Return the error that a collection does not exist.
+
+    Args:
+        location: Folder, server or database that lacks the collection.
+        collection: Name of the collection.
+        known: Names of the existing collections.
+        remedy: Advice, as a sentence.
+    """
+    return CollectionNotFoundError(f"There is no collection {collection!r} in {location}{_others(known)}. {remedy}")
+
+
+def check_change(location: object, known: Iterable[str], old: str, new: str, *, is_switch: bool) -> None:
+    """Check that a collection can be renamed, or that two can exchange their names.
+
+    Args:
+        location: Folder, server or database.
+        known: Names of the existing collections.
+        old: Name of a collection.
+        new: Its new name; in a switch, that of another collection.
+        is_switch: Whether the two exchange their names.
+
+    Raises:
+        InvalidParameterError: The new name is not allowed, or equal to the old one.
+        CollectionNotFoundError: A collection does not exist.
+        StoreError: The new name is taken.
+    """
+    check_collection(new)
+    if old == new:
+        raise InvalidParameterError("collection", "must differ from the other name", new, "Give two names.")
+    names = set(known)
+    for name in (old, new) if is_switch else (old,):
+        if name not in names:
+            raise no_collection(location, name, names, LISTED)
+    if not is_switch and new in names:
+        raise StoreError(
+            f"There is a collection {new!r} in {location} already. Choose another name, drop it, or let the two "
+            "exchange their names with `kinsplit switch`."
+        )
 
 
 def _others(names: Iterable[str]) -> str:

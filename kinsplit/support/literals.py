@@ -1,10 +1,11 @@
-"""Parameter values on a command line: JSON if it parses as JSON, else text."""
+"""Parameters in text: values, as JSON if they parse as JSON, and types in words."""
 
 from __future__ import annotations
 
 import json
 import re
-from typing import Any
+import types
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 # Characters that would end or change an unquoted text.
 _UNSAFE = re.compile(r"""^\s|\s$|[,"\[\]{}]""")
@@ -23,3 +24,19 @@ def write_value(value: Any) -> str:
     if isinstance(value, str) and read_value(value) == value and not _UNSAFE.search(value):
         return value
     return json.dumps(value, ensure_ascii=False)
+
+
+def type_name(annotation: object) -> str:
+    """Return an annotation in words: `int`, `keep | drop`, `list of int`."""
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return type_name(arguments[0])
+    if origin is Literal:
+        return " | ".join(map(str, arguments))
+    if origin in (Union, types.UnionType):
+        return " | ".join(map(type_name, arguments))
+    if origin in (tuple, list):
+        return f"list of {type_name(arguments[0])}"
+    if annotation is Any:
+        return "str"
+    return "null" if annotation is type(None) else getattr(annotation, "__name__", str(annotation))

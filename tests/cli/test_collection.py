@@ -83,7 +83,27 @@ def test_copy_moves_a_collection_without_a_model(indexed: Cli) -> None:
         for place in ((), ("--store", "edge:./other", "--collection", "twin"))
     )
     assert ours == theirs
+    again = json.loads(indexed("copy", "edge:./kinsplit-data", "edge:./other", "--as", "twin", "--json").stdout)
+    assert again == {"documents": 5, "chunks": chunks, "skipped": 5}
     assert indexed("copy", "edge:./nowhere", "edge:./other").exit_code == 2
+
+
+def test_a_backup_is_restored_under_any_name(indexed: Cli) -> None:
+    pytest.importorskip("pyarrow")
+    made = json.loads(indexed("backup", "default", "notes.parquet", "--json").stdout)
+    assert (made["documents"], made["bytes"]) == (5, Path("notes.parquet").stat().st_size)
+    taken = indexed("restore", "notes.parquet")
+    assert (taken.exit_code, "--replace" in taken.stderr) == (2, True)
+    assert indexed("restore", "notes.parquet", "--as", "twin").stdout == (
+        f"Restored twin: 5 documents in {made['chunks']} chunks.\n"
+    )
+    assert indexed("verify", "--collection", "twin").exit_code == 0
+    assert indexed("delete", "course/cs/loops.txt").exit_code == 0
+    assert indexed("restore", "notes.parquet", "--replace").exit_code == 0
+    names = [(each["name"], each["documents"]) for each in json.loads(indexed("collections", "--json").stdout)]
+    assert names == [("default", 5), ("twin", 5)]
+    assert indexed("backup", "nothing", "notes.parquet").exit_code == 2
+    assert indexed("restore", "missing.parquet").exit_code == 2
 
 
 def test_a_collection_is_not_copied_onto_itself(indexed: Cli) -> None:
@@ -92,6 +112,31 @@ def test_a_collection_is_not_copied_onto_itself(indexed: Cli) -> None:
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr.startswith("Error: TO: must differ from FROM (got 'edge:./kinsplit-data')")
     assert indexed("copy", "edge:./kinsplit-data", "edge:./kinsplit-data", "--as", "twin").exit_code == 0
+
+
+def test_collections_are_listed_renamed_switched_and_dropped(indexed: Cli) -> None:
+    assert indexed("copy", "edge:./kinsplit-data", "edge:./kinsplit-data", "--as", "twin").exit_code == 0
+    assert indexed("delete", "course/cs/loops.txt", "--collection", "twin").exit_code == 0
+    first, second = json.loads(indexed("collections", "--json").stdout)
+
+    assert [first["name"], second["name"]] == ["default", "twin"]
+    assert (first["documents"], second["documents"]) == (5, 4)
+    assert first["schema"]["strategy"]["name"] == "structure"
+    assert first["chunks"] - second["chunks"] == 3
+    assert first["bytes"] > 1000
+    lines = indexed("collections", "edge:./kinsplit-data").stdout.splitlines()
+    assert lines[1].split()[:2] == ["default", "structure"]
+
+    assert indexed("rename", "twin", "next").stdout == "Renamed twin to next.\n"
+    assert indexed("switch", "default", "next").exit_code == 0
+    assert json.loads(indexed("info", "--json").stdout)["documents"] == 4
+    asked = indexed("drop", "next")
+    assert asked.exit_code == 2
+    assert "It deletes the collection next with 5 documents." in asked.stderr
+    assert indexed("drop", "next", "--yes").stdout == "Dropped next with 5 documents.\n"
+    assert [each["name"] for each in json.loads(indexed("collections", "--json").stdout)] == ["default"]
+    assert indexed("drop", "next", "--yes").exit_code == 2
+    assert indexed("collections", "memory:nothing").stdout == "There are no collections.\n"
 
 
 def test_stores_lists_every_engine(cli: Cli) -> None:

@@ -84,7 +84,11 @@ def slow_server() -> Iterator[tuple[str, threading.Event, threading.Event]]:
 
     class Server(BaseHTTPRequestHandler):
         def do_GET(self):
-            self.answer({"exists": True} if self.path.endswith("/exists") else collection)
+            if self.path == "/":
+                self.send({"title": "qdrant - vector search engine", "version": "1.16.3"})
+            else:
+                names = {"aliases": [{"alias_name": "cs", "collection_name": "cs@1"}]}
+                self.answer(names if self.path == "/aliases" else collection)
 
         def do_POST(self):
             self.rfile.read(int(self.headers["content-length"]))
@@ -93,7 +97,10 @@ def slow_server() -> Iterator[tuple[str, threading.Event, threading.Event]]:
             self.answer([{"points": []}], 200 if may_answer.wait(20) else 500)
 
         def answer(self, result, status=200):
-            data = json.dumps({"result": result, "status": "ok", "time": 0}).encode()
+            self.send({"result": result, "status": "ok", "time": 0}, status)
+
+        def send(self, document, status=200):
+            data = json.dumps(document).encode()
             self.send_response(status)
             self.send_header("content-type", "application/json")
             self.send_header("content-length", str(len(data)))

@@ -1,8 +1,5 @@
-import json
 import os
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -11,7 +8,6 @@ from kinsplit.chunk import DOCUMENT
 from kinsplit.errors import InvalidParameterError, StoreError
 from kinsplit.stores import open_store
 from kinsplit.stores.engines.qdrant.options import QdrantOptions, parse_location
-from kinsplit.stores.engines.qdrant.store import QdrantStore
 from kinsplit.stores.protocol import Query
 from kinsplit.stores.testing import (
     COLLECTION,
@@ -27,6 +23,7 @@ from kinsplit.stores.testing import (
 from kinsplit.support.aio import run
 
 pytest.importorskip("qdrant_client")
+from tests.stores.qdrant_server import BODIES, parsed, qdrant_server
 
 SERVER = os.environ.get("KINSPLIT_TEST_QDRANT_URL")
 
@@ -39,22 +36,19 @@ class TestQdrantFolder(ChunkStoreContract):
         return f"qdrant:{tmp_path / 'data'}"
 
 
-class TestQdrantMemory(ChunkStoreContract):
-    reach = "object"
-
-    @pytest.fixture
-    def address(self) -> str:
-        return "qdrant::memory:"
-
-
-@pytest.mark.skipif(SERVER is None, reason="KINSPLIT_TEST_QDRANT_URL names no server")
 @pytest.mark.enable_socket
 class TestQdrantServer(ChunkStoreContract):
+    """The contract against a real server, if KINSPLIT_TEST_QDRANT_URL names one, or else one that checks requests."""
+
     @pytest.fixture
     def address(self) -> Iterator[str]:
-        """Address of the test server, without collections of earlier tests."""
+        """Address of the server, without collections of earlier tests."""
         from qdrant_client import QdrantClient
 
+        if SERVER is None:
+            with qdrant_server() as server:
+                yield f"qdrant:{server.url}"
+            return
         client = QdrantClient(SERVER, api_key=os.environ.get("KINSPLIT_QDRANT_API_KEY"))
         for when in ("before", "after"):
             for name in (COLLECTION, f"{COLLECTION}-second"):
@@ -170,77 +164,148 @@ def test_a_key_in_the_address_is_refused_and_not_shown():
     assert "secret" not in str(caught.value)
 
 
-def test_a_new_collection_gets_the_options(monkeypatch):
-    from qdrant_client import QdrantClient
+@pytest.fixture
+def server(socket_enabled):
+    with qdrant_server() as server:
+        yield server
 
-    seen = {}
-    create = QdrantClient.create_collection
 
-    def spy(self, name, **settings):
-        seen.update(settings)
-        return create(self, name, **settings)
+def opened(server, options="", schema=SCHEMA):
+    return open_store(f"qdrant:{server.url}{options}", "cs", schema)
 
-    monkeypatch.setattr(QdrantClient, "create_collection", spy)
-    options = QdrantOptions(shard_number=2, replication_factor=2, quantization="scalar", on_disk=True)
-    QdrantStore(":memory:", options, "cs", SCHEMA).close()
-    assert (seen["shard_number"], seen["replication_factor"]) == (2, 2)
-    assert seen["quantization_config"].scalar.always_ram is True
-    assert seen["vectors_config"]["dense"].on_disk is True
+
+def refused(server, options="", schema=SCHEMA):
+    with pytest.raises((StoreError, InvalidParameterError)) as caught:
+        opened(server, options, schema)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_a_new_collection_gets_the_options(server):
+    opened(
+        server,
+        "?shard_number=6&replication_factor=3&write_consistency_factor=2&on_disk=true&on_disk_payload=true"
+        "&quantization=scalar&hnsw_m=32&hnsw_ef_construct=200&hnsw_on_disk=true&indexing_threshold=50000&tenant=subject",
+    ).close()
+    (created,) = server.sent("PUT", "/C")
+    assert created.pop("metadata")["kinsplit"]["model"] == SCHEMA.model
+    assert created.pop("sparse_vectors")["bm25_parent"] == {"modifier": "idf"}
+    dense = {"size": SCHEMA.dimension, "distance": "Cosine", "on_disk": True}
+    assert created == {
+        "vectors": {"dense": dense, "dense_parent": dense},
+        "shard_number": 6,
+        "replication_factor": 3,
+        "write_consistency_factor": 2,
+        "on_disk_payload": True,
+        "quantization_config": {"scalar": {"type": "int8", "always_ram": True}},
+        "hnsw_config": {"m": 32, "ef_construct": 200, "on_disk": True},
+        "optimizers_config": {"indexing_threshold": 50000},
+    }
+    indexes = {body["field_name"]: body["field_schema"] for body in server.sent("PUT", "/C/index")}
+    assert indexes["subject"] == indexes["_above.subject"] == {"type": "keyword", "is_tenant": True}
+    assert indexes["source_id"] == "keyword"
+
+
+def test_a_search_gets_the_options(server):
+    with opened(server, "?quantization=binary&hnsw_ef=256&oversampling=3") as store:
+        save(store, "doc", make_chunks("doc", TEXTS))
+        store.search([Query("dense", DENSE.embed_query("a"), 3), Query("bm25", SPARSE.embed_query("class"), 3)])
+    ((dense, terms),) = (body["searches"] for body in server.sent("POST", "/C/points/query/batch"))
+    assert dense["params"] == {"hnsw_ef": 256, "quantization": {"rescore": True, "oversampling": 3.0}}
+    assert "params" not in terms
+    assert server.sent("PUT", "/C")[0]["quantization_config"] == {"binary": {"always_ram": True}}
+
+
+def test_options_that_an_existing_collection_does_not_have_are_refused(server):
+    opened(server, "?shard_number=2&quantization=scalar").close()
+    for same in ("", "?shard_number=2", "?quantization=scalar&hnsw_ef=9"):
+        opened(server, same).close()
+    for other, name, there in (
+        ("?shard_number=3", "shard_number", "2"),
+        ("?quantization=none", "quantization", "'scalar'"),
+        ("?hnsw_m=8", "hnsw_m", "16"),
+        ("?on_disk=true", "on_disk", "False"),
+    ):
+        assert f"store option '{name}': is {there} in {server.url}/cs" in refused(server, other)
+
+
+def test_a_collection_gets_a_tenant_later_but_no_second_one(server):
+    opened(server).close()
+    opened(server, "?tenant=subject").close()
+    assert server.sent("PUT", "/C/index")[-1]["field_schema"] == {"type": "keyword", "is_tenant": True}
+    indexes = len(server.sent("PUT", "/C/index"))
+    opened(server).close()
+    opened(server, "?tenant=subject").close()
+    assert len(server.sent("PUT", "/C/index")) == indexes
+    assert "is 'subject'" in refused(server, "?tenant=author")
+
+
+def test_the_graph_is_postponed_during_a_first_load_only(server):
+    with opened(server, "?hnsw_m=24") as store:
+        with store.first_load():
+            assert server.sent("PATCH", "/C")[-1]["hnsw_config"] == {"m": 0}
+            opened(server, "?hnsw_m=24").close()
+            assert len(server.sent("PATCH", "/C")) == 1
+            save(store, "doc", make_chunks("doc", TEXTS))
+        assert server.sent("PATCH", "/C")[-1]["hnsw_config"] == {"m": 24}
+        with store.first_load():
+            pass
+    assert len(server.sent("PATCH", "/C")) == 2
+
+
+def test_a_first_load_that_died_is_ended_by_the_next_one_or_by_an_opening_an_hour_later(server, monkeypatch):
+    with opened(server) as store:
+        for _ in range(2):
+            run(store._store.postpone_graph())
+            save(store, "doc", make_chunks("doc", TEXTS))
+        assert [body["hnsw_config"]["m"] for body in server.sent("PATCH", "/C")] == [0, 0]
+        monkeypatch.setattr("kinsplit.stores.engines.qdrant.first_load.time.time", lambda: 4e9)
+        opened(server).close()
+        opened(server).close()
+    assert [body["hnsw_config"]["m"] for body in server.sent("PATCH", "/C")] == [0, 0, 16]
+
+
+def test_a_wrong_key_is_one_line_that_names_the_variable(server, monkeypatch):
+    server.key = "right"
+    assert "KINSPLIT_QDRANT_API_KEY" in refused(server)
+    monkeypatch.setenv("KINSPLIT_QDRANT_API_KEY", "wrong")
+    with pytest.warns(UserWarning, match="insecure"):
+        message = refused(server)
+    assert "refuses access" in message
+    assert "wrong" not in message
+    monkeypatch.setenv("KINSPLIT_QDRANT_API_KEY", "right")
+    with pytest.warns(UserWarning, match="insecure"):
+        opened(server).close()
+
+
+def test_an_old_server_and_something_else_are_refused_before_anything_is_made(server, hostile):
+    server.version = "1.15.5"
+    assert "runs Qdrant 1.15.5; kinsplit needs 1.16 or newer" in refused(server)
+    assert [path for _, path, _ in server.requests] == ["/"]
+    hostile.head = b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello"
+    assert "not that of a Qdrant server" in refused(hostile)
+    hostile.head = b"HTTP/1.1 404 Not Found\r\ncontent-length: 5\r\n\r\nhello"
+    assert "not that of a Qdrant server" in refused(hostile)
 
 
 @pytest.mark.enable_socket
 def test_a_server_that_does_not_answer_is_one_line_without_the_key(monkeypatch):
     monkeypatch.setenv("KINSPLIT_QDRANT_API_KEY", "secret")
-    with pytest.warns(UserWarning, match="insecure"), pytest.raises(StoreError) as caught:
-        open_store("qdrant:http://127.0.0.1:9", "cs", SCHEMA)
-    assert "http://127.0.0.1:9/cs" in str(caught.value)
-    assert "\n" not in str(caught.value)
-    assert "secret" not in str(caught.value)
-
-
-@pytest.mark.enable_socket
-def test_a_server_gets_the_key_as_a_header_and_the_options_with_the_collection(monkeypatch):
-    requests = []
-
-    class Server(BaseHTTPRequestHandler):
-        def do_GET(self):
-            body = self.rfile.read(int(self.headers.get("content-length", 0)))
-            requests.append((self.command, self.path, self.headers.get("api-key"), json.loads(body or "{}")))
-            result = {"exists": False} if self.path.endswith("/exists") else True
-            answer = json.dumps({"result": result, "status": "ok", "time": 0}).encode()
-            self.send_response(200 if len(requests) < 3 else 500)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(answer)))
-            self.end_headers()
-            self.wfile.write(answer)
-
-        def do_PUT(self):
-            self.do_GET()
-
-        def log_message(self, *arguments):
-            pass
-
-    monkeypatch.setenv("KINSPLIT_QDRANT_API_KEY", "secret")
-    with ThreadingHTTPServer(("127.0.0.1", 0), Server) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        address = (
-            f"qdrant:http://127.0.0.1:{server.server_port}?shard_number=2&replication_factor=3&quantization=binary"
-        )
+    for options in ("", "?grpc=true&grpc_port=9&timeout=5"):
         with pytest.warns(UserWarning, match="insecure"), pytest.raises(StoreError) as caught:
-            open_store(address, "cs", SCHEMA)
-        server.shutdown()
-        thread.join()
-    assert [(method, path, key) for method, path, key, _ in requests] == [
-        ("GET", "/collections/cs/exists", "secret"),
-        ("PUT", "/collections/cs", "secret"),
-        ("GET", "/collections/cs", "secret"),
-    ]
-    created = requests[1][3]
-    assert (created["shard_number"], created["replication_factor"]) == (2, 3)
-    assert created["quantization_config"] == {"binary": {"always_ram": True}}
-    assert created["metadata"]["kinsplit"]["model"] == SCHEMA.model
-    dense = {"size": SCHEMA.dimension, "distance": "Cosine"}
-    assert created["vectors"] == {"dense": dense, "dense_parent": dense}
-    assert created["sparse_vectors"]["bm25_parent"] == {"modifier": "idf"}
-    assert "secret" not in str(caught.value)
+            open_store(f"qdrant:http://127.0.0.1:9{options}", "cs", SCHEMA)
+        assert "http://127.0.0.1:9/cs: no server answers: " in str(caught.value)
+        assert "\n" not in str(caught.value)
+        assert "secret" not in str(caught.value)
+
+
+def test_a_request_that_no_model_allows_is_noticed():
+    body = {"vectors": {"dense": {"size": 3, "distance": "Cosine"}}, "shard_number": 2}
+    parsed(BODIES["PUT", "/C"], body)
+    for wrong in (
+        {**body, "shards": 2},
+        {**body, "shard_number": "2"},
+        {"vectors": {"dense": {"size": 3, "distance": "Cosine", "ondisk": True}}},
+    ):
+        with pytest.raises((ValueError, AssertionError)):
+            parsed(BODIES["PUT", "/C"], wrong)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from kinsplit.cli.options import AsJson, Collection
-from kinsplit.cli.output.progress import spinner
+from kinsplit.cli.output.progress import counting
 from kinsplit.cli.output.tables import counted
 from kinsplit.cli.output.terminal import Terminal
 from kinsplit.errors import InvalidParameterError
@@ -25,7 +25,8 @@ def copy(
 ) -> None:
     """Copy a collection between any two stores without embedding it again.
 
-    Existing documents of the target stay. Repeat an interrupted copy to complete it.
+    Existing documents of the target stay, and those that are equal are skipped. Repeat an interrupted copy to complete
+    it.
     """
     from kinsplit.stores import open_store
     from kinsplit.stores.maintenance import copy as copy_chunks
@@ -37,10 +38,11 @@ def copy(
     with (
         open_store(source, collection) as read,
         open_store(target, into or collection, read.schema) as written,
-        spinner(terminal.err, "Copying"),
+        counting(terminal.err, "Copying", "documents") as progress,
     ):
-        copied, documents = copy_chunks(read, written), len(read.sources())
+        done = copy_chunks(read, written, progress)
     if as_json:
-        terminal.document({"documents": documents, "chunks": copied})
+        terminal.document({"documents": done.documents, "chunks": done.chunks, "skipped": done.skipped})
     else:
-        terminal.line(f"Copied {counted(documents, 'document')} in {counted(copied, 'chunk')}.")
+        held = f" {counted(done.skipped, 'document')} were there already." if done.skipped else ""
+        terminal.line(f"Copied {counted(done.documents, 'document')} in {counted(done.chunks, 'chunk')}.{held}")

@@ -55,6 +55,30 @@ def bar(console: Console, title: str, files: int, *, shown: bool = True, noun: s
         yield Bar(progress, progress.add_task(title, total=files, remark=""))
 
 
+@contextmanager
+def counting(console: Console, title: str, noun: str) -> Iterator[Callable[[int, int], None]]:
+    """Show a progress bar over items, whose total is known once the first are done, while the block runs.
+
+    Args:
+        console: The console; without a terminal nothing is shown.
+        title: Name of the task.
+        noun: Plural noun for the items.
+
+    Yields:
+        Function to call with the number of items done and their total.
+    """
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=20),
+        MofNCompleteColumn(),
+        TextColumn(noun),
+    )
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task(title, total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)
+
+
 def spinner(console: Console, title: str) -> AbstractContextManager[object]:
     """Show a spinner while the block runs."""
     return console.status(title) if console.is_terminal else nullcontext()

@@ -21,6 +21,7 @@ from kinsplit.stores.async_protocol import AsyncChunkStore
 from kinsplit.stores.protocol import ChunkStore, Schema
 from kinsplit.stores.testing.batches import Batches
 from kinsplit.stores.testing.bridge import Bridge, running_loop
+from kinsplit.stores.testing.catalog import Naming
 from kinsplit.stores.testing.data import (
     COLLECTION,
     DENSE,
@@ -54,7 +55,7 @@ __all__ = [
 ]
 
 
-class ChunkStoreContract(Keeping, Syncing, Batches, Searching, Filtering, Levels, Opening):
+class ChunkStoreContract(Keeping, Syncing, Batches, Searching, Filtering, Levels, Opening, Naming):
     """Contract of all stores. Subclasses provide the fixture `address`; see the module and `Contract`."""
 
 

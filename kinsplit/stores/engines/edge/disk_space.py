@@ -66,6 +66,11 @@ def can_optimize(folder: Path, shard: Path) -> bool:
     return _free(folder) >= needed + (_FILLED_SHARD if _fills_holes(folder) else 0)
 
 
+def size_on_disk(folder: Path) -> int:
+    """Return the number of bytes that the files of a folder take, without their holes."""
+    return sum(_allocated(path.stat()) for path in _files(folder))
+
+
 def _check(folder: Path, needed: int, action: str) -> None:
     free = _free(folder)
     if free < needed:

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 from kinsplit.chunk import Content
 from kinsplit.errors import DiskFullError, StoreError
 from kinsplit.stores.engines.edge.disk_space import can_optimize, check_write
-from kinsplit.stores.engines.edge.folder import LEDGER_FILE, SHARD, edge_errors, open_folder
+from kinsplit.stores.engines.edge.folder import LEDGER_FILE, edge_errors, open_folder
 from kinsplit.stores.engines.edge.indexes import KeyIndexes
 from kinsplit.stores.engines.edge.ledger import Ledger, Mark, digest, encode_payload, sketch
+from kinsplit.stores.engines.edge.names import SHARD
 from kinsplit.stores.engines.edge.points import to_point, to_vectors
 from kinsplit.stores.engines.qdrant.payload import unwrapped, wrapped
 from kinsplit.stores.filters import Condition

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from kinsplit.errors import KinsplitError, StoreError, StoreLockedError
 from kinsplit.stores.engines.edge.disk_space import check_creation, check_opening
 from kinsplit.stores.engines.edge.ledger import Ledger
+from kinsplit.stores.engines.edge.names import SHARD, naming, settle_names
 from kinsplit.stores.engines.qdrant.payload import INDEXES
 from kinsplit.stores.protocol import Schema
 from kinsplit.stores.schema import DENSE, SPARSE, check_schema, parse_schema, schema_to_create
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 SCHEMA_FILE = "kinsplit.json"
 LEDGER_FILE = "ledger.sqlite3"
-SHARD = "shard"
 _DISK_FULL = "os error 28"
 _DAMAGED = "Its files are damaged: restore the folder from a backup, or delete it and index again."
 #: Total size up to which vectors are compared exactly, without an index: 650,000 of 384 dimensions take some 65 ms.
@@ -50,9 +50,10 @@ def open_folder(folder: Path, schema: Schema | None) -> tuple[Schema, EdgeShard]
     with needs("search"):
         importlib.import_module("qdrant_edge")
     try:
-        if not (folder / SCHEMA_FILE).is_file():
+        # Twice, since an exchange of names may have begun after the first look.
+        if not (_exists(folder) or _exists(folder)):
             _create(folder, schema)
-        stored = _read_schema(folder)
+        stored = read_schema(folder)
         check_schema(folder, stored, schema)
         _check_files(folder)
         check_opening(folder, folder / SHARD)
@@ -86,15 +87,21 @@ def edge_errors(
         raise StoreError(f"{folder}: {reason}. {remedy}") from error
 
 
-def _collections(place: Path) -> list[str]:
+def collections_in(place: Path) -> list[str]:
+    """Return the names of the collections in a folder."""
     return [file.parent.name for file in place.glob(f"[!.]*/{SCHEMA_FILE}")]
+
+
+def _exists(folder: Path) -> bool:
+    settle_names(folder.parent)
+    return (folder / SCHEMA_FILE).is_file()
 
 
 def _create(folder: Path, schema: Schema | None) -> None:
     """Create the folder under a temporary name and rename it, so that a crash leaves no partial collection."""
     if folder.exists() and any(folder.iterdir()):
         raise StoreError(f"{folder} holds files but no {SCHEMA_FILE}, so it is no collection. Choose another name.")
-    schema = schema_to_create(folder.parent, folder.name, schema, _collections(folder.parent))
+    schema = schema_to_create(folder.parent, folder.name, schema, collections_in(folder.parent))
     draft = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}")
     draft.mkdir(parents=True)
     try:
@@ -102,8 +109,8 @@ def _create(folder: Path, schema: Schema | None) -> None:
         _create_shard(draft / SHARD, schema.dimension)
         Ledger(draft / LEDGER_FILE, is_new=True).close()
         (draft / SCHEMA_FILE).write_text(json.dumps(asdict(schema), indent=2) + "\n", encoding="utf-8")
-        # If another process created the collection first, that one is opened.
-        with suppress(OSError):
+        # If another process created the collection first, or exchanged names meanwhile, that one is opened.
+        with naming(folder.parent), suppress(OSError):
             draft.rename(folder)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
@@ -138,7 +145,12 @@ def _config(dimension: int) -> EdgeConfig:
     )
 
 
-def _read_schema(folder: Path) -> Schema:
+def read_schema(folder: Path) -> Schema:
+    """Return the schema of a collection.
+
+    Raises:
+        StoreError: This version of kinsplit can't read it.
+    """
     path = folder / SCHEMA_FILE
     try:
         stored = json.loads(path.read_text(encoding="utf-8"))

@@ -155,6 +155,25 @@ class Ledger:
             ) from error
 
 
+def count_recorded(path: Path) -> tuple[int, int] | None:
+    """Return the numbers of documents and leaves that a ledger records, also one that another process has open.
+
+    Returns:
+        The numbers, or None if there is no ledger or it does not know all chunks.
+    """
+    if not path.is_file():
+        return None
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            ((version,),) = connection.execute("PRAGMA user_version")
+            ((documents, leaves),) = connection.execute(
+                "SELECT count(DISTINCT source_id), count(*) FROM points WHERE level = 0"
+            )
+    except sqlite3.Error:
+        return None
+    return (documents, leaves) if version == _WHOLE else None
+
+
 def encode_payload(payload: Payload) -> bytes:
     """Encode a payload in a form that does not change when it is stored and read back."""
     plain = {key: value if isinstance(value, str | int) else _rounded(value) for key, value in payload.items()}

@@ -42,8 +42,8 @@ class _Collection:
 
 
 #: Collections by name of the store; they live as long as the process.
-_PLACES: dict[str, dict[str, _Collection]] = {}
-_PLACES_LOCK = threading.Lock()
+PLACES: dict[str, dict[str, _Collection]] = {}
+PLACES_LOCK = threading.Lock()
 
 
 class MemoryStore(EngineStore):
@@ -64,12 +64,12 @@ class MemoryStore(EngineStore):
     def __init__(self, place: str, collection: str, schema: Schema | None = None) -> None:
         check_collection(collection)
         self._name = f"memory:{place}/{collection}"
-        with _PLACES_LOCK:
-            found = _PLACES.get(place, {}).get(collection) if place else None
+        with PLACES_LOCK:
+            found = PLACES.get(place, {}).get(collection) if place else None
             if found is None:
-                found = _Collection(schema_to_create(f"memory:{place}", collection, schema, _PLACES.get(place, ())))
+                found = _Collection(schema_to_create(f"memory:{place}", collection, schema, PLACES.get(place, ())))
                 if place:
-                    _PLACES.setdefault(place, {})[collection] = found
+                    PLACES.setdefault(place, {})[collection] = found
         check_schema(self._name, found.schema, schema)
         super().__init__(found.schema)
         self._collection: _Collection | None = found

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
+from uuid import UUID
 
 import numpy as np
-from psycopg import Cursor, sql
+from pgvector import HalfVector, Vector
+from psycopg import Connection, Cursor, sql
 from psycopg.types.json import Jsonb
 
 from kinsplit.chunk import Content
 from kinsplit.embedding.protocol import SparseVector
-from kinsplit.stores.engines.postgres.query import Tables, dump, field_of
+from kinsplit.errors import InvalidParameterError
+from kinsplit.stores.engines.postgres.options import PostgresOptions
+from kinsplit.stores.engines.postgres.query import Statement, Tables, dump, encode_text, field_of, type_of
 from kinsplit.stores.payload import Payload
 from kinsplit.stores.plan import content_of
 from kinsplit.stores.protocol import Vectors
@@ -20,45 +24,110 @@ from kinsplit.stores.schema import DENSE, layer_of
 #: Columns of the dense vectors; a chunk fills that of its layer.
 COLUMNS = sql.SQL(", ").join(map(sql.Identifier, DENSE))
 
-# References to these columns in an upsert.
-_EXCLUDED = sql.SQL(", ").join(sql.Identifier("excluded", name) for name in DENSE)
-_VALUES = sql.SQL(", ").join([sql.Placeholder()] * (3 + len(DENSE)))
-
-_UPSERT = """
-INSERT INTO {chunks} (id, payload, has_terms, {dense}) VALUES ({values}) ON CONFLICT (id) DO UPDATE
-SET (payload, has_terms, {dense}) = (excluded.payload, excluded.has_terms, {excluded})
-"""
-_OLD_TERMS = "DELETE FROM {terms} USING {chunks} WHERE chunk = key AND id = ANY(%s::uuid[])"
-_NEW_TERMS = """
-INSERT INTO {terms} SELECT key, field, term, weight FROM
-unnest(%s::uuid[], %s::smallint[], %s::bigint[], %s::real[]) AS given(id, field, term, weight) JOIN {chunks} USING (id)
+_KEYS = "SELECT nextval(pg_get_serial_sequence(%s, 'key')) FROM generate_series(1, %s)"
+_CHUNKS = "COPY {chunks} (key, id, payload, has_terms, {part}{dense}) FROM STDIN (FORMAT BINARY)"
+_TERMS = "COPY {terms} (chunk, field, term, weight) FROM STDIN (FORMAT BINARY)"
+_MOVE = "UPDATE {} SET payload = %s, part = %s WHERE id = %s"
+# The array makes Postgres look the terms up by their index, whatever it knows of the tables.
+_DELETE = """
+WITH gone AS (DELETE FROM {chunks} WHERE {where} RETURNING key, level),
+    terms AS (DELETE FROM {terms} WHERE chunk = ANY(ARRAY(SELECT key FROM gone)))
+SELECT count(*) FROM gone WHERE level = 0
 """
 
 
 def upsert(
-    cursor: Cursor[Any], tables: Tables, points: Sequence[tuple[str, Payload]], vectors: Mapping[Content, Vectors]
+    cursor: Cursor[Any],
+    tables: Tables,
+    made: PostgresOptions,
+    points: Sequence[tuple[str, Payload]],
+    vectors: Mapping[Content, Vectors],
 ) -> None:
-    """Insert or replace points, with their vectors by content."""
+    """Insert or replace points.
+
+    Args:
+        cursor: Cursor in a transaction that excludes other writers.
+        tables: Tables of the collection.
+        made: Options that the collection was made with.
+        points: Ids and payloads.
+        vectors: Vectors by content.
+
+    Raises:
+        InvalidParameterError: The value by which the collection is partitioned is no string.
+    """
+    delete(cursor, tables, Statement(sql.SQL("id = ANY(%s::uuid[])"), ([id_ for id_, _ in points],)))
+    keys = cursor.execute(_KEYS, [tables.chunks.as_string(cursor), len(points)]).fetchall()
     rows, terms = [], []
-    for id_, payload in points:
+    for (key,), (id_, payload) in zip(keys, points, strict=True):
         given = vectors[content_of(payload)]
         sparse = given.sparse or SparseVector((), ())
-        dense = [given.dense if name == layer_of(payload["level"]).dense else None for name in DENSE]
-        rows.append((id_, Jsonb(payload, dumps=dump), bool(sparse.indices), *dense))
+        own = layer_of(payload["level"]).dense
+        dense = [_stored(given.dense, made) if name == own else None for name in DENSE]
+        part = () if made.partition_by is None else (_part(payload, made.partition_by),)
+        rows.append((key, UUID(id_), Jsonb(payload, dumps=dump), bool(sparse.indices), *part, *dense))
         field = field_of(payload["level"])
-        terms += [(id_, field, *pair) for pair in zip(sparse.indices, sparse.values, strict=True)]
-    names = {"chunks": tables.chunks, "terms": tables.terms}
-    cursor.executemany(
-        sql.SQL(_UPSERT).format(chunks=tables.chunks, dense=COLUMNS, values=_VALUES, excluded=_EXCLUDED), rows
-    )
-    cursor.execute(sql.SQL(_OLD_TERMS).format(**names), [[id_ for id_, _ in points]])
-    if terms:
-        cursor.execute(sql.SQL(_NEW_TERMS).format(**names), [list(column) for column in zip(*terms, strict=True)])
+        terms += [(key, field, *pair) for pair in zip(sparse.indices, sparse.values, strict=True)]
+    column = sql.SQL("" if made.partition_by is None else "part, ")
+    text = sql.SQL(_CHUNKS).format(chunks=tables.chunks, part=column, dense=COLUMNS)
+    types = ["int8", "uuid", "jsonb", "bool", *([] if made.partition_by is None else ["text"])]
+    _copy(cursor, text, [*types, *[type_of(made)] * len(DENSE)], rows)
+    _copy(cursor, sql.SQL(_TERMS).format(terms=tables.terms), ["int8", "int2", "int8", "float4"], terms)
 
 
-def to_vectors(dense: Any, terms: Sequence[int | None], weights: Sequence[float]) -> Vectors:
-    """Return the vectors of a row, from pgvector's dense vector or None, and terms, which are None if it has none."""
+def update(cursor: Cursor[Any], tables: Tables, made: PostgresOptions, points: Sequence[tuple[str, Payload]]) -> None:
+    """Replace the payloads of stored points.
+
+    Args:
+        cursor: Cursor in a transaction that excludes other writers.
+        tables: Tables of the collection.
+        made: Options that the collection was made with.
+        points: Ids and payloads.
+
+    Raises:
+        InvalidParameterError: See `upsert`.
+    """
+    key = made.partition_by
+    text = "UPDATE {} SET payload = %s WHERE id = %s" if key is None else _MOVE
+    rows = [
+        (Jsonb(payload, dumps=dump), *([] if key is None else [_part(payload, key)]), id_) for id_, payload in points
+    ]
+    cursor.executemany(sql.SQL(text).format(tables.chunks), rows)
+
+
+def delete(cursor: Cursor[Any] | Connection[Any], tables: Tables, where: Statement) -> int:
+    """Delete points with their terms and return the number of leaves."""
+    text = sql.SQL(_DELETE).format(chunks=tables.chunks, terms=tables.terms, where=where.text)
+    (leaves,) = cursor.execute(text, where.values).fetchone() or (0,)
+    return int(leaves)
+
+
+def _copy(cursor: Cursor[Any], text: sql.Composed, types: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:
+    with cursor.copy(text) as copy:
+        copy.set_types(types)
+        for row in rows:
+            copy.write_row(row)
+
+
+def _stored(vector: Any, made: PostgresOptions) -> Any:
+    if vector is None:
+        return None
+    return HalfVector(vector) if made.halfvec else Vector(vector)
+
+
+def _part(payload: Payload, key: str) -> str:
+    """Return the value by which a point is assigned to a partition."""
+    value = payload.get(key)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        rule = "must be a string, since the collection is partitioned by it"
+        raise InvalidParameterError(f"metadata {key!r}", rule, value, "Change it, or partition by another key.")
+    return encode_text(value)
+
+
+def to_vectors(dense: Any, terms: Sequence[int] | None, weights: Sequence[float] | None) -> Vectors:
+    """Return the vectors of a row, from pgvector's dense vector or None, and terms and weights, or None without any."""
     return Vectors(
         None if dense is None else np.asarray(dense.to_numpy(), dtype=np.float32),
-        None if terms[0] is None else SparseVector(tuple(term for term in terms if term is not None), tuple(weights)),
+        None if terms is None or weights is None else SparseVector(tuple(terms), tuple(weights)),
     )

@@ -10,6 +10,7 @@ from psycopg import sql
 from psycopg.types.json import Jsonb
 
 from kinsplit.embedding.protocol import SparseVector, replace_surrogates
+from kinsplit.stores.engines.postgres.options import PostgresOptions
 from kinsplit.stores.filters import (
     Condition,
     Either,
@@ -94,19 +95,22 @@ def field_of(level: int) -> int:
     return LAYERS.index(layer_of(level))
 
 
-def to_statement(tables: Tables, queries: Sequence[Query], keys: Sequence[str] | None) -> Statement:
+def to_statement(
+    tables: Tables, made: PostgresOptions, queries: Sequence[Query], keys: Sequence[str] | None
+) -> Statement:
     """Return a statement for all queries, whose rows are query number, id, payload and distance.
 
     Args:
         tables: Tables of the collection.
+        made: Options that the collection was made with.
         queries: The queries.
         keys: Payload keys to return; None for the whole payload.
     """
     payload = sql.SQL("payload") if keys is None else _picked(keys)
     parts = [
-        _terms(tables, number, query, query.vector, payload)
+        _terms(tables, made, number, query, query.vector, payload)
         if isinstance(query.vector, SparseVector)
-        else _cosines(tables, number, query, payload)
+        else _cosines(tables, made, number, query, payload)
         for number, query in enumerate(queries)
     ]
     text = sql.SQL("SELECT * FROM ({}) AS found ORDER BY number, distance").format(
@@ -120,13 +124,14 @@ def _picked(keys: Sequence[str]) -> sql.Composed:
     return sql.SQL("jsonb_build_object({}) AS payload").format(sql.SQL(", ").join(pairs))
 
 
-def _cosines(tables: Tables, number: int, query: Query, payload: sql.Composable) -> Statement:
-    where = to_where(to_conditions(query.level, query.where))
+def _cosines(tables: Tables, made: PostgresOptions, number: int, query: Query, payload: sql.Composable) -> Statement:
+    where = to_where(to_conditions(query.level, query.where), made.partition_by)
     text = sql.SQL(
-        "(SELECT {number} AS number, id, {payload}, {dense} <=> %s AS distance FROM {chunks} WHERE {where}"
-        " ORDER BY {dense} <=> %s LIMIT %s)"
+        "(SELECT {number} AS number, id, {payload}, {dense} <=> %s::{type} AS distance FROM {chunks} WHERE {where}"
+        " ORDER BY {dense} <=> %s::{type} LIMIT %s)"
     ).format(
         number=sql.Literal(number),
+        type=sql.Identifier(type_of(made)),
         payload=payload,
         chunks=tables.chunks,
         dense=sql.Identifier(layer_of(query.level).dense or ""),
@@ -135,7 +140,9 @@ def _cosines(tables: Tables, number: int, query: Query, payload: sql.Composable)
     return Statement(text, (query.vector, *where.values, query.vector, query.limit))
 
 
-def _terms(tables: Tables, number: int, query: Query, vector: SparseVector, payload: sql.Composable) -> Statement:
+def _terms(
+    tables: Tables, made: PostgresOptions, number: int, query: Query, vector: SparseVector, payload: sql.Composable
+) -> Statement:
     """Return a BM25 ranking over the term table; as in Qdrant, the IDF counts all chunks of the field, filtered or not.
 
     MATERIALIZED computes the IDF once; otherwise Postgres may compute it for every chunk.
@@ -143,7 +150,7 @@ def _terms(tables: Tables, number: int, query: Query, vector: SparseVector, payl
     levels = layer_of(query.level).levels
     # A field of a single level needs no filter by level.
     others = to_conditions(query.level if len(levels) > 1 else None, query.where)
-    chosen = to_where(others)
+    chosen = to_where(others, made.partition_by)
     text = sql.SQL(
         "(WITH asked AS (SELECT * FROM unnest(%s::bigint[], %s::float8[]) AS a(term, asked)),"
         " size AS MATERIALIZED (SELECT count(*)::float8 AS n FROM {chunks}"
@@ -168,20 +175,30 @@ def _terms(tables: Tables, number: int, query: Query, vector: SparseVector, payl
     return Statement(text, (list(vector.indices), list(vector.values), *chosen.values, query.limit))
 
 
-def to_where(conditions: Sequence[Condition]) -> Statement:
-    """Return an SQL expression that is true if all conditions are met."""
-    parts = [_condition(condition) for condition in conditions]
+def type_of(made: PostgresOptions) -> str:
+    """Return pgvector's type of the dense vectors."""
+    return "halfvec" if made.halfvec else "vector"
+
+
+def to_where(conditions: Sequence[Condition], partition_by: str | None = None) -> Statement:
+    """Return an SQL expression that is true if all conditions are met.
+
+    Args:
+        conditions: The conditions.
+        partition_by: Key by which the table is partitioned, if it is; a filter by it names the partitions to read.
+    """
+    parts = [_condition(condition, partition_by) for condition in conditions]
     text = sql.SQL(" AND ").join([sql.SQL("true"), *(part.text for part in parts)])
     return Statement(text, tuple(value for part in parts for value in part.values))
 
 
-def _condition(condition: Condition) -> Statement:
+def _condition(condition: Condition, partition_by: str | None) -> Statement:
     if isinstance(condition, Not):
         # An unknown result, as for a null column, counts as not met.
-        text, values = to_where(condition.conditions)
+        text, values = to_where(condition.conditions, partition_by)
         return Statement(sql.SQL("({}) IS NOT TRUE").format(text), values)
     if isinstance(condition, Either):
-        groups = [to_where(group) for group in condition.groups]
+        groups = [to_where(group, partition_by) for group in condition.groups]
         text = sql.SQL("(({}))").format(sql.SQL(") OR (").join(group.text for group in groups))
         return Statement(text, tuple(value for group in groups for value in group.values))
     if isinstance(condition, Range):
@@ -193,7 +210,12 @@ def _condition(condition: Condition) -> Statement:
         return _any_member(condition.key, f'@.type() == "string" && {within}', Jsonb(bounds))
     if isinstance(condition, HasId):
         return Statement(sql.SQL("id = ANY(%s::uuid[])"), (list(condition.ids),))
-    return _one_of(condition)
+    found = _one_of(condition)
+    if condition.key != partition_by or condition != OneOf(condition.key, strings=condition.strings):
+        return found
+    # Every value of the key is a string, so these partitions hold all that match.
+    text = sql.SQL("(part = ANY(%s::text[]) AND {})").format(found.text)
+    return Statement(text, ([encode_text(value) for value in condition.strings], *found.values))
 
 
 def _beyond(condition: Range) -> str:

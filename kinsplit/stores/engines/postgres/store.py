@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from kinsplit.chunk import Content
 from kinsplit.errors import StoreError
 from kinsplit.stores.engine import EngineStore
-from kinsplit.stores.filters import to_conditions
+from kinsplit.stores.engines.postgres.options import PostgresOptions
+from kinsplit.stores.filters import HasId, to_conditions
 from kinsplit.stores.logic import Found, batches
 from kinsplit.stores.payload import Payload
 from kinsplit.stores.plan import Plan, check_source
@@ -19,29 +20,29 @@ from kinsplit.support.extras import needs
 
 with needs("pgvector"):
     from psycopg import sql
-    from psycopg.types.json import Jsonb
 
-    from kinsplit.stores.engines.postgres.points import COLUMNS, to_vectors, upsert
-    from kinsplit.stores.engines.postgres.query import decode_text, dump, encode_text, to_statement, to_where
-    from kinsplit.stores.engines.postgres.tables import LOCK, open_tables, postgres_errors
+    from kinsplit.stores.engines.postgres.points import COLUMNS, delete, to_vectors, update, upsert
+    from kinsplit.stores.engines.postgres.query import Statement, decode_text, to_statement, to_where
+    from kinsplit.stores.engines.postgres.session import postgres_errors
+    from kinsplit.stores.engines.postgres.tables import LOCK, open_tables
 
 if TYPE_CHECKING:
     from psycopg import Cursor
 
-    from kinsplit.stores.engines.postgres.tables import Connection
+    from kinsplit.stores.engines.postgres.session import Connection
     from kinsplit.stores.filters import Condition
 
 #: Points per statement.
 _BATCH = 500
 #: The columns that `to_vectors` takes, of points by id.
 _VECTORS = (
-    "coalesce({dense}), array_agg(term ORDER BY term), array_agg(weight ORDER BY term)"
-    " FROM {chunks} LEFT JOIN {terms} ON chunk = key WHERE id = ANY(%s::uuid[]) GROUP BY key"
+    "coalesce({dense}), terms, weights FROM {chunks}, LATERAL (SELECT array_agg(term ORDER BY term) AS terms,"
+    " array_agg(weight ORDER BY term) AS weights FROM {terms} WHERE chunk = key) AS sparse WHERE id = ANY(%s::uuid[])"
 )
 
 
 class PostgresStore(EngineStore):
-    """A collection in a Postgres database, with an HNSW index for up to 2,000 dimensions.
+    """A collection in a Postgres database, with an HNSW index for up to 2,000 dimensions, or 4,000 of 16 bits.
 
     A sync is one transaction. An advisory lock makes the writers of a collection, in all processes, take turns; readers
     never wait for them. Sessions that the server ended are reopened; an interrupted sync raises an error and changes
@@ -55,6 +56,7 @@ class PostgresStore(EngineStore):
     Args:
         dsn: Connection string or URL for libpq, which takes missing parts from its environment variables and password
             file. The role needs permission to create the schema "kinsplit" and, if missing, the extension "vector".
+        options: Options of the collection and its searches.
         collection: Name of the collection.
         schema: Schema that the collection must have; a new collection gets it. None opens an existing collection.
 
@@ -63,10 +65,11 @@ class PostgresStore(EngineStore):
         StoreError: An error or one of its subclasses; see `kinsplit.stores.open_store`.
     """
 
-    def __init__(self, dsn: str, collection: str, schema: Schema | None = None) -> None:
-        opened = open_tables(dsn, collection, schema)
+    def __init__(self, dsn: str, options: PostgresOptions, collection: str, schema: Schema | None = None) -> None:
+        opened = open_tables(dsn, options, collection, schema)
         super().__init__(opened.schema)
         self._name, self._number, self._tables = opened.name, opened.number, opened.tables
+        self._graphs, self._made = opened.graphs, opened.graphs.made
         self._reader, self._writer = opened.reader, opened.writer
         self._closed = False
         self._writing = threading.RLock()
@@ -74,26 +77,26 @@ class PostgresStore(EngineStore):
     def delete(self, source_id: str) -> int:
         """Delete all chunks of a source in one statement and return the number of its leaves."""
         check_source(source_id)
-        statement = (
-            "WITH gone AS (DELETE FROM {chunks} WHERE source_id = %s RETURNING level)"
-            " SELECT count(*) FROM gone WHERE level = 0"
-        )
+        of_source = self._where(to_conditions(None, {"source_id": source_id}))
         with self._exclusively():
-            rows = self._run(self._writer.connection, statement, [encode_text(source_id)]).fetchall()
-        return int(rows[0][0])
+            return delete(self._writer.connection, self._tables, of_source)
 
     def count(self, level: int | None = None, where: Where | None = None) -> int:
         """Count the chunks of a level, or of all levels, that match a filter; see `ChunkStore.count`."""
-        chosen = to_where(to_conditions(level, where))
+        chosen = self._where(to_conditions(level, where))
         rows = self._read("SELECT count(*) FROM {chunks} WHERE {where}", chosen.values, where=chosen.text)
         return int(rows[0][0])
 
     def sources(self, level: int | None = None, where: Where | None = None) -> dict[str, int]:
         """Return the number of matching chunks by source; see `ChunkStore.sources`."""
-        chosen = to_where(to_conditions(level, where))
+        chosen = self._where(to_conditions(level, where))
         query = "SELECT source_id, count(*) FROM {chunks} WHERE {where} GROUP BY source_id"
         rows = self._read(query, chosen.values, where=chosen.text)
         return dict(sorted((decode_text(source_id), count) for source_id, count in rows))
+
+    def first_load(self) -> AbstractContextManager[object]:
+        """Postpone the HNSW indexes while an empty collection is filled; see `ChunkStore.first_load`."""
+        return self._graphs.postponed()
 
     def close(self) -> None:
         """Close the connections. A second call does nothing."""
@@ -131,8 +134,11 @@ class PostgresStore(EngineStore):
         text = sql.SQL(statement).format(chunks=self._tables.chunks, terms=self._tables.terms, **parts)
         return connection.execute(text, values)
 
+    def _where(self, conditions: Sequence[Condition]) -> Statement:
+        return to_where(conditions, self._made.partition_by)
+
     def _payloads(self, conditions: Sequence[Condition], keys: Sequence[str] | None = None) -> dict[str, Payload]:
-        where = to_where(conditions)
+        where = self._where(conditions)
         if keys is None:
             rows = self._read("SELECT id, payload FROM {chunks} WHERE {where}", where.values, where=where.text)
         else:
@@ -155,20 +161,15 @@ class PostgresStore(EngineStore):
     def _write(self, plan: Plan, vectors: Mapping[Content, Vectors]) -> None:
         with self._writer.connection.cursor() as cursor:
             for batch in batches(plan.upserts, _BATCH):
-                upsert(cursor, self._tables, batch, vectors)
+                upsert(cursor, self._tables, self._made, batch, vectors)
             if plan.payloads:
-                cursor.executemany(
-                    sql.SQL("UPDATE {} SET payload = %s WHERE id = %s").format(self._tables.chunks),
-                    [(Jsonb(payload, dumps=dump), id_) for id_, payload in plan.payloads],
-                )
+                update(cursor, self._tables, self._made, plan.payloads)
             if plan.deletes:
-                self._run(
-                    self._writer.connection, "DELETE FROM {chunks} WHERE id = ANY(%s::uuid[])", [list(plan.deletes)]
-                )
+                delete(cursor, self._tables, self._where([HasId(tuple(plan.deletes))]))
 
     def _rank(self, queries: Sequence[Query], keys: Sequence[str] | None) -> list[list[Found]]:
         rankings: list[list[Found]] = [[] for _ in queries]
-        text, values = to_statement(self._tables, queries, keys)
+        text, values = to_statement(self._tables, self._made, queries, keys)
         with self._usable():
             rows = self._reader.run(lambda connection: connection.execute(text, values).fetchall())
         for number, id_, payload, distance in rows:

@@ -11,10 +11,19 @@ from typing import TYPE_CHECKING, Any, Self
 from kinsplit.chunk import Content
 from kinsplit.errors import StoreError
 from kinsplit.stores.async_protocol import AsyncChunkStore
-from kinsplit.stores.engines.qdrant.collection import open_async_client, open_collection, qdrant_errors
+from kinsplit.stores.engines.qdrant.collection import open_async_client, open_collection
+from kinsplit.stores.engines.qdrant.errors import qdrant_errors
+from kinsplit.stores.engines.qdrant.first_load import build_graph, postpone_graph
 from kinsplit.stores.engines.qdrant.options import QdrantOptions
 from kinsplit.stores.engines.qdrant.payload import level_of, places_of, roots_of, unwrapped
-from kinsplit.stores.engines.qdrant.points import own_payload, to_filter, to_operations, to_request, to_vectors
+from kinsplit.stores.engines.qdrant.points import (
+    own_payload,
+    search_params,
+    to_filter,
+    to_operations,
+    to_request,
+    to_vectors,
+)
 from kinsplit.stores.filters import to_conditions
 from kinsplit.stores.logic import Found, StoreLogic, batches
 from kinsplit.stores.payload import Payload
@@ -39,9 +48,10 @@ class AsyncQdrantStore(StoreLogic, AsyncChunkStore):
     Args:
         client: Connected client, which is closed with the store.
         name: Name of the server or folder, for errors.
-        collection: Name of the collection.
+        collection: Own name of the collection; see `open_collection`.
         schema: Schema of the collection.
         writing: Lock of the writers.
+        params: Parameters of dense searches.
     """
 
     def __init__(
@@ -51,10 +61,11 @@ class AsyncQdrantStore(StoreLogic, AsyncChunkStore):
         collection: str,
         schema: Schema,
         writing: AbstractAsyncContextManager[object],
+        params: models.SearchParams | None = None,
     ) -> None:
         super().__init__(schema)
         self._client, self._name, self._collection = client, name, collection
-        self._writing = writing
+        self._writing, self._params = writing, params
         self._closed = False
 
     @classmethod
@@ -73,8 +84,8 @@ class AsyncQdrantStore(StoreLogic, AsyncChunkStore):
         """
         check_collection(collection)
         client = open_async_client(place, options)
-        stored = await open_collection(client, place, options, collection, schema)
-        return cls(client, f"{place}/{collection}", collection, stored, asyncio.Lock())
+        own_name, stored = await open_collection(client, place, options, collection, schema)
+        return cls(client, f"{place}/{collection}", own_name, stored, asyncio.Lock(), search_params(place, options))
 
     async def delete(self, source_id: str) -> int:
         """Delete all chunks of a source with one filter and return the number of its leaves."""
@@ -113,6 +124,16 @@ class AsyncQdrantStore(StoreLogic, AsyncChunkStore):
                 # A source whose points were all deleted stays in the index with a count of 0.
                 return {str(hit.value): hit.count for hit in found.hits if hit.count}
             limit *= 10
+
+    async def postpone_graph(self) -> bool:
+        """Postpone the HNSW graph of an empty collection; see `kinsplit.stores.engines.qdrant.first_load`."""
+        with self._engine() as client:
+            return await postpone_graph(client, self._collection)
+
+    async def build_graph(self) -> None:
+        """Make the server build the HNSW graph that was postponed."""
+        with self._engine() as client:
+            await build_graph(client, self._collection)
 
     async def close(self) -> None:
         """Release the collection. A second call does nothing."""
@@ -171,7 +192,7 @@ class AsyncQdrantStore(StoreLogic, AsyncChunkStore):
                 await client.batch_update_points(self._collection, list(operations), wait=True)
 
     async def _rank(self, queries: Sequence[Query], keys: Sequence[str] | None) -> list[list[Found]]:
-        requests = [to_request(query, keys) for query in queries]
+        requests = [to_request(query, keys, self._params) for query in queries]
         with self._engine() as client:
             responses = await client.query_batch_points(self._collection, requests)
         return [

@@ -1,18 +1,25 @@
-"""Clients of Qdrant, and collections, whose schema is stored in their metadata when they are created."""
+"""Clients of Qdrant, and collections, whose schema is stored in their metadata when they are created.
+
+A collection of Qdrant can't be renamed, but an alias can be moved in one step. Therefore a new collection `notes` is
+created as `notes@1` with the alias `notes`. One that was created without an alias is found under its own name.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kinsplit.errors import KinsplitError, StoreError, StoreLockedError
-from kinsplit.stores.engines.qdrant.options import QdrantOptions, is_url
-from kinsplit.stores.engines.qdrant.payload import INDEXES
+from kinsplit.errors import StoreError, StoreLockedError
+from kinsplit.stores.engines.qdrant.errors import qdrant_errors
+from kinsplit.stores.engines.qdrant.first_load import POSTPONED, build_graph, is_abandoned
+from kinsplit.stores.engines.qdrant.options import API_KEY, QdrantOptions, is_url
+from kinsplit.stores.engines.qdrant.payload import INDEXES, places_of
+from kinsplit.stores.payload import ABOVE
 from kinsplit.stores.protocol import Schema
 from kinsplit.stores.schema import DENSE, SPARSE, check_schema, parse_schema, schema_to_create
 from kinsplit.support.extras import needs
@@ -20,54 +27,135 @@ from kinsplit.support.extras import needs
 if TYPE_CHECKING:
     from qdrant_client import AsyncQdrantClient, QdrantClient, models
 
-API_KEY = "KINSPLIT_QDRANT_API_KEY"
 #: Key of the schema in the collection's metadata.
 _METADATA = "kinsplit"
+#: Oldest version that stores metadata of collections.
+_OLDEST = (1, 16)
 
 
 async def open_collection(
     client: AsyncQdrantClient, place: str, options: QdrantOptions, collection: str, schema: Schema | None
-) -> Schema:
-    """Open a collection, creating it if it does not exist, and return its schema. On errors, close the client.
+) -> tuple[str, Schema]:
+    """Open a collection, creating it if it does not exist. On errors, close the client.
+
+    Returns:
+        The name of the collection that has the given alias, which stays the same when the alias moves; and its schema.
 
     Raises:
+        InvalidParameterError: The collection was made with other options.
         StoreError: An error or one of its subclasses; see `kinsplit.stores.open_store`.
     """
     name = f"{place}/{collection}"
     try:
         with qdrant_errors(name):
-            if not await client.collection_exists(collection):
-                known = [] if schema else [found.name for found in (await client.get_collections()).collections]
-                await _create(client, options, collection, schema_to_create(place, collection, schema, known))
-            info = await client.get_collection(collection)
-            stored = (info.config.metadata or {}).get(_METADATA)
-            if not isinstance(stored, dict):
-                raise StoreError(
-                    f"{name} holds no schema of kinsplit in its metadata, so something else made it, or a server older "
-                    "than Qdrant 1.16. Choose another name."
-                )
-            check_schema(name, found := parse_schema(name, stored), schema)
-            # An interrupted creation may have left some out.
-            missing = INDEXES.keys() - info.payload_schema.keys() if is_url(place) else set()
-            for key, kind in _indexes().items():
-                if key in missing:
-                    await client.create_payload_index(collection, key, kind, wait=True)
+            if is_url(place):
+                _check_version(place, await client.info())
+            aliases = await aliases_of(client)
+            own_name = aliases.get(collection, collection)
+            exists = own_name != collection or await client.collection_exists(collection)
+            if not exists:
+                new = schema_to_create(place, collection, schema, [] if schema else await names_of(client))
+                # One without an alias was left by an interrupted creation.
+                numbered = (f"{collection}@{number}" for number in count(1))
+                own_name = next(name for name in numbered if name not in aliases.values())
+                await _create(client, options, own_name, new)
+                await client.update_collection_aliases([alias(collection, own_name)])
+            info = await client.get_collection(own_name)
+            found = own_schema(name, info)
+            if found is None:
+                raise StoreError(f"{name} holds no schema of kinsplit, so something else made it. Choose another name.")
+            check_schema(name, found, schema)
+            if is_url(place):
+                if exists:
+                    options.check_made(name, _made(info, options))
+                await _complete(client, own_name, info, options)
     except BaseException:
         await client.close()
         raise
-    return found
+    return own_name, found
 
 
-@contextmanager
-def qdrant_errors(name: str) -> Iterator[None]:
-    """Turn the client's errors, which never contain the API key, into one-line errors."""
-    try:
-        yield
-    except KinsplitError:
-        raise
-    except Exception as error:  # The client's REST, gRPC and local modes raise different errors.
-        reason = " ".join(str(error).split())
-        raise StoreError(f"{name}: {reason or type(error).__name__}") from error
+def own_schema(name: str, info: models.CollectionInfo) -> Schema | None:
+    """Return the schema in a collection's metadata, or None if something else made the collection.
+
+    Raises:
+        StoreError: This version of kinsplit can't read it.
+    """
+    stored = (info.config.metadata or {}).get(_METADATA)
+    return parse_schema(name, stored) if isinstance(stored, dict) else None
+
+
+async def aliases_of(client: AsyncQdrantClient) -> dict[str, str]:
+    """Return the own names of the collections by alias."""
+    return {each.alias_name: each.collection_name for each in (await client.get_aliases()).aliases}
+
+
+async def names_of(client: AsyncQdrantClient) -> dict[str, str]:
+    """Return the own names of all collections by the names that they are opened by."""
+    aliases = await aliases_of(client)
+    named = set(aliases.values())
+    found = (await client.get_collections()).collections
+    return {**{each.name: each.name for each in found if each.name not in named}, **aliases}
+
+
+def alias(name: str, own_name: str) -> models.CreateAliasOperation:
+    """Return the operation that makes a name the alias of a collection, whatever it was before."""
+    from qdrant_client import models
+
+    return models.CreateAliasOperation(create_alias=models.CreateAlias(collection_name=own_name, alias_name=name))
+
+
+def _check_version(place: str, found: models.VersionInfo) -> None:
+    version = re.match(r"(\d+)\.(\d+)", found.version)
+    if "qdrant" not in found.title.lower() or version is None:
+        raise StoreError(f"{place} answers, but is no Qdrant server. Check the address.")
+    if (int(version[1]), int(version[2])) < _OLDEST:
+        oldest = ".".join(map(str, _OLDEST))
+        raise StoreError(f"{place} runs Qdrant {found.version}; kinsplit needs {oldest} or newer. Update the server.")
+
+
+def _made(info: models.CollectionInfo, options: QdrantOptions) -> dict[str, Any]:
+    """Return the options that a collection was made with, by name."""
+    config = info.config
+    params, hnsw = config.params, config.hnsw_config
+    vectors = params.vectors[DENSE[0]] if isinstance(params.vectors, dict) else None
+    kinds = [kind for kind in ("scalar", "binary") if hasattr(config.quantization_config, kind)]
+    return {
+        "shard_number": params.shard_number,
+        "replication_factor": params.replication_factor,
+        "write_consistency_factor": params.write_consistency_factor,
+        "on_disk": bool(vectors and vectors.on_disk),
+        "on_disk_payload": params.on_disk_payload,
+        "quantization": kinds[0] if kinds else "none",
+        "hnsw_m": (info.config.metadata or {}).get(POSTPONED) or hnsw.m,
+        "hnsw_ef_construct": hnsw.ef_construct,
+        "hnsw_on_disk": bool(hnsw.on_disk),
+        "indexing_threshold": config.optimizer_config.indexing_threshold,
+        # An interrupted creation may have left it out.
+        "tenant": _tenant(info) or options.tenant,
+    }
+
+
+def _tenant(info: models.CollectionInfo) -> str | None:
+    """Return the key of a collection's tenants, if any."""
+    indexes = info.payload_schema.items()
+    return next((key for key, found in indexes if getattr(found.params, "is_tenant", None)), None)
+
+
+async def _complete(
+    client: AsyncQdrantClient, collection: str, info: models.CollectionInfo, options: QdrantOptions
+) -> None:
+    """Create what an interrupted creation left out, and the HNSW graph that an interrupted first load postponed."""
+    wanted = _indexes(options.tenant or _tenant(info))
+    tenant = options.tenant if _tenant(info) is None else None
+    for key, kind in wanted.items():
+        if tenant is not None and key.removeprefix(f"{ABOVE}.") == tenant and key in info.payload_schema:
+            await client.delete_payload_index(collection, key, wait=True)
+        elif key in info.payload_schema:
+            continue
+        await client.create_payload_index(collection, key, kind, wait=True)
+    if is_abandoned(info):
+        await build_graph(client, collection, info)
 
 
 def open_client(place: str, options: QdrantOptions) -> QdrantClient:
@@ -116,6 +204,7 @@ def _arguments(place: str, options: QdrantOptions) -> dict[str, Any]:
         "api_key": os.environ.get(API_KEY),
         "timeout": options.timeout,
         "prefer_grpc": options.grpc,
+        "grpc_port": options.grpc_port,
         # The check would print a warning if no server answers.
         "check_compatibility": False,
     }
@@ -128,6 +217,9 @@ async def _create(client: AsyncQdrantClient, options: QdrantOptions, collection:
     dense = models.VectorParams(
         size=schema.dimension, distance=models.Distance.COSINE, on_disk=True if options.on_disk else None
     )
+    hnsw = {"m": options.hnsw_m, "ef_construct": options.hnsw_ef_construct, "on_disk": options.hnsw_on_disk}
+    hnsw = {name: value for name, value in hnsw.items() if value is not None}
+    threshold = options.indexing_threshold
     try:
         await client.create_collection(
             collection,
@@ -136,6 +228,9 @@ async def _create(client: AsyncQdrantClient, options: QdrantOptions, collection:
             shard_number=options.shard_number,
             replication_factor=options.replication_factor,
             write_consistency_factor=options.write_consistency_factor,
+            on_disk_payload=options.on_disk_payload,
+            hnsw_config=models.HnswConfigDiff(**hnsw) if hnsw else None,
+            optimizers_config=models.OptimizersConfigDiff(indexing_threshold=threshold) if threshold else None,
             quantization_config=_quantization(options),
             metadata={_METADATA: asdict(schema)},
         )
@@ -156,7 +251,7 @@ def _quantization(options: QdrantOptions) -> models.ScalarQuantization | models.
     return None
 
 
-def _indexes() -> dict[str, Any]:
+def _indexes(tenant: str | None) -> dict[str, Any]:
     """Return the payload indexes by key; chunk_index also gets a range index, to read a run of siblings."""
     from qdrant_client import models
 
@@ -165,4 +260,8 @@ def _indexes() -> dict[str, Any]:
         "uuid": models.PayloadSchemaType.UUID,
         "integer": models.IntegerIndexParams(type=models.IntegerIndexType.INTEGER, lookup=True, range=True),
     }
-    return {key: kinds[kind] for key, kind in INDEXES.items()}
+    indexes: dict[str, Any] = {key: kinds[kind] for key, kind in INDEXES.items()}
+    if tenant is not None:
+        of_tenants = models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, is_tenant=True)
+        indexes |= dict.fromkeys(places_of([tenant]), of_tenants)
+    return indexes

@@ -3,37 +3,56 @@
 from __future__ import annotations
 
 from typing import Literal
-from urllib.parse import parse_qsl, urlsplit, urlunsplit
-
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from urllib.parse import urlsplit, urlunsplit
 
 from kinsplit.errors import InvalidParameterError
-from kinsplit.support.validation import first_fault
+from kinsplit.stores.engines.options import StoreOptions, option
+
+#: Environment variable with the API key.
+API_KEY = "KINSPLIT_QDRANT_API_KEY"
 
 
-class QdrantOptions(BaseModel):
-    """Options of a Qdrant server, and query parameters of a `qdrant:URL` address.
+class QdrantOptions(StoreOptions):
+    """Options of a Qdrant server, and query parameters of a `qdrant:URL` address."""
 
-    Attributes:
-        shard_number: Shards of a new collection; None for the server's default, one per node.
-        replication_factor: Copies of each shard of a new collection; None for the server's default, 1.
-        write_consistency_factor: Copies that must confirm a write; None for the server's default, 1.
-        quantization: Quantization of a new collection's dense vectors: 8-bit "scalar" or 1-bit "binary", both kept in
-            memory and rescored with the full vectors.
-        on_disk: Whether a new collection keeps its full dense vectors on disk.
-        timeout: Timeout of a request in seconds.
-        grpc: Whether to use gRPC, on port 6334, instead of HTTP.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    shard_number: int | None = Field(default=None, ge=1)
-    replication_factor: int | None = Field(default=None, ge=1)
-    write_consistency_factor: int | None = Field(default=None, ge=1)
-    quantization: Literal["none", "scalar", "binary"] = "none"
-    on_disk: bool = False
-    timeout: int = Field(default=60, ge=1)
-    grpc: bool = False
+    grpc: bool = option(False, "connection", "Whether to use gRPC instead of HTTP.")
+    grpc_port: int = option(6334, "connection", "Port of gRPC.", ge=1, le=65535)
+    timeout: int = option(60, "connection", "Timeout of a request in seconds.", ge=1)
+    shard_number: int | None = option(
+        None, "new collection", "Number of shards. By default one per node of the cluster.", ge=1
+    )
+    replication_factor: int | None = option(None, "new collection", "Number of copies of each shard.", ge=1)
+    write_consistency_factor: int | None = option(
+        None, "new collection", "Number of copies that must confirm a write.", ge=1
+    )
+    on_disk: bool = option(
+        False, "new collection", "Whether full dense vectors stay on disk instead of in memory; quantized ones don't."
+    )
+    on_disk_payload: bool | None = option(
+        None, "new collection", "Whether texts and metadata stay on disk. Indexed values are always in memory."
+    )
+    quantization: Literal["none", "scalar", "binary"] = option(
+        "none", "new collection", "Smaller copies of dense vectors in memory: of 8 bits per number, or of 1 bit."
+    )
+    hnsw_m: int | None = option(None, "new collection", "Links per point of the HNSW graph.", ge=2)
+    hnsw_ef_construct: int | None = option(
+        None, "new collection", "Number of neighbours considered when a point is added to the HNSW graph.", ge=4
+    )
+    hnsw_on_disk: bool | None = option(None, "new collection", "Whether the HNSW graph stays on disk.")
+    indexing_threshold: int | None = option(
+        None, "new collection", "Size in KB from which a segment gets an HNSW graph.", ge=1
+    )
+    tenant: str | None = option(
+        None,
+        "new collection",
+        "Metadata key that almost every search filters by: points with the same value are stored together.",
+        pattern=r"^[\w-]+$",
+    )
+    hnsw_ef: int | None = option(None, "search", "Number of candidates during a search of the HNSW graph.", ge=1)
+    rescore: bool = option(True, "search", "Whether hits in quantized vectors are scored again with the full ones.")
+    oversampling: float | None = option(
+        None, "search", "Candidates to rescore, as a multiple of the hits; binary quantization needs 2 or more.", ge=1
+    )
 
 
 def parse_location(place: str) -> tuple[str, QdrantOptions]:
@@ -49,17 +68,9 @@ def parse_location(place: str) -> tuple[str, QdrantOptions]:
         return place, QdrantOptions()
     parts = urlsplit(place)
     if "@" in parts.netloc:
-        remedy = "Set the environment variable KINSPLIT_QDRANT_API_KEY."
+        remedy = f"Set the environment variable {API_KEY}."
         raise InvalidParameterError("store", "can't hold a user or a key", parts.hostname, remedy)
-    try:
-        options = QdrantOptions.model_validate(dict(parse_qsl(parts.query, keep_blank_values=True)))
-    except ValidationError as error:
-        fault = first_fault(error.errors())
-        remedy = f"Take of {', '.join(QdrantOptions.model_fields)}."
-        # The value of an unknown option may be an API key.
-        value = None if fault.is_unknown_field else fault.value
-        raise InvalidParameterError(f"store option {fault.field!r}", fault.message, value, remedy) from None
-    return urlunsplit((parts.scheme, parts.netloc, parts.path, "", "")), options
+    return urlunsplit((parts.scheme, parts.netloc, parts.path, "", "")), QdrantOptions.parse(parts.query)
 
 
 def is_url(place: str) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 
 from kinsplit.chunk import Content
 from kinsplit.embedding.protocol import SparseVector
+from kinsplit.stores.engines.qdrant.options import QdrantOptions, is_url
 from kinsplit.stores.engines.qdrant.payload import level_of, places_of, roots_of, wrapped, written_paths
 from kinsplit.stores.filters import Condition, Either, HasId, Not, OneOf, Path, Range, TimeRange, to_conditions
 from kinsplit.stores.json_values import around
@@ -104,8 +105,14 @@ def to_operations(plan: Plan, vectors: Mapping[Content, Vectors]) -> Iterator[mo
         yield models.DeleteOperation(delete=models.PointIdsList(points=list(plan.deletes)))
 
 
-def to_request(query: Query, keys: Sequence[str] | None) -> models.QueryRequest:
-    """Return the request of a query, with whole payloads or some of their keys."""
+def to_request(query: Query, keys: Sequence[str] | None, params: models.SearchParams | None) -> models.QueryRequest:
+    """Return the request of a query.
+
+    Args:
+        query: The query.
+        keys: Payload keys to return; None for the whole payload.
+        params: Parameters of dense searches.
+    """
     from qdrant_client import models
 
     layer = layer_of(query.level)
@@ -124,8 +131,20 @@ def to_request(query: Query, keys: Sequence[str] | None) -> models.QueryRequest:
         using=using,
         limit=query.limit,
         filter=wanted,
+        params=params if query.using == "dense" else None,
         with_payload=own_payload() if keys is None else places_of(keys),
     )
+
+
+def search_params(place: str, options: QdrantOptions) -> models.SearchParams | None:
+    """Return the parameters of dense searches; None for local mode, which compares all vectors."""
+    from qdrant_client import models
+
+    if not is_url(place):
+        return None
+    # Collections without quantized vectors ignore it.
+    quantization = models.QuantizationSearchParams(rescore=options.rescore, oversampling=options.oversampling)
+    return models.SearchParams(hnsw_ef=options.hnsw_ef, quantization=quantization)
 
 
 def own_payload() -> models.PayloadSelectorExclude:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -12,6 +13,7 @@ from kinsplit.stores.engines.open_engines import Lease, Sharing
 from kinsplit.stores.engines.qdrant.async_store import AsyncQdrantStore
 from kinsplit.stores.engines.qdrant.collection import open_client, open_collection
 from kinsplit.stores.engines.qdrant.options import QdrantOptions, is_url
+from kinsplit.stores.engines.qdrant.points import search_params
 from kinsplit.stores.protocol import Schema, Where
 from kinsplit.stores.schema import check_collection
 from kinsplit.support.aio import run
@@ -71,9 +73,11 @@ class QdrantStore(BlockingStore):
 
     def __init__(self, place: str, options: QdrantOptions, collection: str, schema: Schema | None = None) -> None:
         check_collection(collection)
-        client, writing = _open(place, options)
-        stored = run(open_collection(client, place, options, collection, schema))
-        self._store = AsyncQdrantStore(client, f"{place}/{collection}", collection, stored, Held(writing))
+        client, writing = open_blocking(place, options)
+        own_name, stored = run(open_collection(client, place, options, collection, schema))
+        params = search_params(place, options)
+        self._store = AsyncQdrantStore(client, f"{place}/{collection}", own_name, stored, Held(writing), params)
+        self._on_server = is_url(place)
         super().__init__(self._store)
 
     def count(self, level: int | None = None, where: Where | None = None) -> int:
@@ -84,13 +88,23 @@ class QdrantStore(BlockingStore):
         """Return the number of matching chunks by source; see `ChunkStore.sources`."""
         return run(self._store.sources(level, where))
 
+    @contextmanager
+    def first_load(self) -> Iterator[None]:
+        """Postpone the server's HNSW graph while an empty collection is filled; see `ChunkStore.first_load`."""
+        postponed = self._on_server and run(self._store.postpone_graph())
+        try:
+            yield
+        finally:
+            if postponed:
+                run(self._store.build_graph())
+
     def close(self) -> None:
         """Release the collection. A second call does nothing."""
         run(self._store.close())
 
 
-def _open(place: str, options: QdrantOptions) -> tuple[AsyncQdrantClient, AbstractContextManager[object]]:
-    """Return a client of a location and the lock of its writers."""
+def open_blocking(place: str, options: QdrantOptions) -> tuple[AsyncQdrantClient, AbstractContextManager[object]]:
+    """Return a client of a location, whose coroutines never suspend, and the lock of its writers."""
     if is_url(place) or place == ":memory:":
         # The client's local mode loses points when two threads use it.
         calling: AbstractContextManager[object] = nullcontext() if is_url(place) else threading.RLock()

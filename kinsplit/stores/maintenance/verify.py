@@ -1,4 +1,4 @@
-"""Maintenance of collections: copying one to another store, and verifying that it is intact."""
+"""Verification that a collection is intact."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from kinsplit.identity import chunk_id, document_hash, embedding_hash
 from kinsplit.spans import holds, stretches
 from kinsplit.stores.payload import RECORD
 from kinsplit.stores.protocol import ChunkStore, Damage
-from kinsplit.stores.schema import check_schema
 
 Kind = Literal["index", "link", "parent", "child", "hash", "lost", "payload", "vectors", "unknown", "filter"]
 
@@ -55,31 +54,6 @@ class Problem:
             return self.detail
         place = f"level {self.level}" if self.index is None else f"level {self.level}, chunk {self.index}"
         return inline(f"{self.source_id}: {place}: {self.detail}")
-
-
-def copy(source: ChunkStore, target: ChunkStore) -> int:
-    """Copy every chunk of a store, with its vectors, into another store, without embedding again.
-
-    Documents that the target already holds become equal to the source's; its other documents stay. An interrupted copy
-    is completed by the next one.
-
-    Args:
-        source: Store to read.
-        target: Store to write, opened with `source.schema`.
-
-    Returns:
-        The number of copied leaves; their parents and documents are copied too.
-
-    Raises:
-        SchemaMismatchError: The stores were made with different models or strategies.
-    """
-    check_schema("The target", target.schema, source.schema)
-    copied = 0
-    for source_id in source.sources():
-        pairs = source.export(source_id)
-        target.sync(source_id, [chunk for chunk, _ in pairs], {chunk.content: vectors for chunk, vectors in pairs})
-        copied += sum(chunk.level == 0 for chunk, _ in pairs)
-    return copied
 
 
 def verify(store: ChunkStore) -> list[Problem]:

@@ -1,0 +1,235 @@
+"""Steps of the scale benchmark, each in a process of its own: indexing, searching, and indexing again.
+
+`python benchmarks/scale_steps.py STEP ENGINE FOLDER EMBEDDER QUESTIONS` prints a line of JSON. The folder holds the
+corpus, the engine's files and the vectors of all leaves, which the exact neighbours of a question are computed from.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+import scale_corpus
+from indexing import Stages, watched, watched_model
+from numpy.typing import NDArray
+from store_engines import running
+
+from kinsplit import Index, embedding
+from kinsplit.embedding import Embedder, Progress
+from kinsplit.indexing.reports import AddReport
+from kinsplit.stores.protocol import Query
+
+#: Address prefixes of the engines.
+ENGINES = {"edge": "edge", "postgres": "pgvector"}
+_COLLECTION = "scale"
+#: Neighbours that recall compares, and what two equal similarities may differ by in 32 bits.
+_NEIGHBOURS, _TOLERANCE = 10, 1e-4
+#: Seconds between two looks at the processes' memory.
+_PAUSE = 1.0
+#: Vectors multiplied at once.
+_BLOCK = 50_000
+
+
+class RecordedEmbedder:
+    """An embedder that also appends its vectors to a file.
+
+    Args:
+        embedder: The embedder.
+        path: The file.
+    """
+
+    repeatable = True
+
+    def __init__(self, embedder: Embedder, path: Path) -> None:
+        self._embedder, self._path = embedder, path
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._embedder, name)
+
+    def embed(self, texts: Sequence[str], progress: Progress | None = None) -> NDArray[np.float32]:
+        """Embed texts, and record their vectors."""
+        vectors = self._embedder.embed(texts, progress)
+        with self._path.open("ab") as file:
+            file.write(vectors.tobytes())
+        return vectors
+
+
+class Processes:
+    """This process, those that it starts, and those of a database.
+
+    Args:
+        server: Process id of the database, if any.
+
+    Attributes:
+        peaks: Peaks of their memory in MB. Memory that a database's processes share counts once.
+        seconds: Processor time that they have used, in seconds.
+    """
+
+    def __init__(self, server: int | None) -> None:
+        self.peaks = dict.fromkeys(("indexer", "mapped files", "file readers", "server"), 0.0)
+        self._seconds: dict[int, float] = {}
+        self._server, self._end = server, threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> Processes:
+        self._before = 0.0
+        self._look()
+        self._before = self.seconds
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end.set()
+        self._thread.join()
+        self._look()
+
+    @property
+    def seconds(self) -> float:
+        return sum(self._seconds.values()) - self._before
+
+    def _watch(self) -> None:
+        while not self._end.wait(_PAUSE):
+            self._look()
+
+    def _look(self) -> None:
+        own = psutil.Process()
+        started = own.children(recursive=True)
+        of_server = [self._server, *psutil.Process(self._server).children()] if self._server else []
+        ids = {process if isinstance(process, int) else process.pid for process in of_server}
+        readers = [process.pid for process in started if process.pid not in ids]
+        here, shared = _held(own.pid), [_held(pid) for pid in ids]
+        now = {
+            "indexer": here["RssAnon"],
+            "mapped files": here["RssFile"],
+            "file readers": sum(_held(pid)["RssAnon"] for pid in readers),
+            "server": sum(held["RssAnon"] for held in shared) + max((held["RssShmem"] for held in shared), default=0),
+        }
+        self.peaks = {name: max(peak, now[name]) for name, peak in self.peaks.items()}
+        for pid in (own.pid, *readers, *ids):
+            with suppress(psutil.Error):
+                used = psutil.Process(pid).cpu_times()
+                self._seconds[pid] = used.user + used.system
+
+
+def _held(pid: int) -> dict[str, float]:
+    """Return the kinds of a process's resident memory in MB; zeros for one that has ended."""
+    held = dict.fromkeys(("RssAnon", "RssFile", "RssShmem"), 0.0)
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return held
+    return held | {name: int(size) / 1e3 for name, size in re.findall(r"^(Rss\w+):\s+(\d+) kB", status, re.MULTILINE)}
+
+
+@contextmanager
+def _opened(engine: str, folder: Path, embedder: Embedder) -> Iterator[tuple[Index, int | None]]:
+    """Open the collection; yield it with the process id of its database's server."""
+    home = folder / engine
+    home.mkdir(exist_ok=True)
+    with running(ENGINES[engine], home) as address, Index(address, collection=_COLLECTION, embedder=embedder) as index:
+        pid = home / "data" / "postmaster.pid"
+        yield index, int(pid.read_text().split("\n")[0]) if pid.is_file() else None
+
+
+def add(engine: str, folder: Path, spec: str) -> dict[str, Any]:
+    """Index the corpus, or index it again.
+
+    Returns:
+        Numbers of documents, chunks and embedded texts, `seconds` in all, `processor` time, `stages`, `close`: seconds
+        until all is on disk, `memory` in MB by process, and `disk` in bytes.
+    """
+    stages = Stages()
+    model = embedding.create(spec)
+    model.embed_query("load")
+    recorded = watched_model(RecordedEmbedder(model, folder / f"{engine}.vectors"), stages)
+    with _opened(engine, folder, recorded) as (index, server), Processes(server) as processes:
+        index.strategy.split("Warm. " * 100)
+        with watched(index, stages):
+            begun = time.perf_counter()
+            report = index.add(folder / "corpus")
+            seconds = time.perf_counter() - begun
+        begun = time.perf_counter()
+        index.store.close()
+        took = time.perf_counter() - begun
+    if report.failed:
+        raise report.failed[0].error
+    size = sum(file.stat().st_blocks * 512 for file in (folder / engine).rglob("*") if file.is_file())
+    return {
+        **_counts(report),
+        "seconds": seconds + took,
+        "processor": processes.seconds,
+        "stages": stages.table(),
+        "close": took,
+        "memory": processes.peaks,
+        "disk": size,
+    }
+
+
+def _counts(report: AddReport) -> dict[str, int]:
+    return {
+        "documents": len(report.documents),
+        "chunks": sum(document.chunks for document in report.documents),
+        "embedded": report.embedded,
+        "added": report.added,
+    }
+
+
+def search(engine: str, folder: Path, spec: str, number: int) -> dict[str, Any]:
+    """Ask questions, alone and with filters, and compare the nearest chunks with the exact ones.
+
+    Returns:
+        `times`: milliseconds of each search by kind; `recall`: share of the exact neighbours found; `reopen` in
+        milliseconds; `memory` in MB by process.
+    """
+    asked = list(scale_corpus.questions(folder / "corpus", number))
+    model = embedding.create(spec)
+    model.embed_query("load")
+    begun = time.perf_counter()
+    with _opened(engine, folder, model) as (index, server), Processes(server) as processes:
+        reopen = (time.perf_counter() - begun) * 1e3
+        times: dict[str, list[float]] = {}
+        for turn, question in enumerate(asked):
+            kinds: dict[str, dict[str, Any] | None] = {
+                "all": None,
+                "a tenth": {"subject": question.subject},
+                "a course": {"course": question.course},
+            }
+            for kind, where in kinds.items():
+                begun = time.perf_counter()
+                index.search(question.text, where=where)
+                if turn:  # The first question opens indexes and fills caches.
+                    times.setdefault(kind, []).append((time.perf_counter() - begun) * 1e3)
+        vectors = np.stack([model.embed_query(question.text) for question in asked])
+        rankings = index.store.rank([Query("dense", vector, _NEIGHBOURS) for vector in vectors])
+    found = [[entry.score for entry in ranking] for ranking in rankings]
+    exact = _exact(np.memmap(folder / f"{engine}.vectors", np.float32).reshape(-1, model.dimension), vectors)
+    shares = [np.mean(np.sort(own)[::-1] >= least - _TOLERANCE) for own, least in zip(found, exact, strict=True)]
+    return {"reopen": reopen, "times": times, "recall": float(np.mean(shares)), "memory": processes.peaks}
+
+
+def _exact(stored: NDArray[np.float32], asked: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the similarity of each question's tenth nearest vector."""
+    best = np.full((len(asked), _NEIGHBOURS), -1.0, dtype=np.float32)
+    for start in range(0, len(stored), _BLOCK):
+        best = np.concatenate([best, asked @ stored[start : start + _BLOCK].T], axis=1)
+        best = -np.partition(-best, _NEIGHBOURS - 1, axis=1)[:, :_NEIGHBOURS]
+    return best.min(axis=1)
+
+
+def main(step: str, engine: str, folder: str, spec: str, number: str) -> None:
+    """Run a step and print its figures."""
+    place = Path(folder)
+    print(json.dumps(search(engine, place, spec, int(number)) if step == "search" else add(engine, place, spec)))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,86 @@
+"""Connection string and options of a Postgres collection, read from an address."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from pydantic import model_validator
+
+from kinsplit.errors import InvalidParameterError
+from kinsplit.stores.engines.options import StoreOptions, option
+
+_MEMORY = r"^[1-9][0-9]*(kB|MB|GB|TB)$"
+
+
+class PostgresOptions(StoreOptions):
+    """Options of a Postgres collection, and query parameters of a `pgvector:postgresql://...` address."""
+
+    halfvec: bool = option(
+        False,
+        "new collection",
+        "Whether dense vectors are stored with 16 bits per number: half the space, and an index for up to 4,000 "
+        "dimensions instead of 2,000.",
+    )
+    hnsw_m: int = option(16, "new collection", "Links per row of the HNSW graph.", ge=2, le=100)
+    hnsw_ef_construct: int = option(
+        64, "new collection", "Number of neighbours considered when a row is added to the HNSW graph.", ge=4, le=1000
+    )
+    partition_by: str | None = option(
+        None,
+        "new collection",
+        "Metadata key by whose hash the chunks are partitioned, such as subject or source_id. Each partition has its "
+        "own indexes, and a filter by the key searches its partitions only.",
+        pattern=r"^[\w-]+$",
+    )
+    partitions: int = option(16, "new collection", "Number of partitions, with partition_by.", ge=2, le=1000)
+    maintenance_work_mem: str | None = option(
+        None, "first load", "Memory of the server for building the HNSW graph, such as 8GB.", pattern=_MEMORY
+    )
+    build_workers: int | None = option(
+        None, "first load", "Number of further processes of the server that build the HNSW graph.", ge=0, le=1024
+    )
+    hnsw_ef: int = option(200, "search", "Number of candidates during a search of the HNSW graph.", ge=1, le=1000)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.hnsw_ef_construct < 2 * self.hnsw_m:
+            rule, remedy = f"must be at least twice hnsw_m, which is {self.hnsw_m}", "Raise it, or lower hnsw_m."
+            raise InvalidParameterError("store option 'hnsw_ef_construct'", rule, self.hnsw_ef_construct, remedy)
+        if "partitions" in self.model_fields_set and self.partition_by is None:
+            rule, remedy = "needs partition_by", "Give the key to partition by."
+            raise InvalidParameterError("store option 'partitions'", rule, self.partitions, remedy)
+        return self
+
+
+def parse_dsn(dsn: str) -> tuple[str, PostgresOptions]:
+    """Split the part of an address after "pgvector:" into libpq's connection string and kinsplit's options.
+
+    Options are query parameters of a URL; all others there are libpq's own.
+
+    Raises:
+        InvalidParameterError: An option has a wrong value.
+    """
+    if not dsn.startswith(("postgresql://", "postgres://")):
+        return dsn, PostgresOptions()
+    place, _, query = dsn.partition("?")
+    own, others = [], []
+    for part in query.split("&"):
+        (own if part.partition("=")[0] in PostgresOptions.model_fields else others).append(part)
+    rest = "&".join(filter(None, others))
+    return f"{place}?{rest}" if rest else place, PostgresOptions.parse("&".join(own))
+
+
+def unknown_options(dsn: str, known: set[str]) -> InvalidParameterError | None:
+    """Return the error for a query parameter that is neither libpq's nor kinsplit's, or None if there is none.
+
+    Args:
+        dsn: Connection string without kinsplit's options.
+        known: libpq's parameters.
+    """
+    query = dsn.partition("?")[2] if dsn.startswith(("postgresql://", "postgres://")) else ""
+    for name in (part.partition("=")[0] for part in query.split("&")):
+        if name and name not in known:
+            remedy = f"Options are {', '.join(PostgresOptions.model_fields)}, and the parameters of libpq."
+            # Without the value, which may be a password.
+            return InvalidParameterError(f"store option {name!r}", "is not known", None, remedy)
+    return None

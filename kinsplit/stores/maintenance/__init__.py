@@ -1,0 +1,8 @@
+"""Maintenance of collections: copies, and verification that they are intact."""
+
+from __future__ import annotations
+
+from kinsplit.stores.maintenance.copy import Copied, copy
+from kinsplit.stores.maintenance.verify import Problem, verify
+
+__all__ = ["Copied", "Problem", "copy", "verify"]

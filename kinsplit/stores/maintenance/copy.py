@@ -1,0 +1,114 @@
+"""Copies of a collection's documents, which an interrupted copy is completed by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from kinsplit.chunk import Chunk
+from kinsplit.stores.protocol import ChunkStore, Vectors
+from kinsplit.stores.schema import check_schema
+
+#: Chunks per read; a document with more is read at once.
+_BATCH = 1000
+
+#: Function called with the number of documents that are done and their total.
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """Numbers of a copy or a restored backup.
+
+    Attributes:
+        documents: Number of documents that the source has.
+        chunks: Number of their leaves.
+        skipped: Number of the documents that the target held already.
+    """
+
+    documents: int = 0
+    chunks: int = 0
+    skipped: int = 0
+
+
+def copy(source: ChunkStore, target: ChunkStore, progress: Progress | None = None) -> Copied:
+    """Copy every chunk of a store, with its vectors, into another store, without embedding again.
+
+    Documents that the target already holds become equal to the source's; its other documents stay. A document whose
+    chunks are equal is skipped: a batch of them takes one call to each store. So an interrupted copy is completed by
+    the next one, and a second copy takes over what has changed.
+
+    Args:
+        source: Store to read.
+        target: Store to write, opened with `source.schema`.
+        progress: Function called after each batch with the number of documents done and their total.
+
+    Raises:
+        SchemaMismatchError: The stores were made with different models or strategies.
+    """
+    check_schema("The target", target.schema, source.schema)
+    sizes, held = source.sources(), target.sources()
+    documents = chunks = skipped = 0
+    for names in batches_of(sizes):
+        found = read(source, names)
+        changed = unequal(target, held, found)
+        vectors = source.vectors([chunk.id for name in changed for chunk in found[name]])
+        for name in changed:
+            write(target, found[name], vectors)
+        documents += len(found)
+        chunks += sum(chunk.level == 0 for of_source in found.values() for chunk in of_source)
+        skipped += len(found) - len(changed)
+        if progress is not None:
+            progress(documents, len(sizes))
+    return Copied(documents, chunks, skipped)
+
+
+def batches_of(sizes: Mapping[str, int]) -> Iterator[list[str]]:
+    """Yield documents in batches that are read at once.
+
+    Args:
+        sizes: Number of chunks by document.
+    """
+    batch: list[str] = []
+    total = 0
+    for name, size in sizes.items():
+        if batch and total + size > _BATCH:
+            yield batch
+            batch, total = [], 0
+        batch.append(name)
+        total += size
+    if batch:
+        yield batch
+
+
+def read(store: ChunkStore, names: Sequence[str]) -> dict[str, list[Chunk]]:
+    """Return the chunks of documents, of all levels, by document, in order."""
+    chunks = store.find({"source_id": list(names)}, level=None)
+    return {name: list(group) for name, group in groupby(chunks, lambda chunk: chunk.source_id)}
+
+
+def unequal(target: ChunkStore, held: Mapping[str, int], wanted: Mapping[str, Sequence[Chunk]]) -> list[str]:
+    """Return the documents whose chunks differ from those in a store.
+
+    Args:
+        target: The store.
+        held: Number of chunks by document in it.
+        wanted: Chunks by document, in order.
+    """
+    alike = [name for name, chunks in wanted.items() if held.get(name) == len(chunks)]
+    found = read(target, alike) if alike else {}
+    return [name for name, chunks in wanted.items() if found.get(name) != chunks]
+
+
+def write(target: ChunkStore, chunks: Sequence[Chunk], vectors: Mapping[str, Vectors]) -> None:
+    """Make a document of a store equal to its chunks.
+
+    Args:
+        target: The store.
+        chunks: Chunks of the document; one without vectors was deleted meanwhile.
+        vectors: Vectors by id.
+    """
+    whole = [chunk for chunk in chunks if chunk.id in vectors]
+    if whole:
+        target.sync(whole[0].source_id, whole, {chunk.content: vectors[chunk.id] for chunk in whole})

@@ -1,0 +1,203 @@
+"""A Qdrant server for tests: the client's local mode behind HTTP, which checks every request against Qdrant's models.
+
+The models are those that qdrant-client generates from the OpenAPI description of the server.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from pydantic import TypeAdapter
+from pydantic_core import to_jsonable_python
+from qdrant_client import QdrantClient
+from qdrant_client.http import models
+
+from tests.local_server import QuietHandler, running
+
+#: Body of each request by method and path below "/collections".
+BODIES: dict[tuple[str, str], Any] = {
+    ("PUT", "/C"): models.CreateCollection,
+    ("PATCH", "/C"): models.UpdateCollection,
+    ("PUT", "/C/index"): models.CreateFieldIndex,
+    ("PUT", "/C/points"): models.PointInsertOperations,
+    ("POST", "/C/points"): models.PointRequest,
+    ("POST", "/C/points/batch"): models.UpdateOperations,
+    ("POST", "/C/points/count"): models.CountRequest,
+    ("POST", "/C/points/delete"): models.PointsSelector,
+    ("POST", "/C/points/query/batch"): models.QueryRequestBatch,
+    ("POST", "/C/points/scroll"): models.ScrollRequest,
+    ("POST", "/C/facet"): models.FacetRequest,
+    ("POST", "/aliases"): models.ChangeAliasesOperation,
+}
+
+
+def parsed(model: Any, body: Any) -> Any:
+    """Return a body as a model, after checking that the model holds every field of it, at any depth, unchanged."""
+    request = TypeAdapter(model).validate_python(body)
+    kept = TypeAdapter(model).dump_python(request, mode="json", exclude_unset=True, by_alias=True)
+    assert kept == body, f"{model}: {kept} is left of {body}"
+    return request
+
+
+@dataclass
+class Server:
+    """State of the server.
+
+    Attributes:
+        client: Its data.
+        key: API key that requests must have; None for any.
+        version: Version that it reports.
+        requests: Method, path and body of each request.
+        faults: Messages of requests that no model allows.
+        port: Port that it listens on.
+    """
+
+    client: QdrantClient = field(default_factory=lambda: QdrantClient(":memory:"))
+    key: str | None = None
+    version: str = "1.16.3"
+    requests: list[tuple[str, str, Any]] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+    port: int = 0
+    _created: dict[str, dict[str, Any]] = field(default_factory=dict)
+    _indexes: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def sent(self, method: str, path: str) -> list[Any]:
+        """Return the bodies of the requests to a path; "C" stands for any collection."""
+        pattern = re.compile("/collections" + re.sub(r"^/C", "/[^/]+", path))
+        return [body for verb, place, body in self.requests if verb == method and pattern.fullmatch(place)]
+
+    def answer(self, method: str, place: str, query: dict[str, Any], body: Any) -> Any:
+        """Return the result of a request."""
+        if (method, place) == ("GET", "/aliases"):
+            return self.client.get_aliases()
+        _, _, *parts = map(unquote, place.split("/"))
+        if not parts:
+            return self.client.get_collections()
+        name = parts[0]
+        path = "/" + "/".join(parts if name == "aliases" else ["C", *parts[1:]])
+        request = parsed(BODIES[method, path], body) if body is not None else None
+        match method, path:
+            case "GET", "/C/exists":
+                return {"exists": self.client.collection_exists(name)}
+            case "GET", "/C":
+                return self._info(name)
+            case "PUT", "/C":
+                return self._create(name, request, body)
+            case "PATCH", "/C":
+                self._created[name].setdefault("hnsw_config", {}).update(body.get("hnsw_config") or {})
+                return self.client.update_collection(name, metadata=request.metadata)
+            case "DELETE", "/C":
+                return self.client.delete_collection(name)
+            case "PUT", "/C/index":
+                schema = body["field_schema"]
+                kind = schema if isinstance(schema, str) else schema["type"]
+                params = None if isinstance(schema, str) else schema
+                self._indexes[name][request.field_name] = {"data_type": kind, "params": params, "points": 0}
+            case "DELETE", path if path.startswith("/C/index/"):
+                del self._indexes[name][parts[2]]
+            case "POST", "/C/points":
+                arguments = (request.ids, request.with_payload, request.with_vector)
+                return self.client.retrieve(name, *arguments)
+            case "POST", "/C/points/batch":
+                assert query["wait"] == ["true"]
+                return self.client.batch_update_points(name, request.operations)
+            case "POST", "/C/points/count":
+                return self.client.count(name, request.filter, request.exact)
+            case "POST", "/C/points/delete":
+                self.client.delete(name, request)
+            case "POST", "/C/points/query/batch":
+                # Local mode compares all vectors, and warns of parameters.
+                searches = [search.model_copy(update={"params": None}) for search in request.searches]
+                return self.client.query_batch_points(name, searches)
+            case "POST", "/C/points/scroll":
+                points, offset = self.client.scroll(
+                    name,
+                    request.filter,
+                    limit=request.limit,
+                    offset=request.offset,
+                    with_payload=request.with_payload,
+                    with_vectors=request.with_vector,
+                )
+                return {"points": points, "next_page_offset": offset}
+            case "POST", "/C/facet":
+                return self.client.facet(name, request.key, request.filter, limit=request.limit)
+            case "POST", "/aliases":
+                return self.client.update_collection_aliases(request.actions)
+            case _:
+                raise NotImplementedError(path)
+        return {"operation_id": 1, "status": "completed"}
+
+    def _create(self, name: str, request: models.CreateCollection, body: dict[str, Any]) -> bool:
+        self._created[name], self._indexes[name] = body, {}
+        self.client.create_collection(
+            name,
+            vectors_config=request.vectors,
+            sparse_vectors_config=request.sparse_vectors,
+            metadata=request.metadata,
+        )
+        return True
+
+    def _info(self, name: str) -> Any:
+        info = to_jsonable_python(self.client.get_collection(name))
+        created = self._created[name]
+        for option in ("shard_number", "replication_factor", "write_consistency_factor", "on_disk_payload"):
+            info["config"]["params"][option] = created.get(option)
+        info["payload_schema"] = self._indexes[name]
+        info["config"]["hnsw_config"].update(created.get("hnsw_config") or {})
+        info["config"]["optimizer_config"].update(created.get("optimizers_config") or {})
+        info["config"]["quantization_config"] = created.get("quantization_config")
+        return info
+
+
+@contextmanager
+def qdrant_server() -> Iterator[Server]:
+    """Run a server until the block ends, and check then that every request was of its model."""
+    server, one_at_a_time = Server(), threading.Lock()
+
+    class Handler(QuietHandler):
+        protocol_version = "HTTP/1.1"
+
+        def _answer(self) -> None:
+            length = int(self.headers.get("content-length", 0))
+            body = json.loads(self.rfile.read(length)) if length else None
+            place = urlsplit(self.path)
+            server.requests.append((self.command, place.path, body))
+            if server.key is not None and self.headers.get("api-key") != server.key:
+                self.respond(b"Must provide an API key or an Authorization bearer token", 401, {})
+                return
+            if place.path == "/":
+                found = {"title": "qdrant - vector search engine", "version": server.version}
+                self.respond(json.dumps(found).encode(), 200, {"content-type": "application/json"})
+                return
+            try:
+                with one_at_a_time:
+                    result = server.answer(self.command, place.path, parse_qs(place.query), body)
+                document, status = {"result": to_jsonable_python(result), "status": "ok", "time": 0.0}, 200
+            except ValueError as error:
+                document, status = {"status": {"error": str(error)}, "time": 0.0}, 400
+                if "not found" not in str(error):
+                    server.faults.append(str(error))
+            except (AssertionError, LookupError, NotImplementedError) as error:
+                document, status = {"status": {"error": repr(error)}, "time": 0.0}, 500
+                server.faults.append(repr(error))
+            self.respond(json.dumps(document).encode(), status, {"content-type": "application/json"})
+
+    for method in ("GET", "PUT", "POST", "PATCH", "DELETE"):
+        setattr(Handler, f"do_{method}", Handler._answer)
+    with running(Handler) as server.port:
+        try:
+            yield server
+        finally:
+            server.client.close()
+    assert server.faults == []

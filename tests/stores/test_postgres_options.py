@@ -1,0 +1,179 @@
+"""Options of Postgres addresses, the first load, and the errors of servers."""
+
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from kinsplit.errors import InvalidParameterError, StoreError
+from kinsplit.stores import open_store
+from kinsplit.stores.protocol import Query, Vectors
+from kinsplit.stores.testing import DENSE, SCHEMA, SPARSE, TEXTS, embed, make_chunks, save
+
+psycopg = pytest.importorskip("psycopg")
+pytest.importorskip("pgvector")
+
+
+@pytest.fixture
+def connection(postgres):
+    with psycopg.connect(postgres.removeprefix("pgvector:"), autocommit=True) as connection:
+        yield connection
+
+
+def graphs(connection):
+    found = connection.execute("SELECT indexdef FROM pg_indexes WHERE indexdef LIKE '%hnsw%'").fetchall()
+    return sorted(text.split("USING ")[1] for (text,) in found)
+
+
+def test_a_new_collection_and_its_searches_get_the_options(postgres, connection):
+    options = "&halfvec=true&hnsw_m=8&hnsw_ef_construct=32&hnsw_ef=77&connect_timeout=5"
+    with open_store(f"{postgres}{options}", "cs", replace(SCHEMA, dimension=3000)) as store:
+        chunks = make_chunks("doc", TEXTS[:2])
+        rows = np.eye(2, 3000, dtype=np.float32)
+        store.sync("doc", chunks, {c.content: Vectors(row) for c, row in zip(chunks, rows, strict=True)})
+        (hits,) = store.search([Query("dense", rows[1], 5)])
+        assert [hit.chunk for hit in hits] == chunks[::-1]
+        assert store.vectors([chunks[0].id])[chunks[0].id].dense.tolist() == rows[0].tolist()
+        assert store._reader.connection.execute("SHOW hnsw.ef_search").fetchone() == ("77",)
+    assert graphs(connection) == [
+        f"hnsw ({name} halfvec_cosine_ops) WITH (m='8', ef_construction='32')" for name in ("dense", "dense_parent")
+    ]
+
+
+def test_options_that_an_existing_collection_does_not_have_are_refused(postgres):
+    open_store(f"{postgres}&hnsw_m=8", "cs", SCHEMA).close()
+    for same in ("", "&hnsw_m=8", "&hnsw_ef=9&maintenance_work_mem=1GB"):
+        open_store(f"{postgres}{same}", "cs", SCHEMA).close()
+    for other in ("halfvec=true", "hnsw_m=16", "partition_by=subject"):
+        with pytest.raises(InvalidParameterError, match=f"{other.partition('=')[0]}.*which exists"):
+            open_store(f"{postgres}&{other}", "cs", SCHEMA)
+
+
+def test_partitions_by_a_key_are_searched_alone_by_its_filter(postgres, connection):
+    with open_store(f"{postgres}&partition_by=subject&partitions=4", "cs", SCHEMA) as store:
+        for name, subject in (("a", "cs"), ("b", "maths"), ("c", "law"), ("d", "'; --\0"), ("e", None)):
+            save(store, name, make_chunks(name, TEXTS, subject=subject))
+        assert save(store, "a", make_chunks("a", TEXTS, subject="law"))[0].updated == 5
+        for subject, names in (("law", ["a", "c"]), (["maths", "'; --\0"], ["b", "d"]), (None, ["e"]), ("cs", [])):
+            where = {"subject": subject}
+            dense = Query("dense", DENSE.embed_query("a"), 50, 0, where)
+            terms = Query("bm25", SPARSE.embed_query("class"), 50, 0, where)
+            for hits in store.search([dense, terms]):
+                assert sorted({hit.chunk.source_id for hit in hits}) == names
+            assert list(store.sources(0, where)) == names
+        assert list(store.sources(0, {"$not": {"subject": "law"}})) == ["b", "d", "e"]
+        with pytest.raises(InvalidParameterError, match=r"'subject'.*must be a string"):
+            save(store, "f", make_chunks("f", TEXTS, subject=["cs", "law"]))
+        assert store.sources().keys() == set("abcde")
+    with open_store(postgres, "cs") as store:
+        assert store._made.partition_by == "subject"
+        plan = connection.execute("EXPLAIN SELECT id FROM kinsplit.chunks_1 WHERE part = ANY(ARRAY['law'])").fetchall()
+        assert len({word for (line,) in plan for word in line.split() if word.startswith("chunks_1_part_")}) == 1
+
+
+def test_the_graph_is_made_at_the_end_of_a_first_load_only(postgres, connection):
+    options = "&maintenance_work_mem=256MB&build_workers=1"
+    with open_store(f"{postgres}{options}", "cs", SCHEMA) as store:
+        with store.first_load():
+            assert graphs(connection) == []
+            # Others leave it to this one.
+            with open_store(postgres, "cs") as other, other.first_load():
+                save(other, "doc", make_chunks("doc", TEXTS))
+            assert graphs(connection) == []
+            (hits,) = store.search([Query("dense", DENSE.embed_query(TEXTS[0]), 1)])
+            assert hits[0].chunk.text == TEXTS[0]
+        assert len(graphs(connection)) == 2
+        with store.first_load():
+            assert len(graphs(connection)) == 2
+
+
+def test_a_first_load_that_died_is_ended_by_the_next_opening(postgres, connection):
+    code = """
+import os, sys
+from kinsplit.stores import open_store
+from kinsplit.stores.testing import SCHEMA, TEXTS, make_chunks, save
+store = open_store(sys.argv[1], "cs", SCHEMA)
+with store.first_load():
+    save(store, "doc", make_chunks("doc", TEXTS))
+    os.kill(os.getpid(), 9)
+"""
+    assert subprocess.run([sys.executable, "-c", code, postgres], check=False).returncode == -9
+    assert graphs(connection) == []
+    with open_store(postgres, "cs", SCHEMA) as store:
+        assert store.count() == 5
+    assert len(graphs(connection)) == 2
+
+
+def test_an_older_collection_with_a_foreign_key_is_written_and_emptied(postgres, connection):
+    open_store(postgres, "cs", SCHEMA).close()
+    for statement in (
+        "ALTER TABLE kinsplit.collections DROP COLUMN options",
+        "ALTER TABLE kinsplit.chunks_1 ALTER key DROP DEFAULT",
+        "DROP SEQUENCE kinsplit.chunks_1_key_seq",
+        "ALTER TABLE kinsplit.chunks_1 ALTER key ADD GENERATED ALWAYS AS IDENTITY",
+        "ALTER TABLE kinsplit.terms_1 ADD FOREIGN KEY (chunk) REFERENCES kinsplit.chunks_1 ON DELETE CASCADE",
+    ):
+        connection.execute(statement)
+    with open_store(postgres, "cs", SCHEMA) as store:
+        for texts in (TEXTS, TEXTS[::-1], TEXTS[:2]):
+            save(store, "doc", make_chunks("doc", texts))
+        assert [chunk.text for chunk, _ in store.export("doc")] == list(TEXTS[:2])
+        with open_store(f"{postgres}&hnsw_m=8", "second", SCHEMA):
+            assert store.delete("doc") == 2
+    assert connection.execute("SELECT count(*) FROM kinsplit.terms_1").fetchone() == (0,)
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("hnsw_mm=secret", "store option 'hnsw_mm': is not known"),
+        ("hnsw_m=1", "store option 'hnsw_m': should be greater"),
+        ("hnsw_m=8&hnsw_m=9", "twice"),
+        ("hnsw_m=60", "store option 'hnsw_ef_construct': must be at least twice hnsw_m, which is 60"),
+        ("partitions=3", "needs partition_by"),
+        ("maintenance_work_mem=1;SELECT", "maintenance_work_mem"),
+    ],
+)
+def test_a_wrong_option_is_named(query, message):
+    with pytest.raises(InvalidParameterError, match=message) as caught:
+        open_store(f"pgvector:postgresql://localhost/x?{query}", "cs", SCHEMA)
+    assert "secret" not in str(caught.value)
+
+
+def test_a_server_or_pgvector_that_is_too_old_is_refused_before_anything_is_made(postgres, connection, monkeypatch):
+    session = "kinsplit.stores.engines.postgres.session"
+    for constant, value, message in (
+        ("_POSTGRES", 99, r"runs Postgres \d+; kinsplit needs 99"),
+        ("_PGVECTOR", (99, 1), r"has pgvector [\d.]+; kinsplit needs 99.1 or newer. Update it on the server"),
+        ("_VERSIONS", "SELECT '0.7.4', '0.8.1'", "has pgvector 0.7.4.*ALTER EXTENSION vector UPDATE"),
+        ("_VERSIONS", "SELECT 1 WHERE false", "has no pgvector"),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(f"{session}.{constant}", value)
+            with pytest.raises(StoreError, match=message):
+                open_store(postgres, "cs", SCHEMA)
+    assert connection.execute("SELECT to_regclass('kinsplit.collections')").fetchone() == (None,)
+
+
+def test_a_wrong_password_names_where_to_give_it(monkeypatch):
+    def refuse(*arguments, **named):
+        raise psycopg.OperationalError('FATAL:  password authentication failed for user "me"')
+
+    monkeypatch.setattr("kinsplit.stores.engines.postgres.session.psycopg.connect", refuse)
+    with pytest.raises(StoreError, match="PGPASSWORD") as caught:
+        open_store("pgvector:postgresql://me:secret@localhost/db", "cs", SCHEMA)
+    assert "secret" not in str(caught.value)
+
+
+def test_terms_and_vectors_of_replaced_chunks_are_the_new_ones(postgres):
+    with open_store(postgres, "cs", SCHEMA) as store:
+        chunks = make_chunks("doc", TEXTS)
+        store.put(chunks, embed(chunks))
+        changed = [replace(chunk, content_hash=f"other{chunk.index}") for chunk in chunks[:2]]
+        store.put(changed, {c.content: v for c, v in zip(changed, embed(chunks[3:]).values(), strict=True)})
+        found = store.vectors([chunk.id for chunk in chunks])
+        for chunk, source in zip(changed, chunks[3:], strict=True):
+            assert found[chunk.id].sparse == found[source.id].sparse
+            np.testing.assert_array_equal(found[chunk.id].dense, found[source.id].dense)
