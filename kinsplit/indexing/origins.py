@@ -56,12 +56,23 @@ def check_same(store: ChunkStore, fingerprint: str, files: Iterable[SourceFile])
     for source_id, _, other in origins(store, fingerprint, paths):
         # A file deleted in the meantime replaces nothing; reading it reports the error.
         if other is not None and _same(other, paths[source_id]) is False:
-            raise LoadError(
-                paths[source_id],
-                f"would replace {other}, which is indexed under the same id ({source_id!r}): an id begins with the "
-                "name of the given folder. Give the folder that holds both, rename one, use another collection, or "
-                "delete the indexed document first.",
-            )
+            raise would_replace(paths[source_id], other, source_id)
+
+
+def would_replace(place: object, other: object, source_id: str) -> LoadError:
+    """Return the error of a file that would replace another one.
+
+    Args:
+        place: Path or address of the file.
+        other: Path or address of the indexed one.
+        source_id: Id of both.
+    """
+    return LoadError(
+        place,
+        f"would replace {other}, which is indexed under the same id ({source_id!r}): an id begins with the "
+        "name of the given folder. Give the folder that holds both, rename one, use another collection, or "
+        "delete the indexed document first.",
+    )
 
 
 def find_duplicates(store: ChunkStore, fingerprint: str, files: Iterable[SourceFile]) -> dict[str, str]:

@@ -230,6 +230,11 @@ def test_files_of_an_object_store_have_the_ids_and_facts_of_a_folder(
         "cs/loops.txt",
     ]
     assert [each.source_id for each in file_systems.find(f"{course}/**/*.md").discovery.files] == ["cs/sorting.md"]
+    with Index("memory:", embedder="hash") as index:
+        index.add(course)
+        ids = {"course/cs/loops.txt": "s3://bucket/course/cs/loops.txt"}
+        with pytest.raises(LoadError, match=r"course/cs/loops.txt: would replace .*'course/cs/loops.txt'"):
+            file_systems.check_addresses(index.store, index.strategy.fingerprint, ids)
     for address, message in (("s3://bucket/none", "doesn't exist"), ("s3://bucket/course/*.xyz", "no file that")):
         with pytest.raises(LoadError, match=message):
             file_systems.find(address)

@@ -6,19 +6,22 @@ import glob
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fnmatch import translate
 from pathlib import Path, PurePosixPath
 
 from kinsplit.errors import LoadError
-from kinsplit.indexing.origins import ABSOLUTE_PATH, with_paths
+from kinsplit.identity import chunk_id
+from kinsplit.indexing.origins import ABSOLUTE_PATH, with_paths, would_replace
 from kinsplit.loaders import Discovery, Limits, Loaded, SourceFile, discover
 from kinsplit.loaders.course_file import MOST_BYTES, CourseFiles
 from kinsplit.loaders.course_file import NAME as COURSE_FILE
 from kinsplit.loaders.discovery import COLLECTION, NEVER_WALKED, folder_id, sources_of
 from kinsplit.loaders.registry import format_of, known
+from kinsplit.stores import ChunkStore
+from kinsplit.stores.logic import batches
 from kinsplit.support.extras import needs
 
 with needs("ray"):
@@ -26,6 +29,8 @@ with needs("ray"):
 
 _URI = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 _MAGIC = re.compile(r"[*?[]")
+# First chunks fetched together.
+_BATCH = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +207,34 @@ def _courses(
         return courses
     with system.open_input_stream(str(folder / COURSE_FILE)) as stream:
         return courses.with_file(folder, stream.read(MOST_BYTES + 1))
+
+
+def check_addresses(store: ChunkStore, fingerprint: str, addresses: Mapping[str, str]) -> None:
+    """Check that no file of an object store would replace another one that still exists; see `check_same`.
+
+    Args:
+        store: Store of the documents so far.
+        fingerprint: Fingerprint of the strategy.
+        addresses: Addresses of the files by id.
+
+    Raises:
+        LoadError: The id belongs to another indexed file.
+    """
+    for ids in batches(list(addresses), _BATCH):
+        for chunk in store.get([chunk_id(source_id, fingerprint, 0, 0) for source_id in ids]):
+            own, other = addresses[chunk.source_id], chunk.metadata.get(ABSOLUTE_PATH)
+            if isinstance(other, str) and other != own and _exists(other):
+                raise would_replace(own, other, chunk.source_id)
+
+
+def _exists(place: str) -> bool:
+    try:
+        if not _URI.match(place):
+            return Path(place).exists()
+        system, path = _open(place)
+        return bool(system.get_file_info(path).type != fs.FileType.NotFound)
+    except (OSError, LoadError):
+        return False
 
 
 @contextmanager

@@ -170,8 +170,8 @@ class Totals:
         if row["chunks"] is not None and not self._is_new(row["id"], file):
             reason = f"its id {row['id']!r} comes twice, and one of the two documents is stored. Give each its own id."
             error = LoadError(file or row["id"], reason)
-        elif row["chunks"] is None:
-            self._is_new(row["id"], file)
+        elif error is not None:
+            self._is_new(row["id"], file)  # Its former documents stay.
         failure = None if error is None else Failure(row["id"], error)
         number = row["file_documents"] or 0
         report = None

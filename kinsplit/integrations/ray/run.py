@@ -19,7 +19,7 @@ from kinsplit.indexing.embedding_context import warn_of_long
 from kinsplit.indexing.origins import check_same, find_duplicates, find_gone
 from kinsplit.indexing.run import warn_of_duplicates
 from kinsplit.integrations.ray.columns import check_documents, to_files
-from kinsplit.integrations.ray.file_systems import Found, find
+from kinsplit.integrations.ray.file_systems import Found, check_addresses, find
 from kinsplit.integrations.ray.report import RayReport, Stored, Totals
 from kinsplit.integrations.ray.resources import Pool, Resources
 from kinsplit.integrations.ray.stages import Compare, Embed, Load, Split, Write
@@ -192,6 +192,7 @@ def _check(opened: Index, found: Found) -> list[str]:
     store, fingerprint = opened.store, opened.strategy.fingerprint
     here = [source for source in found.discovery.files if source.source_id not in found.addresses]
     check_same(store, fingerprint, here)
+    check_addresses(store, fingerprint, found.addresses)
     return warn_of_duplicates(find_duplicates(store, fingerprint, here))
 
 
