@@ -114,6 +114,7 @@ def report(corpora: Path, store: str, cluster: Any, arguments: argparse.Namespac
         wrong += not same
         row = (kind, f"{moment:.1f}", victim, first, again, "same" if same else "DIFFERENT")
         console.print(*row, sep=" | ")
+        console.file.flush()
         table.add_row(*row)
     console.print(table)
     return int(wrong > 0)

@@ -50,8 +50,7 @@ def main(
     import ray
 
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    # Waiting actors need no processor.
-    ray.init(include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    ray.init("local", include_dashboard=False, log_to_driver=False, logging_level="ERROR")
     if memory:
         pipe(memory, 1, 0.0, _BATCH)
         print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)

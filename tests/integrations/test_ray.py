@@ -43,6 +43,7 @@ def cluster() -> Iterator[None]:
         patch.setenv("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
         patch.setenv("PYTHONPATH", os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]))
         ray.init(
+            "local",
             num_cpus=2,
             include_dashboard=False,
             object_store_memory=100 * 2**20,
