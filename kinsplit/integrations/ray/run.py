@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
 
 from kinsplit import embedding
 from kinsplit.embedding.cached import without_cache
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
 # Files read by one task at most, so that a lost task costs little.
 _FILES = 32
+# Calls of a client's functions that wait for it.
+_CALLS = 1000
 # Bytes of a block, in which batches travel between the stages.
 _BLOCK = 2**24
 
@@ -93,17 +96,45 @@ def index(
         KinsplitError: See `kinsplit.Index` and `kinsplit.Index.add`; raised before anything is read or written.
         InvalidParameterError: The store belongs to one process, the dataset lacks a column, or the cluster lacks GPUs.
     """
-    begun, model = time.perf_counter(), options.get("embedder", "bundled")
-    resources = resources or Resources()
-    pool = resources.on(_start(), embedding.resolve(model))
-    given = _given(source, address, subjects, readers, prune=prune)
+    ray = _start()
+    settings = _Settings(collection, subjects, readers, limits, vector_cache, resources or Resources(), options)
+    if ray.util.client.ray.is_connected():
+        return _relayed(ray, (source, address, settings, prune), on_found, on_stored)
+    return _index(source, address, settings, prune, on_found, on_stored)
+
+
+class _Settings(NamedTuple):
+    """Arguments of `index`, which lists them."""
+
+    collection: str
+    subjects: Sequence[str]
+    readers: Sequence[str]
+    limits: Limits | None
+    vector_cache: bool
+    resources: Resources
+    options: IndexKeywords
+
+
+def _index(
+    source: Any,
+    address: str,
+    settings: _Settings,
+    prune: bool,
+    on_found: Callable[[Discovery], None] | None = None,
+    on_stored: Callable[[Stored], None] | None = None,
+) -> RayReport:
+    """Index files or a dataset from a process of the cluster; see `index`."""
+    begun, options, resources = time.perf_counter(), settings.options, settings.resources
+    model = options.get("embedder", "bundled")
+    pool = resources.on(_start().cluster_resources(), embedding.resolve(model))
+    given = _given(source, address, settings.subjects, settings.readers, prune=prune)
     if isinstance(given, Found) and on_found is not None:
         on_found(given.discovery)
-    with Index(address, collection=collection, **options) as opened:
+    with Index(address, collection=settings.collection, **options) as opened:
         model = _portable(model, opened.embedder)
-        embed = (model, opened.embedding_context, resources.tokens, vector_cache)
+        embed = (model, opened.embedding_context, resources.tokens, settings.vector_cache)
         totals = Totals()
-        _run(opened, given, pool, embed, (address, collection, model), limits, totals, on_stored)
+        _run(opened, given, pool, embed, (address, settings.collection, model), settings.limits, totals, on_stored)
         gone = _gone(opened, given, totals) if prune and isinstance(given, Found) else []
         pruned = sum(map(opened.store.delete, gone))
         return totals.report(pruned, gone, time.perf_counter() - begun, usage_of(opened.embedder))
@@ -146,11 +177,11 @@ def _run(
     _consume(reports, totals, on_stored, partial(warn_of_long, opened.embedder))
 
 
-def _start() -> Mapping[str, float]:
-    """Return the resources of the cluster that is connected, or else of the one that `ray.init` connects or starts.
+def _start() -> Any:
+    """Return Ray, connected to a cluster; if it isn't yet, to the one that `ray.init` connects or starts.
 
     Raises:
-        MissingExtraError: Ray is not installed.
+        MissingExtraError: It is not installed.
     """
     with needs("ray"):
         import ray
@@ -158,8 +189,57 @@ def _start() -> Mapping[str, float]:
 
     if not ray.is_initialized():
         ray.init()
-    resources: dict[str, float] = ray.cluster_resources()
-    return resources
+    return ray
+
+
+def _relayed(
+    ray: Any,
+    arguments: tuple[Any, ...],
+    on_found: Callable[[Discovery], None] | None,
+    on_stored: Callable[[Stored], None] | None,
+) -> RayReport:
+    """Run `index` in a task of the cluster, since Ray Data doesn't run through Ray's client, and make its calls here.
+
+    Args:
+        ray: The package.
+        arguments: Those of `_index` without the functions.
+        on_found: See `index`.
+        on_stored: See `index`.
+
+    Raises:
+        KinsplitError: See `index`.
+    """
+    from ray.util.queue import Empty, Queue
+
+    callbacks = {"on_found": on_found, "on_stored": on_stored}
+    calls = Queue(_CALLS, actor_options={"num_cpus": 0})
+    given = [name for name, callback in callbacks.items() if callback is not None]
+    task = ray.remote(num_cpus=0)(_relay).remote(calls, given, arguments)
+    is_done = False
+    while not is_done:
+        is_done = bool(ray.wait([task], timeout=0)[0])  # Calls that are still waiting are made in this last turn.
+        with suppress(Empty):
+            while True:
+                name, value = calls.get(timeout=0.5)
+                callback = callbacks[name]
+                if callback is not None:
+                    callback(value)
+    try:
+        report: RayReport = ray.get(task)
+    except ray.exceptions.RayError as error:
+        raise _cause(error) from None
+    finally:
+        calls.shutdown()
+    return report
+
+
+def _relay(calls: Any, given: Sequence[str], arguments: tuple[Any, ...]) -> RayReport:
+    relays: dict[str, Any] = {name: partial(_leave, calls, name) for name in given}
+    return _index(*arguments, **relays)
+
+
+def _leave(calls: Any, name: str, value: object) -> None:
+    calls.put((name, value))
 
 
 def _given(
